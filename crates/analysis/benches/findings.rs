@@ -7,6 +7,7 @@ use gapscope_trace::synthetic::Synthetic;
 use std::time::Instant;
 
 fn main() {
+    // The sizes given as arguments; others, such as cargo's flags, are skipped.
     let given: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let sizes = match given.is_empty() {
         true => vec![100_000, 1_000_000, 10_000_000],
@@ -40,7 +41,8 @@ fn main() {
     }
 }
 
-/// Processor time of this process in seconds, to a hundredth.
+/// Processor time of this process in seconds, to a hundredth. These are user and system time, counted in ticks of
+/// 1/100 s. `None` where `/proc/self/stat` cannot be read.
 fn processor_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);

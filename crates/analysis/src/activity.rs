@@ -72,6 +72,7 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
     Activity { window, rows }
 }
 
+/// Returns the slices of a device, each with its busy time and the cause of most of its idle time.
 fn device_slices(grid: &SliceGrid, explainer: &Explainer, device: u32) -> Vec<Slice> {
     let mut row = BusyRow::new(grid);
     for work in &explainer.timeline.gpus[device as usize].works {
@@ -174,6 +175,7 @@ impl SliceGrid {
         }
     }
 
+    /// Returns the slices with their lengths, and without busy time and cause.
     fn empty(&self) -> Vec<Slice> {
         let slices = self.bounds_ns.windows(2).map(|bounds| Slice {
             length_ns: bounds[1] - bounds[0],

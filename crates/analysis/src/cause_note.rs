@@ -46,7 +46,8 @@ fn note(total: &GapTotal, advice: &str) -> String {
     note
 }
 
-/// Returns true if the uncertain part of a time is large enough for a report to mention.
+/// Returns true if the uncertain part of a time is large enough for a report to mention. The limit is
+/// `UNCERTAIN_SHARE` of the whole time.
 pub fn is_worth_a_note(uncertain_ns: i64, whole_ns: i64) -> bool {
     uncertain_ns as f64 >= UNCERTAIN_SHARE * whole_ns as f64
 }

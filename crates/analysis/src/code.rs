@@ -9,6 +9,10 @@
 //!
 //! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share
 //! is within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions, which have no share of time.
+//!
+//! Order of calls: [`CodeSamples::new`] indexes the samples of a timeline; [`CodeSamples::code`] then sums up all
+//! gaps, and [`CodeSamples::idle`] lists the samples one by one. A gap is a time in which a device is idle between
+//! two pieces of work; its parts have a cause each.
 
 mod code_line;
 mod idle_code;
@@ -55,7 +59,8 @@ impl<'a> CodeSamples<'a> {
         })
     }
 
-    /// Returns the code of a gap as [`crate::gaps::IdleTime::longest`] has it, the greatest time first.
+    /// Returns the code that ran in a gap as [`crate::gaps::IdleTime::longest`] has it: a time for each cause and
+    /// group of stacks, the greatest first. The list is empty where the submission or its thread is not known.
     pub fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
         let submitted = gap.submission.and_then(|id| {
             let table = &self.timeline.trace.tables.submissions;
@@ -80,7 +85,8 @@ impl<'a> CodeSamples<'a> {
         code
     }
 
-    /// Sums up the code of all gaps in `window` that are at least `threshold_ns` long. `longest` are described one by one.
+    /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
+    /// is returned for each of them too.
     pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
         let mut sum = CodeSums::default();
         for device in 0..self.timeline.gpus.len() {
@@ -96,6 +102,8 @@ impl<'a> CodeSamples<'a> {
         code
     }
 
+    /// Adds the samples in one gap, cut to `inside`, to `sum`. `after` is the work that ended the gap. Nothing is
+    /// added where the thread that submitted it is not known.
     fn add_gap(&self, after: &Work, inside: Interval, parts: &[GapPart], sum: &mut CodeSums) {
         let Some((thread, until_ns)) = self.submitter(after) else {
             return;
@@ -125,12 +133,13 @@ impl<'a> CodeSamples<'a> {
         }
     }
 
+    /// Returns the time for which a sample stands, 0 where it is not known.
     fn period_ns(&self, row: u32) -> i64 {
         let periods = &self.threads.table.period_ns;
         periods.at(row as usize).unwrap_or(0).max(0)
     }
 
-    /// Counts a sample for the group of its stack.
+    /// Counts a sample, a row of the table `samples`, for its cause and the group of its stack.
     fn add(&self, cause: Cause, row: u32, groups: &mut HashMap<GroupKey, CodeGroup>) {
         let table = self.threads.table;
         let stack = table.stack.at(row as usize);
@@ -145,6 +154,8 @@ impl<'a> CodeSamples<'a> {
         *group.stacks.entry(stack).or_default() += 1;
     }
 
+    /// Where a sample of `thread` names the thread that held the interpreter's lock, counts it for that holder, with
+    /// the stack that the holder had within two periods of the sample.
     fn add_lock(&self, thread: HostThread, row: u32, locks: &mut HashMap<HostThread, LockSamples>) {
         let table = self.threads.table;
         let Some(holder) = table.gil_holder.at(row as usize) else {
@@ -165,6 +176,7 @@ impl<'a> CodeSamples<'a> {
         }
     }
 
+    /// Counts each sample of workers in `interval` once, if `thread` waited for others at that time.
     fn add_workers(&self, thread: HostThread, interval: Interval, found: &mut WorkerSums) {
         let table = self.threads.table;
         for &row in self.threads.workers(interval) {
@@ -192,6 +204,7 @@ impl<'a> CodeSamples<'a> {
             })
     }
 
+    /// Describes a group by the stack that most of its samples have.
     fn time(&self, cause: Cause, group: CodeGroup) -> CodeTime {
         let most = most(&group.stacks).and_then(|stack| stack.map(|id| self.stacks.frames(id)));
         let frames = most.unwrap_or_default();
@@ -206,10 +219,12 @@ impl<'a> CodeSamples<'a> {
     }
 }
 
+/// Returns the part of `part` before `end_ns`, the end of the submission: later samples do not explain the wait.
 fn until(part: Interval, end_ns: i64) -> Interval {
     Interval::new(part.start_ns, part.end_ns.min(end_ns))
 }
 
+/// What samples of code count together: those of one cause whose stacks belong to one group.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct GroupKey {
     cause: Cause,
@@ -220,15 +235,18 @@ struct GroupKey {
 #[derive(Debug, Default)]
 struct CodeGroup {
     samples: u64,
+    /// How many of them found the thread blocked in a system call.
     blocked: u64,
     /// The time that the samples stand for.
     represented_ns: i64,
+    /// How many samples each stack has; `None` is a stack that could not be read.
     stacks: HashMap<Option<StackId>, u64>,
 }
 
 /// The sums over all samples of one cause.
 #[derive(Debug, Default, Clone, Copy)]
 struct CauseSum {
+    /// The idle time of the cause that belongs to a submitting thread, with samples or without.
     total_ns: i64,
     samples: u64,
     represented_ns: i64,
@@ -252,17 +270,21 @@ struct LockSamples {
 /// The samples of workers for which a submitting thread waited.
 #[derive(Debug, Default)]
 struct WorkerSums {
+    /// The rows of the samples, so that each counts once.
     rows: HashSet<u32>,
     processes: HashSet<ProcessId>,
+    /// The number of samples of each group, and one of their stacks.
     groups: HashMap<StackGroup, (u64, StackId)>,
 }
 
-/// Sums over the samples in gaps.
+/// Sums over the samples in gaps. It is turned into the findings by `into_code`.
 #[derive(Debug, Default)]
 struct CodeSums {
     causes: [CauseSum; Cause::ALL.len()],
     groups: HashMap<GroupKey, CodeGroup>,
+    /// The hooks' samples: how many there are, and one stack of them.
     exact: HashMap<(Cause, SampleSource, StackGroup), (u64, StackId)>,
+    /// By the thread that held the interpreter's lock.
     locks: HashMap<HostThread, LockSamples>,
     workers: WorkerSums,
 }
@@ -366,6 +388,7 @@ impl WorkerSums {
     }
 }
 
+/// Describes the threads that held the interpreter's lock, those with the most samples first.
 fn holders(locks: HashMap<HostThread, LockSamples>, samples: &CodeSamples) -> Vec<LockHolder> {
     let manifest = &samples.timeline.trace.manifest;
     let mut holders: Vec<LockHolder> = (locks.into_iter())
@@ -389,6 +412,7 @@ fn most<T: Copy + Ord>(counts: &HashMap<T, u64>) -> Option<T> {
     counts.max().map(|(_, Reverse(id))| id)
 }
 
+/// Sorts by time, then by samples, the greatest first, then by text.
 fn sort(code: &mut [CodeTime]) {
     code.sort_by_cached_key(|code| {
         let order = (Reverse(code.total_ns), Reverse(code.samples));

@@ -70,6 +70,7 @@ pub struct CommandBufferRow {
 /// The start of a command buffer and the queue that ran it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Start {
+    /// Index of the queue in the timeline.
     queue: u32,
     start_ns: i64,
 }

@@ -3,6 +3,9 @@
 //!
 //! The conditions come from the counters that a recording measures beside the program
 //! ([`Condition`](gapscope_trace::tables::Condition)). The manifest's `unmeasured` has the reasons why a counter is missing.
+//!
+//! Order: [`conditions`] is called once for a trace; `gpu.rs` and `machine.rs` make the notes, with the helpers of
+//! `note.rs`.
 
 mod gpu;
 mod machine;

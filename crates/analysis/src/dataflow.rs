@@ -7,6 +7,9 @@
 //! What this cannot know: whether a kernel touches everything that is bound to it, so that a dependency here is only possible;
 //! memory that it reaches through device addresses, images and push constants; dispatches whose bindings are unknown, which have
 //! no dependencies here.
+//!
+//! Order of calls: `reads_and_writes.rs` makes [`Dataflow`] of a timeline; `hazards.rs` lists its dependencies, and
+//! `fold.rs` draws them as a graph of kernels.
 
 mod fold;
 mod hazards;

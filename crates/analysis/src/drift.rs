@@ -65,6 +65,7 @@ pub struct DriftRow {
 
 /// A command buffer, and the time by which it breaks the bound of the sampling mode.
 struct Compared {
+    /// 0 where the bound holds.
     over_ns: i64,
     row: DriftRow,
 }
@@ -96,6 +97,7 @@ pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
     let table = &timeline.trace.tables.command_buffers;
     let mut compared: Vec<Compared> = Vec::new();
     let mut ratios: Vec<f64> = Vec::new();
+    // Durations of the command buffers, and sums and unions (time in which anything ran) of the work in them.
     let (mut own, mut sum, mut union) = (0i128, 0i128, 0i128);
     let mut violation_count = 0;
     for (row, times) in timeline.command_buffers.iter().enumerate() {

@@ -9,6 +9,10 @@
 //! it. Elsewhere figures are totals, and comparing them is right only when both sides did the work equally often.
 //!
 //! What this cannot know: whether both parts really do equal work. That is the caller's claim.
+//!
+//! Order: `extent.rs` tells which side and evaluation a piece of work belongs to; `measure.rs` sums the work up;
+//! `cost.rs` makes a [`WorkCost`] of the sums of a side; [`compare`] compares two costs, with `comparison.rs`,
+//! `changes.rs` and `sentences.rs`.
 
 mod changes;
 mod comparison;
@@ -47,8 +51,9 @@ pub(crate) const MARKERS: &[&str] = &[
 ];
 
 impl WorkCost {
-    /// Measures the work under the labels that each of `names` means ([`LabelName`]), with all work inside these labels. A
-    /// label counts wherever it nests. Without `first_uses` no evaluation is left out as warm-up.
+    /// Measures the work under the labels that each of `names` means ([`LabelName`]), with all work inside these
+    /// labels, and returns a cost for each name. A label counts wherever it nests. Without `first_uses` no evaluation
+    /// is left out as warm-up.
     pub fn from_labels(
         timeline: &Timeline,
         bindings: &BindingSets,
@@ -99,6 +104,7 @@ impl WorkCost {
     }
 }
 
+/// Measures the work in `extent`, whose sides have the given names, and returns the cost of each side.
 fn costs(
     timeline: &Timeline,
     bindings: &BindingSets,

@@ -11,6 +11,8 @@
 //! What this cannot know: the GPU's size where the driver does not tell it (Metal, and Vulkan without an extension of its
 //! vendor); the workgroups of indirect dispatches, and of work that is timed as a whole: their time is unknown. The fill is
 //! an upper bound: the last workgroups of a large kernel may run alone, and a workgroup may use little of its multiprocessor.
+//!
+//! A sweep goes through the work of a GPU in order of start, and counts at each moment the running workgroups.
 
 use crate::occupancy::Occupancy;
 use gapscope_timeline::busy::DeviceBusy;
@@ -131,17 +133,23 @@ enum FillPiece {
 struct FillSweep {
     /// The number of multiprocessors of the GPU.
     size: u64,
+    /// The moment up to which time has been counted.
     now_ns: i64,
     /// The running work by end, with the device's underfilled time at its start.
     running: BinaryHeap<Reverse<(i64, FillPiece, i64)>>,
+    /// The known workgroups of the running work.
     groups: u64,
+    /// The running pieces of work that compute.
     computing: u32,
+    /// Those of them whose workgroups are not known.
     unknown: u32,
+    /// The running pieces that communicate or move data.
     others: u32,
     known_ns: i64,
     underfilled_ns: i64,
     /// The sum over time of multiprocessors with a workgroup, in multiprocessors times nanoseconds.
     filled: i128,
+    /// The same sum over underfilled time only.
     underfilled: i128,
     /// The underfilled time of each kernel, by its index in [`FillNames`].
     kernels: Vec<UnderfilledKernel>,
@@ -150,6 +158,7 @@ struct FillSweep {
 /// The underfilled time of the kernels of one name.
 #[derive(Debug, Clone, Default)]
 struct UnderfilledKernel {
+    /// The number of dispatches that run at the moment.
     count: u32,
     /// The device's underfilled time when the first of the running dispatches started.
     since_ns: i64,
@@ -254,6 +263,7 @@ impl FillSweep {
     }
 }
 
+/// Returns a number of workgroups, 0 for an unknown one.
 fn known(groups: u32) -> u64 {
     match groups {
         NONE => 0,
@@ -265,6 +275,7 @@ fn known(groups: u32) -> u64 {
 struct FillNames<'a>(&'a KernelNames);
 
 impl FillNames<'_> {
+    /// Returns the effect of a piece of work on the fill.
     fn piece(&self, timeline: &Timeline, work: &Work) -> FillPiece {
         let row = work.row();
         match (timeline.content(work), work.kind()) {

@@ -1,4 +1,5 @@
-//! A finding that may be unknown because tables that it is made from could not be read.
+//! A finding that may be unknown because tables that it is made from could not be read. It is used like its value;
+//! only [`Findings`](crate::findings::Findings) marks it as unknown. Its schema is that of `Option<T>`.
 
 use schemars::generate::SchemaGenerator;
 use schemars::{JsonSchema, Schema};

@@ -1,5 +1,8 @@
 //! Runs all analyses on the timeline of one trace and returns their results as [`Findings`], from which reports are
 //! made.
+//!
+//! Order of calls: a trace is read with [`Findings::selection`], analysed by [`Findings::new`], and what rests on
+//! tables that could not be read is then marked as unknown (`withdraw.rs`).
 
 mod withdraw;
 
@@ -192,6 +195,7 @@ struct CodeKeys<'a> {
     code_details: &'a Code,
 }
 
+/// Serializes the findings on code as the two keys of [`CodeKeys`].
 fn code_keys<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok, S::Error> {
     let keys = code.as_ref().map(|details| {
         let mut code: Vec<&CodeTime> = details.causes.iter().flat_map(|c| &c.code).collect();
@@ -452,7 +456,7 @@ impl Findings {
     }
 }
 
-/// Returns the greatest clock error of the GPUs that ran work.
+/// Returns the greatest clock error of the GPUs that ran work; `None` where one of them is not known.
 fn clock_error_ns(timeline: &Timeline) -> Option<i64> {
     let working = (0..timeline.gpus.len()).filter(|gpu| !timeline.gpus[*gpu].works.is_empty());
     let errors = working.map(|gpu| timeline.clock_error_ns(gpu));

@@ -97,6 +97,7 @@ pub struct CauseSummary {
 }
 
 impl CauseSummary {
+    /// Takes the figures of a cause's total that reports list, and its advice.
     pub(crate) fn new(total: &GapTotal, advice: String) -> CauseSummary {
         CauseSummary {
             cause: total.cause,

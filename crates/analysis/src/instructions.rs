@@ -3,6 +3,9 @@
 //! A sampler looks at one of a multiprocessor's warps at an interval of cycles: which instruction is its next, and why the warp
 //! did not issue it in that cycle, or that it did (`selected`). A kernel's share of the samples is its share of the
 //! multiprocessors' time; a line's share tells where the kernel's warps were in that time.
+//!
+//! Input is the table `pc_samples`, of which a row counts the samples of one instruction with one reason; output is a
+//! [`SampledKernel`] for each function of each kernel.
 
 use gapscope_timeline::Timeline;
 use gapscope_trace::ids::KernelId;
@@ -81,27 +84,33 @@ pub struct SampledStall {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PlaceKey {
     Line(Arc<str>, u32),
+    /// The checksum of the code (cubin) and the offset in bytes, for an instruction without a line.
     Instruction(u64, u64),
 }
 
-/// Counts of samples.
+/// Counts of samples. A sum of samples, by reason too.
 #[derive(Default)]
 struct SampleCounts {
     samples: u64,
+    /// The samples with each reason.
     stalls: BTreeMap<Arc<str>, u64>,
 }
 
+/// The samples at one place.
 #[derive(Default)]
 struct PlaceCounts {
     counts: SampleCounts,
+    /// The samples of each instruction, by the checksum of its code and its offset in bytes.
     instructions: BTreeMap<(u64, u64), u64>,
     no_line: Option<NoLine>,
 }
 
+/// The samples of one kernel.
 #[derive(Default)]
 struct KernelCounts {
     counts: SampleCounts,
     places: BTreeMap<PlaceKey, PlaceCounts>,
+    /// `None` before the first row; the inner `None` where the period is not known or differs.
     period_cycles: Option<Option<u64>>,
 }
 
@@ -142,6 +151,7 @@ pub fn sampled_kernels(timeline: &Timeline) -> Vec<SampledKernel> {
 }
 
 impl KernelCounts {
+    /// Counts a row of the table.
     fn add(&mut self, table: &PcSamples, row: usize) {
         let (samples, reason) = (table.samples[row], &table.stall_reason[row]);
         self.counts.add(samples, reason);
@@ -162,6 +172,7 @@ impl KernelCounts {
         }
     }
 
+    /// Describes the kernel, with its [`MAX_PLACES`] places of most samples. `all` is the number of recorded samples.
     fn finish(self, kernel: String, function: Option<Arc<str>>, all: u64) -> SampledKernel {
         let samples = self.counts.samples;
         let mut places: Vec<(PlaceKey, PlaceCounts)> = self.places.into_iter().collect();
@@ -185,6 +196,7 @@ impl KernelCounts {
 }
 
 impl PlaceCounts {
+    /// Describes the place. `of_kernel` is the number of the kernel's samples.
     fn finish(self, place: PlaceKey, of_kernel: u64) -> SampledPlace {
         let hottest = self
             .instructions
@@ -217,6 +229,7 @@ impl SampleCounts {
         *known = known.saturating_add(samples);
     }
 
+    /// Returns the reasons that occur, those with the most samples first.
     fn stalls(&self) -> Vec<SampledStall> {
         let mut stalls: Vec<SampledStall> = (self.stalls.iter())
             .filter(|(_, samples)| **samples > 0)

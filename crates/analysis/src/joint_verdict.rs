@@ -1,4 +1,6 @@
-//! Makes one verdict on several traces, or on several devices of traces, such as the ranks of a program.
+//! Makes one verdict on several traces, or on several devices of traces, such as the ranks of a program. Each trace
+//! has been analysed already: [`DeviceTimes::new`] takes the times of some of its devices, and [`joint_verdict`]
+//! judges the sums as if they were of one device.
 
 use crate::bound::{Bound, Evidence, VerdictPart};
 use crate::fill::DeviceFill;
@@ -13,13 +15,16 @@ use std::collections::BTreeMap;
 /// Sums of the times of some devices, by the parts of the verdict.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeviceTimes {
+    /// The judged time, once for each device.
     window_ns: i64,
     busy: BusyParts,
     /// The verdict's parts. The parts of busy time are in `busy` too.
     parts: Vec<VerdictPart>,
+    /// Idle time by cause, with several rows for a cause of several devices.
     causes: Vec<GapTotal>,
     unknown_host_ns: i64,
     fill: Vec<DeviceFill>,
+    /// The API of the first device.
     api: Option<Api>,
 }
 
@@ -50,7 +55,8 @@ impl DeviceTimes {
         self.window_ns == 0
     }
 
-    /// Returns the parts of the time as shares of all of it, the largest first.
+    /// Returns the parts of the time as shares of all of it, the largest first. A part that is a sum of several has
+    /// no sentence.
     pub fn parts(&self) -> Vec<VerdictPart> {
         let mut sums: Vec<VerdictPart> = Vec::new();
         for part in &self.parts {
@@ -69,6 +75,7 @@ impl DeviceTimes {
         sums
     }
 
+    /// Returns the time in which the devices ran something.
     fn busy_ns(&self) -> i64 {
         let parts = [
             self.busy.compute_ns,
@@ -79,7 +86,8 @@ impl DeviceTimes {
     }
 }
 
-/// Returns the joint verdict on several groups of devices, by the sums of their times. Each group comes with a name.
+/// Returns the joint verdict on several groups of devices, by the sums of their times. Each group comes with a name,
+/// by which the sentence on imbalance calls it.
 pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     let sum = |what: &str| {
         let parts = shares.iter().flat_map(|(_, share)| &share.parts);
@@ -112,7 +120,8 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     times.verdict()
 }
 
-/// Returns the idle time of all groups together by cause, the greatest first.
+/// Returns the idle time of all groups together by cause, the greatest first. Only the cause and the total of a row
+/// are sums.
 fn causes(shares: &[(String, &DeviceTimes)]) -> Vec<GapTotal> {
     let mut sums: BTreeMap<&'static str, GapTotal> = BTreeMap::new();
     for total in shares.iter().flat_map(|(_, share)| &share.causes) {

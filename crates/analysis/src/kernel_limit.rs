@@ -1,4 +1,6 @@
 //! The types of a kernel's limit, which tells what holds the kernel back, and of the hardware counters that show it.
+//! The limit is what keeps a kernel from being faster; `launches.rs` finds it by the shape of launches, and
+//! `limits.rs` by counters.
 
 use gapscope_trace::tables::{CounterUnit, HardwareCounter};
 use schemars::JsonSchema;
@@ -154,6 +156,7 @@ impl LimitingUnit {
         self.names().1
     }
 
+    /// Returns the names in JSON and for people.
     const fn names(self) -> (&'static str, &'static str) {
         match self {
             LimitingUnit::Dram => ("dram", "DRAM"),

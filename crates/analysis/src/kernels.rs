@@ -85,7 +85,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Sets the limit by the shape of the launches.
+    /// Sets the limit by the shape of the launches. It is left as it is where the shape shows none. `shortest_ns` is
+    /// the shortest duration of any kernel.
     fn set_shape_limit(&mut self, launches: Option<Launches>, shortest_ns: i64) {
         self.launches = launches;
         let times = &self.durations;
@@ -114,6 +115,7 @@ pub struct KernelSource {
     pub file_hash: Option<Arc<str>>,
 }
 
+/// The name of the row of dispatches whose kernel is not in the trace.
 const UNKNOWN: &str = "unknown kernel";
 
 /// Returns the kernels of the whole recording, or of the dispatches that start in `window`. Shares are relative to `busy_ns`, the

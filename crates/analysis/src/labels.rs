@@ -4,6 +4,9 @@
 //! label, and work without a label to the label of its command buffer. *Exclusive* figures are of that work alone,
 //! *inclusive* ones also of the labels inside. Busy times are unions, so children that ran at the same time sum to
 //! more than their parent.
+//!
+//! Order: `tree.rs` merges labels into a tree of nodes, `rows.rs` adds up the work of each node, and `folded.rs` does
+//! both again for a tree with repeated modules folded.
 
 mod folded;
 mod origin;

@@ -121,7 +121,7 @@ fn queue_states(timeline: &Timeline, order: &WaitOrder, rows: &[u32]) -> Vec<Que
 }
 
 /// Measures a queue. `rows` are the queue's submissions in the order of their calls, at least one, and `found` is the
-/// state of the queue at each of them.
+/// state of the queue at each of them. The depth is counted by one sweep over starts of calls and ends of work.
 fn queue_latency(
     timeline: &Timeline,
     queue: usize,

@@ -48,8 +48,10 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// Returns the limit of a kernel whose dispatches take `total_ns`, each `mean_ns`, and the greatest time that a better shape
-    /// could save, which is unknown for a short kernel.
+    /// Returns the limit of a kernel whose dispatches take `total_ns`, each `mean_ns`, and the greatest time that a
+    /// better shape could save, which is unknown for a short kernel. The first rule that holds decides: no limit
+    /// where less than `KNOWN_SHARE` of the time has known workgroups; short; then the shape that costs more, if it
+    /// costs `SHAPE_SHARE` of the time. `shortest_ns` is the duration of the shortest kernel.
     pub(crate) fn limit(
         &self,
         total_ns: i64,
@@ -117,6 +119,7 @@ struct Dispatch {
 }
 
 impl GpuSize {
+    /// Returns `None` where the number of multiprocessors is not known.
     fn new(timeline: &Timeline, gpu: &Gpu) -> Option<GpuSize> {
         let rows = &timeline.trace.manifest.devices;
         let limits = gpu.limits(rows)?;
@@ -129,6 +132,8 @@ impl GpuSize {
         })
     }
 
+    /// Returns a piece of work as a dispatch, or `None` for work that communicates or moves data, or whose workgroups
+    /// or kernel are not known.
     fn dispatch(&self, timeline: &Timeline, work: &Work) -> Option<Dispatch> {
         if work.kind() != WorkKind::Dispatch
             || matches!(
@@ -161,12 +166,16 @@ struct LaunchSums {
     /// The sum of the waves of these launches, times nanoseconds.
     waves: f64,
     limited_by: Option<&'static str>,
+    /// True where launches differ in what limits their occupancy.
     unlike: bool,
+    /// The time that launches with a workgroup for each multiprocessor could save.
     too_small_ns: f64,
+    /// The time that full last waves could save.
     tail_ns: f64,
 }
 
 impl LaunchSums {
+    /// Adds a launch. Only the time beyond `shortest_ns` of a launch that ran `alone` could be saved.
     fn add(&mut self, dispatch: &Dispatch, size: &GpuSize, alone: bool, shortest_ns: i64) {
         let ns = dispatch.interval.length_ns();
         let time = ns as f64;
@@ -196,6 +205,7 @@ impl LaunchSums {
         }
     }
 
+    /// Turns the sums into means, or `None` where no launch was added.
     fn launches(self) -> Option<Launches> {
         let held = |sum: f64| (self.held_ns > 0).then(|| sum / self.held_ns as f64);
         (self.known_ns > 0).then(|| Launches {

@@ -17,6 +17,10 @@
 //!
 //! What this cannot know: what the pipes compute. The number type that the tensor pipe works on is not counted, so there is no
 //! FLOP rate. Nor can it know who used the GPU: counters are of the whole device, including the work of other programs.
+//!
+//! Order: `stretches.rs` finds when each kernel ran alone, `attribution.rs` assigns the samples of counters to
+//! kernels by that, `ceilings.rs` finds the best memory throughput, `shares.rs` computes shares, and `judge.rs`
+//! decides.
 
 mod attribution;
 mod ceilings;
@@ -89,6 +93,7 @@ pub fn limit(
 }
 
 impl KernelLimits {
+    /// Sums up how much of the kernels' time has samples, and says it in sentences.
     fn new(attribution: &Attribution, ceilings: Vec<Ceiling>) -> KernelLimits {
         let ran = attribution.kernels.iter();
         let ran_ns = ran.map(|kernel| kernel.ran_ns).fold(0, i64::saturating_add);

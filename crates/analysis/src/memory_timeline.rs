@@ -77,6 +77,7 @@ impl MemoryRow {
     }
 }
 
+/// Returns the size of a heap, or of all heaps for `None`, or `None` where it is not known.
 fn heap_bytes(timeline: &Timeline, gpu: u32, heap: Option<u32>) -> Option<u64> {
     let device = timeline.gpus[gpu as usize].devices.first()?;
     let heaps = &timeline.trace.manifest.devices[*device].heaps;

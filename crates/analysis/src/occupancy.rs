@@ -99,6 +99,7 @@ struct Generation {
 }
 
 impl Generation {
+    /// Returns the generation by the device's compute capability, or `None` where that is not known or not NVIDIA's.
     fn new(limits: &DeviceProperties) -> Option<Generation> {
         let (major, minor) = limits.compute_capability.as_deref()?.split_once('.')?;
         let capability: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);

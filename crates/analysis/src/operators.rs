@@ -1,8 +1,9 @@
 //! Sums up the operators of a framework, where the recording has labelled them: how often each was called, and the device time
 //! of the work that it launched itself and through others.
 //!
-//! Device times are sums of durations, as those of `key_averages()` of torch.profiler: work that ran at the same time counts
-//! more than once.
+//! Device times are sums of durations, as those of `key_averages()` of torch.profiler: work that ran at the same time
+//! counts more than once. An operator is a function of the framework, such as `aten::mm`, which may call others; its
+//! calls are labels of their own domain.
 
 use crate::labels::LabelOrigins;
 use gapscope_timeline::{Timeline, WorkKind};

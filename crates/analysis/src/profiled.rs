@@ -6,6 +6,9 @@
 //!
 //! What this cannot know: how the kernel behaves beside others and with other data. It ran alone and repeatedly, with caches
 //! filled by the run before.
+//!
+//! Input is the table `kernel_metrics`, a row of which is one metric of one profiled launch. A pass is one run of the
+//! kernel for the measurement of some of the metrics.
 
 use crate::occupancy::Occupancy;
 use gapscope_timeline::Timeline;
@@ -245,6 +248,7 @@ fn from_rows(table: &KernelMetrics, rows: &[usize]) -> ProfiledKernel {
     profiled
 }
 
+/// Returns the shares of the reasons for stalls, the greatest first. `value` returns the value of a metric.
 fn stalls(value: impl Fn(&str) -> Option<f64>) -> Vec<StallShare> {
     let known = Stall::ALL.iter().filter_map(|stall| {
         let warps = value(stall.metric()).filter(|warps| *warps > 0.0)?;
@@ -267,6 +271,8 @@ fn stalls(value: impl Fn(&str) -> Option<f64>) -> Vec<StallShare> {
 }
 
 impl ProfileBound {
+    /// Decides by the shares that units and memory reached: latency where both are below `PROFILE_LOW`, both where
+    /// they differ by less than `PROFILE_CLOSE`, otherwise the greater.
     fn new(compute: Option<f64>, memory: Option<f64>) -> ProfileBound {
         let (Some(compute), Some(memory)) = (compute, memory) else {
             return ProfileBound::Unknown;
@@ -294,6 +300,7 @@ impl ProfiledKernel {
         Some(known.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
     }
 
+    /// Returns the bound with its figures in one sentence.
     fn sentence(&self) -> String {
         let (Some(compute), Some(memory)) = (self.compute, self.memory) else {
             return "What bounds it is unknown: its throughput was not measured.".to_owned();
@@ -322,7 +329,8 @@ impl ProfiledKernel {
         }
     }
 
-    /// Returns a sentence on why the launch leaves most of the GPU idle, or `None` where it does not.
+    /// Returns why the launch leaves much of the GPU idle, as the end of a sentence: it has fewer workgroups than
+    /// there are multiprocessors, or than the GPU can hold at once. `None` where it has not.
     fn too_small(&self) -> Option<String> {
         let (groups, multiprocessors) = self.groups.zip(self.multiprocessors)?;
         if groups < u64::from(multiprocessors) {

@@ -91,10 +91,12 @@ impl MedianRatio {
 /// A median above 0, and the interval that holds the true median.
 struct Median {
     value: f64,
+    /// `None` where there are too few samples.
     interval: Option<[f64; 2]>,
 }
 
 impl Median {
+    /// Returns `None` without samples, or where the median is not above 0.
     fn new(samples: &[f64]) -> Option<Median> {
         let value = quantile(&sorted(samples), 0.5);
         if samples.is_empty() || value <= 0.0 || !value.is_finite() {
@@ -110,7 +112,8 @@ impl Median {
     }
 }
 
-/// Returns the medians of blocks of neighbours, or the samples themselves where there are few.
+/// Returns the medians of blocks of neighbours, or the samples themselves where there are few. Samples after the last
+/// whole block are left out.
 fn blocks(samples: &[f64]) -> Vec<f64> {
     let size = samples.len() / EVALUATION_BLOCKS;
     // The median of a block of odd size is as often above the true median as below.

@@ -1,5 +1,5 @@
 //! Lists the tables that each finding is made from, and makes the reason why a finding is unknown whose tables could
-//! not be read.
+//! not be read. A table that could not be read whole is in the trace's `unread`. Each constant lists names of tables.
 
 use gapscope_trace::Trace;
 use gapscope_trace::tables::{

@@ -31,6 +31,9 @@
 //! What this cannot know: whether the work itself is needed, or well done. A device that is always busy may be running
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
+//!
+//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides, and `words.rs` writes
+//! the sentences.
 
 mod times;
 mod words;
@@ -110,6 +113,7 @@ impl Judgement {
 }
 
 impl Bound {
+    /// Returns the first verdict of the table above whose share is reached.
     fn from_times(times: &Times) -> Bound {
         let reached = |ns: i64, share: f64| times.share(ns) >= share;
         let latency_ns = times.launch_ns.saturating_add(times.underfilled_ns());

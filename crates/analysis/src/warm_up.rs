@@ -12,6 +12,9 @@
 //!
 //! What this cannot know: warm-up without such signs, such as that of caches, rising clocks, or a first iteration that does
 //! other work.
+//!
+//! The timeline and its kernels go in; out come a [`WarmUp`], which says why warm-up was excluded or kept, and
+//! [`FirstUses`], which finds the cold ones of several repetitions.
 
 use crate::kernels::Kernel;
 use gapscope_timeline::Timeline;
@@ -43,6 +46,7 @@ pub struct WarmUp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sign {
     interval: Interval,
+    /// The number of calls, 0 for a slow first dispatch.
     compile_calls: u64,
 }
 
@@ -166,7 +170,9 @@ fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
 /// The times at which code was compiled, loaded or first run.
 #[derive(Debug, Clone, Default)]
 pub struct FirstUses {
+    /// The warm-up that was excluded.
     warm_up: Option<Interval>,
+    /// When each sign was, in order of start.
     signs: Vec<Interval>,
 }
 

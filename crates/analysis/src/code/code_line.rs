@@ -61,8 +61,9 @@ impl CodeTime {
 }
 
 impl CauseCode {
-    /// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`. The share is left
-    /// out where there are few samples.
+    /// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`: the two lines with
+    /// the most time, or, where none could be read, the most frequent line that hooks saw. The shares are left out
+    /// where there are few samples.
     pub fn in_short(&self) -> Option<String> {
         let lines = CodeLine::from_times(&self.code, CodeTime::name).into_iter();
         let lines: Vec<String> = lines

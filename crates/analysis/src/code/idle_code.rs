@@ -41,7 +41,8 @@ pub struct CauseCode {
 }
 
 impl Code {
-    /// Returns the frame that represents each stack, so that the caller can set the text of its source line.
+    /// Returns the frame that represents each sampled stack ([`own`]), so that the caller can set the text of its
+    /// source line.
     pub fn own_frames(&mut self) -> impl Iterator<Item = &mut CodeFrame> {
         let times = self.causes.iter_mut().flat_map(|cause| &mut cause.code);
         times.filter_map(|time| {

@@ -127,7 +127,8 @@ impl CodeSamples<'_> {
         (found, causes.collect())
     }
 
-    /// Returns the thread that submitted work, and the end of the submission call.
+    /// Returns the thread that submitted work, and the end of the submission call; `None` where the submission or its
+    /// thread is not known.
     pub(super) fn submitter(&self, work: &Work) -> Option<(HostThread, i64)> {
         let table = &self.timeline.trace.tables.submissions;
         let row = self.timeline.submission_of(work) as usize;

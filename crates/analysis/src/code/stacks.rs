@@ -1,5 +1,6 @@
 //! Reads the stacks of a trace from its tables: a stack's frames, the frame in the program's own code that represents
-//! a stack, and groups of stacks that count together.
+//! a stack, and groups of stacks that count together. A stack's frames are numbered from the innermost, which is
+//! frame 0; "below" a frame are the functions that it calls.
 
 use gapscope_trace::ids::{FrameId, StackId};
 use gapscope_trace::tables::{FrameKind, Table, Tables};
@@ -110,8 +111,12 @@ fn file_name(path: &str) -> &str {
 #[derive(Debug)]
 pub struct Stacks<'a> {
     tables: &'a Tables,
+    /// The row of each frame in the table `frames`.
     frames: HashMap<FrameId, usize>,
+    /// The row of each stack in the table `stacks`, a row of which is one frame and the stack of its callers
+    /// (`parent`).
     stacks: HashMap<StackId, usize>,
+    /// The group of each stack that has a sample.
     groups: HashMap<StackId, StackGroup>,
 }
 
@@ -208,7 +213,9 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// Returns the index of the frame that represents a stack: the innermost of the program's own code, or the innermost.
+/// Returns the index of the frame that represents a stack: the innermost of the program's own code; without such, the
+/// innermost of code given to Python as text, then the innermost with a known function outside of the C library, then
+/// the innermost. `None` for a stack without frames.
 pub fn own(frames: &[CodeFrame]) -> Option<usize> {
     let python = |frame: &&CodeFrame| frame.kind == FrameKind::Python;
     // In a Python program native code is not the program's own.
@@ -230,7 +237,8 @@ pub fn own(frames: &[CodeFrame]) -> Option<usize> {
         .or(innermost)
 }
 
-/// Returns a stack in one line, such as `train.py:41 load_batch > resize`.
+/// Returns a stack in one line, such as `train.py:41 load_batch > resize`: the own frame, the function that it calls
+/// and the innermost function; `…` stands for those between.
 pub fn text(frames: &[CodeFrame]) -> String {
     let Some(own) = own(frames) else {
         return "unknown code".to_owned();
@@ -265,7 +273,8 @@ pub fn text_with_caller(frames: &[CodeFrame]) -> String {
     }
 }
 
-/// Returns true where an event loop waits for work.
+/// Returns true where an event loop waits for work: the innermost Python frame is in `selectors.py`, called by
+/// `asyncio`.
 pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
     let in_file = |frame: &CodeFrame, end: &str| {
         frame.kind == FrameKind::Python && frame.file.as_deref().is_some_and(|f| f.ends_with(end))
@@ -277,7 +286,8 @@ pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
             .any(|frame| in_file(frame, "/asyncio/base_events.py"))
 }
 
-/// Returns true where Python waits for another thread or process to hand it something.
+/// Returns true where Python waits for another thread or process to hand it something: the innermost Python frame
+/// lies in one of the modules that hand over work, and no event loop is idle.
 pub fn waits_for_others(frames: &[CodeFrame]) -> bool {
     const PLACES: [&str; 6] = [
         "/multiprocessing/",

@@ -1,4 +1,5 @@
-//! Indexes the stack samples of a trace by host thread, in order of time.
+//! Indexes the stack samples of a trace by host thread, in order of time. Samples are of three kinds: taken at
+//! regular times, by hooks at calls of a thread, or of worker processes.
 
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -10,7 +11,9 @@ use std::collections::{HashMap, HashSet};
 /// The rows of the table `samples` by thread, each list in order of time.
 #[derive(Debug)]
 pub struct ThreadSamples<'a> {
+    /// The samples to whose rows all lists here refer.
     pub table: &'a Samples,
+    /// The rows of samples taken at regular times.
     sampled: HashMap<HostThread, Vec<u32>>,
     /// The rows of samples that hooks took at calls of a thread.
     exact: HashMap<HostThread, Vec<u32>>,
@@ -53,6 +56,7 @@ impl<'a> ThreadSamples<'a> {
         threads
     }
 
+    /// Returns those of `rows`, which are in order of time, that lie in `interval` without its end.
     fn inside<'r>(&self, rows: &'r [u32], interval: Interval) -> &'r [u32] {
         let before = |ns: i64| rows.partition_point(|row| self.table.time_ns[*row as usize] < ns);
         let (from, to) = (before(interval.start_ns), before(interval.end_ns));

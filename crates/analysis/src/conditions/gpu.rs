@@ -27,10 +27,12 @@ const SLOWDOWNS: [(Condition, ConditionKind, &str); 3] = [
         "ran at half its clock or less because the power supply asked for it (hardware power brake)",
     ),
 ];
+/// The words for a slowdown without a cause.
 const UNSPECIFIC: &str = "ran at half its clock or less (hardware slowdown, for which the driver gives no cause: heat, power draw, or \
                           the power supply)";
 
-/// Returns the notes on one GPU, for the time from its first work to its last.
+/// Returns the notes on one GPU, for the time from its first work to its last. `gpu` is its index, `name` is how
+/// sentences call it. A condition is noted if it held for `SLOWED_NS` or more in all.
 pub fn notes(
     timeline: &Timeline,
     counters: &[Counter],

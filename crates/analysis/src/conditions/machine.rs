@@ -1,4 +1,6 @@
-//! Notes, from counters of the machine, that memory was short, and the thermal state that macOS reports.
+//! Notes, from counters of the machine, that memory was short, and the thermal state that macOS reports. All of them
+//! are counters of the machine or of the program's cgroup (control group); a cgroup's stalls stand in place of the
+//! machine's.
 
 use super::note::{ConditionKind, ConditionNote, describe_times, lost_ns, recording, times_above};
 use gapscope_timeline::Timeline;
@@ -51,7 +53,8 @@ pub fn notes(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNote> {
     notes
 }
 
-/// Returns a note on the times in which stalls cost a relevant share, or `None` where little was lost.
+/// Returns a note on the times in which stalls cost `STALL_SHARE` or more, or `None` where they cost less than
+/// `STALL_NS` in all. `who` begins the sentence.
 fn memory_stall(counter: &Counter, window: Interval, who: &str) -> Option<ConditionNote> {
     let least = STALL_SHARE * 100.0;
     let lost_ns = lost_ns(counter, window, least);
@@ -74,7 +77,8 @@ fn memory_stall(counter: &Counter, window: Interval, who: &str) -> Option<Condit
     })
 }
 
-/// Returns a note on a counter that counts up from 0, or `None` where it never rose.
+/// Returns a note on a counter that counts events up from 0, or `None` where it never rose in the window. `words`
+/// begin the sentence, which the count ends.
 fn counted(
     counter: &Counter,
     window: Interval,
@@ -97,6 +101,8 @@ fn counted(
     Some(ConditionNote::new(kind, None, &set, sentence))
 }
 
+/// Returns a note on the bytes moved from and to swap, whose counters are rates in bytes per second, or `None` below
+/// `SWAPPED_BYTES`.
 fn swap(
     read: Option<&Counter>,
     written: Option<&Counter>,

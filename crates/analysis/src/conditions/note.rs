@@ -56,7 +56,8 @@ pub(super) fn recording(timeline: &Timeline) -> Interval {
     Interval::new(manifest.start_ns, manifest.end_ns)
 }
 
-/// Returns the set of the times in a window at which a counter is at least `least`.
+/// Returns the set of the times in a window at which a counter is at least `least`, in order of time. Empty without a
+/// counter.
 pub(super) fn times_above(
     counter: Option<&Counter>,
     window: Interval,
@@ -72,7 +73,8 @@ pub(super) fn times_above(
     parts
 }
 
-/// Returns the time that a percentage of lost time adds up to, where it is at least `least`.
+/// Returns the time that a counter of lost time, in percent, adds up to over the parts of `window` in which it is at
+/// least `least`.
 pub(super) fn lost_ns(counter: &Counter, window: Interval, least: f64) -> i64 {
     let parts = counter.values_in(window);
     let parts = parts.filter(|(_, percent)| *percent >= least);
@@ -80,7 +82,7 @@ pub(super) fn lost_ns(counter: &Counter, window: Interval, least: f64) -> i64 {
     lost.sum::<f64>() as i64
 }
 
-/// Describes a set that is not empty, such as `for 3.20 s, from 12.4 s on`.
+/// Describes a set of times, such as `for 3.20 s, from 12.4 s on`, counted from `origin_ns`. Empty for an empty set.
 pub(super) fn describe_times(set: &[Interval], origin_ns: i64) -> String {
     let at = |ns: i64| duration(ns.saturating_sub(origin_ns));
     let length = duration(intervals::length_ns(set));

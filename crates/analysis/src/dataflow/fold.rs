@@ -1,4 +1,7 @@
-//! Builds the graph of dependencies between dispatches and transfers, and folds repeated work into one node.
+//! Builds the graph of dependencies between dispatches and transfers, and folds repeated work into one node. An item
+//! is a dispatch or a transfer; a node stands for items that do the same, an edge for reads of what others wrote.
+//! Repeated work is folded by label where that gives few enough nodes, otherwise by labels without their numbers,
+//! otherwise by name.
 
 use super::reads_and_writes::{ByteRange, Dataflow, Item, UnknownDataflow};
 use gapscope_timeline::WorkKind;
@@ -88,7 +91,8 @@ fn digits<S: serde::Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> 
 /// The maximum number of buffers that an edge names. Further ones are left out.
 pub const MAX_BUFFERS: usize = 8;
 
-/// The properties by which nodes are distinguished, from the finest level to the coarsest.
+/// The properties by which nodes are distinguished, from the finest level to the coarsest. The first level that gives
+/// few enough nodes is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Label,
@@ -97,7 +101,7 @@ enum Level {
     Name,
 }
 
-/// The sums over the reads that one edge stands for.
+/// The sums over the reads that one edge stands for. The count is of pairs of items.
 #[derive(Debug, Default)]
 struct EdgeSums {
     count: u64,
@@ -186,6 +190,8 @@ impl Dataflow<'_> {
         unreachable!("the last level always gives nodes")
     }
 
+    /// Returns the edges, and the number of items whose reads and writes are not known. An item reads a byte from the
+    /// item that wrote it last.
     fn edges(&self, items: &[Item], node_of_item: &[u32]) -> (Vec<FlowEdge>, u64) {
         // The segments of each memory, with the last writers of their bytes.
         let mut written: HashMap<u64, Segments> = HashMap::new();
@@ -236,6 +242,7 @@ impl Dataflow<'_> {
         (edges, unknown_count)
     }
 
+    /// Adds to each node the count, durations and first start of its items.
     fn measure(&self, items: &[Item], node_of_item: &[u32], nodes: &mut [FlowNode]) {
         for (item, node) in items.iter().zip(node_of_item) {
             let node = &mut nodes[*node as usize];
@@ -254,6 +261,7 @@ type Segments = BTreeMap<u64, WrittenSegment>;
 /// A segment of memory, and the index of the item that wrote it last.
 #[derive(Debug, Clone, Copy)]
 struct WrittenSegment {
+    /// The byte after the segment's last.
     end: u64,
     writer: u32,
 }
@@ -261,6 +269,7 @@ struct WrittenSegment {
 /// Bytes that an item read and another item wrote.
 #[derive(Debug, Clone, Copy)]
 struct Read {
+    /// The index of the item, as in [`WrittenSegment`], that wrote the bytes.
     writer: u32,
     bytes: u64,
     buffer: BufferId,
@@ -321,7 +330,7 @@ struct Folder<'a> {
     by_ids: HashMap<(Operation, Option<LabelId>), u32>,
 }
 
-/// The work of an item.
+/// What an item does: it runs a kernel, or makes a kind of transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Operation {
     Dispatch(KernelId),
@@ -339,6 +348,8 @@ impl<'a> Folder<'a> {
         }
     }
 
+    /// Returns the node of an item, and adds it where it is new. An item without a label has the label of its command
+    /// buffer.
     fn node(&mut self, item: Item) -> u32 {
         let timeline = self.flow.timeline;
         let tables = &timeline.trace.tables;
@@ -411,7 +422,8 @@ fn numberless(text: &str) -> String {
     result
 }
 
-/// Keeps the nodes with the most items, and one node for all others.
+/// Keeps the `max` - 1 nodes with the most items, and adds one node for all others, which comes last. Returns the
+/// nodes, the new node of each item, and a sentence that says so.
 fn keep_most(
     nodes: Vec<FlowNode>,
     mut node_of_item: Vec<u32>,

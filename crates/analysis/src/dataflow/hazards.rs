@@ -1,5 +1,5 @@
 //! Finds the work that a dispatch or transfer depends on, and the work that depends on it, by the bytes that both may
-//! touch.
+//! touch. An item is a dispatch or a transfer, and a hazard is the reason why two items must run in their order.
 
 use super::reads_and_writes::{ByteRange, Dataflow, Item, UnknownDataflow};
 use gapscope_timeline::WorkKind;
@@ -91,6 +91,7 @@ impl Dataflow<'_> {
         Ok(neighbours)
     }
 
+    /// Returns the index of an item in the order of running, or `None` where it is not among the items.
     fn find(&self, item: Item) -> Option<usize> {
         let start_ns = self.start_ns(item);
         let from = match self.timed {
@@ -102,7 +103,9 @@ impl Dataflow<'_> {
         Some(from + self.items[from..].iter().position(|other| *other == item)?)
     }
 
-    /// Walks away from an item in one direction. Returns true where the walk ended before everything was found.
+    /// Walks away from an item in one direction, `backwards` or forwards over `others`, and adds to `found` the items
+    /// that touch bytes of `mine` which no nearer item wrote. Returns true where the walk ended before everything was
+    /// found.
     fn search<'i>(
         &self,
         others: impl Iterator<Item = &'i Item>,
@@ -173,12 +176,15 @@ struct RemainingBytes(Vec<MemoryRange>);
 /// A range of the bytes of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MemoryRange {
+    /// The number of the memory, as in [`ByteRange::memory`].
     memory: u64,
     start: u64,
+    /// The byte after the last.
     end: u64,
 }
 
 impl RemainingBytes {
+    /// Joins ranges that overlap or touch.
     fn new<'r>(ranges: impl Iterator<Item = &'r ByteRange>) -> RemainingBytes {
         let mut ranges: Vec<MemoryRange> = ranges
             .filter(|range| range.start < range.end)
@@ -203,6 +209,7 @@ impl RemainingBytes {
         self.0.is_empty()
     }
 
+    /// Returns how many of the remaining bytes lie in a range.
     fn overlap(&self, other: &ByteRange) -> u64 {
         let ranges = self.0.iter().filter(|range| range.memory == other.memory);
         ranges

@@ -1,4 +1,6 @@
-//! Collects from the tables of a trace the byte ranges that each dispatch and transfer may read and write.
+//! Collects from the tables of a trace the byte ranges that each dispatch and transfer may read and write. Transfers
+//! and dispatches are called items here, and are kept in the order in which they ran. A set of bindings holds the
+//! buffer ranges that a dispatch was given.
 
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, WorkKind};
@@ -47,9 +49,11 @@ pub struct Dataflow<'a> {
     pub(super) timeline: &'a Timeline<'a>,
     /// The dispatches and transfers in the order in which they ran.
     pub(super) items: Vec<Item>,
+    /// The places of each set's ranges in `ranges`.
     sets: HashMap<BindingSetId, Range<u32>>,
     /// The byte ranges of all sets of bindings. Those of one set are consecutive.
     ranges: Vec<ByteRange>,
+    /// The row of each buffer.
     buffer_ids: IdIndex<BufferId>,
     /// True where dispatches have times of their own.
     pub(super) timed: bool,
@@ -96,9 +100,10 @@ pub(super) struct ItemColumns {
 /// A range of bytes that an item may read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteRange {
-    /// The number of the allocation or of the buffer.
+    /// The number of the allocation, or, where that is not known, of the buffer with the bit [`OWN_MEMORY`].
     pub(super) memory: u64,
     pub(super) start: u64,
+    /// The byte after the last.
     pub(super) end: u64,
     pub(super) buffer: BufferId,
     pub(super) reads: bool,
@@ -129,6 +134,7 @@ impl<'a> Dataflow<'a> {
         flow
     }
 
+    /// Fills `sets` and `ranges` from the table of bindings.
     fn find_sets(&mut self) {
         let rows = &self.timeline.trace.tables.bindings;
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -151,6 +157,8 @@ impl<'a> Dataflow<'a> {
         }
     }
 
+    /// Fills `items` in the order of running: by their own times, or else by the start of their command buffer and
+    /// their position in it. With own times, untimed items are left out.
     fn find_items(&mut self) {
         let timeline = self.timeline;
         if self.timed {
@@ -207,7 +215,8 @@ impl<'a> Dataflow<'a> {
         }
     }
 
-    /// Appends the bytes that an item may read and write to `ranges`. Returns false where they are not known.
+    /// Puts the bytes that an item may read and write into `ranges`, in place of what was there. Returns false where
+    /// they are not known.
     pub(super) fn ranges_of(&self, item: Item, ranges: &mut Vec<ByteRange>) -> bool {
         ranges.clear();
         let tables = &self.timeline.trace.tables;
@@ -237,6 +246,7 @@ impl<'a> Dataflow<'a> {
         true
     }
 
+    /// Returns when an item began, or, where dispatches have no times of their own, when its command buffer began.
     pub(super) fn start_ns(&self, item: Item) -> Option<i64> {
         let columns = self.columns(item);
         if self.timed {

@@ -1,12 +1,13 @@
 //! Computes the changes of two compared works by kernel and by cause of idle time: means of all evaluations, or
-//! totals.
+//! totals. An evaluation is one instance of the label of a side.
 use super::comparison::{CauseChange, KernelChange, WorkComparison};
 use super::work_cost::WorkCost;
 use crate::gaps::Cause;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Returns the changes by kernel, sorted by the difference in time and then in dispatches.
+/// Returns the changes by kernel, the greatest difference in time first, and then in dispatches. Kernels of both
+/// sides are the same if they have the same name.
 pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
     let WorkComparison { before, after, .. } = comparison;
     let names: BTreeSet<&String> = before.kernels.keys().chain(after.kernels.keys()).collect();

@@ -112,6 +112,8 @@ pub struct CauseChange {
 }
 
 impl Ratio {
+    /// Compares a figure of two works: medians of their evaluations with the interval of the ratio, or totals without
+    /// one.
     pub(super) fn new(
         figure: Figure,
         before: &WorkCost,
@@ -137,6 +139,7 @@ impl Ratio {
         }
     }
 
+    /// Makes a ratio of two values, without an interval. There is no ratio where one is not known or `after` is 0.
     fn from_values(figure: Figure, before: Option<f64>, after: Option<f64>) -> Ratio {
         let both = before.zip(after).filter(|(_, after)| *after > 0.0);
         Ratio {

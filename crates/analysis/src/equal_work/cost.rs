@@ -18,7 +18,8 @@ use gapscope_trace::LossKind;
 use gapscope_trace::manifest::SamplingMode;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the cost of a side from its sums.
+/// Returns the cost of the side with an index and a name from its sums. Figures that need dispatches are unknown
+/// where the trace lacks them.
 pub(super) fn cost(
     timeline: &Timeline,
     extent: &Extent,
@@ -90,7 +91,8 @@ pub(super) fn cost(
     }
 }
 
-/// Returns why the dispatches of a trace are not known, or `None` where they are.
+/// Returns why the dispatches of a trace are not known, or `None` where they are: some were lost, or only passes were
+/// sampled.
 fn dispatches_missing(timeline: &Timeline) -> Option<String> {
     let manifest = &timeline.trace.manifest;
     let mut losses = manifest.losses.iter();
@@ -125,6 +127,8 @@ struct Choice<'a> {
     left_out: Vec<LeftOut>,
 }
 
+/// Chooses the evaluations that count. Left out are those that are unfinished, unclear or without work, those in the
+/// warm-up, and the first with a first use of code; the last two count after all where no others are left.
 fn choose<'a>(mut own: Evaluations<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
     let start_ns = |(instance, evaluation): &(&Instance, &Evaluation)| {
         let hull = evaluation.sum.hull;
@@ -177,8 +181,8 @@ fn choose<'a>(mut own: Evaluations<'a>, first_uses: Option<&FirstUses>) -> Choic
     }
 }
 
-/// Returns a figure of each evaluation that counts, or nothing where it is not known. A time is also unknown where most
-/// evaluations have none, because the others may be special.
+/// Returns a figure of each evaluation that counts, or nothing where it is not known. A time is also unknown where
+/// less than `KNOWN_SHARE` of the evaluations have it, because these may be special.
 fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluation]) -> Vec<f64> {
     let missing = match figure {
         Figure::Dispatches | Figure::BoundBytes => no_dispatches,
@@ -208,7 +212,8 @@ struct Judged {
     idle: Option<Vec<GapTotal>>,
 }
 
-/// Judges a window, in which `own_ns` of the busy time are the side's own work.
+/// Judges a window, in which `own_ns` of the busy time are the side's own work. There is no verdict where that is
+/// less than `OWN_SHARE` of the busy time.
 fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> Judged {
     let unknown = |sentence: &str| Judged {
         verdict: Bound::Unknown,

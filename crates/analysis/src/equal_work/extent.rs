@@ -25,7 +25,8 @@ pub(super) enum Extent<'t> {
 }
 
 impl Extent<'_> {
-    /// Returns the side that a piece of work belongs to.
+    /// Returns the side that a piece of work belongs to, `None` for work that is not measured. All work of a trace or
+    /// window is of side 0.
     #[inline]
     pub(super) fn side(&self, place: &WorkPlace) -> Option<usize> {
         match self {
@@ -50,6 +51,7 @@ impl Extent<'_> {
 /// An instance of a label.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Instance {
+    /// The index of the side that the instance belongs to.
     pub side: usize,
     /// The index of the instance's label in the tree of labels.
     pub node: u32,
@@ -64,6 +66,7 @@ pub(super) struct Instance {
 /// A place at which the instances of a label are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum InstanceKey {
+    /// The row of a command buffer, for instances set in it.
     CommandBuffer(u32),
     /// The queue that ran the work, for instances whose times are of the device.
     Queue(QueueId),
@@ -71,6 +74,7 @@ enum InstanceKey {
     HostQueue(QueueId),
     Thread(ProcessId, Option<ThreadId>),
     Process(ProcessId),
+    /// The row of a submission, for instances in its command buffers.
     Submission(u32),
 }
 
@@ -81,7 +85,9 @@ pub(super) struct Instances<'t> {
     /// For each label, the side that it belongs to, and the outermost label around it that belongs to the same side;
     /// `None` for labels of no side.
     roots: Vec<Option<(usize, u32)>>,
+    /// The index here is the number of an instance.
     pub all: Vec<Instance>,
+    /// When the instances of a label, given by its index in the tree, were open at each place.
     spans: HashMap<(u32, InstanceKey), Spans>,
 }
 
@@ -113,6 +119,7 @@ impl<'t> Instances<'t> {
         instances
     }
 
+    /// Fills `all` and `spans` from the table of markers, each row of which is an instance of a label.
     fn find(&mut self) {
         let timeline = self.timeline;
         let markers = &timeline.trace.tables.markers;
@@ -228,6 +235,7 @@ impl<'t> Instances<'t> {
         }
     }
 
+    /// Returns the side of the work at a place, and the outermost label of that side around it.
     #[inline]
     fn root(&self, place: &WorkPlace) -> Option<(usize, u32)> {
         let node = self.tree.node_of_row(place.label) as usize;
@@ -239,7 +247,8 @@ impl<'t> Instances<'t> {
         Some(self.root(place)?.0)
     }
 
-    /// Puts the instances that a piece of work may lie in into `candidates`.
+    /// Puts the instances that a piece of work may lie in into `candidates`: those of the first kind of place that
+    /// has any, from the work's command buffer to its submission.
     pub(super) fn find_at(&self, place: &WorkPlace, candidates: &mut Vec<u32>) {
         candidates.clear();
         let Some((_, root)) = self.root(place) else {
@@ -281,11 +290,12 @@ impl<'t> Instances<'t> {
     }
 }
 
-/// The time of an instance.
+/// The time of an instance at one place. An unknown start is the least number, an unknown end the greatest.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start_ns: i64,
     end_ns: i64,
+    /// The instance's index in [`Instances::all`].
     instance: u32,
 }
 
@@ -302,6 +312,7 @@ impl Spans {
         self.spans.push(span);
     }
 
+    /// Sorts the spans and computes `latest`, without which [`Spans::at`] finds nothing.
     fn sort(&mut self) {
         self.spans.sort_by_key(|span| (span.start_ns, span.end_ns));
         let mut latest = i64::MIN;

@@ -1,4 +1,5 @@
-//! The figures by which two works are compared, such as busy time or the number of dispatches.
+//! The figures by which two works are compared, such as busy time or the number of dispatches. A work is the work of
+//! one side of a comparison: of a label, a window or a trace.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,7 @@
 //! Sums up the work of each side of a comparison, in total and by evaluation (one instance of the side's label).
+//!
+//! Work is added in this order: timed work in order of start, then untimed dispatches, the counts and bytes of all
+//! transfers, untimed opaque work, and command buffers. The owner of a piece of work is its side and its evaluation.
 
 use super::extent::Extent;
 use super::place::WorkPlace;
@@ -59,12 +62,14 @@ pub(super) fn measure(
 /// The index of a side, and the index of an evaluation or [`NONE`].
 type Owner = (usize, u32);
 
+/// Adds up the work, piece by piece, for the side and the evaluation that own it.
 struct Meter<'a> {
     timeline: &'a Timeline<'a>,
     bindings: &'a BindingSets,
     extent: &'a Extent<'a>,
     sides: Vec<Side>,
     evaluations: Vec<Evaluation>,
+    /// The evaluations that the current piece of work may lie in; kept to reuse its memory.
     candidates: Vec<u32>,
 }
 
@@ -82,6 +87,8 @@ impl Meter<'_> {
         Some((side, evaluation))
     }
 
+    /// Returns the evaluation that a piece of work lies in, or [`NONE`] where there is none or several are possible.
+    /// It marks the latter as unclear.
     fn evaluation(&mut self, place: &WorkPlace) -> u32 {
         let Extent::Labels(instances) = self.extent else {
             return NONE;
@@ -96,6 +103,7 @@ impl Meter<'_> {
         NONE
     }
 
+    /// Changes the sum of the owner's side, and that of its evaluation where there is one.
     fn sums(&mut self, (side, evaluation): Owner, change: impl Fn(&mut Sum)) {
         change(&mut self.sides[side].sum);
         if let Some(evaluation) = self.evaluations.get_mut(evaluation as usize) {
@@ -103,6 +111,8 @@ impl Meter<'_> {
         }
     }
 
+    /// Adds all timed work, and the wall time of each stretch: consecutive work of one side without work of another
+    /// side in between.
     fn timed_work(&mut self) {
         let timeline = self.timeline;
         let mut stretch: Option<(usize, Interval)> = None;
@@ -131,6 +141,7 @@ impl Meter<'_> {
         self.end_stretch(stretch);
     }
 
+    /// Adds the length of a stretch to the wall time of its side.
     fn end_stretch(&mut self, ended: Option<(usize, Interval)>) {
         if let Some((side, hull)) = ended {
             let wall_ns = &mut self.sides[side].wall_ns;
@@ -138,7 +149,9 @@ impl Meter<'_> {
         }
     }
 
-    /// Updates the paces of evaluations where a piece of work starts, which may start an evaluation.
+    /// Updates the paces of evaluations, which are the times from one start to the next, where a piece of work
+    /// starts. The first work of an evaluation ends the pace of the one before it; work of another owner ends the
+    /// sequence.
     fn pace(&mut self, owner: Option<Owner>, start_ns: i64) {
         for (number, side) in self.sides.iter_mut().enumerate() {
             let evaluation = match owner {
@@ -160,6 +173,8 @@ impl Meter<'_> {
         }
     }
 
+    /// Adds a dispatch's count, bytes and time to its owner and its kernel. `ns` is `None` where its time is not
+    /// known.
     fn dispatch(&mut self, row: usize, owner: Owner, ns: Option<i64>) {
         let columns = &self.timeline.dispatches;
         let bytes = self.bindings.bytes(columns.binding_set(row));
@@ -175,6 +190,7 @@ impl Meter<'_> {
         runs.entry(columns.kernels.at(row)).or_default().add(ns);
     }
 
+    /// Adds the dispatches without times. They count as untimed unless their command buffer is timed as a whole.
     fn untimed_dispatches(&mut self) {
         let timeline = self.timeline;
         let in_passes = timeline.trace.manifest.sampling_mode == SamplingMode::Pass;
@@ -189,6 +205,7 @@ impl Meter<'_> {
         }
     }
 
+    /// Adds the counts and bytes of all transfers, timed ones too.
     fn transfers(&mut self) {
         let rows = &self.timeline.trace.tables.transfers;
         for row in 0..rows.len() {

@@ -1,4 +1,5 @@
-//! Finds the label, command buffer, submission and queue that a piece of work belongs to.
+//! Finds the label, command buffer, submission and queue that a piece of work belongs to. Two parts of a trace are
+//! compared (`equal_work.rs`); the place tells which of them a piece of work belongs to.
 
 use gapscope_timeline::{Timeline, Untimed, Work};
 use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
@@ -30,6 +31,7 @@ impl WorkPlace {
         }
     }
 
+    /// Returns the place of a dispatch without known times.
     pub(super) fn from_untimed(timeline: &Timeline, untimed: &Untimed) -> WorkPlace {
         let columns = &timeline.dispatches;
         let row = untimed.row as usize;
@@ -79,7 +81,8 @@ impl WorkPlace {
         .inside(timeline)
     }
 
-    /// Fills in the label, submission and queue that only the command buffer tells.
+    /// Fills in the start, submission and queue of the command buffer. Work without a command buffer is returned as
+    /// it is.
     fn inside(self, timeline: &Timeline) -> WorkPlace {
         let row = self.command_buffer as usize;
         let Some(times) = timeline.command_buffers.get(row) else {

@@ -1,4 +1,6 @@
-//! Writes the sentences of a report that say what a comparison of equal work means.
+//! Writes the sentences of a report that say what a comparison of equal work means. "Before" and "after" are the two
+//! sides; an evaluation is one instance of a side's label. Each function returns `None` where there is nothing to
+//! say.
 
 use super::comparison::{Basis, Ratio, WorkComparison};
 use super::figure::Figure;
@@ -8,7 +10,8 @@ use gapscope_timeline::quantity::{self, Bytes, Percent, duration_f64, listed, sh
 use gapscope_timeline::thresholds::{DRIFT_PART, LEAST_EVALUATIONS, TOLD_FACTOR};
 use gapscope_timeline::vocabulary::Words;
 
-/// Returns all sentences, the most important first.
+/// Returns all sentences, the most important first. Where the sides did different work there are only the basis and
+/// the untimed work.
 pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
     let writer = SentenceWriter::new(comparison);
     let mut sentences = Vec::new();
@@ -34,10 +37,12 @@ pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
     sentences
 }
 
+/// Writes the sentences of one comparison.
 struct SentenceWriter<'a> {
     comparison: &'a WorkComparison,
     before: &'a str,
     after: &'a str,
+    /// The words of the API of both sides, or neutral ones where they differ.
     words: Words,
 }
 
@@ -111,7 +116,8 @@ impl<'a> SentenceWriter<'a> {
         self.comparison.basis == Basis::Labels && self.comparison.few_common_kernels
     }
 
-    /// Returns a sentence on how few kernels both sides have in common.
+    /// Returns a sentence on how few kernels both sides have in common, where only the labels say that they are
+    /// equal.
     fn few_kernels(&self) -> Option<String> {
         let (common, all) = (
             self.comparison.common_kernels?,
@@ -138,6 +144,7 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
+    /// Returns the sentence on the difference in GPU time, or that it is not known.
     fn gpu_time(&self) -> String {
         let told = self.ratio(Figure::GpuBusy).and_then(|ratio| {
             let SentenceWriter { before, after, .. } = self;
@@ -177,7 +184,8 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// Returns the number of evaluations of both sides.
+    /// Returns the number of evaluations with known GPU time of both sides, as text; those after come first where the
+    /// numbers differ.
     fn counted(&self) -> String {
         let WorkComparison { before, after, .. } = self.comparison;
         let [a, b] = [before, after].map(|work| work.samples(Figure::GpuBusy).len() as u64);
@@ -191,7 +199,8 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// Returns a sentence that a side changed while it ran, where it did.
+    /// Returns a sentence that a side changed while it ran: the medians of the first and second half of its
+    /// evaluations differ by more than noise, and by a relevant part (`DRIFT_PART`) of the difference of the sides.
     fn unsteady(&self, work: &WorkCost) -> Option<String> {
         let ratio = self.ratio(Figure::GpuBusy)?;
         let difference = ratio
@@ -223,6 +232,7 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
+    /// Returns a sentence on the time from the start of one evaluation to the start of the next.
     fn pace(&self) -> Option<String> {
         let ratio = self.ratio(Figure::Pace)?;
         let SentenceWriter { before, after, .. } = self;
@@ -294,6 +304,7 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
+    /// Returns a sentence on the bytes that dispatches of each side could reach.
     fn bytes(&self) -> Option<String> {
         let ratio = self.ratio(Figure::BoundBytes)?;
         let (a, b) = (ratio.before?, ratio.after?);
@@ -357,8 +368,9 @@ impl<'a> SentenceWriter<'a> {
     }
 }
 
-/// The difference of two figures, which may be chance or not.
+/// The difference of two figures as text, which may be chance or not.
 enum Difference {
+    /// The figures are equal, as far as they are shown.
     None,
     /// The difference may be chance. The text is the interval of the ratio.
     Noise(String),
@@ -369,7 +381,8 @@ enum Difference {
     },
 }
 
-/// Returns the difference of two figures. `shown` formats the figures.
+/// Returns the difference of two figures, or `None` where it is not known. `shown` formats the figures. A factor from
+/// `TOLD_FACTOR` on is told as `times`, a smaller one in percent.
 fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
     let factor = ratio.ratio?;
     let ends = ratio.low.zip(ratio.high);
@@ -449,6 +462,7 @@ fn left_out(work: &WorkCost) -> Option<String> {
     })
 }
 
+/// Returns a sentence on the number of pieces of work without known times, where there are any.
 fn untimed(work: &WorkCost) -> Option<String> {
     (work.untimed_count > 0).then(|| {
         format!(

@@ -1,5 +1,5 @@
 //! The sums over the work of one side and of one evaluation, to which `measure.rs` adds the work of a trace piece by
-//! piece.
+//! piece. A comparison has two sides, such as two labels.
 
 use super::figure::Figure;
 use gapscope_timeline::intervals::{Busy, Interval};
@@ -45,7 +45,7 @@ pub(super) fn add(sum: &mut Option<u64>, bytes: Option<u64>) {
 }
 
 impl Sum {
-    /// Adds a piece of work. Pieces come in order of start.
+    /// Adds the time of a piece of work. Pieces come in order of start.
     pub(super) fn ran(&mut self, interval: Interval) {
         self.busy.add(interval);
         self.hull = Some(self.hull.map_or(interval, |hull| hull.hull(interval)));
@@ -56,7 +56,9 @@ impl Sum {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evaluation {
     pub sum: Sum,
+    /// A command buffer that several evaluations share counts for each in part.
     pub command_buffers: f64,
+    /// Submissions, counted likewise.
     pub submissions: f64,
     /// The time until the next evaluation of its side starts; `None` where other work begins in between, or the next
     /// evaluation begins before the end of this one.
@@ -122,6 +124,7 @@ impl Runs {
         self.total_ns = before_ns.zip(ns).map(|(sum, ns)| sum.saturating_add(ns));
     }
 
+    /// Returns the sum of two: the total is unknown if one of them is.
     pub(super) fn plus(self, other: Runs) -> Runs {
         Runs {
             count: self.count + other.count,
@@ -130,17 +133,19 @@ impl Runs {
     }
 }
 
-/// The command buffers or submissions that hold work of a side.
+/// The command buffers or submissions that hold work of a side: all are added, then counted once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedHolders {
     /// The row of a command buffer or submission, and the index of an evaluation whose work it holds or [`NONE`].
     pub pairs: Vec<(u32, u32)>,
     /// True where some work is in a command buffer or submission that the trace does not have.
     pub unknown: bool,
+    /// The number of distinct rows, 0 before they are counted.
     count: u64,
 }
 
 impl SharedHolders {
+    /// Notes that a command buffer or submission holds work of an evaluation, or of none ([`NONE`]).
     pub(super) fn add(&mut self, row: u32, evaluation: u32) {
         if row != NONE && self.pairs.last() != Some(&(row, evaluation)) {
             self.pairs.push((row, evaluation));

@@ -135,6 +135,7 @@ impl WorkCost {
         (some(self) && other.launched_none()) || (some(other) && self.launched_none())
     }
 
+    /// Returns the bytes bound for reading and writing together.
     pub(super) fn bound_bytes(&self) -> Option<u64> {
         Some(
             self.bound_read_bytes?
@@ -147,7 +148,8 @@ impl WorkCost {
         &self.samples[figure as usize]
     }
 
-    /// Returns a figure for one evaluation.
+    /// Returns a figure for one evaluation: the median of the samples, otherwise the total over the evaluations,
+    /// where that is a fair mean.
     pub(super) fn each(&self, figure: Figure) -> Option<f64> {
         if let Some(spread) = Spread::from_samples(self.samples(figure)) {
             return Some(spread.median);
@@ -162,7 +164,7 @@ impl WorkCost {
         Some(total / evaluations as f64)
     }
 
-    /// Returns a figure summed over all of the side's work.
+    /// Returns a figure summed over all of the side's work, or `None` where it is not known. A pace has no sum.
     pub(super) fn total(&self, figure: Figure) -> Option<f64> {
         let count = |count: Option<u64>| count.map(|count| count as f64);
         match figure {

@@ -1,4 +1,5 @@
-//! Marks findings as unknown where tables that they are made from could not be read whole.
+//! Marks findings as unknown where tables that they are made from could not be read whole. Input are findings that
+//! were computed from the rows that could be read, and the list of tables that lack rows or columns.
 
 use super::Findings;
 use crate::drift::Drift;
@@ -63,6 +64,7 @@ impl Findings {
         if !self.knows(CODE) {
             self.code = None;
         }
+        // Marks the named fields as unknown where the condition does not hold.
         macro_rules! rest_on {
             ($is_known:expr => $($field:ident),+) => {
                 let is_unknown = !$is_known;

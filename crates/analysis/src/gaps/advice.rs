@@ -1,6 +1,7 @@
 //! Chooses the advice on each cause of idle time that fits what was recorded. All advice is chosen here.
 //!
-//! The usual advice, which suits most programs, is [`CauseFacts::advice`](super::CauseFacts::advice).
+//! The usual advice, which suits most programs, is [`CauseFacts::advice`](super::CauseFacts::advice). [`advice`] is
+//! called once the idle time of the whole window is known.
 
 use super::{Cause, IdleTime};
 use crate::command_buffers::mean_dispatches;
@@ -50,6 +51,7 @@ struct Adviser<'a> {
 }
 
 impl Adviser<'_> {
+    /// Returns the advice on a cause, whose idle time is `total_ns`.
     fn advice(&self, cause: Cause, total_ns: i64) -> String {
         let usual = cause.facts(self.words.api).advice;
         match (cause, self.words.api) {
@@ -74,6 +76,7 @@ impl Adviser<'_> {
         }
     }
 
+    /// Returns the mean number of command buffers in a submission as text.
     fn command_buffers(&self) -> String {
         let many = self.words.command_buffer.many;
         format!("{:.1} {many}", self.mean_command_buffers)
@@ -107,6 +110,8 @@ impl Adviser<'_> {
         }
     }
 
+    /// Returns the advice where the host had not submitted: what to do, and, as shares of `total_ns`, how much of it
+    /// other threads compiled or is not known.
     fn for_a_late_host(&self, usual: &str, total_ns: i64) -> String {
         let what_to_do = match self.words.api {
             Api::Cuda | Api::Hip if self.most_are_graphs => "launch ahead",
@@ -140,6 +145,7 @@ impl Adviser<'_> {
         }
     }
 
+    /// Returns the usual advice, with the share of `total_ns` in which it is not known when functions ran.
     fn for_host_functions(&self, usual: &str, total_ns: i64) -> String {
         const BOUND: &str = "as it is not recorded when they ran";
         match self.idle_time.untimed_host_function_ns {
@@ -171,6 +177,7 @@ struct LaunchTotals {
 }
 
 impl LaunchTotals {
+    /// Adds up the launches of graphs, or all others.
     fn new(timeline: &Timeline, graphs: bool) -> LaunchTotals {
         let rows = &timeline.trace.tables.submissions;
         let calls = rows.kind.iter().zip(&rows.duration_ns);

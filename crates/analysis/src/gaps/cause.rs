@@ -94,6 +94,8 @@ pub struct CauseFacts {
     pub host_was: Option<&'static str>,
 }
 
+// Makes of each entry a variant of `Cause`, its stable name and its facts. `in_cuda` replaces fields for CUDA and
+// HIP, `in_hip` for HIP after that.
 macro_rules! causes {
     ($(
         $(#[doc = $doc:literal])+

@@ -8,6 +8,9 @@
 //! side of the verdict the least and the most time that it has.
 //!
 //! Work does not start before its submission call does, so a gap is not moved farther than that into the past.
+//!
+//! Input is a gap with its parts from `explain.rs` and the clock's error; output is a [`Shift`], which `totals.rs`
+//! adds up.
 
 use super::explain::{Explainer, call_and_start, push};
 use super::{Cause, GapPart, Side};
@@ -78,7 +81,9 @@ impl Explainer<'_> {
         shift
     }
 
-    /// Returns what the host did in an interval beside a gap, as parts with causes. `edge` is the gap's part next to it.
+    /// Returns what the host did in an interval beside a gap, as parts with causes: before, in and after `call`, the
+    /// submission call of `row`. `edge` is the gap's part next to the interval; time outside of calls that touches
+    /// the gap continues its cause.
     fn causes_beside(
         &self,
         row: u32,
@@ -130,7 +135,8 @@ impl Explainer<'_> {
 }
 
 impl Shift {
-    /// Moves the gap by up to `most_ns`, over stretches that it loses and stretches that it wins.
+    /// Moves the gap by up to `most_ns`, over stretches that it loses and stretches that it wins, and notes the
+    /// extremes on the way.
     fn sweep(
         &mut self,
         mut lost: impl Iterator<Item = Stretch>,

@@ -22,6 +22,9 @@
 //!
 //! [`WaitOrder`] finds what the next work waits for. A host function of unknown times gets all of the rest: it took at most
 //! that.
+//!
+//! Input are the two pieces of work around a gap; output is an [`Explanation`]. [`Explainer::new`] prepares a
+//! timeline once, and [`Explainer::explain`] is called for each gap.
 
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart};
@@ -83,7 +86,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Explains the gap between `before` and `after`.
+    /// Explains the gap between `before` and `after`, in place of what `explanation` held.
     pub(crate) fn explain(
         &self,
         before: &Work,
@@ -133,6 +136,8 @@ impl<'a> Explainer<'a> {
         explanation.submission = (known && !functions.is_empty()).then_some(row);
     }
 
+    /// Explains a gap that the submission in `row` ends: the time before the call, inside the call, and from then to
+    /// the start of the work.
     fn explain_submitted(
         &self,
         before: &Work,

@@ -19,6 +19,8 @@ use std::iter::Peekable;
 impl Explainer<'_> {
     /// Splits `late`, the time before a submission call, into parts by what `thread` did, and appends them to
     /// `parts`.
+    /// `explanation` gets whether a wait was in progress, and the parts that other threads explain. `error_ns` is the
+    /// clock's error.
     pub(super) fn explain_host(
         &self,
         late: Interval,
@@ -113,7 +115,8 @@ struct Outside<'a, I: Iterator<Item = &'a Returned>> {
 }
 
 impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
-    /// Appends the parts of a stretch. `polled` is true where the stretch lies between two polls of one wait.
+    /// Appends the parts of a stretch. `polled` is true where the stretch lies between two polls of one wait. Of
+    /// several calls of other threads compiling goes first, then allocating, then waiting.
     fn explain(&mut self, stretch: Interval, polled: bool) {
         if stretch.is_empty() {
             return;

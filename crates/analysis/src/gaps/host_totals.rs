@@ -1,4 +1,5 @@
-//! Adds up the time that host threads spent in each kind of call while devices were idle.
+//! Adds up the time that host threads spent in each kind of call while devices were idle. A segment is a stretch of a
+//! thread's time in one call.
 
 use super::HostTime;
 use gapscope_timeline::host::{HostThreads, Segment};
@@ -26,6 +27,7 @@ pub(super) struct HostTotals {
 }
 
 impl HostTotals {
+    /// Adds `ns` of a segment, a stretch of a thread's time in one call, or in a folded row of several.
     pub(super) fn add_segment(&mut self, segment: &Segment, ns: i64) {
         let Segment { call, function, .. } = *segment;
         // A program calls few functions.

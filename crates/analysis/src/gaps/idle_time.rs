@@ -1,4 +1,7 @@
 //! Adds up the idle time of devices and queues by cause, lists the longest gaps, and describes single gaps.
+//!
+//! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
+//! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
 use super::explain::{Explainer, Explanation};
 use super::host_totals::HostTotals;
@@ -103,9 +106,11 @@ pub fn idle_time(
     }
 }
 
+/// A walk over the gaps of all devices, one after the other, with what it has added up so far.
 struct Walk<'a> {
     explainer: &'a Explainer<'a>,
     threshold_ns: i64,
+    /// The number of longest gaps to keep.
     longest: usize,
     sums: Sums,
 }
@@ -121,9 +126,11 @@ struct GpuTotals {
 /// The sums of a walk over all devices, beside the totals by cause.
 #[derive(Default)]
 struct Sums {
+    /// Gaps below the threshold. The fields from here on are as in [`IdleTime`].
     below_count: u64,
     below_ns: i64,
     histogram: Histogram,
+    /// What the submitting threads did.
     host: HostTotals,
     /// The time outside of calls, of the device that the walk is at.
     outside: OutsideTime,
@@ -135,6 +142,7 @@ struct Sums {
     untimed_host_function_ns: i64,
     serialised_ns: i64,
     serialised_count: u64,
+    /// The longest gaps so far, the shortest of them on top.
     longest_gaps: BinaryHeap<Reverse<LongGap>>,
 }
 
@@ -157,6 +165,8 @@ fn gaps(works: &Works, window: Interval, threshold_ns: i64) -> impl Iterator<Ite
 }
 
 impl Walk<'_> {
+    /// Adds up the gaps of a GPU and of its queues: of the GPU in `device_window`, of queues in `window`. A GPU with
+    /// one used queue has the same totals for it.
     fn gpu(&mut self, index: u32, device_window: Interval, window: Interval) -> GpuTotals {
         let timeline = self.explainer.timeline;
         let queues = QueueWalk::new(self.explainer, self.threshold_ns, window);
@@ -185,6 +195,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Adds up the gaps of a device by cause, and finds their pattern.
     fn device(&mut self, index: u32, window: Interval) -> (Totals, Pattern) {
         let explainer = self.explainer;
         let works = &explainer.timeline.gpus[index as usize].works;
@@ -213,7 +224,7 @@ impl Walk<'_> {
         (totals, pattern)
     }
 
-    /// Adds the part of a gap that is `inside` the window.
+    /// Adds the part of a gap that is `inside` the window to the sums, and keeps the gap if it is among the longest.
     fn add(&mut self, gpu: u32, inside: Interval, explanation: &Explanation, gap: WorkGap) {
         let sums = &mut self.sums;
         let duration_ns = inside.length_ns();
@@ -261,6 +272,7 @@ impl Walk<'_> {
 }
 
 impl Totals {
+    /// Adds the part of an explained gap that is in `window`, with how certain its causes are.
     pub(super) fn add_gap(
         &mut self,
         explainer: &Explainer,
@@ -317,7 +329,8 @@ impl<'a> GapFinder<'a> {
 }
 
 impl Explainer<'_> {
-    /// Adds what a thread did in `late` to the totals.
+    /// Adds what a thread did in `late` to the totals. Time outside of calls counts only where the trace has calls of
+    /// the process.
     fn add_host(&self, late: Interval, thread: HostThread, totals: &mut HostTotals) {
         let mut outside_ns = late.length_ns();
         for segment in self.host_threads.segments(thread, late) {
@@ -332,6 +345,7 @@ impl Explainer<'_> {
 }
 
 impl LongGap {
+    /// Explains the gap, and describes the part of it that is in `window`.
     fn describe(&self, explainer: &Explainer, window: Interval) -> Gap {
         let timeline = explainer.timeline;
         let works = &timeline.gpus[self.gpu as usize].works;

@@ -1,4 +1,5 @@
-//! Adds up the calls in which other threads of a process were while the submitting thread was outside of calls.
+//! Adds up the calls in which other threads of a process were while the submitting thread was outside of calls. Time
+//! is collected stretch by stretch for all gaps of a device, and compared with the calls once at the end.
 
 use super::host_totals::HostTotals;
 use super::{Cause, GapPart};
@@ -50,6 +51,7 @@ impl LateTime {
     }
 }
 
+/// A stretch of time, of which those of a process follow each other without overlap.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     interval: Interval,
@@ -92,6 +94,7 @@ impl OutsideTime {
     }
 }
 
+/// Appends a stretch unless it is empty. Stretches come in order of time.
 fn push(stretches: &mut Vec<Stretch>, interval: Interval) {
     if interval.is_empty() {
         return;

@@ -122,6 +122,7 @@ fn period(gaps: &[Interval], count: usize) -> Option<Period> {
     })
 }
 
+/// Returns the distance from each gap to the one `count` places later, between their edges.
 fn distances(gaps: &[Interval], count: usize, edge: impl Fn(&Interval) -> i64) -> Vec<i64> {
     let later = gaps.iter().skip(count);
     let pairs = gaps.iter().zip(later);
@@ -136,6 +137,7 @@ struct Quartiles {
 }
 
 impl Quartiles {
+    /// Returns the quartiles by nearest rank, or `None` without numbers. The order of the numbers changes.
     fn new(numbers: &mut [i64]) -> Option<Quartiles> {
         let last = numbers.len().checked_sub(1)?;
         let mut at = |place: usize| *numbers.select_nth_unstable(place).1;

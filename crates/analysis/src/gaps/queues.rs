@@ -1,4 +1,8 @@
 //! Adds up the idle time between the work of each queue of a GPU. All cores work on stretches of the GPU's work.
+//!
+//! Each stretch is walked twice: [`QueueWalk::passed`] finds the last work of each queue in it, so that the gap
+//! before a queue's first work in the next stretch is known, and [`QueueWalk::walk`] explains the gaps. A cursor is
+//! the place of one queue in the work that has been passed.
 
 use super::Cause;
 use super::explain::{Explainer, Explanation};
@@ -65,6 +69,7 @@ impl<'a> QueueWalk<'a> {
             .collect()
     }
 
+    /// Returns a cursor for each queue of the timeline, before all work.
     fn cursors(&self) -> Vec<Cursor> {
         vec![Cursor::default(); self.explainer.timeline.queues.len()]
     }

@@ -1,4 +1,6 @@
-//! Sums of idle time by cause and by length of the gap, and how much of them is certain.
+//! Sums of idle time by cause and by length of the gap, and how much of them is certain. Gaps are added one by one
+//! with their explanations; sums of devices are then added up, and turned into rows of the findings. A shift is the
+//! amount by which causes could change within the clock's error (`certainty.rs`).
 
 use super::certainty::Shift;
 use super::{Cause, GapBin, GapPart, GapTotal, Side, SideRange};
@@ -17,6 +19,7 @@ pub(crate) struct Totals {
     error_unknown: bool,
 }
 
+/// The sums of one cause, as in [`GapTotal`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Total {
     count: u64,
@@ -29,6 +32,7 @@ struct Total {
     error_unknown: bool,
 }
 
+/// The time of one side of the verdict, and how much it could lose or win within the clock's error.
 #[derive(Debug, Clone, Copy, Default)]
 struct SideTotal {
     total_ns: i64,
@@ -127,7 +131,9 @@ impl Totals {
         add(&mut self.total_ns, ns);
     }
 
-    /// Adds the time that calls of other threads explain and that nothing else explains better.
+    /// Adds the time that calls of other threads explain and that nothing else explains better. Of two lists in order
+    /// of time, `parts` is the explanation and `others` what other threads explain: a part counts where both have the
+    /// same cause.
     fn add_by_other_threads(&mut self, parts: &[GapPart], others: &[GapPart], window: Interval) {
         let mut parts = parts.iter().peekable();
         for other in others {
@@ -217,6 +223,7 @@ fn add(sum: &mut i64, ns: i64) {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram([Bin; 8]);
 
+/// The gaps of some range of lengths.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bin {
     count: u64,
@@ -224,6 +231,7 @@ struct Bin {
 }
 
 impl Histogram {
+    /// The upper bound of the first bin.
     const FIRST_NS: i64 = 1_000;
 
     pub(crate) fn add(&mut self, gap_ns: i64) {
@@ -233,6 +241,7 @@ impl Histogram {
         self.0[bin].total_ns = self.0[bin].total_ns.saturating_add(gap_ns);
     }
 
+    /// Returns all bins, empty ones too, the shortest gaps first.
     pub(crate) fn rows(&self) -> Vec<GapBin> {
         let edge = |bin: usize| match bin {
             0 => 0,

@@ -1,4 +1,5 @@
-//! Calls a function with each gap of a device, in order of time, and numbers the gaps of a trace.
+//! Calls a function with each gap of a device, in order of time, and numbers the gaps of a trace. Callers get for
+//! each gap its interval, the work around it and its parts with causes.
 
 use super::explain::{Explainer, Explanation};
 use super::{Cause, GapPart};

@@ -11,6 +11,9 @@
 //! all earlier submissions there.
 //!
 //! For a program that waits for nothing this takes one look at its submissions; otherwise it keeps nine bytes for each.
+//!
+//! [`WaitOrder::new`] indexes a timeline once, and [`WaitOrder::waits`] is called for each gap. Work "stands" as
+//! timed, as untimed, or is no work, such as a host function ([`Standing`]).
 
 mod functions;
 mod streams;
@@ -43,6 +46,7 @@ pub(crate) struct WaitOrder<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct DependencyRow {
     submission: u32,
+    /// The row in the table of dependencies.
     row: u32,
 }
 
@@ -205,6 +209,7 @@ impl<'a> WaitOrder<'a> {
         all.max_by_key(|(until_ns, _)| *until_ns)
     }
 
+    /// Returns true where a submission may wait for something.
     fn may_wait(&self, row: u32) -> bool {
         self.may_wait.get(row as usize) == Some(&true)
     }
@@ -230,6 +235,7 @@ struct WaitSearch<'s, 'a> {
     order: &'s WaitOrder<'a>,
     /// The index of the submission's queue.
     queue: u32,
+    /// The time at which the submission's work started, at the latest.
     start_ns: i64,
     /// The rows of the submission and of those without work that it waits for. The submission also waits for what
     /// they wait for.
@@ -274,7 +280,8 @@ impl WaitSearch<'_, '_> {
         }
     }
 
-    /// Adds the end of a submission as something that is awaited.
+    /// Adds the end of a submission as something that is awaited. One without work is followed too: the search goes
+    /// on with what it waits for.
     fn await_end(&mut self, row: u32) {
         let timeline = self.order.timeline;
         let times = &timeline.submissions[row as usize];

@@ -3,6 +3,9 @@
 //! Modules in one place whose paths differ only in numbers are folded where they have the same shape: they have the same modules
 //! inside, by name. Numbered modules with nothing inside must also run the same kernels, since a list of modules of different
 //! kinds has numbers too.
+//!
+//! An old node is one of the given tree, a new node one of the folded tree; the members of a new node are the old
+//! ones folded into it.
 
 use super::rows::{LabelRow, rows, sorted};
 use super::tree::{LabelTree, Node};
@@ -53,6 +56,7 @@ pub(super) fn folded(
     sorted(&folded, labels.collect(), |label: &FoldedLabel| &label.row)
 }
 
+/// Adds to a row the figures of single labels. `unfolded` has the rows of the old nodes, `members` their indices.
 fn with_layers(row: LabelRow, members: &[usize], unfolded: &[LabelRow]) -> FoldedLabel {
     let busy = members.iter().map(|node| unfolded[*node].inclusive.busy_ns);
     let busy: Option<Vec<i64>> = busy.collect();
@@ -70,7 +74,9 @@ fn with_layers(row: LabelRow, members: &[usize], unfolded: &[LabelRow]) -> Folde
 /// The folded tree as it grows, parents before their children.
 struct FoldPlan<'t> {
     tree: &'t LabelTree<'t>,
+    /// The old nodes directly inside each old node.
     children: Vec<Vec<usize>>,
+    /// The hash of each old node's shape: of what is inside it, by name, or of its kernels.
     shapes: Vec<u64>,
     texts: Vec<String>,
     /// For each new node: its parent, its depth and the end of the nodes inside it.
@@ -139,7 +145,9 @@ impl<'t> FoldPlan<'t> {
         }
     }
 
-    /// Groups nodes in one place by their new texts. `around` is the new text of the node around them.
+    /// Groups nodes in one place by their new texts, the keys of the result: `*` for the numbers where all of that
+    /// name have one shape, otherwise the numbers of those with the same shape. `around` is the new text of the node
+    /// around them.
     fn merged(&self, around: &str, nodes: Vec<usize>) -> BTreeMap<String, Vec<usize>> {
         // The names, by their common part and then by shape.
         let mut alike: HashMap<String, HashMap<u64, BTreeSet<&str>>> = HashMap::new();
@@ -177,6 +185,7 @@ impl<'t> FoldPlan<'t> {
         name_in(self.tree.text(node), around)
     }
 
+    /// Returns the folded tree, with the same labels in it.
     fn tree(&self) -> LabelTree<'_> {
         let mut new_of = vec![0; self.tree.count()];
         for (new, members) in self.members.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Tells for each label of a trace whether the program set it, or gapscope for a framework's module or operator.
+//! Tells for each label of a trace whether the program set it, or gapscope for a framework's module or operator. A
+//! marker is a row that says when a label was set; its domain names who set it.
 
 use gapscope_trace::Trace;
 use gapscope_trace::ids::LabelId;
@@ -13,6 +14,7 @@ pub(crate) struct LabelOrigins {
     rows: Vec<Option<FrameworkLabel>>,
 }
 
+/// What a label of gapscope names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameworkLabel {
     Module,
@@ -20,6 +22,8 @@ enum FrameworkLabel {
 }
 
 impl LabelOrigins {
+    /// Reads the domains of all markers. Labels that have no marker but the text of an operator's label are operators
+    /// too.
     pub(crate) fn new(trace: &Trace, ids: &IdIndex<LabelId>) -> LabelOrigins {
         let (labels, markers) = (&trace.tables.labels, &trace.tables.markers);
         let mut rows = Vec::new();

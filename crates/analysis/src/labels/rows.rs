@@ -1,4 +1,5 @@
-//! The rows of the tables of labels: the work under each label.
+//! The rows of the tables of labels: the work under each label. [`rows`] makes a row for each node of the tree, and
+//! [`sorted`] leaves the unused out and puts siblings in order.
 
 use super::tree::{LabelTree, Node};
 use gapscope_timeline::durations::{Durations, GroupedDurations};
@@ -41,7 +42,8 @@ pub struct LabelWork {
     pub busy_ns: Option<i64>,
 }
 
-/// Returns those `labels` that have work or were set, in the tree's order, with siblings sorted by busy time.
+/// Returns those `labels` that have work or were set, in the tree's order, with siblings sorted by busy time, the
+/// greatest first. `labels` has an entry for each node, of which `row` returns the row.
 pub(super) fn sorted<T>(tree: &LabelTree, labels: Vec<T>, row: impl Fn(&T) -> &LabelRow) -> Vec<T> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.count()];
     let mut roots = Vec::new();
@@ -144,6 +146,7 @@ pub(super) fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         }
     }
     let mut durations = GroupedDurations::new(counts.into_iter(), timeline.longest_ns());
+    // The inclusive, then the exclusive busy time of each node.
     let mut busy: Vec<[Option<Busy>; 2]> = vec![[None; 2]; tree.count()];
     timeline.each_work(|work| {
         let own = node_of(work) as usize;

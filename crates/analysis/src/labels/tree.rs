@@ -1,4 +1,5 @@
-//! Builds from a trace's table of labels a tree of their nesting, in which the work under each label is found.
+//! Builds from a trace's table of labels a tree of their nesting, in which the work under each label is found. Labels
+//! of the table with the same texts from the outermost label on are one node.
 
 use super::origin::LabelOrigins;
 use gapscope_trace::Trace;
@@ -11,8 +12,10 @@ use std::collections::HashMap;
 /// 1..end(n)`. Operators are left out, and their work belongs to the label around them.
 #[derive(Debug, Default)]
 pub struct LabelTree<'a> {
+    /// The row of each label in the table.
     pub(super) ids: IdIndex<LabelId>,
-    /// The node of each label, by the label's row in the table.
+    /// The node of each label, by the label's row in the table. An operator has the node of the label around it, or
+    /// [`NONE`].
     pub(super) node_of_row: Vec<u32>,
     pub(super) nodes: Vec<Node<'a>>,
 }
@@ -20,8 +23,10 @@ pub struct LabelTree<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node<'a> {
     pub(super) text: &'a str,
+    /// The node of the label around it, or [`NONE`].
     pub(super) parent: u32,
     pub(super) depth: u32,
+    /// The number after the last node inside it.
     pub(super) end: u32,
     /// True where the label is the path of a module and gapscope set it.
     pub(super) is_module: bool,
@@ -80,7 +85,9 @@ impl<'a> LabelTree<'a> {
         tree
     }
 
-    /// Puts a label and those inside it in order. The recursion is as deep as labels nest, which is bounded.
+    /// Puts a label and those inside it in order, behind the nodes so far: `texts` and `children` are by numbers in
+    /// the order of finding, and `place` gets the new number of each. The recursion is as deep as labels nest, which
+    /// is bounded.
     fn place(
         &mut self,
         node: u32,

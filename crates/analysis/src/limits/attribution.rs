@@ -1,8 +1,9 @@
 //! Attributes samples of a GPU's hardware counters to the kernels that ran in them.
 //!
-//! A sample belongs to a kernel when it lies wholly inside a stretch of the kernel, and its dispatches ran for
-//! [`SAMPLE_RAN_SHARE`] of the sample or more. All other samples belong to no kernel. This takes one pass over the work and one
-//! over the samples of each GPU.
+//! A sample is the value of a counter over a short time. It belongs to a kernel when it lies wholly inside a stretch
+//! of the kernel (a time in which nothing else ran, `stretches.rs`), and its dispatches ran for [`SAMPLE_RAN_SHARE`]
+//! of the sample or more. All other samples belong to no kernel. The work and the samples of each GPU are walked over
+//! once.
 
 use super::stretches::{RunTimes, Stretches};
 use gapscope_timeline::counters::{Counter, CounterOwner, Sample};
@@ -25,6 +26,7 @@ pub(super) struct Attribution {
     pub(super) sample_ns: i64,
     /// The number of samples of the counter that has the most, summed over the GPUs.
     pub(super) sample_count: u64,
+    /// The samples of each counter of each GPU.
     counters: Vec<GpuCounter>,
 }
 
@@ -118,7 +120,7 @@ impl Attribution {
             }
             let mut owners: Option<(&Counter, SampleOwners)> = None;
             for (hardware, counter) in counters {
-                // Counters of one pass have their samples at the same times.
+                // Counters that were sampled together have their samples at the same times, and so the same owners.
                 let owners = match &mut owners {
                     Some((of, owners)) if same_times(of, counter) => owners,
                     other => {
@@ -137,7 +139,8 @@ impl Attribution {
         Some(attribution)
     }
 
-    /// Returns the samples of a kernel over all GPUs, where they are enough to describe it.
+    /// Returns the samples of a kernel over all GPUs, or `None` where they are fewer than `KERNEL_SAMPLES` or cover
+    /// less than `KERNEL_COVERED_SHARE` of its time.
     pub(super) fn samples(&self, kernel: usize, counter: HardwareCounter) -> Option<SampleSums> {
         let mut sum = SampleSums::default();
         for (_, one) in self.by_gpu(kernel, counter) {
@@ -157,7 +160,8 @@ impl Attribution {
         counters.map(move |of| (of.gpu, of.kernels[kernel]))
     }
 
-    /// Returns the time and the samples of the counter that covers most of a kernel.
+    /// Returns the time that samples of a kernel cover, and their number, by the counter that covers most of the
+    /// kernel.
     pub(super) fn most_covered(&self, kernel: usize) -> (i64, u64) {
         let of = |counter: &HardwareCounter| {
             let each = self.by_gpu(kernel, *counter);
@@ -171,6 +175,7 @@ impl Attribution {
 }
 
 impl SampleSums {
+    /// Adds a sample, of which the kernel ran for `covered_ns`.
     fn add(&mut self, value: f64, sample_ns: i64, covered_ns: i64) {
         let ns = sample_ns as f64;
         self.count += 1;
@@ -234,6 +239,8 @@ fn hardware(recorded: &[Counter], gpu: usize) -> Vec<(HardwareCounter, &Counter)
     HardwareCounter::ALL.iter().filter_map(of).collect()
 }
 
+/// Finds the stretches of a GPU's dispatches that start in `window`. All other work has the number `kernels`, the
+/// count of kernels.
 fn stretches(
     timeline: &Timeline,
     gpu: &Gpu,
@@ -265,6 +272,7 @@ fn stretches(
     Stretches::new(works, kernels, least_ns)
 }
 
+/// Returns true where two counters have samples of the same times.
 fn same_times(a: &Counter, b: &Counter) -> bool {
     let times = |sample: &Sample| (sample.start_ns, sample.duration_ns);
     a.samples.len() == b.samples.len()
@@ -280,6 +288,7 @@ struct SampleOwners {
 }
 
 impl SampleOwners {
+    /// Finds the owner of each sample of a counter. A sample that overlaps an earlier one has none.
     fn new(stretches: &Stretches, counter: &Counter) -> SampleOwners {
         let count = counter.samples.len();
         let mut owners = SampleOwners {
@@ -318,6 +327,7 @@ impl SampleOwners {
         owners
     }
 
+    /// Adds up the samples of a counter with these owners, by kernel.
     fn sums(&self, counter: &Counter, kernels: usize) -> Vec<SampleSums> {
         let mut sums = vec![SampleSums::default(); kernels];
         let owners = self.kernels.iter().zip(&self.covered_ns);

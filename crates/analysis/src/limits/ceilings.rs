@@ -62,6 +62,7 @@ pub(super) fn ceilings(timeline: &Timeline, gpus: &[usize]) -> Vec<Ceiling> {
 }
 
 impl Ceiling {
+    /// Takes the measured rates where there are some, otherwise the data sheet's. `driver` is that of the recording.
     fn new(limits: Option<&DeviceProperties>, driver: &str) -> Ceiling {
         let Some(limits) = limits else {
             return Ceiling::default();
@@ -120,7 +121,7 @@ impl Ceiling {
         }
     }
 
-    /// Describes the ceiling in a sentence.
+    /// Describes the ceiling in a sentence. `named` is true to name the device.
     pub(super) fn sentence(&self, named: bool) -> String {
         let of = match named {
             true => format!(" of {}", self.name),

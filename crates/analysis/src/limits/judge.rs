@@ -1,4 +1,5 @@
-//! Decides on the limit of one kernel from its shares of the limits of the GPU's units.
+//! Decides on the limit of one kernel from its shares of the limits of the GPU's units. Input are a kernel with the
+//! limit that the shape of its launches gave, and its samples; the result is written into the kernel.
 use super::attribution::Attribution;
 use super::ceilings::Ceiling;
 use super::shares::shares;
@@ -14,12 +15,16 @@ use gapscope_trace::tables::HardwareCounter;
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct CounterLimit {
     limit: KernelLimit,
+    /// The unit nearest to its limit; `None` where the multiprocessors idled.
     unit: Option<LimitingUnit>,
+    /// The share of the limit that is reached.
     share: f64,
+    /// How far the share may be off.
     error: f64,
 }
 
 impl CounterLimit {
+    /// Makes a limit of the unit with the greatest share.
     fn from_share(limit: KernelLimit, nearest: ShareOfLimit) -> CounterLimit {
         CounterLimit {
             limit,
@@ -123,6 +128,7 @@ impl Kernel {
         self.counters = Some(counters);
     }
 
+    /// Replaces the kernel's limit. What could be saved is the rest of the time in which it ran alone.
     fn set_limit(&mut self, found: CounterLimit, alone_ns: i64) {
         let distance = (1.0 - found.share).clamp(0.0, 1.0);
         self.limit = Some(found.limit);
@@ -134,6 +140,7 @@ impl Kernel {
     }
 }
 
+/// Says why there are no means: too few samples, or too little time covered.
 fn uncovered(counters: &KernelCounters) -> String {
     let share = quantity::share(counters.covered_share);
     match counters.sample_count {
@@ -149,6 +156,7 @@ fn uncovered(counters: &KernelCounters) -> String {
     }
 }
 
+/// Returns the mean of each counter with enough samples of the kernel.
 fn means(attribution: &Attribution, number: usize) -> Vec<KernelCounter> {
     let ran_ns = attribution.kernels[number].ran_ns;
     let counters = HardwareCounter::ALL.iter();
@@ -169,6 +177,7 @@ fn means(attribution: &Attribution, number: usize) -> Vec<KernelCounter> {
     counters.filter_map(mean).collect()
 }
 
+/// Estimates the bytes that a kernel moved in all its time, from the mean of a rate in bytes per second.
 fn bytes(attribution: &Attribution, number: usize, counter: HardwareCounter) -> Option<Estimate> {
     let samples = attribution.samples(number, counter)?;
     let ran_ns = attribution.kernels[number].ran_ns;

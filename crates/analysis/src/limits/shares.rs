@@ -34,7 +34,8 @@ pub(super) fn shares(
     shares
 }
 
-/// Returns the share of device memory: the mean over the GPUs, weighted by the time of their samples.
+/// Returns the share of device memory: the mean over the GPUs, weighted by the time of their samples. `None` where
+/// reads, writes or a ceiling are not known.
 fn dram(attribution: &Attribution, ceilings: &[Ceiling], kernel: usize) -> Option<ShareOfLimit> {
     let counters = [HardwareCounter::DramRead, HardwareCounter::DramWritten];
     let [read, written] = counters.map(|counter| attribution.samples(kernel, counter));

@@ -1,5 +1,6 @@
 //! Finds, in the work of a GPU, the stretches of time in which only dispatches of one kernel ran, one after the other
-//! or at once.
+//! or at once. A pause is time inside a stretch in which nothing ran. A piece of work comes with the number of its
+//! kernel.
 
 use gapscope_timeline::intervals::Interval;
 use std::cmp::Reverse;
@@ -29,10 +30,13 @@ pub(super) struct RunTimes {
 #[derive(Debug, Default)]
 pub(super) struct Stretches {
     pub(super) all: Vec<Stretch>,
+    /// The pauses of all stretches, in order of time.
     pauses: Vec<Interval>,
     /// The run times of each kernel, by its number.
     pub(super) kernels: Vec<RunTimes>,
+    /// Shorter stretches are left out.
     least_ns: i64,
+    /// The stretch that may still go on.
     open: Option<Stretch>,
     /// The current pause in the open stretch.
     pause: Option<Interval>,
@@ -136,6 +140,7 @@ struct Sweep {
     since_ns: Vec<i64>,
     /// The number of different kernels that run.
     distinct: u32,
+    /// The time up to which everything has been counted.
     now_ns: i64,
     found: Stretches,
 }

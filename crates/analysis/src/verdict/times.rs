@@ -10,11 +10,15 @@ use gapscope_trace::manifest::Api;
 /// The time of a device, or of several, by what it went into. The parts sum to `window_ns`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Times<'a> {
+    /// The judged time, once for each device, without what the recording caused.
     pub(crate) window_ns: i64,
+    /// The time in which something ran.
     pub(crate) busy: BusyParts,
+    /// The idle time with causes on the host's side; the next two are of the other sides.
     pub(crate) host_ns: i64,
     pub(crate) sync_ns: i64,
     pub(crate) launch_ns: i64,
+    /// The time without work before a device's first and after its last, while another had work.
     pub(crate) imbalance_ns: i64,
     pub(crate) unknown_ns: i64,
     pub(crate) causes: &'a [GapTotal],
@@ -23,6 +27,7 @@ pub(crate) struct Times<'a> {
     /// The call in which the host was in the time of [`Cause::HostCall`]; known only for all devices together.
     pub(crate) host_call: Option<String>,
     pub(crate) fill: Vec<&'a DeviceFill>,
+    /// The API in whose words sentences are.
     pub(crate) api: Api,
     /// The name and busy time of each device, the least first, where there are several devices.
     pub(crate) busy_of: Vec<(String, i64)>,
@@ -102,6 +107,7 @@ impl<'a> Times<'a> {
         }
     }
 
+    /// Returns a time as a share of the judged time.
     pub(crate) fn share(&self, ns: i64) -> f64 {
         ratio(ns, self.window_ns)
     }
@@ -117,6 +123,7 @@ impl<'a> Times<'a> {
         !self.busy_of.is_empty()
     }
 
+    /// Returns the judged time in which nothing ran.
     pub(crate) fn idle_ns(&self) -> i64 {
         let idle = [
             self.host_ns,

@@ -1,4 +1,5 @@
-//! Turns the times of devices into the verdict and the sentences of its evidence.
+//! Turns the times of devices into the verdict and the sentences of its evidence. The functions that return texts
+//! return them as ends or parts of sentences, unless they say otherwise.
 
 use super::times::Times;
 use crate::bound::{Bound, Evidence, VerdictPart};
@@ -10,6 +11,7 @@ use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 
 impl Times<'_> {
+    /// Returns the verdict, and the evidence for it.
     pub(crate) fn verdict(&self) -> (Bound, Evidence) {
         let bound = Bound::from_times(self);
         if self.window_ns == 0 {
@@ -29,6 +31,7 @@ impl Times<'_> {
         (bound, evidence)
     }
 
+    /// Returns what sentences call the device or devices.
     fn device(&self) -> &'static str {
         match self.several() {
             true => "the devices",
@@ -36,6 +39,7 @@ impl Times<'_> {
         }
     }
 
+    /// Returns the parts of the time that are above 0, the largest first.
     fn parts(&self) -> Vec<VerdictPart> {
         let device = self.device();
         let at_least = |unsure: bool| if unsure { "at least, " } else { "" };
@@ -71,6 +75,7 @@ impl Times<'_> {
         parts
     }
 
+    /// Makes a part of its name in JSON, its time and the words that follow the time.
     fn part(&self, what: &'static str, total_ns: i64, text: String) -> VerdictPart {
         let share = self.share(total_ns);
         VerdictPart {
@@ -81,6 +86,7 @@ impl Times<'_> {
         }
     }
 
+    /// Returns the verdict with its main number in a whole sentence.
     fn sentence(&self, bound: Bound, parts: &[VerdictPart]) -> String {
         let percent = |ns: i64| Percent(self.share(ns));
         let (device, was) = match self.several() {
@@ -137,6 +143,8 @@ impl Times<'_> {
         }
     }
 
+    /// Returns the whole sentence on a latency-bound device: whichever of starting work and underfilling it took
+    /// `ADVICE_SHARE` of the time.
     fn latency(&self, device: &str) -> String {
         let it = if self.several() { "them" } else { "it" };
         let filled =
@@ -162,6 +170,8 @@ impl Times<'_> {
         }
     }
 
+    /// Returns what the compute part was, and how much of it may have been something else, since some work is timed
+    /// as a whole.
     fn computed(&self) -> String {
         let busy = &self.busy;
         let whole = match self.api {
@@ -239,6 +249,7 @@ impl Times<'_> {
         })
     }
 
+    /// Returns that devices had no work, with the busy time of the devices.
     fn imbalance(&self) -> String {
         if !self.several() {
             return "the device had no work while another had".to_owned();
@@ -282,6 +293,7 @@ impl Times<'_> {
         (self.causes.iter()).any(|total| total.cause == Cause::HostFunction && total.total_ns > 0)
     }
 
+    /// Returns that the device waited for the host, and for what.
     fn waited_for_host(&self) -> String {
         let device = self.device();
         match self.waited_for_functions() {

@@ -1,4 +1,5 @@
-//! Defines [`ByteSet`], a set of byte offsets in some memory. Footprints and edges are made of such sets.
+//! Defines [`ByteSet`], a set of byte offsets in some memory. Footprints and edges are made of such sets. All ranges
+//! are from the first byte to the one after the last.
 
 use std::ops::Range;
 

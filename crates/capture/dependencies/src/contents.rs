@@ -1,5 +1,7 @@
-//! Keeps track of the bytes in memory while the commands of a window are followed in order: those of the capture,
-//! until a command overwrites them. Kernels whose addresses depend on loaded indices are evaluated with these bytes.
+//! Keeps track of the bytes in memory while the commands of a window, the recorded part of a program's GPU work, are
+//! followed in order: those of the capture, until a command overwrites them. Kernels whose addresses depend on loaded
+//! indices are evaluated with these bytes: in between, `set`, `write`, `fill`, `copy` and `forget` are called for
+//! what changes.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -17,12 +19,14 @@ const MAX_CHUNKS: usize = 256;
 pub(crate) struct Contents {
     /// The known ranges of each allocation, by the offset of their first byte.
     known: HashMap<MemoryId, BTreeMap<u64, KnownRange>>,
+    /// The chunks that were read; `None` for one that could not be.
     chunks: HashMap<Hash, Option<Arc<[u8]>>>,
 }
 
 /// A range of memory whose bytes are known; its first byte is its key in the map.
 #[derive(Debug, Clone)]
 struct KnownRange {
+    /// The offset after the last byte.
     end: u64,
     source: Source,
     /// Offset in the source of the range's first byte.
@@ -34,6 +38,7 @@ struct KnownRange {
 enum Source {
     Chunk(Hash),
     Bytes(Arc<[u8]>),
+    /// A word in little-endian order.
     Word(u32),
 }
 
@@ -60,7 +65,8 @@ impl Contents {
         self.insert(memory, range, Source::Word(word), 0);
     }
 
-    /// Records that bytes were copied. Unknown bytes make their new place unknown, too.
+    /// Records that bytes were copied, between places given as an allocation and an offset. Unknown bytes make their
+    /// new place unknown, too.
     pub fn copy(&mut self, from: (MemoryId, u64), to: (MemoryId, u64), bytes: u64) {
         let end = from.1 + bytes;
         let pieces: Vec<(u64, KnownRange)> = match self.known.get(&from.0) {
@@ -108,6 +114,7 @@ impl Contents {
         self.known.clear();
     }
 
+    /// Replaces the bytes of a range by those of a source from the offset `at` on.
     fn insert(&mut self, memory: MemoryId, range: Range<u64>, source: Source, at: u64) {
         if range.is_empty() {
             return;
@@ -169,6 +176,7 @@ fn read(
     (at == range.end).then_some(bytes)
 }
 
+/// Returns the bytes of a chunk, and keeps them. All kept chunks are dropped once there are [`MAX_CHUNKS`].
 fn chunk(
     chunks: &mut HashMap<Hash, Option<Arc<[u8]>>>,
     capture: &Capture,

@@ -1,5 +1,9 @@
 //! Derives findings from the graph and the barriers of a capture: hazards (dependent commands that nothing orders),
 //! and for each barrier whether a dependency needs it.
+//!
+//! A node is a command, an edge a pair of commands of which the later one depends on the bytes that the earlier one
+//! accessed, and a part of an edge some of these bytes in one memory. A barrier covers an edge if by Vulkan's rules
+//! it orders the two commands for those bytes; a batch is an element of a submission, with its own semaphores.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -166,14 +170,20 @@ fn unknown(graph: &Graph) -> Option<String> {
 
 /// The reason that is given when the search through barriers exceeds its limit.
 const MANY_BARRIERS: &str = "there are too many barriers to look at";
+/// The reasons for which it is not known whether a barrier is needed: first for an edge within a submission that no
+/// barrier covers.
 const IN_PART: &str = "a dependency inside of a submission may rely on it, though by Vulkan's rules it does not order it";
+/// For an edge between submissions.
 const MAYBE_WAITED: &str = "a dependency between submissions may rely on it: what orders that is not known, for the host may have waited or not";
+/// For an edge that a semaphore orders in part.
 const BEYOND_SEMAPHORES: &str = "a dependency between batches may rely on it: the stages of semaphores are not all that it needs";
 
 /// The state of judging barriers: the graph, its barriers, and the order of its batches.
 struct Finder<'a> {
     graph: &'a Graph,
+    /// The barriers, which tell what they cover.
     covers: Barriers<'a>,
+    /// The batches, which tell what semaphores order.
     batches: Batches,
 }
 
@@ -187,6 +197,8 @@ impl Finder<'_> {
         (&self.graph.nodes[edge.from], &self.graph.nodes[edge.to])
     }
 
+    /// Returns what orders the ends of an edge: a semaphore, or else barriers of the same queue. What orders commands
+    /// of two submissions is unknown where neither does.
     fn order(&mut self, edge: &Edge) -> Order {
         let (from, to) = self.ends(edge);
         if self.batches.order(from, to) {

@@ -1,5 +1,10 @@
 //! Finds the bytes that a dispatch reads and writes, its footprint: a dispatch and the module of its kernel go in, a
 //! set of bytes for each bound buffer comes out.
+//!
+//! A descriptor is a place to which a dispatch's buffer is bound, given by set, binding and element; an invocation is
+//! one thread of a kernel. The kernel is lowered, folded and sliced (`kernel.rs`), and what remains is run for all
+//! invocations, each of which marks the bytes that it reaches. Where that fails or takes too long, all bound bytes
+//! are taken.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,6 +61,7 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// Returns the extent of a buffer that is not reached.
     fn none() -> Extent {
         Extent {
             set: Arc::default(),
@@ -112,9 +118,11 @@ impl Footprint {
 pub(crate) struct Evaluator<'c> {
     capture: &'c Capture,
     limits: Limits,
+    /// The modules that were read; `None` for one that could not be.
     modules: HashMap<ModuleId, Option<Arc<Module>>>,
     found: HashMap<Key, Arc<Footprint>>,
     followed: HashMap<Key, Result<Arc<Trail>, Reason>>,
+    /// The operations that all further dispatches together may take.
     steps_left: u64,
 }
 
@@ -140,7 +148,8 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Returns the footprint of a dispatch. `groups` is its number of workgroups, if known.
+    /// Returns the footprint of a dispatch: all bound bytes where the dispatch cannot be evaluated. `groups` is its
+    /// number of workgroups, if known, and `contents` the bytes in memory before the dispatch.
     pub fn footprint(
         &mut self,
         dispatch: &Dispatch,
@@ -162,7 +171,7 @@ impl<'c> Evaluator<'c> {
         found
     }
 
-    /// Returns the bytes that each invocation of a dispatch reaches.
+    /// Returns the bytes that each invocation of a dispatch reaches, or why they cannot be found.
     pub fn trail(
         &mut self,
         dispatch: &Dispatch,
@@ -181,6 +190,7 @@ impl<'c> Evaluator<'c> {
         found
     }
 
+    /// Runs the sliced kernel on one thread, and notes the runs of bytes of each of its accesses by invocation.
     fn follow(&mut self, key: &Key, bindings: &[Binding]) -> Result<Trail, Reason> {
         let (sliced, grid) = self.sliced(key)?;
         let sizes = sizes(&sliced, &key.buffers);
@@ -222,6 +232,8 @@ impl<'c> Evaluator<'c> {
         })
     }
 
+    /// Returns the facts that decide over the footprint. The contents of a buffer are among them if they are known,
+    /// small, and not changed by the dispatch.
     fn key(
         &self,
         dispatch: &Dispatch,
@@ -255,6 +267,8 @@ impl<'c> Evaluator<'c> {
         }
     }
 
+    /// Runs the sliced kernel for all invocations, and makes a footprint of the marks. If that fails, all bound bytes
+    /// are taken.
     fn evaluate(&mut self, key: &Key, bindings: &[Binding]) -> Result<Footprint, Reason> {
         let (mut sliced, grid) = self.sliced(key)?;
         let marks = self.run(&sliced, grid, &key.buffers);
@@ -286,7 +300,7 @@ impl<'c> Evaluator<'c> {
         })
     }
 
-    /// Returns the part of a kernel that addresses depend on.
+    /// Returns the part of a kernel that addresses depend on, and the dispatch's workgroups and their size.
     fn sliced(&mut self, key: &Key) -> Result<(Slice, Grid), Reason> {
         let capture = self.capture;
         let pipeline = &capture.pipelines[&key.pipeline];
@@ -316,6 +330,7 @@ impl<'c> Evaluator<'c> {
         Ok((sliced, grid))
     }
 
+    /// Runs a slice for all invocations, with the operations that are left, and returns the marks of each buffer.
     fn run(
         &mut self,
         sliced: &Slice,
@@ -333,6 +348,7 @@ impl<'c> Evaluator<'c> {
         marks
     }
 
+    /// Reads a module once.
     fn module(&mut self, id: ModuleId) -> Option<Arc<Module>> {
         let capture = self.capture;
         let read = || {
@@ -343,6 +359,7 @@ impl<'c> Evaluator<'c> {
     }
 }
 
+/// Returns whether an invocation read beyond a buffer whose contents are known.
 fn is_beyond_content(buffers: &[BoundBuffer], marks: &[Marks]) -> bool {
     let mut both = buffers.iter().zip(marks);
     both.any(|(buffer, marks)| buffer.content.is_some() && marks.read.outside)
@@ -418,6 +435,8 @@ fn all(bindings: &[Binding], reason: &Reason) -> Footprint {
     }
 }
 
+/// Makes the footprint of one descriptor from its marks: exact if nothing in `reach` or the marks speaks against it,
+/// otherwise all bound bytes. `ranges` is the most ranges that may be kept. Without marks the bytes are bounded.
 fn footprint(
     binding: &Binding,
     reach: &Reach,

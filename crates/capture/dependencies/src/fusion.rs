@@ -3,6 +3,9 @@
 //! Both run the same number of workgroups of the same size, and each invocation of the second reads exactly what the
 //! same invocation of the first wrote. In a merged kernel the value need not go through memory. This saves the read,
 //! and the write as well if the result is overwritten in the window before another command reads it.
+//!
+//! The pairs are read-after-write edges between two dispatches; a map is a hash of which invocation reaches which
+//! bytes. An access is the bytes that a node reads or writes through one buffer.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -105,6 +108,9 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
+    /// Returns what merging the two ends of an edge saves, or the first reason against it in the order of these
+    /// checks: exact bytes, one submission and queue, equal workgroups, the same bytes by the same invocations, and
+    /// the order of commands.
     fn saving(&self, edge: &Edge) -> Result<Saving, Refusal> {
         let (first, second) = (&self.graph.nodes[edge.from], &self.graph.nodes[edge.to]);
         if !first.is_exact() || !second.is_exact() {
@@ -211,6 +217,7 @@ impl Finder<'_> {
     }
 }
 
+/// Returns the place from which the bytes of an access count: its allocation, and the offset there.
 fn place(access: &Access) -> (u64, u64) {
     (access.memory, access.offset)
 }
@@ -220,6 +227,7 @@ fn meet(a: &Access, b: &Access) -> bool {
     a.memory == b.memory && b.set.shifted(b.offset).any(|range| overlaps(a, range))
 }
 
+/// Returns whether an access reaches a byte of a range of its allocation.
 fn overlaps(access: &Access, range: Range<u64>) -> bool {
     let from = range.start.max(access.offset) - access.offset;
     let to = range.end.max(access.offset) - access.offset;

@@ -158,12 +158,14 @@ pub struct Edge {
     pub exact: bool,
     /// The buffers that the bytes belong to, as the later node names them.
     pub buffers: Vec<Arc<str>>,
+    /// The bytes, by the way in which both nodes reach them.
     pub(crate) parts: Vec<EdgePart>,
 }
 
 /// The bytes of an edge in one allocation that the earlier node reaches in one way, and the later node in one way.
 #[derive(Debug, Clone)]
 pub(crate) struct EdgePart {
+    /// Number of the allocation.
     pub memory: u64,
     pub ranges: Vec<Range<u64>>,
     pub from: Scope,
@@ -175,6 +177,7 @@ pub(crate) struct EdgePart {
 }
 
 impl EdgePart {
+    /// Adds a range. Ranges beyond [`MAX_RANGES`] widen the last one.
     fn add(&mut self, range: Range<u64>) {
         let is_full = self.ranges.len() >= MAX_RANGES;
         match self.ranges.last_mut() {
@@ -240,6 +243,7 @@ impl Graph {
 /// The edges to one later node, by the earlier node and the kind of edge, while they are collected.
 struct EdgesToNode<'a> {
     nodes: &'a [Node],
+    /// Index of the later node.
     to: usize,
     edges: HashMap<(u32, EdgeKind), Edge>,
 }
@@ -253,6 +257,8 @@ impl EdgesToNode<'_> {
         }
     }
 
+    /// Adds to the edge from the node of `on` that the access `by` of the later node depends on it for a range of
+    /// bytes.
     fn add(&mut self, on: AccessRef, by: AccessRef, range: Range<u64>, kind: EdgeKind) {
         let of = |mark: AccessRef| &self.nodes[mark.node as usize].accesses[mark.access as usize];
         let (from, to) = (of(on), of(by));
@@ -289,6 +295,7 @@ impl EdgesToNode<'_> {
         }
     }
 
+    /// Returns the edges, sorted by the earlier node.
     fn edges(self) -> Vec<Edge> {
         let mut edges: Vec<Edge> = self.edges.into_values().collect();
         edges.sort_unstable_by_key(|edge| (edge.from, edge.kind));

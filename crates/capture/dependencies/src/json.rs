@@ -1,5 +1,6 @@
 //! Writes [`Dependencies`] as JSON and as DOT (the graph format of Graphviz). Keys of the JSON are stable. Unknown
-//! values are null, and `unknown` lists them with reasons.
+//! values are null, and `unknown` lists them with reasons. The structs are the schema of the JSON; the functions fill
+//! them from the graph.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,4 +1,6 @@
-//! Finds which bytes each dispatch of a capture reads and writes, and which commands depend on which.
+//! Finds which bytes each dispatch of a capture reads and writes, and which commands depend on which. A capture is
+//! the recorded GPU commands of a program, with the contents of memory that they start from; its window is the
+//! recorded stretch of the run.
 //!
 //! [`Dependencies::from_capture`] evaluates the address arithmetic of each kernel with the constants of each dispatch.
 //! The bytes that a dispatch reads and writes are exact wherever no address depends on unknown data. Otherwise they

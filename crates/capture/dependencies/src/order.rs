@@ -1,5 +1,8 @@
 //! Decides what orders the two commands of an edge: barriers on their queue, semaphores between their batches, or
 //! nothing.
+//!
+//! A part of an edge is some of its bytes; a barrier has parts too, each for a range of memory or for all. A barrier
+//! is between two commands if it was submitted after the first and before the second.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -42,12 +45,15 @@ impl Order {
 
 /// The barriers of a window, by queue.
 pub(crate) struct Barriers<'a> {
+    /// The barriers in the order of submission.
     all: &'a [Barrier],
+    /// The indices of the barriers of each queue.
     by_queue: HashMap<u32, Vec<usize>>,
     /// By queue and allocation, the barriers with a part for that allocation.
     in_part: HashMap<(u32, u64), Vec<usize>>,
     /// The union of the scopes of all barriers of a queue.
     scopes: HashMap<u32, Scopes>,
+    /// The barriers that may still be examined.
     looks_left: u64,
 }
 
@@ -89,8 +95,9 @@ impl<'a> Barriers<'a> {
         &of[begin..end.max(begin)]
     }
 
-    /// Returns whether the barriers of a queue that `takes` selects order the ends of an edge; `None` if the search
-    /// takes too long.
+    /// Returns whether the barriers of a queue that `takes` selects, by their indices, order the ends of an edge for
+    /// those of its parts that `parts` selects; `None` if the search takes too long. A write after a read only needs
+    /// the stages to wait; other edges need each piece of memory to be made visible.
     pub fn cover(
         &mut self,
         queue: u32,
@@ -130,8 +137,9 @@ impl<'a> Barriers<'a> {
         Some(true)
     }
 
-    /// Splits an edge into pieces, and returns for each whether the barriers between its ends order it; `None` if the
-    /// search takes too long.
+    /// Splits an edge into its parts, and these at the ends of the ranges of barriers unless it is a write after a
+    /// read, and returns for each piece whether the barriers between its ends order it; `None` if the search takes
+    /// too long.
     pub fn split(&mut self, queue: u32, edge: &Edge) -> Option<Vec<(Edge, bool)>> {
         let between = self.between(queue, edge.from, edge.to).to_vec();
         let mut found = Vec::new();
@@ -259,11 +267,15 @@ impl<'a> Barriers<'a> {
 struct Reached {
     /// The stages that wait for the first command.
     stages: Stages,
+    /// Whether the first command's writes have left the caches: available, in Vulkan's words.
     available: bool,
+    /// Whether the second command is sure to see them.
     visible: bool,
 }
 
 impl Reached {
+    /// Takes the next barrier, which carries on what waits if it waits for the first command, or for a stage that
+    /// already does.
     fn pass(&mut self, barrier: &Barrier, part: &EdgePart, piece: &Range<u64>) {
         let before = *self;
         for (scopes, range) in &barrier.parts {
@@ -287,6 +299,7 @@ impl Reached {
 /// The order of batches by semaphores: for each batch and each queue, the last batch of that queue that semaphores
 /// place before it.
 pub(crate) struct Batches {
+    /// By the batch, then by the queue.
     before: Vec<HashMap<u32, usize>>,
     /// The stages that every wait for a semaphore holds back.
     waiting: Stages,
@@ -351,7 +364,7 @@ impl Batches {
         edge.parts.iter().all(of)
     }
 
-    /// Returns whether semaphores order two batches.
+    /// Returns whether semaphores order the batches of two nodes.
     pub fn order(&self, from: &Node, to: &Node) -> bool {
         from.batch != to.batch
             && (self.before.get(to.batch))

@@ -1,5 +1,5 @@
 //! Finds the critical path of a [`Graph`]: the chain of dependent commands that takes longest, and so bounds the time
-//! of the window however much runs in parallel.
+//! of the window however much runs in parallel. The window is the recorded stretch of the program.
 
 use crate::graph::Graph;
 

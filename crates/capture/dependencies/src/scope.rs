@@ -3,6 +3,7 @@
 
 use gapscope_capture::model::Dependency;
 
+/// The bits of `VkPipelineStageFlagBits2` that matter here.
 mod stage {
     pub const TOP_OF_PIPE: u64 = 1;
     pub const DRAW_INDIRECT: u64 = 2;
@@ -15,6 +16,7 @@ mod stage {
     pub const CLEAR: u64 = 1 << 35;
 }
 
+/// The bits of `VkAccessFlagBits2` that matter here.
 mod access {
     pub const INDIRECT_COMMAND_READ: u64 = 1;
     pub const UNIFORM_READ: u64 = 8;
@@ -89,9 +91,13 @@ impl Scope {
 /// The scopes of a part of a barrier: the stages and accesses that come before it, and those that wait for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Scopes {
+    /// The stages that the barrier waits for: the first execution scope.
     after_stages: u64,
+    /// The accesses that it waits for: the first access scope.
     after_access: u64,
+    /// The stages that wait for it: the second execution scope.
     before_stages: u64,
+    /// The accesses that wait for it: the second access scope.
     before_access: u64,
 }
 
@@ -165,14 +171,17 @@ impl Stages {
         Stages(masks.map(first).fold(u64::MAX, |all, of| all & of))
     }
 
+    /// Returns the stages that both sets have.
     pub fn both(self, other: Stages) -> Stages {
         Stages(self.0 & other.0)
     }
 
+    /// Returns the stages that either set has.
     pub fn and(self, other: Stages) -> Stages {
         Stages(self.0 | other.0)
     }
 
+    /// Returns whether the stage of an access is in the set.
     pub fn contain(self, scope: Scope) -> bool {
         self.0 & scope.stage() != 0
     }

@@ -1,5 +1,5 @@
 //! Compares the bytes that a command must move with the bandwidth of the device: how long they take at least, and
-//! which share of the bandwidth the command reached.
+//! which share of the bandwidth the command reached. Bytes are certain where the access is known exactly.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -65,6 +65,7 @@ impl Node {
         Some(bandwidth.time_ns(self.least_bytes()?) / took as f64)
     }
 
+    /// Returns the numbers of different bytes that are read, and written, by the accesses that `counts` selects.
     fn sums(&self, counts: &dyn Fn(&Access) -> bool) -> (u64, u64) {
         let sum = |writes: bool| {
             let mut by_memory: HashMap<u64, Vec<Range<u64>>> = HashMap::new();

@@ -1,5 +1,8 @@
 //! Reads the executed commands of a capture, and returns them as nodes with the bytes that they reach, as barriers,
 //! and as batches with their semaphores.
+//!
+//! The contents of memory are followed along, since kernels may read addresses from them. An executed command is one
+//! occurrence of a recorded command: those of a command buffer that is submitted twice are executed twice.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,6 +40,7 @@ pub fn trails(
 /// The commands of a capture, ready for the graph.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
+    /// Dispatches and transfers in the order of submission.
     pub nodes: Vec<Node>,
     pub barriers: Vec<Barrier>,
     pub batches: Vec<WindowBatch>,
@@ -47,6 +51,7 @@ pub(crate) struct Window {
 pub(crate) struct Barrier {
     /// Number of nodes before the barrier, of all queues.
     pub position: usize,
+    /// Number of the submission, from 0.
     pub submission: usize,
     pub queue: u32,
     /// Id of the command recording that has the barrier; `index` is its index there.
@@ -79,6 +84,7 @@ impl Window {
         Window::read(capture, limits, progress, None)
     }
 
+    /// Reads the commands, and follows the invocations of those that `trails` selects.
     fn read(
         capture: &Capture,
         limits: Limits,
@@ -112,7 +118,9 @@ struct Reader<'a, 'f> {
     evaluator: Evaluator<'a>,
     contents: Contents,
     window: Window,
+    /// Number of the commands read so far.
     executed: usize,
+    /// Number of the submissions read so far.
     submission: usize,
     progress: &'a mut dyn FnMut(usize),
     trails: Option<Trails<'a, 'f>>,
@@ -129,6 +137,7 @@ impl Reader<'_, '_> {
         self.submission += 1;
     }
 
+    /// Reads the commands of a batch, one command buffer after the other.
     fn batch(&mut self, submission: &Submission, batch: &Batch) {
         let uses = |uses: &[model::SemaphoreUse]| {
             let each = uses.iter().map(|of| (of.semaphore.0, of.value));
@@ -152,6 +161,7 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Reads a command: adds a node or a barrier, or changes the labels around the next ones.
     fn command(
         &mut self,
         queue: u32,
@@ -196,6 +206,7 @@ impl Reader<'_, '_> {
         self.window.nodes.push(node);
     }
 
+    /// Returns the parts of a barrier: one for each dependency of all memory, and one for each buffer.
     fn parts(&self, barrier: &model::Barrier) -> Vec<BarrierPart> {
         let memory = barrier.memory.iter().map(|of| (Scopes::new(of), None));
         let buffers = barrier.buffers.iter().map(|(of, range)| {
@@ -215,6 +226,7 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Returns an exact access to the bytes `set` of a range of a buffer.
     fn access(&self, range: BufferRange, scope: Scope, set: Arc<ByteSet>) -> Access {
         let (memory, offset) = self.capture.place(range);
         Access {
@@ -230,10 +242,12 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Returns an access to all of a range.
     fn whole(&self, range: BufferRange, scope: Scope) -> Access {
         self.access(range, scope, Arc::new(ByteSet::from_range(0..range.bytes)))
     }
 
+    /// Fills in the node of a dispatch from its footprint, and forgets the contents that it may overwrite.
     fn dispatch(&mut self, node: &mut Node, dispatch: &Dispatch) {
         let capture = self.capture;
         node.kind = Some(NodeKind::Dispatch);
@@ -278,6 +292,7 @@ impl Reader<'_, '_> {
         self.overwritten(&bindings, &footprint);
     }
 
+    /// Reads the number of workgroups from memory; `None` if the bytes are not known.
     fn indirect(&mut self, range: BufferRange) -> Option<[u32; 3]> {
         let (memory, at) = self.capture.place(range);
         let bytes = self
@@ -302,6 +317,7 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Fills in the node of a copy, and copies the known contents.
     fn copy(&mut self, node: &mut Node, copy: &Copy) {
         node.kind = Some(NodeKind::Copy);
         node.name = "copy".to_owned();

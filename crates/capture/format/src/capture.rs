@@ -1,5 +1,6 @@
 //! Defines [`Capture`], all records of a capture in memory. `files` fills it from the capture's folder; replay,
-//! dependencies and fusion read it.
+//! dependencies and fusion read it. A window is the stretch of a program's run that was recorded, as steps: the
+//! content of memory, submissions of commands, and the outcome that a replay is checked against.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -34,7 +35,9 @@ pub struct Capture {
     pub steps: Vec<Step>,
     /// The end of the window; `None` if the capture was cut off.
     pub end: Option<End>,
+    /// The file that has the bytes of all chunks.
     pub(crate) content: ContentFile,
+    /// The place and size of each chunk, by the hash of its bytes.
     pub(crate) chunks: HashMap<Hash, Chunk>,
     /// Descriptor type and count, by layout and number of the binding.
     pub(crate) slots: HashMap<(SetLayoutId, u32), (u32, u32)>,

@@ -1,5 +1,6 @@
 //! Adds records to a [`Capture`] one by one, and refuses a record that names an object that is not there, or a range
-//! that is out of bounds.
+//! that is out of bounds. A fault is the reason for which a record is refused. An invalid record leaves the capture
+//! as it was.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,6 +16,7 @@ use crate::model::*;
 const MAX_PUSH_CONSTANT_BYTES: u64 = 64 << 10;
 /// The most bytes of an update: `vkCmdUpdateBuffer` takes no more. A larger update is refused.
 const MAX_UPDATE_BYTES: u64 = 64 << 10;
+/// The fewest bytes of a module.
 const SPIRV_HEADER_BYTES: u32 = 4 * gapscope_spirv::HEADER_WORDS as u32;
 /// The most commands that a window runs; a submission beyond it is refused. Without a limit, a line of a few
 /// kilobytes could run a long command buffer a thousand times.
@@ -92,6 +94,7 @@ impl Capture {
         Ok(())
     }
 
+    /// Claims the chunk's place in the file. A chunk must not expand by more than zstd can.
     fn add_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
         let Chunk { hash, bytes, .. } = chunk;
         let most = u64::from(chunk.stored).saturating_mul(ZSTD_RATIO);
@@ -111,6 +114,7 @@ impl Capture {
         Ok(())
     }
 
+    /// Adds the layout, and the type and count of each of its bindings to `slots`.
     fn add_set_layout(&mut self, layout: SetLayout) -> Result<(), Fault> {
         // Bindings are checked first, so that an invalid layout leaves nothing behind.
         let id = layout.id;
@@ -128,6 +132,7 @@ impl Capture {
         new(&mut self.set_layouts, id, layout)
     }
 
+    /// Checks that the objects are there, and that constants have whole sizes and different ids.
     fn check_pipeline(&self, pipeline: &Pipeline) -> Result<(), Fault> {
         known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
         known(&self.modules, pipeline.module, "module")?;
@@ -147,6 +152,7 @@ impl Capture {
         Ok(())
     }
 
+    /// Checks that the chunks follow each other inside the allocation, and end where pieces do.
     fn check_content(&self, content: &Content) -> Result<(), Fault> {
         let memory = known(&self.memories, content.memory, "memory")?;
         if content.chunks.is_empty() {
@@ -166,6 +172,7 @@ impl Capture {
         Ok(())
     }
 
+    /// Checks that the range is in the allocation and has a hash for each piece.
     fn check_outcome(&self, outcome: &Outcome) -> Result<(), Fault> {
         let memory = known(&self.memories, outcome.memory, "memory")?;
         inside(outcome.offset, outcome.bytes, memory.bytes)?;
@@ -230,6 +237,8 @@ impl Capture {
         Ok(())
     }
 
+    /// Checks that a dispatch has the push constants of its layout, and only descriptors that the layout has, in
+    /// order.
     fn check_dispatch(&self, dispatch: &Dispatch) -> Result<(), Fault> {
         let pipeline = known(&self.pipelines, dispatch.pipeline, "pipeline")?;
         let layout = known(&self.pipeline_layouts, pipeline.layout, "pipeline layout")?;
@@ -281,6 +290,7 @@ impl Capture {
     }
 }
 
+/// Returns the object with an id, or a fault that names the kind.
 fn known<'a, I: Ord + fmt::Display, T>(
     map: &'a BTreeMap<I, T>,
     id: I,
@@ -303,6 +313,7 @@ fn new<I: Ord + fmt::Display, T>(map: &mut BTreeMap<I, T>, id: I, object: T) -> 
     }
 }
 
+/// Checks that a range of bytes is in a whole of `of` bytes.
 fn inside(offset: u64, bytes: u64, of: u64) -> Result<(), Fault> {
     match offset.checked_add(bytes) {
         Some(end) if end <= of => Ok(()),
@@ -310,6 +321,7 @@ fn inside(offset: u64, bytes: u64, of: u64) -> Result<(), Fault> {
     }
 }
 
+/// Checks that a range begins and ends at words of 4 bytes.
 fn words(offset: u64, bytes: u64) -> Result<(), Fault> {
     if offset.is_multiple_of(4) && bytes.is_multiple_of(4) {
         Ok(())

@@ -1,4 +1,5 @@
-//! Splits memory into pieces and hashes them, so that equal pieces are kept once.
+//! Splits memory into pieces and hashes them, so that equal pieces are kept once. The bytes of a piece in
+//! `content.bin` are called a chunk.
 
 use std::fmt;
 
@@ -40,6 +41,7 @@ impl RunningHash {
         self.0.update(bytes);
     }
 
+    /// Returns the hash; more bytes may be added after.
     pub(crate) fn so_far(&self) -> Hash {
         Hash::first_half(self.0.finalize())
     }

@@ -51,6 +51,7 @@ impl ContentFile {
         Ok(())
     }
 
+    /// Reads a frame, whose place was claimed before.
     pub(crate) fn read(&self, chunk: &Chunk) -> io::Result<Vec<u8>> {
         let mut frame = vec![0; chunk.stored as usize];
         self.file.read_exact_at(&mut frame, chunk.at)?;

@@ -1,5 +1,9 @@
 //! Reads the folder of a capture into a [`Capture`]. The files are not trusted: whatever is in them, reading ends,
 //! takes bounded memory and does not panic.
+//!
+//! Input is a folder, output a capture with all records up to the first invalid one, and the problem with that one.
+//! Each line of `capture.jsonl` is parsed, compared with the hash of the lines before it if it is a check, and added
+//! by `check.rs`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
@@ -188,6 +192,7 @@ fn readable(text: &str) -> String {
 /// The lines of `capture.jsonl`.
 struct Lines {
     file: BufReader<File>,
+    /// Number of the line that was read last, from 1.
     line: usize,
 }
 

@@ -12,6 +12,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>
     bytes(&text).ok_or_else(|| D::Error::custom("these are not pairs of hexadecimal digits"))
 }
 
+/// Returns two digits for each byte.
 pub fn text(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -22,6 +23,7 @@ pub fn text(bytes: &[u8]) -> String {
     text
 }
 
+/// Returns the bytes of pairs of digits; `None` for other texts.
 pub fn bytes(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();

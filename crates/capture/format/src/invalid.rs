@@ -1,4 +1,5 @@
-//! Defines the reasons for which a record of a capture is invalid, with their texts.
+//! Defines the reasons for which a record of a capture is invalid, with their texts. A capture is read up to the
+//! first invalid record, so that there is one reason at most; `check.rs` and `files.rs` find it.
 
 use crate::CONTENT;
 use crate::content::Hash;
@@ -17,7 +18,8 @@ pub(crate) struct Slot {
     pub element: u32,
 }
 
-/// The fault of a record or of a file; the text continues a sentence about the line.
+/// The fault of a record or of a file; the text continues a sentence about the line. Numbers and ids are those of the
+/// record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("{0}")]

@@ -17,6 +17,7 @@ pub use commands::*;
 pub use objects::*;
 pub use steps::*;
 
+// Declares the types of ids, which are kept as plain numbers.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident,)+) => {$(
         $(#[$doc])*
@@ -148,6 +149,7 @@ pub struct Chunk {
     pub bytes: u32,
 }
 
+/// These tell serde which fields to leave out, as they have their default.
 fn is_zero(value: &u32) -> bool {
     *value == 0
 }

@@ -127,6 +127,7 @@ impl Request {
     }
 }
 
+/// Returns a path with a number before its extension, or as it is for numbers up to 1.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     if number <= 1 {
         return path.to_owned();

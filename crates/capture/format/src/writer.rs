@@ -1,4 +1,5 @@
 //! Writes a capture while the program runs: records and bytes go in, the two files of the capture's folder come out.
+//! Order of calls: `create`, then each object before the records that name it, and an `End` record last.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -14,10 +15,12 @@ use crate::{CONTENT, RECORDS};
 #[derive(Debug)]
 pub struct Writer {
     records: BufWriter<File>,
+    /// The hash of all lines written so far, for checks.
     hash: RunningHash,
     content: File,
     /// The size of `content.bin`.
     at: u64,
+    /// The hashes of the pieces that were written.
     kept: HashSet<Hash>,
 }
 
@@ -58,6 +61,7 @@ impl Writer {
         self.records.flush()
     }
 
+    /// Writes the hash of all lines before.
     fn check(&mut self) -> io::Result<()> {
         self.line(&Record::Check(self.hash.so_far()))
     }

@@ -1,5 +1,9 @@
 //! Finds chains of dispatches that can be merged: a capture goes in; its chains come out, and neighbours that do not
 //! form a chain, with the reason.
+//!
+//! A chain is consecutive dispatches of one command buffer, of which each but the first loads what an earlier one
+//! stored. Neighbours are first compared by their bindings and pipelines; those that may fit are followed invocation
+//! by invocation, and joined where a proof succeeds. A trail has the bytes that each invocation reaches.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,7 +25,7 @@ use crate::refusal::Refusal;
 pub struct Member<'a> {
     /// Index of the dispatch among [`Capture::executed`].
     pub executed: usize,
-    /// Number of the dispatch in the window.
+    /// Number of the dispatch in the window, from 0.
     pub number: u64,
     /// The dispatch itself.
     pub dispatch: &'a Dispatch,
@@ -72,9 +76,11 @@ pub struct Chains<'a> {
 
 /// A dispatch that may join the chain of the dispatch before it.
 struct Candidate<'a> {
+    /// As in [`Member`].
     executed: usize,
     number: u64,
     dispatch: &'a Dispatch,
+    /// Number of the list of commands that has the dispatch: one for each submitted command buffer.
     list: usize,
     /// The kind of the command that stands between the dispatch and the dispatch before it.
     between: Option<&'static str>,
@@ -158,7 +164,9 @@ fn ends_with(chain: &Chain<'_>, of: &Candidate<'_>) -> bool {
         .is_some_and(|last| last.executed == of.executed)
 }
 
-/// Adds a dispatch to the chain that ends with the dispatch before it, or begins a chain.
+/// Adds the dispatch `b` to the open chain if that ends with `a`, otherwise begins a chain of both, if all members
+/// together can be proved to be mergeable. The chain stays as it was where nothing is carried into `b`. Proofs are
+/// added to `proved`.
 fn join<'a>(
     capture: &Capture,
     open: &mut Option<Chain<'a>>,
@@ -206,6 +214,7 @@ fn join<'a>(
     Ok(())
 }
 
+/// Returns all dispatches in the order of the window.
 fn dispatches(capture: &Capture) -> Vec<Candidate<'_>> {
     let lists = capture
         .submissions()
@@ -251,6 +260,8 @@ fn may_carry(capture: &Capture, a: &Dispatch, b: &Dispatch) -> bool {
     })
 }
 
+/// Checks, apart from what invocations reach, that two dispatches can be one: no transfer between them, readable
+/// kernels, and equal workgroups and pipelines. Kernels are read once, into `kernels`.
 fn fits(
     capture: &Capture,
     a: &Candidate<'_>,

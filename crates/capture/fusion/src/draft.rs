@@ -1,4 +1,7 @@
 //! Writes a new capture with the objects of another one, and with changed commands or added kernels.
+//!
+//! Order of calls: `new`, then contents, commands and submissions in the order of the window, and `end`. Ids of the
+//! other capture stay the same; new objects get numbers above them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,7 +16,9 @@ use crate::merge::ENTRY;
 pub struct Draft<'a> {
     source: &'a Capture,
     writer: Writer,
+    /// The number that was given last.
     next: u32,
+    /// The commands of the other capture that have been written.
     written: BTreeSet<CommandsId>,
 }
 
@@ -125,12 +130,14 @@ impl<'a> Draft<'a> {
         self.writer.record(&Record::Memory(Memory {
             id: MemoryId(number),
             bytes,
+            // `VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT`.
             properties: 1,
         }))?;
         let id = BufferId(number);
         self.writer.record(&Record::Buffer(Buffer {
             id,
             bytes,
+            // Source and destination of transfers, and storage buffer.
             usage: 0x23,
             memory: MemoryId(number),
             ..Buffer::default()
@@ -215,7 +222,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Finishes the capture and opens it.
+    /// Finishes the capture and opens it. It is an error if the capture cannot be read whole.
     pub fn end(mut self, folder: &Path) -> Result<Capture, DraftError> {
         let end = self.source.end.clone().unwrap_or_default();
         self.writer.record(&Record::End(end))?;

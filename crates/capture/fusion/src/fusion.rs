@@ -1,5 +1,6 @@
 //! Runs a capture as it is and with its chains merged, and returns a report of the times and of differences in
-//! outputs.
+//! outputs. A form is a way to run the window: as captured, with intermediates stored to memory by merged kernels, or
+//! with values forwarded in registers. An intermediate is memory through which the dispatches of a chain pass values.
 
 use gapscope_capture::Capture;
 use gapscope_capture::Step;
@@ -102,7 +103,8 @@ pub struct FormReport {
     pub difference: Option<Difference>,
 }
 
-/// Runs a capture in all forms, and returns the report. `progress` is called with a text before each part.
+/// Runs a capture in all forms in turn, compares their outputs, times the parts of each chain alone, and returns the
+/// report. `progress` is called with a text before each part.
 ///
 /// # Errors
 /// The capture cannot be run, or changed captures cannot be made.
@@ -247,7 +249,7 @@ impl Fusion {
 }
 
 /// Predicts the time of the window with values forwarded. The times of the parts and of the whole are those of
-/// shortest runs.
+/// shortest runs. It is `None` if a merged chain was not timed.
 fn predicted(captured: &FormReport, chains: &[ChainReport]) -> Option<u64> {
     let captured = captured.least_ns.filter(|_| !chains.is_empty())? as f64;
     let merged = chains.iter().filter(|chain| chain.not_stored.is_none());
@@ -261,6 +263,7 @@ fn predicted(captured: &FormReport, chains: &[ChainReport]) -> Option<u64> {
     Some((captured - (apart - together) * scale).max(0.0) as u64)
 }
 
+/// Describes a chain, without its refusals and costs.
 fn describe(
     capture: &Capture,
     found: &Chains<'_>,
@@ -288,7 +291,7 @@ fn describe(
     }
 }
 
-/// Returns the memory ranges that the outcomes at the end of the window cover.
+/// Returns the memory ranges that the outcomes of the window cover, each once, as allocation, offset and size.
 fn ends(capture: &Capture) -> Vec<(MemoryId, u64, u64)> {
     let mut after: Vec<(MemoryId, u64, u64)> = Vec::new();
     for step in &capture.steps {
@@ -302,7 +305,7 @@ fn ends(capture: &Capture) -> Vec<(MemoryId, u64, u64)> {
     after
 }
 
-/// Compares the bytes that both forms have.
+/// Compares the bytes that both forms have. Each form is given as ranges, and the bytes of each.
 fn compare(
     one: &[(MemoryId, u64, u64)],
     of_one: &[Vec<u8>],

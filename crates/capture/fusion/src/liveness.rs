@@ -1,5 +1,6 @@
 //! Finds out whether other commands read the values that a chain stores, so that stores without a reader can be left
-//! out.
+//! out. A node is a dispatch or transfer of the window with the bytes that it accesses; a region is memory through
+//! which a chain passes values.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,8 +17,9 @@ pub fn node_of(capture: &Capture, executed: usize) -> usize {
     before.filter(|command| command.is_work()).count()
 }
 
-/// Returns whether everything that a kernel of a chain stores in a region is overwritten before a command after the
-/// chain reads it. The end of the window counts as a read.
+/// Returns whether everything that the kernel `writer` of a chain stores in a region is overwritten before a command
+/// after the chain reads it. `last` is the index of the chain's last dispatch among [`Capture::executed`]. The end of
+/// the window counts as a read, and so does a command that may reach other memory.
 pub fn is_dead(
     nodes: &[Node],
     capture: &Capture,
@@ -49,7 +51,7 @@ pub fn is_dead(
     left.is_empty()
 }
 
-/// Removes the bytes that a command writes from those that are undefined.
+/// Removes the bytes that a command writes, or may write, from those that are undefined.
 pub fn written(node: &Node, undefined: &mut HashMap<MemoryId, ByteSet>) {
     for (memory, bytes) in undefined.iter_mut() {
         for range in reached(node, *memory, Access::writes) {

@@ -1,4 +1,6 @@
-//! Times the parts of a chain on a device: each part is written as a small capture that runs it repeatedly.
+//! Times the parts of a chain on a device: each part is written as a small capture that runs it repeatedly. Order of
+//! calls: parts are prepared by the functions of [`Probe`], and [`Probe::run`] then times all of them. A function
+//! returns `None` if the window has no submission.
 
 mod copy;
 
@@ -21,9 +23,12 @@ use crate::rewrite::Merged;
 
 /// Prepares and times small captures on one device.
 pub struct Probe<'a> {
+    /// The capture whose chains are measured.
     pub capture: &'a Capture,
     pub device: Option<&'a DeviceChoice>,
+    /// The folder in which small captures are made.
     pub folder: &'a Path,
+    /// Number of captures made so far.
     pub made: u32,
 }
 
@@ -31,6 +36,7 @@ pub struct Probe<'a> {
 pub struct PreparedCapture {
     capture: Capture,
     folder: PathBuf,
+    /// Number of commands that are timed together.
     count: u32,
     /// Nanoseconds of one command of the capture with the barrier after it, in the shortest run; `None` if the queue
     /// has no timestamps.
@@ -45,6 +51,7 @@ impl Drop for PreparedCapture {
     }
 }
 
+/// Number of runs of a prepared capture in a round.
 const RUNS: u32 = 2;
 /// Number of rounds in which all prepared captures run.
 const ROUNDS: u32 = 4;
@@ -52,7 +59,8 @@ const ROUNDS: u32 = 4;
 const STORAGE: u32 = 7;
 
 impl Probe<'_> {
-    /// Prepares equal commands, each with a barrier after it.
+    /// Prepares `count` equal commands, each with a barrier after it. With `before`, memory has the contents from
+    /// before the command with that index among [`Capture::executed`].
     fn prepare(
         &mut self,
         before: Option<usize>,
@@ -260,6 +268,7 @@ fn count(bytes: u64) -> u32 {
     }
 }
 
+/// Returns the number of bytes bound to a dispatch.
 fn bound(dispatch: &Dispatch) -> u64 {
     dispatch
         .bindings

@@ -1,5 +1,5 @@
 //! Merges several kernels into one SPIR-V module, by a plan of their bindings. A new entry point calls the kernels'
-//! functions in order.
+//! functions in order. The plan comes from `rewrite`, for a chain that was proved to be mergeable.
 
 mod builder;
 

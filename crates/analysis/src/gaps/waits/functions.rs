@@ -1,7 +1,9 @@
 //! Finds the times at which the host functions of queues ran, and the submissions that they belong to.
 //!
-//! A queue runs its host functions one after the other, so the first function to start after a piece of work belongs to the
-//! first submission after that work.
+//! A queue runs its host functions one after the other, so the first function to start after a piece of work belongs
+//! to the first submission after that work. A host function is code of the program that a queue runs on the host, put
+//! there by a submission of its own or as a host node of a graph. Functions are matched with submissions by time,
+//! since calls do not name their submission.
 
 use gapscope_timeline::intervals::{self, Interval};
 use gapscope_timeline::{Standing, Timeline};
@@ -40,7 +42,8 @@ pub(super) fn host_nodes(timeline: &Timeline) -> HashMap<u32, u64> {
 }
 
 impl HostFunctions {
-    /// Finds the functions of submissions, which `queues` has by queue in the order of their calls.
+    /// Finds the functions of submissions, which `queues` has by queue in the order of their calls. `nodes` comes
+    /// from [`host_nodes`].
     pub fn new(
         timeline: &Timeline,
         queues: &[Vec<u32>],
@@ -57,7 +60,9 @@ impl HostFunctions {
         functions
     }
 
-    /// Finds the call that ran the function of each submission of a queue.
+    /// Finds the call that ran the function of each submission of a queue, whose submissions are `rows`: the first
+    /// that starts after the call and the work before, and before the next work starts. Notes the graphs with too few
+    /// calls.
     fn find(&mut self, timeline: &Timeline, queue: usize, rows: &[u32], nodes: &HashMap<u32, u64>) {
         let table = &timeline.trace.tables.submissions;
         let is_function = |row: u32| table.kind[row as usize] == SubmissionKind::HostFunction;

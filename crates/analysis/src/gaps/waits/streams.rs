@@ -3,9 +3,10 @@
 //! A submission to the default stream waits for all earlier submissions to blocking streams of its device, and a submission to
 //! a blocking stream waits for all earlier ones to the default stream. Non-blocking streams are independent.
 //!
-//! Only effective waits are kept: for the last submission of each stream, if it came after the previous one on the waiting
-//! stream (which waited for everything older), and if it had not finished when the call began. So each submission is in at
-//! most one pair with each default stream, however many streams there are.
+//! Only effective waits are kept: for the last submission of each stream, if it came after the previous one on the
+//! waiting stream (which waited for everything older), and if it had not finished when the call began. So each
+//! submission is in at most one pair with each default stream, however many streams there are. A stream is a queue of
+//! CUDA.
 
 use gapscope_timeline::{Standing, Timeline};
 use gapscope_trace::ids::DeviceId;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StreamWait {
     pub(super) submission: u32,
+    /// The row of the submission that is awaited.
     pub(super) waits_for: u32,
 }
 
@@ -62,6 +64,7 @@ pub(super) fn stream_waits(timeline: &Timeline) -> Vec<StreamWait> {
     all
 }
 
+/// Adds the waits on one device to `all`, from its submissions in the order of their calls.
 fn add_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<StreamWait>) {
     let mut is_default = vec![None; timeline.queues.len()];
     for queue in &streams.default {
@@ -70,6 +73,7 @@ fn add_device(timeline: &Timeline, streams: &Streams, all: &mut Vec<StreamWait>)
     for queue in &streams.blocking {
         is_default[*queue as usize] = Some(false);
     }
+    // The queue of a submission.
     let of = |row: &u32| timeline.submissions[*row as usize].queue as usize;
     let rows = 0..timeline.submissions.len() as u32;
     let mut rows: Vec<u32> = rows.filter(|row| is_default[of(row)].is_some()).collect();

@@ -22,15 +22,18 @@ pub(super) struct Segments {
 /// A range of bytes that the same accesses reached last.
 #[derive(Debug, Clone, Default)]
 struct Piece {
+    /// Offset after the last byte.
     end: u64,
+    /// The last write; `None` if the window has none.
     writer: Option<AccessRef>,
     /// The reads since the last write.
     readers: Vec<AccessRef>,
 }
 
 impl Segments {
-    /// Adds an access to a range, calls `depends` with the accesses that it depends on, and returns the number of
-    /// pieces that were examined.
+    /// Adds an access `by` to a range, calls `depends` with the accesses that it depends on, and returns the number
+    /// of pieces and reads that were examined. A write depends on the reads since the last write, or without such on
+    /// that write, but not on accesses of its own node; a read depends on the last write.
     pub fn reach(
         &mut self,
         range: Range<u64>,

@@ -13,6 +13,7 @@ pub(crate) enum Code {
     Mul,
     /// Returns the high half of a product.
     UMulHigh,
+    /// The same of signed operands.
     SMulHigh,
     /// Returns 1 where an addition wraps, else 0.
     Carry,
@@ -32,6 +33,7 @@ pub(crate) enum Code {
     Not,
     Shl,
     Shr,
+    /// Shifts right and repeats the sign.
     Sar,
     Equal,
     NotEqual,
@@ -39,28 +41,39 @@ pub(crate) enum Code {
     ULessEqual,
     SLess,
     SLessEqual,
+    /// Returns the second operand if the first is not 0, else the third.
     Select,
     UMin,
     UMax,
     SMin,
     SMax,
     SAbs,
+    /// Returns 1, 0 or -1.
     SSign,
     /// Extends the sign to 64 bits.
     SignExtend,
+    /// Reverses the order of the bits.
     Reverse,
+    /// Returns the number of bits that are set.
     Count,
+    /// Returns the number of the lowest bit that is set, or -1.
     LowestBit,
+    /// Returns the number of the highest bit that is set, or -1.
     HighestBit,
+    /// Returns the number of the highest bit that differs from the sign, or -1.
     SHighestBit,
     /// `a + b * c` in 64 bits, but for `b`.
+    /// The result is the offset of an element of an array.
     UIndex,
+    /// The same with `b` signed.
     SIndex,
 }
 
 /// The operands of an operation: single values, or arrays with a value for each invocation.
 pub(crate) trait Operands {
+    /// A single value, or an array with one for each invocation.
     type Result;
+    /// Applies a function to the three operands, for each invocation.
     fn each(self, function: impl Fn(u64, u64, u64) -> u64) -> Self::Result;
 }
 

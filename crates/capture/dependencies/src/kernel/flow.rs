@@ -1,5 +1,6 @@
 //! Analyses the control flow of a [`Program`]: finds for each block where the ways from it meet again, and which
-//! branches decide whether it runs.
+//! branches decide whether it runs. A block is a sequence of operations that ends with a jump, a branch or the end of
+//! the kernel.
 
 use super::program::{BlockId, Program};
 
@@ -9,6 +10,7 @@ const MAX_PAIRS: usize = 4_000_000;
 /// The control flow of a program.
 #[derive(Debug)]
 pub(crate) struct Flow {
+    /// For each block whether a way from the entry leads to it.
     pub reached: Vec<bool>,
     /// For each block the first block that every way from it to the end goes through; `None` for the end itself.
     pub after: Vec<Option<BlockId>>,
@@ -66,6 +68,7 @@ struct Ends {
 }
 
 impl Ends {
+    /// Adds a common end after all blocks that stop, and an edge to it from every endless loop.
     fn new(targets: &[Vec<BlockId>], reached: &[bool]) -> Ends {
         let count = targets.len();
         let end = count;
@@ -140,6 +143,8 @@ impl Ends {
             .collect()
     }
 
+    /// Returns the nearest block that every way from `a` and from `b` to the end goes through, by what was found so
+    /// far.
     fn meet(&self, found: &[Option<usize>], mut a: usize, mut b: usize) -> usize {
         while a != b {
             while self.place[a] > self.place[b] {

@@ -88,6 +88,7 @@ fn values(program: &Program, reached: &[bool]) -> Vec<Option<u64>> {
     values
 }
 
+/// Returns the value of an operand, if it is known.
 fn known(values: &[Option<u64>], operand: Operand) -> Option<u64> {
     match operand {
         Operand::Known(value) => Some(value),
@@ -96,6 +97,7 @@ fn known(values: &[Option<u64>], operand: Operand) -> Option<u64> {
     }
 }
 
+/// Returns the result of an operation, if its operands are known; of a selection only the chosen one must be.
 fn computed(values: &[Option<u64>], code: Code, bits: u8, operands: [Operand; 3]) -> Option<u64> {
     let [a, b, c] = operands.map(|operand| known(values, operand));
     match (code, a) {
@@ -105,7 +107,8 @@ fn computed(values: &[Option<u64>], code: Code, bits: u8, operands: [Operand; 3]
     }
 }
 
-/// Replaces registers by their values, and returns whether a register was replaced.
+/// Replaces registers by their values, turns branches on known values into jumps, and returns whether a register was
+/// replaced.
 fn put(program: &mut Program, values: &[Option<u64>]) -> bool {
     let mut changed = false;
     let mut replace = |operand: &mut Operand| {

@@ -1,5 +1,9 @@
 //! Lowers a kernel: its SPIR-V [`Module`] and the known facts of a dispatch go in, one flat [`Program`] comes out, in
 //! which functions are inlined and known values are constants.
+//!
+//! Order: constants are evaluated, variables are given values or registers, and the functions are followed from the
+//! entry point, one module here for each kind of instruction. A register holds one scalar of an invocation, and a
+//! value (`values.rs`) is a list of scalars or a pointer.
 
 mod arithmetic;
 mod composites;
@@ -36,7 +40,9 @@ pub(crate) struct Environment<'a> {
     pub entry: &'a str,
     /// Specialisation constants (values that the pipeline sets) as pairs of number and bits.
     pub constants: &'a [(u32, u64)],
+    /// The bytes that the program gives with the dispatch.
     pub push_constants: &'a [u8],
+    /// Workgroups by axis.
     pub groups: [u32; 3],
     pub buffers: &'a [BoundBuffer],
     /// The number of invocations of a subgroup, if the device has only one such size.
@@ -112,11 +118,15 @@ struct Lowering<'a> {
     module: &'a Module,
     environment: &'a Environment<'a>,
     program: Program,
+    /// The constants and variables outside of functions, by id.
     globals: HashMap<u32, Typed>,
+    /// The function that is being inlined at the moment.
     frame: Frame,
     /// The block that instructions are added to; `None` where the code is never reached.
     current: Option<BlockId>,
+    /// The number of operations emitted so far.
     ops: usize,
+    /// The number of calls around the current function.
     depth: usize,
 }
 
@@ -130,12 +140,16 @@ struct Typed {
 /// A function that is being inlined.
 #[derive(Debug, Default)]
 struct Frame {
+    /// The values of the function by id.
     values: HashMap<u32, Typed>,
     /// By the id of a label, the block that begins there; in `leaves`, the block whose branch ends the label's code.
     begins: HashMap<u32, BlockId>,
     leaves: HashMap<u32, BlockId>,
+    /// The id of the label whose code is being lowered.
     label: u32,
+    /// The phi instructions whose sources are still to be looked up.
     phis: Vec<PendingPhi>,
+    /// The blocks that return, each with the id of the returned value if there is one.
     returns: Vec<(BlockId, Option<u32>)>,
 }
 
@@ -144,12 +158,15 @@ struct Frame {
 #[derive(Debug)]
 struct PendingPhi {
     block: BlockId,
+    /// The index of the first of its phis in the block, of which there are `count`: one for each scalar.
     first: usize,
     count: usize,
+    /// Pairs of ids as in SPIR-V: a value, and the label of the block that it comes from.
     sources: Vec<(u32, u32)>,
 }
 
 impl<'a> Lowering<'a> {
+    /// Adds an empty block that stops, and returns its number.
     fn new_block(&mut self) -> Result<BlockId, TooLarge> {
         if self.program.blocks.len() == MAX_BLOCKS {
             return Err(TooLarge);
@@ -162,12 +179,14 @@ impl<'a> Lowering<'a> {
         Ok(self.program.blocks.len() as BlockId - 1)
     }
 
+    /// Reserves registers, and returns the first.
     fn new_registers(&mut self, count: u32) -> Register {
         let first = self.program.registers;
         self.program.registers = first.saturating_add(count);
         first
     }
 
+    /// Adds an operation to the current block, if there is one.
     fn emit(&mut self, op: Op) {
         if let Some(block) = self.current {
             self.ops += 1;
@@ -175,6 +194,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Ends the current block, after which no code is reached until another block begins.
     fn end(&mut self, end: End) {
         if let Some(block) = self.current.take() {
             self.program.blocks[block as usize].end = end;
@@ -182,7 +202,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Computes an operation now if all operands are known, else emits it.
+    /// Computes an operation now if its operands tell the result, else emits it, and returns the result. It is
+    /// unknown if an operand that counts is.
     fn compute(&mut self, code: Code, bits: u8, operands: [Operand; 3]) -> Operand {
         use Operand::{Known, Unknown};
         let [a, b, c] = operands;
@@ -270,6 +291,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Returns the workgroup size: that of the built-in constant, otherwise that of the entry point. `None` if it is
+    /// not known.
     fn local_size(&self, size: Option<LocalSize>) -> Option<[u32; 3]> {
         let known = |operand: &Operand| match operand {
             Operand::Known(value) => u32::try_from(*value).ok(),

@@ -2,7 +2,8 @@
 //! each buffer that they reach.
 //!
 //! Invocations that branch differently run one after the other: of the blocks in which invocations wait, the first is
-//! always next.
+//! always next. A lane is one of the invocations that run together, and sets of lanes are words with a bit for each.
+//! A site is an instruction that accesses memory.
 
 mod executable;
 mod marks;
@@ -41,6 +42,8 @@ impl Grid {
         sizes.map(u64::from).try_fold(1, u64::checked_mul)
     }
 
+    /// Returns the value of a built-in input for the invocation with a number. Invocations are counted workgroup
+    /// after workgroup, the first axis fastest.
     fn input(self, input: Input, number: u64) -> u64 {
         let local = self.local.map(u64::from);
         let in_group = local[0] * local[1] * local[2];
@@ -170,7 +173,9 @@ struct Shared<'a> {
     executable: &'a Executable,
     grid: Grid,
     invocations: u64,
+    /// The number of the next invocation that no thread has taken.
     next: AtomicU64,
+    /// The operations so far that threads have accounted for.
     steps: AtomicU64,
     allowance: RunLimits,
 }
@@ -192,6 +197,7 @@ impl<'a> Shared<'a> {
         }
     }
 
+    /// Runs shares of the invocations on this thread until none is left, and returns the marks.
     fn work(&self, marks: Vec<Marks>) -> Result<Vec<Marks>, Reason> {
         let mut machine = Machine::new(self, marks);
         loop {
@@ -219,7 +225,9 @@ struct Machine<'a> {
     marks: Vec<Marks>,
     /// The number of the invocation in lane 0.
     first: u64,
+    /// The operations since they were last accounted for.
     steps: u64,
+    /// The values that a tangled jump copies, all read before the first is written.
     tangle: Vec<Lanes>,
     /// The bytes that single invocations reach; `None` if they are not asked for.
     sites: Option<Sites>,
@@ -245,7 +253,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Adds the steps of this thread to those of all threads.
+    /// Adds the steps of this thread to those of all threads, and fails where these, or the thread's marks, exceed a
+    /// limit.
     fn account(&mut self) -> Result<(), Reason> {
         let steps = std::mem::take(&mut self.steps);
         let before = self.shared.steps.fetch_add(steps, Ordering::Relaxed);
@@ -301,11 +310,13 @@ impl<'a> Machine<'a> {
         Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
     }
 
+    /// Lets lanes wait in a block.
     fn enter(&mut self, block: usize, lanes: u64) {
         self.waiting[block] |= lanes;
         self.occupied[block / 64] |= 1 << (block % 64);
     }
 
+    /// Sends the active lanes of a block to the blocks that follow it.
     fn leave(&mut self, end: &End, active: u64) {
         match end {
             End::Stop => {}
@@ -336,6 +347,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Takes lanes along an edge: makes its copies, and lets them wait in its block.
     fn go(&mut self, edge: &Edge, lanes: u64) {
         if lanes == 0 {
             return;
@@ -359,6 +371,7 @@ impl<'a> Machine<'a> {
         self.enter(edge.to as usize, lanes);
     }
 
+    /// Notes the bytes that each active lane reaches at a site, where these are asked for.
     fn observe(&mut self, site: usize, instruction: &Instruction, active: u64) {
         let Some(sites) = &mut self.sites else { return };
         let Instruction::Access {

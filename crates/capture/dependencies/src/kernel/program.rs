@@ -25,6 +25,7 @@ pub(crate) enum Operand {
 /// An operation in a block.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
+    /// Applies an arithmetic operation to operands of `bits` bits.
     Compute {
         code: Code,
         bits: u8,
@@ -126,6 +127,7 @@ pub(crate) struct Access {
 pub(crate) enum Direction {
     Read,
     Write,
+    /// Reads and writes at once, with other invocations kept out.
     Atomic,
 }
 
@@ -153,6 +155,7 @@ pub(crate) struct Escape {
 #[derive(Debug, Clone)]
 pub(crate) struct Phi {
     pub result: Register,
+    /// The value by the block that was run before.
     pub sources: Vec<(BlockId, Operand)>,
 }
 
@@ -161,6 +164,7 @@ pub(crate) struct Phi {
 pub(crate) enum End {
     Stop,
     Jump(BlockId),
+    /// Goes to `then` where the condition is not 0.
     Branch {
         condition: Operand,
         then: BlockId,
@@ -174,6 +178,7 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// Returns the different blocks that may run next.
     pub fn targets(&self) -> Vec<BlockId> {
         match self {
             End::Stop => Vec::new(),
@@ -236,6 +241,7 @@ pub(crate) struct Program {
     /// Blocks in the order of their code: the blocks of a loop come before those after it.
     pub order: Vec<BlockId>,
     pub registers: u32,
+    /// The built-in inputs that are used, each with the register that holds it.
     pub inputs: Vec<(Input, Register)>,
     /// Variables, each as its first register and its number of registers.
     pub variables: Vec<(Register, u32)>,

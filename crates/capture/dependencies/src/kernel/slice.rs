@@ -4,6 +4,9 @@
 //! A value is unknown if it depends on an unknown one, or on a branch that does. A read or write is followed if its
 //! address and all branches on the way to it are known. Only what these need is kept: a branch that decides nothing
 //! else is left out.
+//!
+//! Order: unknown values are found first (`UnknownValues`), then accesses that are only bounded, and then what the
+//! followed accesses need (`needs.rs`).
 
 mod needs;
 
@@ -32,11 +35,13 @@ pub(crate) struct Slice {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     pub reads: bool,
+    /// Whether the kernel may write the buffer, as `reads` for reads.
     pub writes: bool,
     /// Whether something other than an atomic operation reaches the buffer.
     pub plain: bool,
     /// Why reads of the buffer are only bounded; `None` if they are followed.
     pub read_bound: Option<Reason>,
+    /// The same for writes.
     pub write_bound: Option<Reason>,
     /// Size of the smallest scalar that is read or written; 0 if there is no access.
     pub scalar_bytes: u32,
@@ -122,6 +127,7 @@ pub(crate) fn slice(program: &Program, buffers: usize) -> Result<Slice, Reason> 
 }
 
 impl Reach {
+    /// Notes that reads, writes or both are only bounded. The first reason stays.
     pub fn bound(&mut self, reads: bool, writes: bool, reason: &Reason) {
         if reads {
             self.read_bound.get_or_insert_with(|| reason.clone());
@@ -134,13 +140,16 @@ impl Reach {
 
 /// The values that are not known, with their causes.
 struct UnknownValues {
+    /// For each register why its value is not known; `None` if it is known.
     registers: Vec<Option<Cause>>,
     /// For each block why it is not known whether it runs; `None` if it is known.
     blocks: Vec<Option<Cause>>,
+    /// Whether a cause was added since the start of the round.
     changed: bool,
 }
 
 impl UnknownValues {
+    /// Passes causes on through the blocks, round after round, until none is added.
     fn find(program: &Program, flow: &Flow) -> Result<UnknownValues, Reason> {
         let mut unknown = UnknownValues {
             registers: vec![None; program.registers as usize],
@@ -187,6 +196,7 @@ impl UnknownValues {
         self.blocks[block as usize].or(selector.and_then(|selector| self.cause(selector)))
     }
 
+    /// Notes why a register is not known. The first cause stays.
     fn set(&mut self, register: Register, cause: Option<Cause>) {
         let known = &mut self.registers[register as usize];
         if known.is_none() && cause.is_some() {
@@ -195,6 +205,7 @@ impl UnknownValues {
         }
     }
 
+    /// Notes that it is not known whether a block runs, if a branch that decides over it is not known.
     fn decide(&mut self, id: usize, flow: &Flow, selectors: &[Option<Operand>]) {
         if self.blocks[id].is_some() {
             return;
@@ -207,6 +218,8 @@ impl UnknownValues {
         }
     }
 
+    /// Passes causes on through the operations of a block, of which `from` are the blocks before. A phi is also
+    /// unknown if it is not known from which block the way came and the values differ.
     fn pass(
         &mut self,
         program: &Program,

@@ -16,6 +16,8 @@ pub fn kernel(local_size: [u32; 3], words: u32) -> Vec<Word> {
     build(local_size, words).unwrap_or_default()
 }
 
+/// Builds the module: an invocation's number among all is computed from its place on the axes, and only those below
+/// `words` copy.
 fn build(local_size: [u32; 3], words: u32) -> Result<Vec<Word>, Error> {
     let mut b = Builder::new();
     b.set_version(1, 3);

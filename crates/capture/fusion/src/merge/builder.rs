@@ -1,5 +1,8 @@
 //! Builds a merged module: kernels are added one by one with their ids renumbered, and at the end the entry point
 //! that calls them.
+//!
+//! Order of calls: `new` with all kernels, `add` for each in the order of the chain, then `finish`. Ids are SPIR-V's
+//! numbers of values and types.
 
 mod memory;
 mod push_constants;
@@ -21,13 +24,19 @@ use crate::refusal::Refusal;
 pub struct Builder<'a> {
     plan: &'a MergePlan,
     pub module: Module,
+    /// The next unused id.
     next: Word,
+    /// The greatest version of SPIR-V among the kernels.
     version: Word,
     /// The ids of types and other declarations that may be declared only once, by opcode and operands.
     types: HashMap<(Op, Vec<Operand>), Word>,
+    /// The ids of imported sets of instructions.
     imports: HashMap<Vec<Operand>, Word>,
+    /// The variable of each built-in input, and its type.
     built_ins: HashMap<BuiltIn, (Word, Word)>,
+    /// The functions of the kernels' entry points.
     entries: Vec<Word>,
+    /// The ids that have a name for debugging.
     named: HashSet<Word>,
     /// Whether push-constant blocks of several kernels become one.
     joins_push_constants: bool,
@@ -40,13 +49,16 @@ pub struct Builder<'a> {
 /// A block of push constants of one kernel, with its place in the joined block.
 struct JoinedBlock {
     offset: u32,
+    /// The type of the block; `pointer` is the type of the variable.
     structure: Word,
     pointer: Word,
     variable: Word,
+    /// The kernel's functions, by their indices in the merged module.
     functions: std::ops::Range<usize>,
 }
 
 impl<'a> Builder<'a> {
+    /// Unites what kernels declare for the whole module, or refuses kernels that differ in it.
     pub fn new(kernels: &[Kernel], plan: &'a MergePlan) -> Result<Builder<'a>, Refusal> {
         let mut module = Module::new();
         for kernel in kernels {
@@ -120,6 +132,7 @@ impl<'a> Builder<'a> {
         id
     }
 
+    /// Declares a variable of a storage class, and returns its id.
     pub fn variable(&mut self, pointee: Word, class: StorageClass) -> Word {
         let operands = vec![Operand::StorageClass(class), Operand::IdRef(pointee)];
         let pointer = self.type_of(Op::TypePointer, operands);
@@ -130,7 +143,7 @@ impl<'a> Builder<'a> {
         id
     }
 
-    /// Adds a kernel, which is called after those added before.
+    /// Adds the kernel with this number in the plan, which is called after those added before.
     pub fn add(&mut self, number: usize, kernel: &Kernel) -> Result<(), Refusal> {
         let mut ids: HashMap<Word, Word> = HashMap::new();
         let mut gone: HashSet<Word> = HashSet::new();
@@ -229,6 +242,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Returns the new id of a kernel's id, and gives it one if it has none.
     fn fresh(&mut self, old: Word, ids: &mut HashMap<Word, Word>) -> Word {
         match ids.get(&old) {
             Some(id) => *id,
@@ -240,6 +254,7 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Replaces the ids of an instruction by new ones, but for its result if `keep_result`.
     fn renumber(&mut self, of: &mut Instruction, ids: &mut HashMap<Word, Word>, keep_result: bool) {
         for id in of.operands.iter_mut().filter_map(Operand::id_ref_any_mut) {
             *id = self.fresh(*id, ids);
@@ -259,6 +274,8 @@ impl<'a> Builder<'a> {
         of.operands.get(1)?.id_ref_any()
     }
 
+    /// Adds the decorations of a kernel, with bindings moved to their slots in set 0. Those of declarations that are
+    /// `gone`, because others take their place, are left out; variables that share memory are marked as aliased.
     fn annotations(
         &mut self,
         number: usize,
@@ -406,6 +423,7 @@ pub fn instruction(
     }
 }
 
+/// Adds the instructions that are not there yet.
 fn unite(all: &mut Vec<Instruction>, more: &[Instruction]) {
     for of in more {
         if !all.contains(of) {
@@ -414,6 +432,7 @@ fn unite(all: &mut Vec<Instruction>, more: &[Instruction]) {
     }
 }
 
+/// Returns whether two kernels have the same execution modes, apart from the entry point.
 fn same_modes(a: &[Instruction], b: &[Instruction]) -> bool {
     // Modes that name constants would have to be renumbered.
     let plain = |of: &Instruction| of.class.opcode == Op::ExecutionMode;
@@ -436,6 +455,7 @@ fn is_unique(op: Op) -> bool {
     )
 }
 
+/// Returns the variables of a kernel that are built-in inputs.
 fn built_ins(kernel: &Kernel) -> HashMap<Word, BuiltIn> {
     let each = kernel
         .module

@@ -1,4 +1,5 @@
-//! Lowers instructions that compute values from values: arithmetic, comparisons, conversions and selections.
+//! Lowers instructions that compute values from values: arithmetic, comparisons, conversions and selections. Operands
+//! are SPIR-V's ids of values; a value with several scalars, such as a vector, is computed scalar by scalar.
 
 use super::values::Value;
 use super::{Lowering, Typed};
@@ -8,6 +9,7 @@ use crate::kernel::reason::Cause;
 use gapscope_spirv::Type;
 use gapscope_spirv::numbers::{glsl, op};
 
+/// Fills the places of operands that an operation does not take.
 const NONE: Operand = Operand::Known(0);
 
 impl Lowering<'_> {
@@ -174,6 +176,8 @@ impl Lowering<'_> {
         Value::Scalars(scalars.collect())
     }
 
+    /// Lowers a choice between two values. A condition of several scalars chooses each scalar apart; a choice between
+    /// pointers is unknown unless the condition is known.
     fn select(&mut self, type_id: u32, condition: u32, a: u32, b: u32) -> Value {
         let Typed {
             type_id: of_condition,
@@ -202,6 +206,8 @@ impl Lowering<'_> {
         Value::Scalars(scalars.collect())
     }
 
+    /// Lowers the reading of a value's bits as another type of the same size: each new scalar is put together from
+    /// the old ones that its bits lie in.
     fn bitcast(&mut self, type_id: u32, value: u32) -> Value {
         let typed = self.typed(value);
         if matches!(
@@ -257,6 +263,7 @@ impl Lowering<'_> {
         self.compute(Code::Sub, 64, [power, Operand::Known(1), NONE])
     }
 
+    /// Replaces `count` bits from `offset` on in the first of two values by the low bits of the second.
     fn insert_bits(
         &mut self,
         type_id: u32,
@@ -277,6 +284,7 @@ impl Lowering<'_> {
         }))
     }
 
+    /// Returns `count` bits of a value from `offset` on, with their sign extended if `signed`.
     fn extract_bits(
         &mut self,
         type_id: u32,

@@ -1,4 +1,6 @@
-//! Lowers instructions on composites: vectors, matrices, arrays and structures.
+//! Lowers instructions on composites: vectors, matrices, arrays and structures. A composite is kept as its scalars
+//! one after the other. Parts and composites are given by ids; a path is the indices from the composite down to the
+//! part.
 
 use super::values::Value;
 use super::{Lowering, Typed};
@@ -55,6 +57,7 @@ impl Lowering<'_> {
         Some((at, type_id))
     }
 
+    /// Returns the part of a composite at a path.
     pub(super) fn extract(&self, composite: u32, path: &[u32]) -> Value {
         let Typed { type_id, value } = self.typed(composite);
         if let Value::Unknown(cause) = value {
@@ -68,6 +71,7 @@ impl Lowering<'_> {
         found.map_or(Value::Unknown(Cause::Undefined), Value::Scalars)
     }
 
+    /// Returns a composite with the part at a path replaced by an object.
     pub(super) fn insert(&self, object: u32, composite: u32, path: &[u32]) -> Value {
         let Typed { type_id, value } = self.typed(composite);
         let found = self.part(type_id, path).and_then(|(at, part)| {
@@ -80,6 +84,8 @@ impl Lowering<'_> {
         found.map_or(Value::Unknown(Cause::Undefined), Value::Scalars)
     }
 
+    /// Returns a vector of components of two vectors, which are numbered one after the other. A component that
+    /// neither has is 0.
     pub(super) fn shuffle(&self, a: u32, b: u32, components: &[u32]) -> Value {
         let of = |id| {
             let typed = self.typed(id);
@@ -109,6 +115,7 @@ impl Lowering<'_> {
         Value::one(chosen)
     }
 
+    /// Returns a vector with a component replaced that is chosen at run time.
     pub(super) fn insert_dynamic(&mut self, vector: u32, component: u32, index: u32) -> Value {
         let typed = self.typed(vector);
         let count = self.scalars(typed.type_id).unwrap_or(0).min(16);

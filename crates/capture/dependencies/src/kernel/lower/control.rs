@@ -1,4 +1,7 @@
 //! Lowers functions, blocks and branches: calls are inlined, and branches end the blocks of the program.
+//!
+//! Each call gets a frame of its own, so that a function inlined twice has blocks and registers for each call. The
+//! phis of a function are resolved once all of its blocks are there.
 
 use super::values::{Pointer, Value};
 use super::{Frame, Lowering, MAX_CALL_DEPTH, MAX_OPS, MAX_REGISTERS, PendingPhi, TooLarge, Typed};
@@ -64,12 +67,13 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Makes a block the current one, next in the order of blocks.
     pub(super) fn begin(&mut self, block: BlockId) {
         self.program.order.push(block);
         self.current = Some(block);
     }
 
-    /// Returns the block that a label begins.
+    /// Returns the block that a label begins, and makes it where it is new.
     fn target(&mut self, label: u32) -> Result<BlockId, TooLarge> {
         if let Some(block) = self.frame.begins.get(&label) {
             return Ok(*block);
@@ -79,6 +83,8 @@ impl Lowering<'_> {
         Ok(block)
     }
 
+    /// Ends the current block by a branch, switch or return. A known condition leaves a jump; a return stops until
+    /// the call replaces that by a jump.
     pub(super) fn branch(&mut self, op: u16, operands: &[u32]) -> Result<(), TooLarge> {
         let end = match (op, operands) {
             (op::BRANCH, [to, ..]) => End::Jump(self.target(*to)?),
@@ -115,6 +121,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Lowers a switch, whose cases are literals of one or two words, each followed by a label.
     fn switch(&mut self, selector: u32, default: u32, rest: &[u32]) -> Result<End, TooLarge> {
         let bits = self.bits_of(selector).unwrap_or(32);
         let default = self.target(default)?;
@@ -141,6 +148,7 @@ impl Lowering<'_> {
         })
     }
 
+    /// Inlines a called function, and goes on in a new block, in which the returned value is known by the call's id.
     pub(super) fn call(&mut self, operands: &[u32]) -> Result<(), TooLarge> {
         let [type_id, id, function, arguments @ ..] = operands else {
             return Ok(());
@@ -169,7 +177,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Returns the value of a call, for the block `after` in which the code goes on.
+    /// Returns the value of a call, for the block `after` in which the code goes on. Where several returns give
+    /// values, phis of that block choose the one that was taken.
     fn returned(&mut self, type_id: u32, inner: &Frame, after: BlockId) -> Value {
         let value_of = |id: &Option<u32>| {
             let typed = id.and_then(|id| inner.values.get(&id).or(self.globals.get(&id)));
@@ -197,6 +206,7 @@ impl Lowering<'_> {
         Value::registers(first, count)
     }
 
+    /// Adds a phi for each scalar to the current block, and leaves their sources for later.
     pub(super) fn phi(&mut self, operands: &[u32]) {
         let ([type_id, id, sources @ ..], Some(block)) = (operands, self.current) else {
             return;
@@ -227,6 +237,7 @@ impl Lowering<'_> {
         self.define(*id, *type_id, Value::registers(first, count));
     }
 
+    /// Fills in the sources of the function's phis. Labels that are never reached are left out.
     fn resolve_phis(&mut self) {
         for phi in std::mem::take(&mut self.frame.phis) {
             for (value, label) in &phi.sources {

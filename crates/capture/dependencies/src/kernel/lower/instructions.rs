@@ -1,4 +1,7 @@
 //! Lowers single instructions of a function, and decides which of them are followed.
+//!
+//! An instruction that is followed changes the program, or defines a value by its id. What is not followed is assumed
+//! to reach all memory that its pointers may point into: it escapes.
 
 use super::values::{Base, Pointer, Value};
 use super::{Lowering, TooLarge, Typed};
@@ -112,6 +115,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Lowers an atomic operation on what a pointer points to.
     fn atomic(&mut self, pointer: u32, direction: Direction) {
         let pointer = self.pointer(pointer);
         match &pointer.base {
@@ -150,6 +154,7 @@ impl Lowering<'_> {
         .unwrap_or(own)
     }
 
+    /// Returns whether an id is that of a value that was defined.
     fn is_value(&self, id: u32) -> bool {
         self.frame.values.contains_key(&id) || self.globals.contains_key(&id)
     }
@@ -180,6 +185,7 @@ impl Lowering<'_> {
     }
 }
 
+/// Returns whether an instruction reaches an image.
 fn is_image(op: u16) -> bool {
     // OpSampledImage to OpImageQuerySamples, and OpImageSparse…
     op == op::IMAGE_TEXEL_POINTER || matches!(op, 86..=106 | 305..=320 if op != op::NO_LINE)

@@ -7,10 +7,13 @@ use crate::kernel::program::{Access, Direction, Op, Operand};
 use crate::kernel::reason::Cause;
 use gapscope_spirv::Type;
 
+/// Stands for an offset of 0.
 const NONE: Operand = Operand::Known(0);
 
 impl Lowering<'_> {
-    /// Lowers `OpCooperativeMatrixLoadKHR` or `OpCooperativeMatrixStoreKHR`.
+    /// Lowers `OpCooperativeMatrixLoadKHR` or `OpCooperativeMatrixStoreKHR`, whose operands are given by their ids:
+    /// one access with a run of bytes for each row, or for each column by the layout. Where the shape is not known,
+    /// all of the buffer may be reached.
     pub(super) fn matrix(
         &mut self,
         pointer: u32,

@@ -1,5 +1,8 @@
 //! Lowers pointers, and reads and writes through them: SPIR-V's access chains go in, offsets in buffers and accesses
 //! come out.
+//!
+//! A pointer has a base, which is a buffer, known bytes, a variable in registers or memory that is not followed, and
+//! an offset in it (`values.rs`). An escape is an access at a place that is not known.
 
 use super::values::{Base, Pointer, Value};
 use super::{Lowering, Typed};
@@ -8,12 +11,13 @@ use crate::kernel::program::{Access, Direction, Escape, Op, Operand};
 use crate::kernel::reason::Cause;
 use gapscope_spirv::{MatrixLayout, Piece, Type};
 
+/// Fills the places of operands that an operation does not take.
 const NONE: Operand = Operand::Known(0);
 /// The most pieces of a value that one instruction reads or writes; beyond them the access is not followed.
 const MAX_PIECES: usize = 256;
 
 impl Lowering<'_> {
-    /// Allocates a variable of the invocation.
+    /// Allocates a variable of the invocation in registers, with its initial value if it has one.
     pub(super) fn local(&mut self, type_id: u32, initializer: Option<u32>) -> Base {
         let Some(count) = self.scalars(type_id) else {
             return Base::Opaque(Cause::LargeVariable);
@@ -27,12 +31,14 @@ impl Lowering<'_> {
         Base::Local { first, count }
     }
 
+    /// Copies scalars into consecutive registers.
     fn put(&mut self, first: u32, scalars: &[Operand]) {
         for (result, scalar) in (first..).zip(scalars) {
             self.emit(Op::copy(result, *scalar));
         }
     }
 
+    /// Returns the value with an id as a pointer, which is lost where it is none.
     pub(super) fn pointer(&self, id: u32) -> Pointer {
         match self.typed(id).value {
             Value::Pointer(pointer) => pointer,
@@ -41,7 +47,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Resolves a pointer to a chosen descriptor to its buffer.
+    /// Resolves a pointer to a descriptor that is not in an array to its buffer.
     pub(super) fn settled(&self, pointer: Pointer) -> Pointer {
         let is_array = matches!(
             self.module.types.get(&pointer.type_id),
@@ -55,6 +61,8 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns a pointer with the buffer of an element of a descriptor array as its base, or lost where none is
+    /// bound.
     fn chosen(&self, pointer: Pointer, set: u32, binding: u32, element: u64) -> Pointer {
         let buffers = self.environment.buffers.iter();
         let found = buffers.enumerate().find(|(_, buffer)| {
@@ -77,6 +85,8 @@ impl Lowering<'_> {
         pointer
     }
 
+    /// Returns the pointer to a part of what a pointer points to, which the value with an id chooses: a member, an
+    /// element or a descriptor.
     fn step(&mut self, pointer: Pointer, id: u32) -> Pointer {
         let index = self.scalar(id);
         let module = self.module;
@@ -183,10 +193,12 @@ impl Lowering<'_> {
         }
     }
 
+    /// Adds a known number to an offset.
     fn plus(&mut self, offset: Operand, bytes: u64) -> Operand {
         self.compute(Code::Add, 64, [offset, Operand::Known(bytes), NONE])
     }
 
+    /// Adds `index` times `stride` to an offset. The type of the value with the id tells the index's bits and sign.
     pub(super) fn indexed(
         &mut self,
         offset: Operand,
@@ -270,6 +282,7 @@ impl Lowering<'_> {
         }
     }
 
+    /// Lowers a read of a variable of `of` registers from `first` on, and returns the value in new registers.
     fn load_local(&mut self, first: u32, of: u32, pointer: &Pointer, type_id: u32) -> Value {
         let Some(count) = self.scalars(type_id) else {
             return Value::Unknown(Cause::LargeVariable);
@@ -334,6 +347,8 @@ impl Lowering<'_> {
         Value::Scalars(scalars.into())
     }
 
+    /// Returns the runs of scalars without gaps that make up the pointee, by their offsets from the pointer. `None`
+    /// where the layout is not known or there are too many.
     pub(super) fn pieces(&self, pointer: &Pointer) -> Option<Vec<Piece>> {
         let module = self.module;
         if let (Some(layout), Some(Type::Vector { component, count })) =
@@ -353,7 +368,8 @@ impl Lowering<'_> {
         module.pieces(pointer.type_id, pointer.matrix, MAX_PIECES, &length)
     }
 
-    /// Emits a read or write of a value, and returns its pieces.
+    /// Emits a read or write of the pointee, and returns its pieces. `None` where these are not known, so that the
+    /// access escapes.
     pub(super) fn access(
         &mut self,
         buffer: usize,
@@ -379,6 +395,7 @@ impl Lowering<'_> {
         Some(pieces)
     }
 
+    /// Lowers a write of a value.
     pub(super) fn store(&mut self, pointer: &Pointer, value: &Typed) {
         match &pointer.base {
             Base::Local { first, count } => {
@@ -420,6 +437,7 @@ impl Lowering<'_> {
         self.put(first, &unknown);
     }
 
+    /// Emits an access to unknown places of a buffer, or of any memory for `None`.
     pub(super) fn escape(
         &mut self,
         buffer: Option<usize>,

@@ -1,4 +1,5 @@
-//! Defines the values of a kernel while it is lowered, scalars and pointers, and finds them by their SPIR-V ids.
+//! Defines the values of a kernel while it is lowered, scalars and pointers, and finds them by their SPIR-V ids. A
+//! scalar is an operand: a known value, a register or unknown.
 
 use std::rc::Rc;
 
@@ -12,7 +13,9 @@ use gapscope_spirv::MatrixLayout;
 pub(super) enum Value {
     /// A scalar, or the scalars of a composite one after the other.
     Scalars(Rc<[Operand]>),
+    /// A pointer into memory or variables.
     Pointer(Pointer),
+    /// A value that is not followed, with the reason.
     Unknown(Cause),
 }
 
@@ -24,6 +27,7 @@ pub(super) struct Pointer {
     pub offset: Operand,
     /// Id of the type that the pointer points to; 0 if unknown.
     pub type_id: u32,
+    /// How the matrix lies in memory that the pointee is, holds, or is a column of.
     pub matrix: Option<MatrixLayout>,
 }
 
@@ -57,25 +61,29 @@ impl Pointer {
         }
     }
 
+    /// Returns a pointer to unknown memory.
     pub fn lost(cause: Cause) -> Pointer {
         Pointer::new(Base::Lost(cause), 0)
     }
 }
 
 impl Value {
+    /// Returns a scalar of known value.
     pub fn known(value: u64) -> Value {
         Value::Scalars(Rc::new([Operand::Known(value)]))
     }
 
+    /// Returns a value of one scalar.
     pub fn one(operand: Operand) -> Value {
         Value::Scalars(Rc::new([operand]))
     }
 
+    /// Returns the value in consecutive registers.
     pub fn registers(first: Register, count: u32) -> Value {
         Value::Scalars((first..first + count).map(Operand::Register).collect())
     }
 
-    /// Returns the scalars of a value, which should be `count`.
+    /// Returns the scalars of a value, which should be `count`; otherwise as many unknown ones.
     pub fn scalars(&self, count: u32) -> Vec<Operand> {
         match self {
             Value::Scalars(scalars) if scalars.len() == count as usize => scalars.to_vec(),
@@ -87,6 +95,8 @@ impl Value {
 }
 
 impl Lowering<'_> {
+    /// Returns the value with an id and its type: of the current function, or else a global one. Unknown where
+    /// neither has it.
     pub(super) fn typed(&self, id: u32) -> Typed {
         let found = self.frame.values.get(&id).or_else(|| self.globals.get(&id));
         found.cloned().unwrap_or(Typed {
@@ -95,6 +105,7 @@ impl Lowering<'_> {
         })
     }
 
+    /// Sets the value with an id in the current function.
     pub(super) fn define(&mut self, id: u32, type_id: u32, value: Value) {
         self.frame.values.insert(id, Typed { type_id, value });
     }
@@ -104,6 +115,7 @@ impl Lowering<'_> {
         self.typed(id).value.scalars(1)[0]
     }
 
+    /// Returns the number of bits of a scalar of the value with an id.
     pub(super) fn bits_of(&self, id: u32) -> Option<u8> {
         self.module.bits(self.typed(id).type_id)
     }
@@ -122,6 +134,7 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns the value of a type whose scalars are all 0.
     pub(super) fn zero(&self, type_id: u32) -> Value {
         match self.scalars(type_id) {
             Some(count) => Value::Scalars(vec![Operand::Known(0); count as usize].into()),

@@ -50,6 +50,7 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns the values of a built-in input, by SPIR-V's number of it, such as 26 for the workgroup's number.
     fn input(&mut self, built_in: Option<u32>, pointee: u32, local_size: [u32; 3]) -> Base {
         let groups = self.environment.groups;
         let known = |values: [u32; 3]| -> Vec<Operand> {
@@ -74,6 +75,7 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns the registers of inputs, each of which is reserved once.
     fn inputs<const N: usize>(&mut self, inputs: [Input; N]) -> Vec<Operand> {
         let registers = inputs.map(|input| {
             let mut known = self.program.inputs.iter();

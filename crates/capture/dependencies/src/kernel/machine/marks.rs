@@ -1,12 +1,17 @@
 //! Marks the scalars of a buffer that invocations reach, with one bit for reads and one for writes; [`Marks::set_of`]
 //! turns them into sets of bytes.
+//!
+//! A mark is a bit for a scalar at a multiple of the scalar's size; a lane is one of the invocations that run
+//! together, and a side is reads or writes.
 
 use crate::bytes::ByteSet;
 use crate::kernel::program::Direction;
 
 /// Number of marks in a page.
 const PAGE: u64 = 1 << 15;
+/// Number of words of 64 marks in a page.
 const WORDS: usize = (PAGE / 64) as usize;
+/// The marks of a page; `None` while none of them is set.
 type Page = Option<Box<[u64; WORDS]>>;
 
 /// The scalars of a buffer that invocations read and wrote.
@@ -16,6 +21,7 @@ pub(crate) struct Marks {
     bytes: u64,
     /// Binary logarithm of the number of bytes that one mark stands for.
     scale: u32,
+    /// The scalars that were read; `written` has those that were written.
     pub read: ReachedScalars,
     pub written: ReachedScalars,
     /// Whether a scalar was reached that does not begin where a mark does.
@@ -37,6 +43,7 @@ pub(crate) struct ReachedScalars {
 #[derive(Debug, Default)]
 struct Bits {
     pages: Vec<Page>,
+    /// Number of pages with a mark.
     allocated: u64,
 }
 
@@ -52,6 +59,7 @@ impl Marks {
         }
     }
 
+    /// Returns the sides that an access in a direction reaches: both for an atomic operation.
     fn sides(&mut self, direction: Direction) -> impl Iterator<Item = &mut ReachedScalars> {
         let read = direction.reads().then_some(&mut self.read);
         let written = direction.writes().then_some(&mut self.written);
@@ -99,6 +107,7 @@ impl Marks {
         }
     }
 
+    /// Marks the bytes of a range, widened to whole marks.
     fn set(&mut self, from: u64, to: u64, direction: Direction) {
         let rest = (1 << self.scale) - 1;
         self.uneven |= (from | to) & rest != 0;
@@ -148,6 +157,7 @@ fn mixed(invocation: u64, begin: u64, bytes: u32) -> u128 {
 }
 
 impl Bits {
+    /// Sets the bits from `from` to before `to`.
     fn set(&mut self, from: u64, to: u64) {
         let mut at = from;
         while at < to {
@@ -196,6 +206,8 @@ impl Bits {
         }
     }
 
+    /// Returns the runs of set bits as ranges of bytes, each bit for 2 to the power of `scale` bytes and none beyond
+    /// `bytes`; `None` if there are more than `most`.
     fn ranges(&self, scale: u32, bytes: u64, most: usize) -> Option<ByteSet> {
         let mut ranges = Vec::new();
         let mut open: Option<u64> = None;

@@ -1,5 +1,5 @@
 //! Collects the offsets that each invocation reaches, compressed to [`Run`]s of invocations whose offsets grow in
-//! equal steps.
+//! equal steps. A site is an instruction that reaches a buffer.
 
 use std::collections::HashMap;
 
@@ -39,6 +39,7 @@ impl Run {
 /// The runs of each place in the code that reaches a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
+    /// The sites by the index of their instruction.
     pub found: HashMap<usize, Site>,
     runs: usize,
     /// Whether there are too many runs, or an access that cannot be part of a run.
@@ -48,13 +49,15 @@ pub(crate) struct Sites {
 /// A place in the code that reaches a buffer.
 #[derive(Debug)]
 pub(crate) struct Site {
+    /// Index of the bound buffer.
     pub buffer: u32,
     pub direction: Direction,
     pub runs: Vec<Run>,
 }
 
 impl Sites {
-    /// Adds that an invocation reaches bytes from an offset on.
+    /// Adds that an invocation reaches bytes from an offset on. A run is continued by the next invocation if its
+    /// offset is one step further; otherwise a new run begins. Nothing is added after an overflow.
     pub fn add(
         &mut self,
         site: usize,

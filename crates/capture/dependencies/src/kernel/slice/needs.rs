@@ -1,5 +1,8 @@
 //! Finds the operations and blocks of a [`Program`] that chosen operations depend on, and builds an [`Executable`] of
 //! them.
+//!
+//! Order of calls: [`Needs::op`] for each chosen operation, [`Needs::all`] once, then [`Needs::executable`]. A branch
+//! that decides over nothing needed becomes a jump to the block where its ways meet again.
 
 use std::collections::HashMap;
 
@@ -10,7 +13,9 @@ use crate::kernel::program::{BlockId, End, Op, Operand, Program, Register};
 /// The place where a register is written.
 #[derive(Debug, Clone, Copy)]
 enum Writer {
+    /// An operation, by its block and its index there.
     Op(BlockId, u32),
+    /// A phi, likewise.
     Phi(BlockId, u32),
 }
 
@@ -18,13 +23,18 @@ enum Writer {
 pub(super) struct Needs<'a> {
     program: &'a Program,
     flow: &'a Flow,
+    /// For each register the places that write it; emptied once they have been added.
     writers: Vec<Vec<Writer>>,
+    /// For each block and operation whether it is needed; `phis` and `branches` say the same of phis and of the ends
+    /// of blocks.
     ops: Vec<Vec<bool>>,
     phis: Vec<Vec<bool>>,
     branches: Vec<bool>,
     /// For each block whether the branches that decide over it have been added.
     decided: Vec<bool>,
+    /// For each register whether it is needed.
     registers: Vec<bool>,
+    /// Needed registers whose writers have not been added yet.
     waiting: Vec<Register>,
 }
 
@@ -97,6 +107,7 @@ impl<'a> Needs<'a> {
         }
     }
 
+    /// Adds the branch at the end of a block, with the operand that selects the target.
     fn branch(&mut self, block: BlockId) {
         if !std::mem::replace(&mut self.branches[block as usize], true)
             && let Some(selector) = self.program.blocks[block as usize].end.selector()
@@ -117,6 +128,7 @@ impl<'a> Needs<'a> {
         }
     }
 
+    /// Adds a needed phi, with its sources and the branches that decide which of them counts.
     fn phi(&mut self, block: BlockId, index: u32) {
         self.phis[block as usize][index as usize] = true;
         self.block(block);
@@ -227,16 +239,20 @@ impl<'a> Needs<'a> {
 
 /// The registers of the program that is built, numbered anew.
 struct KeptRegisters {
+    /// The new number of each register.
     registers: HashMap<Register, u32>,
+    /// The new register of each known value.
     known: HashMap<u64, u32>,
     count: u32,
 }
 
 impl KeptRegisters {
+    /// Returns the new number of a register, and gives it one if it has none.
     fn register(&mut self, register: Register) -> u32 {
         *(self.registers.entry(register)).or_insert_with(|| next(&mut self.count))
     }
 
+    /// Returns the new register of an operand; `None` if it is unknown.
     fn operand(&mut self, operand: Operand) -> Option<u32> {
         match operand {
             Operand::Register(register) => Some(self.register(register)),
@@ -248,6 +264,7 @@ impl KeptRegisters {
         }
     }
 
+    /// Returns an operation with new registers; `None` if it cannot be run.
     fn instruction(&mut self, op: &Op) -> Option<Instruction> {
         Some(match op {
             Op::Compute {
