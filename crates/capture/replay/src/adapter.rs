@@ -16,6 +16,7 @@ use crate::shader::Matrix;
 pub struct Instance {
     pub raw: ash::Instance,
     pub entry: ash::Entry,
+    /// Whether names for debugging (`VK_EXT_debug_utils`) are enabled.
     pub has_labels: bool,
 }
 
@@ -37,11 +38,13 @@ pub struct Adapter {
 pub struct Properties {
     pub name: String,
     pub driver: String,
+    /// The device's UUID and that of its pipeline caches, as hexadecimal.
     pub uuid: String,
     pub pipeline_cache_uuid: String,
     pub limits: vk::PhysicalDeviceLimits,
     pub subgroup_size: u32,
     pub subgroup_operations: vk::SubgroupFeatureFlags,
+    /// Whether compute shaders may use `subgroup_operations`, and may require a subgroup size.
     pub subgroups_in_compute: bool,
     pub min_subgroup_size: u32,
     pub max_subgroup_size: u32,
@@ -147,7 +150,9 @@ impl Instance {
         }))
     }
 
-    /// Returns the device of a choice; without a choice the device with the captured device's name, else the first.
+    /// Returns the device of a choice (a part of a name is compared without case); without a choice the device with
+    /// the
+    /// captured device's name, else the first. Fails if the device has not Vulkan 1.3.
     pub fn adapter(
         self: &Rc<Instance>,
         choice: Option<&DeviceChoice>,
@@ -360,6 +365,7 @@ fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
     unsafe { raw.get_physical_device_properties2(physical, &mut all) };
     let all = all.properties;
     let compute = vk::ShaderStageFlags::COMPUTE;
+    // By SPIR-V capability of the float control, and width.
     let controls = [
         (4464, 16, of_1_2.shader_denorm_preserve_float16),
         (4464, 32, of_1_2.shader_denorm_preserve_float32),
@@ -409,6 +415,7 @@ pub fn version_text(version: u32) -> String {
     format!("{}.{minor}", vk::api_version_major(version))
 }
 
+/// Returns the text before the first zero byte.
 pub fn text(characters: &[c_char]) -> String {
     let bytes: Vec<u8> = characters
         .iter()

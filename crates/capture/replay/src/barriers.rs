@@ -40,7 +40,7 @@ const STAGES: [(Stage, Access); 8] = [
 const TRANSFERS: Access =
     Access::from_raw(Access::TRANSFER_READ.as_raw() | Access::TRANSFER_WRITE.as_raw());
 
-/// Records a barrier of the capture.
+/// Records a barrier of the capture. A buffer's barrier covers the parts of the range that the replay has.
 pub fn record(
     gpu: &Gpu,
     commands: vk::CommandBuffer,
@@ -99,6 +99,7 @@ fn memory_barrier(dependency: Dependency) -> vk::MemoryBarrier2<'static> {
         .dst_access_mask(before.1)
 }
 
+/// Returns the stages and accesses that must have happened, then those that wait for them.
 fn both(of: Dependency) -> ((Stage, Access), (Stage, Access)) {
     (
         served(of.after_stages, of.after_access),
@@ -106,7 +107,8 @@ fn both(of: Dependency) -> ((Stage, Access), (Stage, Access)) {
     )
 }
 
-/// Returns those of the given stages and accesses that a compute queue supports.
+/// Returns those of the given stages and accesses that a compute queue supports; general accesses stay. Stages that
+/// only order (the top and the bottom of the pipe) have no accesses.
 fn served(stages: u64, accesses: u64) -> (Stage, Access) {
     let (stages, accesses) = (Stage::from_raw(stages), Access::from_raw(accesses));
     let general = Access::MEMORY_READ | Access::MEMORY_WRITE;

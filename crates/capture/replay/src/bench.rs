@@ -27,7 +27,9 @@ pub struct Bench {
     clock: DeviceClock,
     features: BTreeSet<&'static str>,
     software: bool,
+    /// Size of the greatest heap of device memory.
     local_bytes: u64,
+    /// Size of each buffer, a power of two.
     bytes: u64,
     buffers: Vec<(vk::Buffer, vk::DeviceMemory)>,
     set_layout: vk::DescriptorSetLayout,
@@ -115,6 +117,7 @@ impl Bench {
         Ok(bench)
     }
 
+    /// Makes the buffers, fills them with ones, and makes what binds them to kernels.
     fn make(&mut self, max_bytes: u64) -> Result<(), Error> {
         let limits = &self.gpu.properties.limits;
         let bytes = (u64::from(limits.max_storage_buffer_range))
@@ -291,6 +294,7 @@ impl Bench {
         })
     }
 
+    /// Records the work once, with a full barrier after it.
     fn add(&self, commands: vk::CommandBuffer, work: BenchWork) {
         let raw = &self.gpu.raw;
         let compute = vk::PipelineBindPoint::COMPUTE;

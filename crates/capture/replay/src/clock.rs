@@ -34,8 +34,11 @@ enum ClockMap {
 /// The quality of the map from ticks to the host's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockFit {
+    /// Whether the device can read both clocks at once.
     pub calibrated: bool,
+    /// The greatest error of a host time; `None` if it is not known.
     pub error_ns: Option<i64>,
+    /// Number of samples of both clocks; 0 without such.
     pub samples: u32,
 }
 
@@ -121,6 +124,7 @@ impl DeviceClock {
         }
     }
 
+    /// Adds a sample of both clocks, if the map is made of such.
     fn add(&mut self, pair: ClockPair) {
         let unwrapped = self.unwrapped(pair.gpu_ticks).checked_add(BASE);
         if let (ClockMap::Paired(clock), Some(Ok(gpu_ticks))) =

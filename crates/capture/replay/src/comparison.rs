@@ -87,7 +87,8 @@ pub fn pieces(outcome: &Outcome, after: Option<usize>) -> Vec<Piece> {
         .collect()
 }
 
-/// Returns the pieces with the last known hashes of memory at the end of a program.
+/// Returns the pieces of memory whose hashes at the end of a program are known: what the host or a later outcome
+/// overwrites is left out.
 pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
     let mut after = None;
     let mut known: Vec<Piece> = Vec::new();
@@ -130,7 +131,8 @@ pub struct Comparer<'a> {
     pub tolerance: Option<f64>,
 }
 
-/// Compares pieces of memory with the program's.
+/// Reads the pieces from the device and compares their hashes, then the values of those that differ. Pieces of memory
+/// that the replay does not have are left out.
 pub fn compare(
     memory: &mut Memory,
     regions: &Regions,
@@ -166,6 +168,7 @@ enum Verdict {
 }
 
 impl Comparer<'_> {
+    /// Compares a piece whose hash differs value by value, where the capture has its bytes.
     fn differing(&self, piece: &Piece, replayed: &[u8]) -> Verdict {
         // If the capture has the bytes, values can be compared.
         let captured = match self.capture.chunk_bytes(piece.hash) {
@@ -175,6 +178,7 @@ impl Comparer<'_> {
         let Some(captured) = captured.filter(|captured| captured.len() == replayed.len()) else {
             return Verdict::Differs(None);
         };
+        // `lead` are the bytes before the first whole element of the piece; they are compared as bytes.
         // Without a declared type of elements the bytes are compared, for which no tolerance applies.
         let declared = self.element(piece);
         let element = declared.unwrap_or(Element::U8);
@@ -208,7 +212,8 @@ impl Comparer<'_> {
         }
     }
 
-    /// Returns the type of elements that the last kernel that may have written to a piece declares.
+    /// Returns the type of elements that the last kernel that may have written to a piece declares; `None` without a
+    /// type.
     fn element(&self, piece: &Piece) -> Option<Element> {
         let until = self.program.submissions();
         let until = until.filter(|submitted| Some(submitted.index) <= piece.after);
@@ -260,7 +265,8 @@ pub fn describe(
     }
 }
 
-/// Returns the commands that wrote to a piece in the submission before it, or in the last one.
+/// Returns the commands that may have written to a piece, from the last submission before the comparison that has
+/// any.
 fn writers(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Vec<Writer> {
     let mut found = Vec::new();
     let until = program

@@ -110,7 +110,7 @@ impl Drop for Descriptors {
     }
 }
 
-/// Returns the sets of a dispatch as pairs of set number and key.
+/// Returns the sets of a dispatch as pairs of set number and key; sets without descriptors are left out.
 fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, SetKey)> {
     let layout = &capture.pipeline_layouts[&capture.pipelines[&dispatch.pipeline].layout];
     let numbered = (0..).zip(&layout.sets);
@@ -134,6 +134,7 @@ fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, 
     .collect()
 }
 
+/// Writes the descriptors into a new set.
 fn write(
     gpu: &Gpu,
     capture: &Capture,

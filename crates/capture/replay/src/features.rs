@@ -64,7 +64,9 @@ impl Features {
         })
     }
 
-    /// Turns a feature on, and returns the extension that it belongs to.
+    /// Turns a feature on, and returns the extension that it belongs to; `None` if it belongs to Vulkan 1.3, or if
+    /// the
+    /// device does not know it.
     pub fn turn_on(&mut self, name: &str) -> Option<&'static str> {
         let (block, member) = place(name)?;
         self.blocks[block].as_mut()?.members[member] = vk::TRUE;
@@ -84,6 +86,7 @@ impl Features {
     }
 }
 
+/// Returns the index of a feature's structure among `BLOCKS`, and that of its member.
 fn place(name: &str) -> Option<(usize, usize)> {
     let feature = FEATURES.iter().find(|feature| feature.name == name)?;
     Some((feature.block, feature.member))

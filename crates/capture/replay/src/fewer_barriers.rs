@@ -78,6 +78,7 @@ impl BarrierRuns {
         self.outputs_compared - self.outputs_equal - self.outputs_within
     }
 
+    /// Computes the least time, the median and the greatest one from the runs.
     fn summarise(&mut self) {
         [self.least_ns, self.median_ns, self.most_ns] = spread(self.runs_ns.iter().flatten());
     }

@@ -14,6 +14,7 @@ use crate::features::Features;
 pub struct Gpu {
     pub raw: ash::Device,
     pub queue: vk::Queue,
+    /// Index of the queue's family, and what queues of the family can do.
     pub family: u32,
     pub family_flags: vk::QueueFlags,
     /// Number of valid bits of a timestamp; 0 if the queue has no timestamps.
@@ -30,7 +31,8 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Opens a device with these features and extensions, and with the extension for its clock.
+    /// Opens a device with these features and extensions, the extensions that the features belong to, and the one for
+    /// its clock. The queue is of the family that [`Adapter::family`] chooses.
     pub fn open(
         adapter: &Adapter,
         queue_flags: Option<u32>,
@@ -124,7 +126,7 @@ impl Gpu {
             .map_err(Error::from_call("end a command buffer"))
     }
 
-    /// Runs a command buffer and waits for it.
+    /// Runs a command buffer and waits for it. Here and below, `what` names the call in an error.
     pub fn run(&self, buffer: vk::CommandBuffer, what: &'static str) -> Result<(), Error> {
         self.submit(buffer, what)?;
         self.wait(what)

@@ -1,4 +1,5 @@
-//! Allocates device memory for the [`Regions`] of a capture, and copies bytes to and from it.
+//! Allocates device memory for the [`Regions`] of a capture (the ranges of the program's memory that the window
+//! touches), and copies bytes to and from it through staging memory, which the host can reach.
 
 use std::rc::Rc;
 
@@ -64,7 +65,7 @@ impl Memory {
         })
     }
 
-    /// Writes bytes to their places.
+    /// Writes bytes to their places, as many at once as fit into staging memory, and waits for the device.
     pub fn upload(
         &mut self,
         pieces: impl IntoIterator<Item = Result<(RegionOffset, Vec<u8>), Error>>,
@@ -93,7 +94,7 @@ impl Memory {
         self.send(&copies)
     }
 
-    /// Reads pieces of at most [`STAGING_BYTES`] each, and passes them to `take` in order.
+    /// Reads pieces of at most [`STAGING_BYTES`] each, and passes the index and the bytes of each to `take` in order.
     pub fn download(
         &mut self,
         pieces: &[(RegionOffset, u64)],
@@ -169,6 +170,7 @@ impl Memory {
         }
     }
 
+    /// Copies from staging memory, from each first number on, to places, in sizes.
     fn send(&self, copies: &[(u64, RegionOffset, u64)]) -> Result<(), Error> {
         if copies.is_empty() {
             return Ok(());
@@ -181,6 +183,7 @@ impl Memory {
         })
     }
 
+    /// Copies pieces one after the other into staging memory.
     fn receive(&self, pieces: &[(RegionOffset, u64)]) -> Result<(), Error> {
         self.gpu.once("read memory", |commands| {
             self.gpu.full_barrier(commands);
@@ -232,7 +235,8 @@ impl Memory {
         })
     }
 
-    /// Binds buffers to as few allocations as possible.
+    /// Binds buffers to shared allocations: one for consecutive buffers of the same type, up to [`BLOCK_BYTES`], or
+    /// alone where a buffer is greater.
     fn bind(&mut self, mut unbound: Vec<Unbound>) -> Result<(), Error> {
         unbound.sort_by_key(|buffer| buffer.memory_type);
         let most = BLOCK_BYTES.min(self.gpu.properties.max_allocation_bytes);

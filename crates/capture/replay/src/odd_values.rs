@@ -178,7 +178,7 @@ fn look(
     Ok((count, first, value.unwrap_or_default()))
 }
 
-/// Runs one command by itself.
+/// Runs one command by itself and waits for it; does nothing for barriers and labels.
 fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
     if !command.is_work() {
         return Ok(());
