@@ -81,6 +81,7 @@ fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
     })
 }
 
+/// Returns the window that the options name; without one it is everything.
 fn window(arguments: &args::Capture) -> Window {
     match (
         &arguments.dispatches,
@@ -115,7 +116,8 @@ fn check_output(output: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The number of signals received, in a file that the layer reads.
+/// The number of signals SIGUSR2 received, in a file that the layer reads. Signals that come between two calls of
+/// [`Signals::count`] count as one.
 struct Signals {
     arrived: Arc<AtomicBool>,
     file: std::fs::File,
@@ -135,6 +137,7 @@ impl Signals {
         })
     }
 
+    /// Adds a signal to the file if one came since the last call; called regularly while the command runs.
     fn count(&self) {
         if self.arrived.swap(false, Relaxed) {
             self.counted.set(self.counted.get() + 1);
@@ -151,7 +154,9 @@ struct Summary {
     window: String,
     submissions: usize,
     dispatches: usize,
+    /// The size of the capture's files.
     bytes: u64,
+    /// Why the window ended; `None` if the capture breaks off.
     end: Option<EndReason>,
 }
 
@@ -228,7 +233,7 @@ impl Summary {
     }
 }
 
-/// Prints the capture, or the reason why there is none, on stderr.
+/// Prints each capture on stderr; removes those without submissions. If none is left, the error says why.
 fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
     let notices = request.notices();
     let mut captured = false;

@@ -85,6 +85,7 @@ struct DeviceCheck<'a> {
 }
 
 impl DeviceCheck<'_> {
+    /// Keeps a reason why the device does not fit, once for each kernel.
     fn refuse(&mut self, reason: impl Into<String>) {
         self.unfit.insert(Unfit {
             kernel: self.checked_kernel.clone(),

@@ -413,6 +413,7 @@ pub fn allocate(gpu: &Gpu, bytes: u64, memory_type: u32) -> Result<vk::DeviceMem
     unsafe { gpu.raw.allocate_memory(&info, None) }.map_err(|result| out_of_memory(result, bytes))
 }
 
+/// Turns the result of a failed call into an error that says how much was asked for, if memory ran out.
 fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
     match result {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
@@ -422,7 +423,9 @@ fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
     }
 }
 
-/// Returns the memory type for a region whose memory had these properties in the program.
+/// Returns the memory type for a region whose memory had the properties `wanted` in the program: the first with
+/// exactly
+/// these, else the first in the device's memory, else any. `allowed` has a bit for each type that the buffer allows.
 pub fn region_type(
     of: &vk::PhysicalDeviceMemoryProperties,
     allowed: u32,
@@ -439,6 +442,7 @@ pub fn region_type(
         .or_else(|| type_with(of, allowed, |_| true))
 }
 
+/// Returns the first type that is allowed and fits, and is neither protected nor allocated lazily.
 fn type_with(
     of: &vk::PhysicalDeviceMemoryProperties,
     allowed: u32,

@@ -26,7 +26,7 @@ pub struct Program<'a> {
     pub commands: usize,
 }
 
-/// A step of a program.
+/// A step of a program: bytes that memory has from here on, work, or the hashes of memory after the work.
 #[derive(Debug)]
 pub enum ProgramStep<'a> {
     Content(&'a Content),

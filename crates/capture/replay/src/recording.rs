@@ -159,7 +159,9 @@ pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize 
 }
 
 impl CommandSource<'_> {
-    /// Records a submission, with pairs of timestamps from `first` on.
+    /// Records a submission, with pairs of timestamps from `first` on, and returns the pairs. Labels that are open at
+    /// the
+    /// end are closed.
     pub fn submission(
         &self,
         to: &CommandRecording,
@@ -338,6 +340,7 @@ impl CommandSource<'_> {
         }
     }
 
+    /// Records the begin of a label, or a label of a point in time if `instant`; nothing without the extension.
     fn label(&self, commands: vk::CommandBuffer, text: &str, instant: bool) {
         let Some(labels) = &self.gpu.labels else {
             return;
@@ -363,6 +366,7 @@ impl CommandSource<'_> {
 }
 
 impl SubmissionTimestamps {
+    /// Returns the next free pair, and counts it as taken.
     fn take(&mut self) -> TimestampPair {
         self.next += 1;
         self.next - 1

@@ -167,7 +167,7 @@ impl TouchedRanges {
         }
     }
 
-    /// Adds a range.
+    /// Adds a range, joined with those that it touches.
     pub fn add(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
         let of = self.0.entry(memory).or_default();
         let (mut start, mut end) = (offset, offset.saturating_add(bytes));

@@ -122,19 +122,20 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Timed runs.
+    /// Returns the number of timed runs.
     pub fn runs(&self) -> u32 {
         const IN_TURN: u32 = 10;
         let usual = if self.needed_barriers { IN_TURN } else { 1 };
         self.repeat.unwrap_or(usual)
     }
 
-    /// Runs before those.
+    /// Returns the number of runs before those.
     pub fn runs_before(&self) -> u32 {
         self.warm_up.unwrap_or(u32::from(self.needed_barriers))
     }
 }
 
+/// Reads a number from 0.
 fn share(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(share) if share.is_finite() && share >= 0.0 => Ok(share),
@@ -142,6 +143,7 @@ fn share(text: &str) -> Result<f64> {
     }
 }
 
+/// Reads the buffer and the dispatch of `BUFFER@DISPATCH`.
 fn buffer_at(text: &str) -> Result<(String, u64)> {
     let parts = text
         .rsplit_once('@')

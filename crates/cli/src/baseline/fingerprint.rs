@@ -49,7 +49,7 @@ pub struct Gpu {
 }
 
 impl Fingerprint {
-    /// Returns the fingerprint of traces.
+    /// Returns the fingerprint of traces, each of one process or of several ranks, from their manifests.
     pub fn read(traces: &[PathBuf]) -> Result<Fingerprint, Failure> {
         let mut all = Fingerprint::default();
         for trace in traces {

@@ -25,6 +25,7 @@ pub struct Baseline {
     /// The version of gapscope that saved it.
     pub gapscope: String,
     pub fingerprint: Fingerprint,
+    /// The figures of each run, at least one.
     pub runs: Vec<RunDigest>,
 }
 
@@ -102,7 +103,7 @@ impl Store {
         Ok(text.len() as u64)
     }
 
-    /// Reads a baseline.
+    /// Reads a baseline, and returns it with its file. Files of another version or without runs are errors.
     pub fn open(&self, name: &str) -> Result<(PathBuf, Baseline), Failure> {
         let path = self.path(name)?;
         let shown = path.display();
@@ -162,6 +163,7 @@ impl Store {
         Ok(names)
     }
 
+    /// Returns the error that no baseline has this name, with the names that there are.
     fn missing(&self, name: &str) -> Failure {
         let folder = self.folder.display();
         let there = match self.names().unwrap_or_default().as_slice() {

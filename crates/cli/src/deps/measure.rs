@@ -13,8 +13,8 @@ use gapscope_timeline::quantity;
 /// The number of timed runs unless the user gives one.
 const DEFAULT_RUNS: u32 = 5;
 
-/// Runs the window and sets the times of its commands. If the bandwidth cannot be measured, the reason takes its
-/// place.
+/// Runs the window and sets the times of its commands and the device's bandwidth in `found`. If the bandwidth cannot
+/// be measured, the reason takes its place. Outputs that differ are told in `remarks`.
 pub fn add(
     arguments: &Deps,
     capture: &Capture,

@@ -112,6 +112,7 @@ impl<'a> TraceWork<'a> {
         (start.or(outer).unwrap_or(i64::MAX), row, position)
     }
 
+    /// Returns a node without accesses.
     fn node(&self, kind: NodeKind, name: String, label: Option<LabelId>) -> Node {
         let labels = &self.trace.tables.labels;
         let row = label.and_then(|id| labels.id.iter().position(|of| *of == id));
@@ -198,7 +199,7 @@ impl<'a> TraceWork<'a> {
         node
     }
 
-    /// Returns the access to a range of a buffer, or to all of it.
+    /// Returns the access to a range of a buffer, or to all of it. `reason` says why the range is only a bound.
     fn reach(
         &self,
         buffer: BufferId,

@@ -42,6 +42,7 @@ impl Inputs {
         })
     }
 
+    /// Reads the traces by this thread and a second one, each taking the next that is left.
     fn read_showing(
         before: &[PathBuf],
         after: &[PathBuf],
@@ -130,6 +131,7 @@ fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure
     })
 }
 
+/// Reads one trace as a run called `name`, and returns the same as [`digest`].
 fn digest_trace(
     path: &Path,
     name: &str,

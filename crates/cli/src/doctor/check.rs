@@ -174,6 +174,7 @@ impl Examined {
     }
 }
 
+/// Returns true if the checks that an API needs pass, and a trace can be written.
 fn records(checks: &[Check], api: Group) -> bool {
     let place = checks.iter().find(|check| check.id == "place");
     let serves = |id: &&str| checks.iter().any(|check| check.id == *id && check.serves());

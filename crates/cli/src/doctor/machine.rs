@@ -22,6 +22,7 @@ pub struct MachineFacts {
     pub filters: Option<bool>,
 }
 
+/// Returns all checks of the machine.
 pub fn checks(known: &MachineFacts) -> Vec<Check> {
     let [stacks, running] = stacks(&known.stacks);
     vec![place(known), stacks, running, container(known)]
@@ -49,6 +50,7 @@ fn place(known: &MachineFacts) -> Check {
     }
 }
 
+/// Checks whether stacks can be read, of threads that wait and of threads that run.
 fn stacks(stacks: &Result<StacksAllowed, Reason>) -> [Check; 2] {
     let subjects = ["stacks", "stacks-running"].map(|id| Subject::new(GROUP, id));
     let allowed = match stacks {

@@ -63,6 +63,7 @@ pub fn checks(known: &VulkanFacts, trial: Option<&Trial<VulkanAnswer>>) -> Vec<C
     checks
 }
 
+/// Checks the loader by the devices that it listed in the probe.
 fn loader(trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-loader");
     match trial.map(|trial| &trial.answer) {
@@ -99,6 +100,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// Checks the devices; `found` is `None` unless the loader listed one.
 fn devices(found: Option<&[Device]>, trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-devices");
     let missing = |follows: String| subject.missing(follows, NO_DRIVER);
@@ -123,6 +125,7 @@ fn devices(found: Option<&[Device]>, trial: Option<&Trial<VulkanAnswer>>) -> Che
     }
 }
 
+/// Checks whether the loader loads gapscope's layer, which is known only where there is a device.
 fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-layer");
     let missing = |follows: &str, mend: &str| {
@@ -158,6 +161,7 @@ fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnsw
     }
 }
 
+/// Checks whether queues write timestamps, and whether device and host clock can be read at once.
 fn timestamps(found: Option<&[Device]>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-timestamps");
     let Some(devices) = found else {

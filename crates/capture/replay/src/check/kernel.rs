@@ -20,7 +20,8 @@ const UNIFORM_CONTROL_FLOW: u32 = 4421;
 const MAXIMALLY_RECONVERGES: u32 = 6023;
 
 impl DeviceCheck<'_> {
-    /// Checks one pipeline.
+    /// Checks one pipeline, and keeps its shader for the replay. What the device lacks is added to the check's
+    /// reasons.
     ///
     /// # Errors
     /// The content of its module is missing or damaged.
@@ -73,6 +74,7 @@ impl DeviceCheck<'_> {
         Ok(())
     }
 
+    /// Checks the capabilities: of the ways in which a device may serve one, all that this device has are enabled.
     fn capabilities(&mut self, shader: &Shader) {
         for number in &shader.capabilities {
             let known = CAPABILITIES.iter().find(|(known, _, _)| known == number);
@@ -117,6 +119,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Returns whether the device has what a capability needs; float controls are compared by themselves.
     fn has(&self, need: Need) -> bool {
         let properties = &self.adapter.properties;
         match need {
@@ -130,6 +133,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks the extensions, and what needs a feature although no capability says so; then the matrices.
     fn extensions(&mut self, shader: &Shader) {
         for name in &shader.extensions {
             match EXTENSIONS.iter().find(|(known, _)| known == name) {
@@ -219,6 +223,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks a required subgroup size; where none is required, another size than the captured device's makes a note.
     fn subgroups(&mut self, pipeline: &Pipeline, shader: &Shader) {
         let properties = &self.adapter.properties;
         let (least, most) = (properties.min_subgroup_size, properties.max_subgroup_size);
@@ -255,6 +260,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks the pipeline's layout against the device's limits, and the shader's descriptors against the layout.
     fn layout(&mut self, pipeline: &Pipeline, shader: &Shader) {
         let capture = self.capture;
         let layout = &capture.pipeline_layouts[&pipeline.layout];
@@ -321,6 +327,7 @@ pub fn is_buffer(kind: u32) -> bool {
     STORAGE.contains(&kind) || UNIFORM.contains(&kind)
 }
 
+/// Returns the name of what a capability needs, for a reason.
 fn describe(need: Need) -> String {
     match need {
         Need::Core | Need::FloatControl => "Vulkan 1.3".to_owned(),

@@ -6,6 +6,7 @@ use gapscope_report::document::{Block, Column, Table, Text};
 use gapscope_timeline::quantity as number;
 
 impl Page<'_> {
+    /// Returns the blocks about bytes: against the bandwidth if it is known, else the bytes alone and the reason.
     pub(super) fn traffic(&self) -> Vec<Block> {
         match &self.found.bandwidth {
             Ok(bandwidth) => self.bandwidth_shares(bandwidth),
@@ -20,6 +21,7 @@ impl Page<'_> {
         }
     }
 
+    /// Returns the blocks that list commands by the bytes that they read and write, the most first.
     fn bytes(&self) -> Vec<Block> {
         let mut sizes: Vec<(u64, u64, usize)> = (self.nodes().iter().enumerate())
             .map(|(id, node)| {
