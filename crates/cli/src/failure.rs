@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 #[derive(Debug)]
 pub struct Failure {
     pub sentence: String,
+    /// One of the statuses of [`exit`].
     pub status: u8,
 }
 
@@ -36,6 +37,7 @@ impl Failure {
         }
     }
 
+    /// Replaces the status.
     pub fn status(self, status: u8) -> Failure {
         Failure { status, ..self }
     }

@@ -34,6 +34,7 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns a sentence about what was imported, and a line for each loss.
 fn text(imported: &Imported) -> String {
     let path = imported.output.display();
     let (command_buffers, work) = (imported.command_buffers, imported.timed_work);

@@ -147,6 +147,7 @@ pub fn say_after_recording(trace: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the text of the report on a new recording.
 fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
     let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
@@ -178,6 +179,7 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
     })?
 }
 
+/// Returns the failure that nothing ran under a label, or that this is unknown because a table cannot be read.
 fn no_work(trace: &Trace, label: &str) -> Failure {
     match trace.unread.is_empty() {
         true => no_label(trace, label),
@@ -191,6 +193,7 @@ fn unread(trace: &Trace, what: &str) -> Failure {
     failure!("{what} is unknown: {}", tables.join(", ")).status(exit::INCOMPLETE)
 }
 
+/// Returns the failure that a trace has no such label, with up to 8 labels that it has.
 fn no_label(trace: &Trace, label: &str) -> Failure {
     let mut texts: Vec<&str> = trace
         .tables

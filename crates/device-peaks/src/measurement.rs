@@ -22,6 +22,7 @@ const LATENCY: &str = "launch_latency_ns";
 
 /// The figures of a device that is being measured.
 pub struct Measurement {
+    /// The figures, which [`Measurement::finish`] returns.
     kept: MeasuredDevice,
     pub notes: Vec<String>,
 }
@@ -114,6 +115,7 @@ impl Measurement {
         self.state(LATENCY, samples, by);
     }
 
+    /// Keeps the spread and the source of a figure; a figure with a source counts as taken.
     fn state(&mut self, figure: &str, samples: Samples, by: &str) {
         self.kept.spread.insert(figure.to_owned(), samples.spread);
         self.kept.source.insert(figure.to_owned(), by.to_owned());
@@ -146,6 +148,7 @@ fn keep_faster(known: &mut Option<u64>, rate: u64) -> bool {
     faster
 }
 
+/// Returns a rate by the median of the times.
 fn per_second(count: u64, samples: Samples) -> u64 {
     (count as f64 * 1e9 / samples.median_ns).round() as u64
 }

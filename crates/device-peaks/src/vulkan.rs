@@ -49,6 +49,7 @@ pub fn measure(
     Ok(all)
 }
 
+/// Measures the device of a number, opened with smaller buffers if it computes on the processor.
 fn measure_device(
     number: usize,
     effort: Effort,

@@ -113,7 +113,9 @@ impl DeviceCheck<'_> {
         self.needs.features.extend(also);
     }
 
-    /// Enables features that the program had enabled, that no capability requires, and that change what kernels do.
+    /// Enables features that the program had enabled, that no capability requires, and that change what kernels do;
+    /// with `robust` also those that keep accesses inside buffers. A note says which of the program's the device
+    /// lacks.
     fn as_captured(&mut self, robust: bool) {
         const QUIET: [&str; 6] = [
             "robustBufferAccess",
@@ -140,6 +142,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks that the device can allocate the regions, the parts of the program's memory that the capture touches.
     fn memory(&mut self, regions: &Regions) {
         let properties = &self.adapter.properties;
         let most = properties
@@ -164,6 +167,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks that fills and updates begin at a word.
     fn transfer(&mut self, command: &Command) {
         let (what, range) = match command {
             Command::Fill(fill) => ("a fill", fill.range),

@@ -77,6 +77,8 @@ pub enum ChangeKind {
 }
 
 impl Change {
+    /// Makes the change of a figure from its estimate, before the correction for other comparisons; `samples` are the
+    /// numbers of runs.
     pub(super) fn new(
         kind: ChangeKind,
         name: String,

@@ -18,7 +18,8 @@ const WORK: [Metric; 5] = [
 /// The share by which figures for one evaluation may differ, since a run does some things once.
 const ONCE_SHARE: f64 = 0.005;
 
-/// Returns whether both sides did the same work, and which figures differ.
+/// Returns whether both sides did the same work, and which figures differ. A count that varies from run to run is
+/// equal if its change is within noise.
 pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
     let evaluated = comparison.evaluated.as_ref();
     let mut figures = Vec::new();

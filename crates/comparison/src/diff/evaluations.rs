@@ -11,7 +11,8 @@ pub(super) struct Evaluated {
     pub counts: [Vec<f64>; 2],
 }
 
-/// Returns the outermost label that is set repeatedly around most of the work of all runs.
+/// Returns the outermost label that is set repeatedly around most of the work of all runs: the first candidate of the
+/// first run that all runs have.
 pub(super) fn evaluations(before: &[RunDigest], after: &[RunDigest]) -> Option<Evaluated> {
     let count = |run: &RunDigest, path: &str| {
         let found = run.evaluations.iter().find(|found| found.path == path)?;

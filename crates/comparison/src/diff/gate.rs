@@ -44,6 +44,7 @@ pub struct GateError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+/// What is wrong with a gate's text.
 enum Flaw {
     #[error("write `METRIC > LIMIT`, such as `gpu_time > 3%`")]
     NoLimit,
@@ -106,6 +107,8 @@ impl GateOf {
         }
     }
 
+    /// Returns the figure of a gate's left side: `kernel(NAME)` with or without quotes, `idle_time(CAUSE)` or a
+    /// metric.
     fn from_name(name: &str) -> Option<GateOf> {
         let argument = |function: &str| {
             let inside = name.strip_prefix(function)?.trim_start();
@@ -137,6 +140,7 @@ impl GateOf {
     }
 }
 
+/// Parses the right side of a gate, whose unit must fit the figure's.
 fn limit(text: &str, unit: Unit) -> Result<Limit, Flaw> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));

@@ -16,6 +16,8 @@ impl<'a> Comparison<'a> {
             .collect()
     }
 
+    /// Judges one gate: it is broken if the figure grew beyond the limit and noise is ruled out, at a level that all
+    /// gates share.
     fn gate(&self, gate: &Gate, gates: usize, options: &Options) -> GateResult {
         let estimate = match &gate.of {
             GateOf::Metric(metric) => Some(self.estimate(*metric)),

@@ -107,7 +107,7 @@ impl<'a> Unmatched<'a> {
         self.pairs.push(Pair { before, after, how });
     }
 
-    /// Pairs kernels with the same key, in order of appearance.
+    /// Pairs kernels with the same key, in order of appearance; the others stay unmatched.
     fn match_by<'k>(&mut self, how: How, key: impl Fn(&SideKernel<'a>) -> (String, &'k str)) {
         let mut there: HashMap<(String, &str), Vec<usize>> = HashMap::new();
         for (at, kernel) in self.after.iter().enumerate().rev() {
@@ -125,8 +125,8 @@ impl<'a> Unmatched<'a> {
     }
 }
 
-/// Removes from `ones` each kernel that took the place of several of `others`, and returns it with the kernels it
-/// replaced.
+/// Removes from `ones` each kernel that took the place of at least two of `others`, and returns it with the kernels
+/// it replaced.
 fn chains<'a>(
     ones: &mut Vec<SideKernel<'a>>,
     others: &mut Vec<SideKernel<'a>>,

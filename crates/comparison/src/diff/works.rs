@@ -18,12 +18,15 @@ pub(super) struct WorkTotals {
     pub kernels: Vec<KernelDigest>,
     /// The number of dispatches under each label; the last number counts dispatches without a label.
     dispatches_by_node: Vec<u64>,
+    /// Sums over blocks of the times from one start to the next: those in which a GPU ran something, all, and the
+    /// idle ones.
     pub busy: Blocks,
     pub wall: Blocks,
     pub idle: Blocks,
 }
 
 impl WorkTotals {
+    /// Passes over all work, then over the dispatches without times, which are only counted.
     pub fn new(timeline: &Timeline, tree: &LabelTree) -> WorkTotals {
         let mut index = KernelIndex::new(timeline, tree);
         let mut works = WorkTotals {
@@ -69,6 +72,7 @@ impl WorkTotals {
         *before = Some(Interval::new(next.start_ns, next.end_ns.max(last.end_ns)));
     }
 
+    /// Returns the labels that were set at least twice and that enough dispatches lie under, the outermost first.
     pub fn evaluations(&self, timeline: &Timeline, tree: &LabelTree) -> Vec<Evaluations> {
         let all: u64 = self.dispatches_by_node.iter().sum();
         let set = tree.instances(timeline.trace);
@@ -97,6 +101,7 @@ impl WorkTotals {
 
 impl KernelDigest {
     #[inline]
+    /// Adds a dispatch with its time.
     fn push(&mut self, work: &Work) {
         let ns = work.interval.length_ns();
         self.count += 1;
@@ -109,6 +114,7 @@ impl KernelDigest {
 
 /// Finds the kernel of the digest that a dispatch belongs to.
 struct KernelIndex {
+    /// The label paths without numbers; the first is empty, for work without a label.
     paths: Vec<String>,
     /// The index of the path of each label; the last index is for work without a label.
     path_of_node: Vec<u32>,
@@ -153,6 +159,7 @@ impl KernelIndex {
     }
 
     #[inline]
+    /// Returns the index in `kernels` of a dispatch's kernel under its label, and adds the kernel where it is new.
     fn find(
         &mut self,
         timeline: &Timeline,

@@ -22,6 +22,7 @@ pub(super) struct Comparison {
     rows: Vec<RankRow>,
     /// For each rank, the times for which it waited for other ranks.
     waits: Vec<Vec<Interval>>,
+    /// For each rank, what it did for longer than the others where it was last.
     late: Vec<Lateness>,
     kinds: BTreeMap<&'static str, Compared>,
     /// The collectives with the greatest skews, and some more.
@@ -36,6 +37,8 @@ struct Compared {
     matched: u64,
     /// The number of collectives whose arrivals can be compared.
     comparable: u64,
+    /// The number of those that cannot be one collective; then of skews within the clocks' error, and of skews
+    /// without a certain last rank.
     contradictory: u64,
     uncertain: u64,
     last_unknown: u64,
@@ -153,7 +156,8 @@ impl Comparison {
         true
     }
 
-    /// Returns the row of each rank, with its waits.
+    /// Returns the row of each rank, with the time that it waited, overlaps counted once. Empties the rows, so that
+    /// [`Self::straggler`] must be asked before.
     pub(super) fn rows(&mut self) -> Vec<RankRow> {
         for (row, waits) in self.rows.iter_mut().zip(&mut self.waits) {
             union(waits);
@@ -162,6 +166,7 @@ impl Comparison {
         std::mem::take(&mut self.rows)
     }
 
+    /// Sorts the kept collectives by skew, and drops all but those that will be listed.
     fn keep_longest(&mut self) {
         self.all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
         self.all.truncate(self.longest);

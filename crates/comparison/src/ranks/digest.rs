@@ -21,9 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The data that a comparison needs of one rank, so that not all traces have to be in memory at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankDigest {
+    /// The rank's figures for the report.
     pub(super) row: RankRow,
     /// True if the number of the rank is known, and not only its place among the devices of its trace.
     pub(super) numbered: bool,
+    /// The number of ranks that the program or NCCL claims.
     pub(super) world_size: Option<u32>,
     pub(super) host: Host,
     /// The times of the rank's devices by the parts of the verdict.
@@ -101,6 +103,7 @@ impl RankDigest {
         vec![digest]
     }
 
+    /// Returns a digest with what all digests of a trace share; `device` are the parts on the device.
     fn new(
         timeline: &Timeline,
         findings: &Findings,

@@ -89,6 +89,7 @@ pub(super) fn parts(
     parts
 }
 
+/// Returns the kernels of NCCL in order of time.
 fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
     let trace = timeline.trace;
     let names = &trace.tables.kernels.name;

@@ -10,6 +10,7 @@ use libloading::Library;
 use crate::error::Error;
 
 const LIBRARY: &str = "libcuda.so.1";
+/// The status code of a call that succeeded.
 const SUCCESS: c_int = 0;
 /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
 const MULTIPROCESSORS: c_int = 16;
@@ -143,6 +144,7 @@ pub struct Context {
     driver: Functions,
     context: *mut c_void,
     pub stream: *mut c_void,
+    /// The events before and after timed work.
     events: [*mut c_void; 2],
     pub multiprocessors: u32,
 }
