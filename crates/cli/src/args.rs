@@ -552,6 +552,7 @@ pub enum Boundaries {
     All,
 }
 
+/// Reads a number from 1, or `all`.
 fn boundaries(text: &str) -> Result<Boundaries> {
     match text.parse() {
         _ if text == "all" => Ok(Boundaries::All),

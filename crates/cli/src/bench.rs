@@ -79,10 +79,12 @@ fn keep(devices: &[MeasuredDevice]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the failure that there is no place to keep measurements.
 fn no_folder() -> Failure {
     Failure::new("there is no folder to keep it in: neither XDG_DATA_HOME nor HOME is set")
 }
 
+/// Prints the kept measurements; files that cannot be read are named on stderr and make the status a failure.
 fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let store = Store::for_user().ok_or_else(no_folder)?;
     let listed = store.list();

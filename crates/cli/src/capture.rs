@@ -1,5 +1,5 @@
-//! `gapscope capture`: runs a command with the capturing layer, which writes a window of the command's GPU work as
-//! a capture that can be run again.
+//! `gapscope capture`: runs a command with the capturing layer (a library that Vulkan's loader puts between program
+//! and driver), which writes a window of the command's GPU work as a capture that can be run again.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -125,6 +125,7 @@ struct Signals {
 }
 
 impl Signals {
+    /// Begins to count signals, with 0 in the file.
     fn new(path: &Path) -> std::io::Result<Signals> {
         let file = std::fs::File::create(path)?;
         file.write_all_at(&0_u64.to_ne_bytes(), 0)?;
@@ -161,6 +162,7 @@ struct Summary {
 }
 
 impl Summary {
+    /// Reads the facts from the capture that the layer wrote.
     fn read(path: &Path) -> Result<Summary, Failure> {
         let (capture, problem) =
             Capture::open(path).map_err(|error| Failure::new(error.to_string()))?;
@@ -195,6 +197,7 @@ impl Summary {
         }
     }
 
+    /// Returns the line about the capture.
     fn text(&self, window: &Window) -> String {
         let aligned = match window {
             Window::Dispatches(range) if self.dispatches as u64 > range.end - range.start => {

@@ -1,4 +1,5 @@
-//! `gapscope deps`: prints which commands of a capture or a trace depend on which, and their bytes and times.
+//! `gapscope deps`: prints which commands of a capture (GPU work that can run again) or a trace (times of GPU work)
+//! depend on which, and their bytes and times.
 
 mod document;
 mod measure;

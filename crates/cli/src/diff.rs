@@ -1,4 +1,4 @@
-//! `gapscope diff`: compares the runs of two sides and prints which figures changed.
+//! `gapscope diff`: compares the runs of two sides, before and after a change, and prints which figures changed.
 
 pub mod inputs;
 #[cfg(target_os = "linux")]

@@ -49,6 +49,8 @@ const GROUPS: [(Group, &str); 5] = [
     (Group::Programs, "Beside gapscope"),
 ];
 
+/// Returns the page: a verdict, then the checks of each group. Checks that were not asked share a line with their
+/// reason.
 fn document(examined: &Examined) -> Document {
     let mut blocks = vec![Block::Sentence(verdict(examined))];
     for (group, title) in GROUPS {

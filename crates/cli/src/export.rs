@@ -1,4 +1,5 @@
-//! `gapscope export`: writes a trace, or the traces of ranks, in the format of another tool.
+//! `gapscope export`: writes a trace, or the traces of ranks (processes of a distributed program), in the format of
+//! another tool.
 
 mod one_file;
 
@@ -255,6 +256,7 @@ fn write(scene: &Scene, format: Format, out: impl Write + Send) -> io::Result<Ex
     Ok(exported)
 }
 
+/// Prints on stderr how many rows were not drawn.
 fn say_left_out(exported: &Exported) {
     for sentence in sentences(exported) {
         page::note(&sentence);

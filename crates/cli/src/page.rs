@@ -11,8 +11,9 @@ use std::fmt::Display;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
-/// The greatest and least number of columns that `--width` accepts.
+/// The greatest number of columns that `--width` accepts.
 const MAX_COLUMNS: u16 = 1000;
+/// The least number of columns that `--width` accepts.
 const MIN_COLUMNS: u16 = 60;
 
 /// Returns the terminal of stdout, with the number of columns that the user asked for, if any.

@@ -232,6 +232,7 @@ fn document(result: &Replay, remarks: &[String]) -> Document {
     Document { blocks }
 }
 
+/// Returns the sentence about what ran, and where.
 fn ran(result: &Replay) -> Text {
     let dispatches = quantity::count_of(result.dispatch_count, "dispatch", "dispatches");
     let submissions = quantity::count_of(result.submission_count, "submission", "submissions");
@@ -250,6 +251,7 @@ fn ran(result: &Replay) -> Text {
     }
 }
 
+/// Returns the sentence about the time on the device.
 fn time(result: &Replay) -> Text {
     let shown = |ns: u64| quantity::duration(i64::try_from(ns).unwrap_or(i64::MAX));
     let Some(median) = result.median_ns else {
@@ -287,6 +289,7 @@ fn time(result: &Replay) -> Text {
     text
 }
 
+/// Returns the sentence about the comparison of outputs.
 fn outputs(result: &Replay) -> Text {
     let pieces = quantity::count_of(result.outputs_compared, "output", "outputs");
     let within = match result.outputs_within {

@@ -1,5 +1,5 @@
-//! Opens traces for the commands that read them, whole or with the dispatches in pieces, and collects remarks about
-//! damage.
+//! Opens traces for the commands that read them, whole or with the dispatches in pieces (so that they are never in
+//! memory at once), and collects remarks (sentences about what a trace lacks).
 
 use crate::failure::Failure;
 use gapscope_timeline::{LabelFilter, Timeline};

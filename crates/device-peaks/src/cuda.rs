@@ -23,8 +23,9 @@ const THREADS: u32 = 256;
 const WORKGROUPS_PER_MULTIPROCESSOR: u32 = 8;
 /// The most bytes of each of the two buffers.
 const MAX_BUFFER_BYTES: u64 = 4 << 30;
-/// Bytes of a vector, which an invocation reads or writes at once; below, the number of vectors in a round.
+/// Bytes of a vector, which an invocation reads or writes at once.
 const VECTOR_BYTES: u64 = 16;
+/// Number of vectors that an invocation reads or writes in a round of its loop.
 const VECTORS_PER_ROUND: u64 = 4;
 /// Number of multiply-adds of an invocation in a round, in eight independent chains.
 const MULTIPLY_ADDS_PER_ROUND: u32 = 256;

@@ -88,6 +88,7 @@ pub fn storage_class(of: &Instruction) -> Option<StorageClass> {
     }
 }
 
+/// Returns whether an execution mode is the size of workgroups, which the merged kernel declares itself.
 fn is_local_size(mode: &Instruction) -> bool {
     matches!(
         mode.operands.get(1),

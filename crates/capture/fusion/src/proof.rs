@@ -1,5 +1,6 @@
 //! Checks for every invocation that one invocation may run several kernels one after the other, as several dispatches
-//! did.
+//! did: dispatches and the bytes that each invocation reaches (trails) go in, the [`Region`]s through which the
+//! kernels pass values come out, or a [`Refusal`].
 //!
 //! In all memory that one kernel writes and another reaches, each element must be reached by only one invocation,
 //! which is the same in all kernels. Then no order between invocations matters, and the order within an invocation is

@@ -1,5 +1,5 @@
-//! Writes a capture in which each chain is one dispatch of a merged kernel: a capture and its chains go in, a new
-//! capture comes out.
+//! Writes a capture (recorded GPU work that can run again) in which each chain (consecutive dispatches that can be
+//! merged) is one dispatch of a merged kernel: a capture and its chains go in, a new capture comes out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,5 +1,5 @@
 //! Lists Vulkan devices, selects the one to use, and reads its properties: features, limits, extensions and shapes of
-//! matrices.
+//! matrices. First [`Instance::for_thread`], then [`Instance::adapter`]; the device is opened elsewhere (`gpu`).
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -208,6 +208,7 @@ impl Instance {
         Adapter::new(self, *physical)
     }
 
+    /// Returns the name of a device.
     fn name(&self, physical: vk::PhysicalDevice) -> String {
         // SAFETY: the device is of this instance.
         let properties = unsafe { self.raw.get_physical_device_properties(physical) };
@@ -223,6 +224,7 @@ impl Drop for Instance {
 }
 
 impl Adapter {
+    /// Reads all that is known of a device before it is opened.
     fn new(instance: &Rc<Instance>, physical: vk::PhysicalDevice) -> Result<Adapter, Error> {
         let raw = &instance.raw;
         let extensions = extensions_of(raw, physical)?;
@@ -353,6 +355,7 @@ impl Shape {
     }
 }
 
+/// Reads the properties of a device, without the shapes of matrices.
 fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
     let mut of_1_1 = vk::PhysicalDeviceVulkan11Properties::default();
     let mut of_1_2 = vk::PhysicalDeviceVulkan12Properties::default();

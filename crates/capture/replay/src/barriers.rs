@@ -37,6 +37,7 @@ const STAGES: [(Stage, Access); 8] = [
     ),
 ];
 
+/// The accesses of copies.
 const TRANSFERS: Access =
     Access::from_raw(Access::TRANSFER_READ.as_raw() | Access::TRANSFER_WRITE.as_raw());
 
@@ -90,6 +91,7 @@ pub fn record(
     unsafe { gpu.raw.cmd_pipeline_barrier2(commands, &info) };
 }
 
+/// Returns the barrier of a dependency for all memory.
 fn memory_barrier(dependency: Dependency) -> vk::MemoryBarrier2<'static> {
     let (after, before) = both(dependency);
     vk::MemoryBarrier2::default()

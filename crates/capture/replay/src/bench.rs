@@ -177,6 +177,7 @@ impl Bench {
         })
     }
 
+    /// Makes a buffer with memory of its own on the device.
     fn add_buffer(&mut self, bytes: u64) -> Result<(), Error> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC

@@ -1,5 +1,6 @@
-//! Checks before anything runs whether a device can run a capture: a capture and an adapter go in, the features and
-//! extensions to enable come out, or all reasons why the device does not fit.
+//! Checks before anything runs whether a device can run a capture (recorded GPU work of a program): a capture and an
+//! adapter (a device that is not opened yet) go in, the features and extensions to enable come out, or all reasons
+//! why the device does not fit.
 
 mod dispatch;
 pub mod kernel;
@@ -117,6 +118,7 @@ impl DeviceCheck<'_> {
     /// with `robust` also those that keep accesses inside buffers. A note says which of the program's the device
     /// lacks.
     fn as_captured(&mut self, robust: bool) {
+        // These features are needed without being declared in a shader.
         const QUIET: [&str; 6] = [
             "robustBufferAccess",
             "robustBufferAccess2",

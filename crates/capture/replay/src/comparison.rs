@@ -1,5 +1,5 @@
-//! Compares the contents of memory after a replay with those that the program left: hashes of the capture and bytes
-//! of the device go in, the pieces that differ come out.
+//! Compares the contents of memory after a replay with those that the program left: outcomes (ranges of memory after
+//! a submission, with hashes of the pieces of each) and bytes of the device go in, the pieces that differ come out.
 
 use std::collections::BTreeMap;
 
@@ -109,6 +109,7 @@ pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
     known
 }
 
+/// Returns whether a piece and a range of an allocation have a byte in common.
 fn overlaps(piece: &Piece, memory: MemoryId, offset: u64, bytes: u64) -> bool {
     piece.memory == memory && piece.offset < offset + bytes && offset < piece.offset + piece.bytes
 }
@@ -296,6 +297,7 @@ fn writers(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Vec<Write
     found.split_off(first)
 }
 
+/// Names a command, which has this number if it is a dispatch.
 fn writer(capture: &Capture, command: &Command, number: u64) -> Writer {
     let (dispatch, what) = match command {
         Command::Dispatch(dispatch) => (

@@ -1,5 +1,5 @@
-//! Makes the descriptor sets of a program's dispatches: dispatches that bind the same buffers to a set of the same
-//! layout share one.
+//! Makes the descriptor sets (what is bound to a kernel) of all dispatches of a capture before it runs: dispatches
+//! that bind the same buffers to a set of the same layout share one.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Runs a capture in turn with all of its barriers and without chosen ones, and returns the times and the differences
-//! of both forms.
+//! Runs a capture in turn with all of its barriers and without chosen ones: the places of these barriers go in, the
+//! times and the differences of both forms come out.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Opens the device that a replay runs on, with one queue, and submits command buffers to it.
+//! Opens the device that a replay runs on, with one queue, and submits command buffers to it: [`Gpu::begin`], record,
+//! [`Gpu::end`], then [`Gpu::run`].
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_char};

@@ -212,6 +212,7 @@ impl Memory {
         );
     }
 
+    /// Makes the buffer of a region, without memory; `wanted` are the memory's properties in the program.
     fn buffer(&mut self, region: &Region, wanted: u32) -> Result<Unbound, Error> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
@@ -399,12 +400,14 @@ fn to_host(gpu: &Gpu, commands: vk::CommandBuffer) {
     unsafe { gpu.raw.cmd_pipeline_barrier2(commands, &info) };
 }
 
+/// Makes a buffer without memory.
 pub fn buffer(gpu: &Gpu, bytes: u64, usage: vk::BufferUsageFlags) -> Result<vk::Buffer, Error> {
     let info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
     // SAFETY: the structure is complete; the size was checked against the device's limit.
     unsafe { gpu.raw.create_buffer(&info, None) }.map_err(|result| out_of_memory(result, bytes))
 }
 
+/// Allocates memory of a type.
 pub fn allocate(gpu: &Gpu, bytes: u64, memory_type: u32) -> Result<vk::DeviceMemory, Error> {
     let info = vk::MemoryAllocateInfo::default()
         .allocation_size(bytes)

@@ -101,6 +101,7 @@ impl Pipelines {
         Ok(made)
     }
 
+    /// Makes a pipeline with the options of the captured one.
     fn pipeline(
         &self,
         pipeline: &Pipeline,

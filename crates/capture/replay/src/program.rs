@@ -1,5 +1,5 @@
-//! Selects the steps of a capture that a replay runs, all or those up to a dispatch: a capture and an [`Extent`] go
-//! in, a [`Program`] comes out.
+//! Selects the steps of a capture that a replay runs (contents of memory, submissions, and outcomes to compare with),
+//! all or those up to a dispatch: a capture and an [`Extent`] go in, a [`Program`] comes out.
 
 use gapscope_capture::model::{Command, Content, Dispatch, Outcome, Submission};
 use gapscope_capture::{Capture, Step};

@@ -1,4 +1,5 @@
-//! Records a submission of the capture into a Vulkan command buffer of the replay, with timestamps around the work.
+//! Records a submission of the capture into a Vulkan command buffer of the replay, with timestamps around the work:
+//! [`CommandRecording::begin`], [`CommandSource::submission`], and after a run [`CommandRecording::ticks`].
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -274,6 +275,7 @@ impl CommandSource<'_> {
         }
     }
 
+    /// Binds a dispatch's pipeline, sets and push constants, and records it.
     fn dispatch(&self, commands: vk::CommandBuffer, dispatch: &Dispatch) {
         let raw = &self.gpu.raw;
         let (pipeline, layout) = self.pipelines.get(self.capture, dispatch.pipeline);

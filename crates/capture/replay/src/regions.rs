@@ -61,6 +61,7 @@ impl Regions {
         Regions::from_touched(touched)
     }
 
+    /// Numbers the regions by allocation, then by start.
     fn from_touched(touched: TouchedRanges) -> Regions {
         let mut regions = Regions::default();
         for (memory, ranges) in touched.0 {

@@ -1,4 +1,5 @@
-//! Runs a capture with given options, repeatedly, and returns times and differences.
+//! Runs a capture with given options, repeatedly, and returns times and differences; writes a trace of the runs if
+//! one is asked for.
 
 use gapscope_capture::Capture;
 

@@ -1,5 +1,6 @@
 //! Prepares a capture on a device (checks it, allocates memory, makes pipelines and descriptor sets), then records
-//! and runs its submissions and compares the memory that they leave.
+//! and runs its submissions and compares the memory that they leave: [`Session::open`], [`Session::record`],
+//! [`Session::run`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! Records all work of a program as one submission and runs it, to time the device without waits for the host. Copies
-//! on the device stand for the host's writes in between.
+//! Records all work of a capture as one submission and runs it, to time the device without waits for the host. Copies
+//! on the device stand for the host's writes in between. Memory is compared only at the end.
 
 use std::collections::BTreeMap;
 
@@ -133,6 +133,7 @@ struct ContentPlan<'a> {
 }
 
 impl<'a> ContentPlan<'a> {
+    /// Splits the contents: those whose place earlier work or an earlier copied content touches are copied.
     fn new(session: &Session<'a>) -> ContentPlan<'a> {
         let mut plan = ContentPlan {
             first: Vec::new(),

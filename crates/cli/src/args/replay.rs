@@ -124,6 +124,7 @@ pub struct Replay {
 impl Replay {
     /// Returns the number of timed runs.
     pub fn runs(&self) -> u32 {
+        // Times are compared, which takes several runs.
         const IN_TURN: u32 = 10;
         let usual = if self.needed_barriers { IN_TURN } else { 1 };
         self.repeat.unwrap_or(usual)
@@ -152,6 +153,7 @@ fn buffer_at(text: &str) -> Result<(String, u64)> {
     parts.context("write a buffer and the number of a dispatch: weights@7")
 }
 
+/// Reads the name of a type of numbers.
 fn element(text: &str) -> Result<Element> {
     Element::from_name(text).with_context(|| {
         format!(

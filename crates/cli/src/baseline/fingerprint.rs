@@ -64,6 +64,7 @@ impl Fingerprint {
         Ok(all)
     }
 
+    /// Adds the machine, GPUs and command of one trace.
     fn add(&mut self, manifest: &Manifest) {
         self.hosts.insert(Host {
             system: manifest.host.system.clone(),

@@ -1,4 +1,4 @@
-//! Keeps baselines (the figures of earlier runs) as files in a folder: saves, reads, lists and removes them by
+//! Keeps baselines (the figures of earlier runs) as JSON files in a folder: saves, reads, lists and removes them by
 //! name.
 
 use super::fingerprint::Fingerprint;
@@ -15,6 +15,7 @@ const VERSION: u32 = 1;
 /// The maximum size of a file. A larger file is refused; a baseline of a thousand runs is far smaller.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
+/// The maximum length of a baseline's name.
 const MAX_NAME_LETTERS: usize = 100;
 
 /// The figures of runs, and the machines on which they were recorded.

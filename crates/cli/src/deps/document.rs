@@ -1,4 +1,5 @@
-//! Draws dependencies as a document for the terminal.
+//! Draws dependencies as a document for the terminal: what was found goes in, headings, sentences and tables (blocks)
+//! come out.
 
 mod traffic;
 

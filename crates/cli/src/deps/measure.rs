@@ -1,4 +1,5 @@
-//! Measures the times of a capture's commands by running them, and the bandwidth of their device.
+//! Measures the times of a capture's commands by running them, and the bandwidth of their device, and adds both to
+//! the dependencies.
 
 use crate::args::Deps;
 use crate::failure::Failure;

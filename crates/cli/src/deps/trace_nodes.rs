@@ -101,6 +101,7 @@ impl<'a> TraceWork<'a> {
         }
     }
 
+    /// Returns the key by which commands are sorted; commands without any known start come last.
     fn order_key(
         &self,
         start: Option<i64>,
@@ -127,6 +128,7 @@ impl<'a> TraceWork<'a> {
         }
     }
 
+    /// Returns a dispatch with an access for each range that is bound to it, as far as its bindings are known.
     fn dispatch(&self, row: usize) -> Node {
         let tables = &self.trace.tables;
         let table = &tables.dispatches;
@@ -166,6 +168,7 @@ impl<'a> TraceWork<'a> {
         node
     }
 
+    /// Returns a transfer, which accesses all of its buffers, since its ranges are not recorded.
     fn transfer(&self, row: usize) -> Node {
         let table = &self.trace.tables.transfers;
         let kind = match table.kind[row] {

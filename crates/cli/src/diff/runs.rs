@@ -23,6 +23,7 @@ pub struct RecordedRuns {
     temporary: Option<tempfile::TempDir>,
 }
 
+/// The names of the sides in messages and file names.
 const SIDES: [&str; 2] = ["before", "after"];
 
 /// Records both commands `count` times, in turns: before, after, before, … Ctrl-C ends it early.

@@ -1,4 +1,5 @@
-//! The checks of `gapscope doctor` and their results, in the form of its JSON.
+//! The checks of `gapscope doctor` and their results, in the form of its JSON. A check's id and group ([`Subject`])
+//! with a result makes a [`Check`]; all checks make [`Examined`].
 
 use schemars::JsonSchema;
 use serde::Serialize;

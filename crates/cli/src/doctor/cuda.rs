@@ -1,4 +1,5 @@
-//! Checks the parts that recording CUDA programs needs: the driver, gapscope's library, CUPTI and its counters.
+//! Checks the parts that recording CUDA programs needs: the driver, gapscope's library, CUPTI (NVIDIA's library for
+//! profilers) and its counters. Facts and a probe's answer go in, checks come out.
 
 use super::check::{Check, Group, Subject};
 use super::trial::{Reason, Trial};
@@ -129,7 +130,7 @@ fn library(known: &CudaFacts) -> Check {
     }
 }
 
-/// Checks whether the library found a CUPTI (NVIDIA's library for profilers) that fits; `hook` says why it did not.
+/// Checks whether the library found a CUPTI that fits; `hook` says why it did not.
 fn cupti(known: &CudaFacts, driver: &Cuda, hook: &Result<(), Reason>) -> Check {
     let subject = Subject::new(GROUP, "cuda-cupti");
     if known.library.is_none() {

@@ -1,4 +1,5 @@
-//! Checks the parts that recording Vulkan programs needs: the layer, the loader, drivers and devices.
+//! Checks the parts that recording Vulkan programs needs: gapscope's layer (a library between program and driver),
+//! the loader, drivers and devices. Facts and a probe's answer go in, checks come out.
 
 use super::check::{Check, Group, State, Subject};
 use super::trial::{Reason, Trial};
@@ -82,6 +83,7 @@ fn loader(trial: Option<&Trial<VulkanAnswer>>) -> Check {
     }
 }
 
+/// Checks whether a driver is installed, by the manifests that exist.
 fn drivers(manifests: &[PathBuf]) -> Check {
     let subject = Subject::new(GROUP, "vulkan-drivers");
     let is_there = |manifest: &&PathBuf| manifest.is_file();
@@ -92,6 +94,7 @@ fn drivers(manifests: &[PathBuf]) -> Check {
     }
 }
 
+/// The advice where no driver is found.
 const NO_DRIVER: &str = "install the driver of the GPU, or Mesa's (mesa-vulkan-drivers), which has a software GPU too; a container \
                          gets NVIDIA's with NVIDIA_DRIVER_CAPABILITIES=all";
 

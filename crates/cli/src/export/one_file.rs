@@ -1,4 +1,4 @@
-//! Writes the traces of ranks into one file, one after the other.
+//! Writes the traces of ranks (processes of a distributed program) into one file, one after the other.
 
 use super::{RankTrace, exists, say_left_out, tables, unwritten, with_scene};
 use crate::args::Format;

@@ -1,5 +1,5 @@
-//! `gapscope replay --fuse`: merges chains of dispatches of a capture into single kernels, runs both forms and
-//! prints their times.
+//! `gapscope replay --fuse`: merges chains of dispatches (the second works on what the first wrote, element by
+//! element) of a capture into single kernels, runs all forms and prints their times.
 
 use super::json::Fused;
 use crate::args;
@@ -181,6 +181,7 @@ fn describe_form(form: &FormReport) -> String {
     text
 }
 
+/// Returns the text for numbers that differ; an ulp is the distance of neighbouring floating-point numbers.
 fn describe_difference(difference: &Difference) -> String {
     let Difference {
         elements,

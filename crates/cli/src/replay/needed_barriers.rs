@@ -236,6 +236,7 @@ impl Answer<'_> {
         table
     }
 
+    /// Returns the sentence about the time that fewer barriers save, and whether it may be chance.
     fn saved(&self) -> Text {
         let Some(saved) = self.saved_ns() else {
             return Text::new().and(

@@ -30,6 +30,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
+    /// Matches the kernels, computes and tests all changes, and sorts them.
     pub fn new(
         before: &'a [RunDigest],
         after: &'a [RunDigest],

@@ -51,6 +51,7 @@ impl RunDigest {
         digest
     }
 
+    /// Sets a figure; `None` makes it unknown.
     fn set(&mut self, metric: Metric, value: Option<f64>) {
         self.figures.entry(metric).or_default().value = value;
     }

@@ -103,6 +103,7 @@ struct Unmatched<'a> {
 }
 
 impl<'a> Unmatched<'a> {
+    /// Adds a pair.
     fn pair(&mut self, before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>, how: How) {
         self.pairs.push(Pair { before, after, how });
     }

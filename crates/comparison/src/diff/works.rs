@@ -134,6 +134,7 @@ enum KernelSlots {
 const MAX_DENSE_SLOTS: usize = 1 << 20;
 
 impl KernelIndex {
+    /// Finds the path of each label; no kernel is known yet.
     fn new(timeline: &Timeline, tree: &LabelTree) -> KernelIndex {
         let mut known: HashMap<String, u32> = HashMap::from([(String::new(), 0)]);
         let mut paths = vec![String::new()];

@@ -53,7 +53,7 @@ impl Inputs {
     }
 }
 
-/// cuBLAS's handle, and the types of the functions that are called.
+/// A handle of cuBLAS; below, the types of the functions that are called, in the order of their names.
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
 type Destroy = unsafe extern "C" fn(Handle) -> c_int;

@@ -15,19 +15,22 @@ use rspirv::spirv::{
 pub const LOCAL_SIZE: u32 = 128;
 // The low bits of an invocation's number say which one of its workgroup it is.
 const _: () = assert!(LOCAL_SIZE.is_power_of_two());
-/// Bytes of a vector; below, the number of vectors of an invocation.
+/// Bytes of a vector, four integers of 32 bits.
 pub const VECTOR_BYTES: u64 = 16;
+/// Number of vectors that an invocation reads or writes.
 pub const VECTORS_PER_INVOCATION: u64 = 4;
 /// Number of multiply-adds of an invocation in a round, in eight independent chains.
 pub const MULTIPLY_ADDS_PER_ROUND: u32 = 64;
+/// Number of these chains.
 const CHAINS: usize = 8;
 /// `Fma` of GLSL.std.450
 const FMA: Word = 50;
 
 /// Number of multiplications in a round of [`multiply_matrices`]: of each left matrix by each right one.
 pub const MULTIPLICATIONS_PER_ROUND: u32 = (LEFT_MATRICES * RIGHT_MATRICES) as u32;
-/// Number of left and right matrices that a subgroup holds at once.
+/// Number of left matrices that a subgroup holds at once.
 const LEFT_MATRICES: usize = 2;
+/// Number of right matrices that a subgroup holds at once.
 const RIGHT_MATRICES: usize = 4;
 
 /// The size of a dispatch whose invocations together have the vectors of a whole buffer.

@@ -1,4 +1,5 @@
-//! Checks a dispatch against the limits of the device: its workgroups, and the sizes and offsets of its buffers.
+//! Checks a dispatch against the limits of the device: its workgroups, and the sizes and offsets of its buffers. What
+//! does not fit becomes a reason of the [`DeviceCheck`].
 
 use gapscope_capture::model::{Binding, Dispatch, Groups};
 

@@ -1,5 +1,6 @@
-//! Checks a pipeline against the device: the capabilities and extensions of its shader, its memory, its subgroups and
-//! its matrices.
+//! Checks a pipeline (a kernel with its options) against the device: the capabilities and extensions of its shader,
+//! its memory, its subgroups and its matrices. What does not fit becomes a reason of the [`DeviceCheck`]; what fits
+//! becomes a feature or an extension to enable.
 
 use gapscope_capture::model::{Pipeline, PipelineId};
 use gapscope_spirv::Specialisation;
@@ -15,8 +16,9 @@ pub const VARYING_SUBGROUP_SIZE: u32 = 1;
 pub const FULL_SUBGROUPS: u32 = 2;
 /// `StorageInputOutput16`
 const INPUT_OUTPUT_16: u32 = 4436;
-/// The execution modes `SubgroupUniformControlFlowKHR` and `MaximallyReconvergesKHR`.
+/// The execution mode `SubgroupUniformControlFlowKHR`.
 const UNIFORM_CONTROL_FLOW: u32 = 4421;
+/// The execution mode `MaximallyReconvergesKHR`.
 const MAXIMALLY_RECONVERGES: u32 = 6023;
 
 impl DeviceCheck<'_> {
@@ -197,6 +199,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks the size of a workgroup and its shared memory.
     fn limits(&mut self, shader: &Shader) {
         let limits = &self.adapter.properties.limits;
         if let Some(size) = shader.local_size {

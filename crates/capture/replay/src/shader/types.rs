@@ -1,4 +1,5 @@
-//! Reads sizes, elements of buffers and cooperative matrices from the types of a module.
+//! Reads sizes, elements of buffers (the numbers of which a buffer is an array) and cooperative matrices from the
+//! types of a module.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -18,6 +18,7 @@ use crate::program::ProgramBuffer;
 use crate::recording::{BufferTimestamps, TimestampPair};
 use crate::session::{Observation, Session};
 
+/// The only process and queue of the trace.
 const PROCESS: ProcessId = ProcessId(0);
 const QUEUE: QueueId = QueueId(0);
 

@@ -1,4 +1,5 @@
-//! Draws the bytes that commands must move at least, and the share of the device's bandwidth that they reach.
+//! Draws the section on the bytes that commands must move at least, and the share of the device's bandwidth that they
+//! reach.
 
 use super::Page;
 use gapscope_dependencies::{Bandwidth, Node};
@@ -122,6 +123,7 @@ impl Page<'_> {
     }
 }
 
+/// Returns a time as text, with a decimal place below 10 ns.
 fn time(ns: f64) -> String {
     match ns {
         ..10.0 => format!("{ns:.1} ns"),

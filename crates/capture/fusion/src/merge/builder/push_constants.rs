@@ -1,4 +1,5 @@
-//! Joins the push-constant blocks of several kernels into one block with the kernels' blocks as members.
+//! Joins the push-constant blocks of several kernels (bytes that a dispatch passes to its kernel) into one block with
+//! the kernels' blocks as members: [`Builder::join_push_constants`] is called once all kernels have been added.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
