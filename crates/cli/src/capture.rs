@@ -33,6 +33,7 @@ pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
 /// A command that was run with the capturing layer.
 struct CaptureRun {
     exit: gapscope_trace::manifest::Exit,
+    /// What the layer was asked to capture.
     request: Request,
     // The folder holds the messages of the layer in each process, so that it must outlive the processes.
     _exchange: tempfile::TempDir,
@@ -119,8 +120,10 @@ fn check_output(output: &Path) -> Result<(), Failure> {
 /// The number of signals SIGUSR2 received, in a file that the layer reads. Signals that come between two calls of
 /// [`Signals::count`] count as one.
 struct Signals {
+    /// Set by the handler of the signal.
     arrived: Arc<AtomicBool>,
     file: std::fs::File,
+    /// The number that the file has.
     counted: std::cell::Cell<u64>,
 }
 

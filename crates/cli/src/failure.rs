@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 /// The failure of a command: the sentence that is printed, and the exit status.
 #[derive(Debug)]
 pub struct Failure {
+    /// One sentence without its full stop.
     pub sentence: String,
     /// One of the statuses of [`exit`].
     pub status: u8,

@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 /// A setting of the simulation. A/A means that both sides run the same.
 struct Setting {
     name: &'static str,
-    /// The number of runs on each side, and whether the sides take turns.
+    /// The number of runs on each side.
     runs: u32,
+    /// Whether the sides take turns; else all runs before come first.
     in_turns: bool,
     kernels: u32,
     /// The kernel that is slower on the side after, and by which factor; `None` for A/A.
     slower: Option<(u32, f64)>,
+    /// How much times vary.
     spread: Spread,
 }
 

@@ -1,4 +1,5 @@
-//! Collects the figures of a device, and the notes on those that are missing.
+//! Collects the figures of a device, and the notes on those that are missing: [`Measurement::new`], a call for each
+//! figure, [`Measurement::finish`].
 
 use std::time::SystemTime;
 
@@ -24,6 +25,7 @@ const LATENCY: &str = "launch_latency_ns";
 pub struct Measurement {
     /// The figures, which [`Measurement::finish`] returns.
     kept: MeasuredDevice,
+    /// Sentences on missing and uncertain figures.
     pub notes: Vec<String>,
 }
 

@@ -41,6 +41,7 @@ pub struct Region {
 /// The bytes of one bound range that the invocations of one kernel reach, as runs: equal accesses of consecutive
 /// invocations at a constant step. `unknown` says why they are not known.
 struct Reach<'a> {
+    /// Index of the kernel in the chain.
     kernel: usize,
     memory: MemoryId,
     range: Range<u64>,

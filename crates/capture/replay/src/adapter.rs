@@ -26,8 +26,10 @@ pub struct Adapter {
     pub physical: vk::PhysicalDevice,
     pub properties: Properties,
     pub extensions: BTreeSet<String>,
+    /// What the device can do; nothing is enabled yet.
     pub features: Features,
     pub memory: vk::PhysicalDeviceMemoryProperties,
+    /// The queue families, by index.
     pub families: Vec<vk::QueueFamilyProperties>,
     /// Whether the device can read its clock and the host's monotonic clock at once.
     pub calibrates: bool,
@@ -38,17 +40,20 @@ pub struct Adapter {
 pub struct Properties {
     pub name: String,
     pub driver: String,
-    /// The device's UUID and that of its pipeline caches, as hexadecimal.
+    /// The device's UUID as hexadecimal.
     pub uuid: String,
+    /// The UUID of the driver's compiled pipelines as hexadecimal; drivers that compile alike have the same.
     pub pipeline_cache_uuid: String,
     pub limits: vk::PhysicalDeviceLimits,
     pub subgroup_size: u32,
     pub subgroup_operations: vk::SubgroupFeatureFlags,
-    /// Whether compute shaders may use `subgroup_operations`, and may require a subgroup size.
+    /// Whether compute shaders may use `subgroup_operations`.
     pub subgroups_in_compute: bool,
     pub min_subgroup_size: u32,
     pub max_subgroup_size: u32,
+    /// Whether compute shaders may require a subgroup size.
     pub required_size_in_compute: bool,
+    /// The most subgroups of a workgroup.
     pub max_subgroups: u32,
     pub max_allocation_bytes: u64,
     pub max_buffer_bytes: u64,

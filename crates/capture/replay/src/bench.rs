@@ -25,7 +25,9 @@ const MATRICES: [&str; 2] = ["cooperativeMatrix", "vulkanMemoryModel"];
 pub struct Bench {
     gpu: Rc<Gpu>,
     clock: DeviceClock,
+    /// The features that were enabled.
     features: BTreeSet<&'static str>,
+    /// Whether the device is the processor.
     software: bool,
     /// Size of the greatest heap of device memory.
     local_bytes: u64,
@@ -324,6 +326,7 @@ impl Bench {
 pub struct Timed<'a> {
     bench: &'a Bench,
     recording: CommandRecording,
+    /// The number of repetitions that were recorded.
     count: u32,
 }
 

@@ -14,6 +14,7 @@ pub fn host_now_ns() -> u64 {
 /// The clock of a queue's timestamps.
 #[derive(Debug)]
 pub struct DeviceClock {
+    /// Nanoseconds of a tick.
     period_ns: f64,
     /// The valid bits of a timestamp.
     mask: u64,

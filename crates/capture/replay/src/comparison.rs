@@ -25,6 +25,7 @@ pub struct Piece {
     pub memory: MemoryId,
     pub offset: u64,
     pub bytes: u64,
+    /// The hash of the bytes that the program left.
     pub hash: Hash,
     /// Number of the submission that the piece follows; `None` if it precedes the first.
     pub after: Option<usize>,
@@ -164,7 +165,9 @@ pub fn compare(
 
 /// The result for a piece with another hash: all values are within the tolerance, or the piece differs.
 enum Verdict {
+    /// All values are within the tolerance.
     Within,
+    /// The first element that differs; `None` if it cannot be named.
     Differs(Option<Differing>),
 }
 

@@ -25,6 +25,7 @@ type BoundDescriptor = (u32, u32, Option<(RegionOffset, u64)>);
 pub struct Descriptors {
     gpu: Rc<Gpu>,
     pool: vk::DescriptorPool,
+    /// The sets by what they bind.
     sets: HashMap<SetKey, vk::DescriptorSet>,
 }
 

@@ -17,7 +17,9 @@ const MEMBERS: usize = 128;
 #[repr(C)]
 #[derive(Debug, Clone)]
 struct AnyFeatures {
+    /// `VkStructureType`
     s_type: i32,
+    /// The next structure of the chain; null at its end.
     next: *mut c_void,
     members: [vk::Bool32; MEMBERS],
 }

@@ -15,17 +15,20 @@ use crate::features::Features;
 pub struct Gpu {
     pub raw: ash::Device,
     pub queue: vk::Queue,
-    /// Index of the queue's family, and what queues of the family can do.
+    /// Index of the queue's family.
     pub family: u32,
+    /// What queues of the family can do.
     pub family_flags: vk::QueueFlags,
     /// Number of valid bits of a timestamp; 0 if the queue has no timestamps.
     pub timestamp_bits: u32,
     pub properties: Properties,
     pub memory: vk::PhysicalDeviceMemoryProperties,
+    /// Functions that record labels; `None` if the instance lacks them.
     pub labels: Option<ext::debug_utils::Device>,
     /// Functions that read the clocks of device and host at once; `None` if the device lacks them.
     pub calibrated: Option<ext::calibrated_timestamps::Device>,
     pool: vk::CommandPool,
+    /// Signalled when submitted work has ended; one for all, so that one submission runs at a time.
     fence: vk::Fence,
     /// The instance, which must outlive everything above.
     _instance: Rc<Instance>,

@@ -21,7 +21,9 @@ const ALIGNMENT: u64 = 64 << 10;
 pub struct Memory {
     gpu: Rc<Gpu>,
     buffers: Vec<vk::Buffer>,
+    /// The size of each buffer.
     sizes: Vec<u64>,
+    /// The allocations that the buffers share.
     blocks: Vec<vk::DeviceMemory>,
     staging: Staging,
 }
@@ -301,6 +303,7 @@ pub struct Staging {
     gpu: Rc<Gpu>,
     pub buffer: vk::Buffer,
     memory: vk::DeviceMemory,
+    /// Where the host reaches the first byte.
     mapped: *mut u8,
     pub bytes: u64,
 }

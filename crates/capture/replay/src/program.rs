@@ -40,6 +40,7 @@ pub struct ProgramSubmission<'a> {
     /// Number of the submission in the capture, from 0.
     pub index: usize,
     pub submission: &'a Submission,
+    /// The command buffers that run, batch after batch.
     pub buffers: Vec<ProgramBuffer<'a>>,
 }
 
@@ -48,6 +49,7 @@ pub struct ProgramSubmission<'a> {
 pub struct ProgramBuffer<'a> {
     /// Whether the command buffer is the first of its batch, and the batch waits for a semaphore.
     pub waits: bool,
+    /// The commands that run.
     pub commands: &'a [Command],
     /// Number of the first dispatch in the command buffer.
     pub first_dispatch: u64,

@@ -42,6 +42,7 @@ pub struct CommandSource<'a> {
     pub left_out: &'a BTreeSet<usize>,
     /// Whether a full barrier follows each dispatch and transfer.
     pub serialised: bool,
+    /// The work that gets timestamps.
     pub timed: TimestampScope,
 }
 
@@ -50,6 +51,7 @@ pub struct CommandRecording {
     gpu: Rc<Gpu>,
     pub commands: vk::CommandBuffer,
     pool: vk::QueryPool,
+    /// Number of queries; 0 if the queue has no timestamps.
     queries: u32,
 }
 

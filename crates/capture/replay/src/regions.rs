@@ -31,6 +31,7 @@ pub struct RegionOffset {
 /// The regions of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regions {
+    /// The regions; a region's number is its index.
     all: Vec<Region>,
     /// The numbers of each allocation's regions.
     of_memory: BTreeMap<MemoryId, Range<usize>>,

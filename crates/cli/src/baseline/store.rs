@@ -54,6 +54,7 @@ struct VersionHeader {
 
 /// A folder of baselines.
 pub struct Store {
+    /// The folder, which need not exist.
     pub folder: PathBuf,
 }
 

@@ -70,6 +70,7 @@ struct TraceWork<'a> {
     buffers: IdIndex<BufferId>,
     kernels: IdIndex<KernelId>,
     command_buffers: IdIndex<CommandBufferId>,
+    /// For each set, its places in `bindings`.
     sets: HashMap<BindingSetId, Range<usize>>,
     /// The rows of the table of bindings, ordered by set.
     bindings: Vec<usize>,

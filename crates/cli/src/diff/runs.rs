@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The recorded runs of both sides. If they are not kept, they are removed when this value is dropped.
 pub struct RecordedRuns {
+    /// The folder with the traces.
     folder: PathBuf,
     /// The traces of each side, before and after.
     traces: [Vec<PathBuf>; 2],

@@ -1,4 +1,5 @@
-//! The change of one figure, or of one kernel's time, between two sets of runs.
+//! The change of one figure, or of one kernel's time, between two sets of runs. `changes` computes it; reports and
+//! JSON show it.
 
 use super::estimate::Estimate;
 use super::matching::How;

@@ -1,4 +1,5 @@
-//! Makes from the timeline of a run the digest that a comparison needs: figures, and the times of each kernel.
+//! Makes from the timeline of a run (its GPU work in order of time) the digest that a comparison needs instead of the
+//! trace: figures, and the times of each kernel.
 
 use super::metric::Metric;
 use super::run::{Machine, RunDigest};

@@ -1,4 +1,5 @@
-//! Decides, from counts and bytes, whether both sides of a comparison did the same work.
+//! Decides, from counts and bytes, whether both sides of a comparison did the same work: the changes of these figures
+//! go in, an [`EqualWork`] comes out.
 
 use super::change::{Change, ChangeKind};
 use super::changes::Comparison;

@@ -6,6 +6,7 @@ use super::run::RunDigest;
 /// The label whose instances are evaluations, and how many there were.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evaluated {
+    /// The label's path (its own text behind those of the labels around it), with numbers as `#`.
     pub path: String,
     /// The number of evaluations of each run, for the side before and then the side after.
     pub counts: [Vec<f64>; 2],

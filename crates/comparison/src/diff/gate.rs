@@ -39,6 +39,7 @@ pub enum Limit {
 #[error("the gate `{text}` cannot be read at column {column}: {flaw}")]
 pub struct GateError {
     text: String,
+    /// The place of the fault in characters, from 1.
     column: usize,
     flaw: Flaw,
 }

@@ -1,4 +1,5 @@
-//! Checks a comparison's figures against gates (limits on how much worse they may become).
+//! Checks a comparison's figures against gates (limits on how much worse they may become): gates go in, a
+//! [`GateResult`] for each comes out.
 
 use super::changes::Comparison;
 use super::gate::{Gate, GateOf, Limit};

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone)]
 pub(super) struct SideKernel<'a> {
     pub name: &'a str,
+    /// The path of the label, with numbers as `#`; empty outside of labels.
     pub path: &'a str,
     /// The digest of the kernel in each run; `None` for runs without it.
     pub runs: Vec<Option<&'a KernelDigest>>,
@@ -21,6 +22,7 @@ pub(super) struct SideKernel<'a> {
 /// Kernels of both sides that did the same work, and the rule by which they were matched.
 #[derive(Debug, Clone)]
 pub(super) struct Pair<'a> {
+    /// The kernels before: none if the kernels are only after, several if they were fused.
     pub before: Vec<SideKernel<'a>>,
     pub after: Vec<SideKernel<'a>>,
     pub how: How,

@@ -22,7 +22,9 @@ pub struct RunDigest {
     /// The circumstances of the run that are reported only where they differ from the other side's.
     #[serde(default)]
     pub(super) surroundings: RunEnvironment,
+    /// The figures of the whole run.
     pub(super) figures: BTreeMap<Metric, Reading>,
+    /// The kernels, each under each label by itself.
     pub(super) kernels: Vec<KernelDigest>,
     /// The labels that most dispatches lie under and that were set several times, the outermost first.
     pub(super) evaluations: Vec<Evaluations>,
@@ -66,6 +68,7 @@ pub(super) struct RunEnvironment {
 pub(super) struct Reading {
     /// The figure; `None` where it is unknown.
     pub value: Option<f64>,
+    /// The sums of the blocks in order; empty where there are none.
     pub blocks: Vec<f64>,
 }
 
@@ -84,9 +87,11 @@ pub(super) struct KernelDigest {
     /// The label's path without numbers; empty outside of labels.
     pub path: String,
     pub count: u64,
-    /// The number of dispatches with known times, and the sum of these times.
+    /// The number of dispatches with known times.
     pub timed: u64,
+    /// The sum of these times.
     pub total_ns: i64,
+    /// Sums of the times over blocks of consecutive dispatches; empty where several ranks were added.
     pub blocks: Blocks,
     /// A histogram of the times.
     pub lengths: Lengths,

@@ -1,4 +1,5 @@
-//! Notes circumstances of a run that reports do not mention, because they matter only where they differ from the other side.
+//! Notes circumstances of a run (power limits, memory of other programs) that reports do not mention, because they
+//! matter only where they differ from the other side.
 
 use super::run::{RunDigest, RunEnvironment, is_software};
 use gapscope_timeline::Timeline;

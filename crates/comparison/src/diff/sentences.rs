@@ -1,4 +1,5 @@
-//! Writes the sentences that say what a comparison of runs means.
+//! Writes the sentences that say what a comparison of runs means: verdict, matched kernels, equal work, method,
+//! gates, and what to do next.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::Estimate;

@@ -1,4 +1,5 @@
-//! Sums up the work of a run in one pass: the times of kernels and their labels.
+//! Sums up the work of a run while going over it once: the times of kernels and their labels, and the times of the
+//! whole run in blocks (sums of consecutive values, by which two runs are compared).
 
 use super::names;
 use super::run::{Evaluations, KernelDigest};
@@ -18,10 +19,11 @@ pub(super) struct WorkTotals {
     pub kernels: Vec<KernelDigest>,
     /// The number of dispatches under each label; the last number counts dispatches without a label.
     dispatches_by_node: Vec<u64>,
-    /// Sums over blocks of the times from one start to the next: those in which a GPU ran something, all, and the
-    /// idle ones.
+    /// The time in which a GPU ran something, from one start of work to the next, in blocks.
     pub busy: Blocks,
+    /// The whole time from one start to the next.
     pub wall: Blocks,
+    /// The rest of it.
     pub idle: Blocks,
 }
 

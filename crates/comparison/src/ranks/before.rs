@@ -1,4 +1,5 @@
-//! Finds what a device did before it arrived at collectives: in the stretch since the end of the communicator's collective before.
+//! Finds what a device did before it arrived at collectives (operations of several ranks): in the stretch since the
+//! end of the last collective of the same communicator, the group of ranks that takes part.
 
 use super::part::{Before, CollectivePart};
 use gapscope_analysis::gaps::{Cause, each_gap};

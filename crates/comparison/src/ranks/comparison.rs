@@ -1,4 +1,6 @@
-//! Compares the arrivals of ranks at matched collectives: skews, waits, and the rank that was last.
+//! Compares the arrivals of ranks at matched collectives (operations of several ranks; a rank arrives with the start
+//! of its kernel): skews (from the first arrival to the last), waits, and the rank that was last. After
+//! [`Comparison::add`] for each collective, the results are taken, [`Comparison::kinds`] last.
 
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, Straggler};
@@ -19,6 +21,7 @@ const KEPT: usize = 1_000;
 
 /// A comparison of the arrivals at all collectives.
 pub(super) struct Comparison {
+    /// The row of each rank, by the rank's index.
     rows: Vec<RankRow>,
     /// For each rank, the times for which it waited for other ranks.
     waits: Vec<Vec<Interval>>,
@@ -37,11 +40,13 @@ struct Compared {
     matched: u64,
     /// The number of collectives whose arrivals can be compared.
     comparable: u64,
-    /// The number of those that cannot be one collective; then of skews within the clocks' error, and of skews
-    /// without a certain last rank.
+    /// The number of those that cannot be one collective.
     contradictory: u64,
+    /// The number of skews within the clocks' error.
     uncertain: u64,
+    /// The number of other skews without a certain last rank.
     last_unknown: u64,
+    /// The skews above the clocks' error, in nanoseconds.
     skews: Vec<i64>,
 }
 

@@ -32,6 +32,7 @@ pub struct RankDigest {
     pub(super) times: DeviceTimes,
     /// The difference between the wall clock and the host's clock, in nanoseconds; `None` where it is unknown.
     pub(super) offset_ns: Option<i64>,
+    /// The error of the devices' times against the host's clock; `None` where it is unknown.
     pub(super) clock_error_ns: Option<i64>,
     /// The rank's place in each communicator (a group of ranks that take part in collectives together).
     pub(super) members: BTreeMap<Communicator, Member>,

@@ -1,5 +1,5 @@
-//! Finds why a rank is late: the activities on which its device spent longer before its arrivals than the others'
-//! devices.
+//! Finds why a rank is late at collectives (operations of several ranks): the activities on which its device spent
+//! longer before its arrivals than the others' devices.
 
 use super::matched::Matched;
 use super::part::CollectivePart;
@@ -56,6 +56,7 @@ pub struct LateCause {
 pub(super) struct Lateness {
     /// The time by which the rank arrived later than the mean of the others.
     late_ns: i64,
+    /// For each activity the nanoseconds more than the mean of the others; negative where they are fewer.
     longer: BTreeMap<Doing, i64>,
 }
 

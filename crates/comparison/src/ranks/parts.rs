@@ -21,6 +21,7 @@ struct Kernel {
     kind: &'static str,
     device: DeviceId,
     process: ProcessId,
+    /// The queue that ran the kernel; `None` where it is not known.
     queue: Option<QueueId>,
     /// The launching thread's id, the number of the call's group among those of the thread, and the time of the
     /// launch; `None` where the launch is not known.
@@ -128,8 +129,10 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
 #[derive(Debug, Clone, Default)]
 struct Called {
     kind: &'static str,
+    /// NCCL's number of the communicator; `None` where it is not told, or calls name several.
     communicator: Option<u64>,
     bytes: Option<u64>,
+    /// The messages that the kernel sends and receives; empty where it has none, or they are not known.
     messages: Box<[Message]>,
 }
 

@@ -1,5 +1,5 @@
-//! Groups the NVTX ranges that NCCL writes on each thread, as the calls of a group (`ncclGroupStart` to
-//! `ncclGroupEnd`) are launched together at its end.
+//! Groups the NVTX ranges (named spans) that NCCL writes on each thread, as the calls of a group (`ncclGroupStart` to
+//! `ncclGroupEnd`) are launched together at its end: a trace goes in, [`Ranges`] come out.
 
 use super::nccl::{Call, DOMAIN, Member, Range};
 use gapscope_timeline::collectives::kind_of;

@@ -1,4 +1,4 @@
-//! Writes the sentences that say what the comparison of ranks found.
+//! Writes the sentences that say what the comparison of ranks (processes of a distributed program) found.
 
 use super::digest::RankDigest;
 use super::findings::{RankFindings, Straggler};

@@ -1,5 +1,5 @@
-//! Wraps the functions of the CUDA driver that measuring needs, loaded when a program runs, in safe types: driver,
-//! device, context, kernel, memory.
+//! Wraps the functions of the CUDA driver that measuring needs, loaded when a program runs, in safe types:
+//! [`Driver::open`], [`Driver::device`], [`Context::new`], then kernels, memory and [`Context::time`].
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -143,9 +143,11 @@ pub struct Device {
 pub struct Context {
     driver: Functions,
     context: *mut c_void,
+    /// The stream, in which all work runs in order.
     pub stream: *mut c_void,
     /// The events before and after timed work.
     events: [*mut c_void; 2],
+    /// Number of multiprocessors of the device, at least 1.
     pub multiprocessors: u32,
 }
 

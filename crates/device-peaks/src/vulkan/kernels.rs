@@ -37,6 +37,7 @@ const RIGHT_MATRICES: usize = 4;
 pub struct Grid {
     /// Number of invocations, each with [`VECTORS_PER_INVOCATION`] vectors.
     pub invocations: u32,
+    /// Number of workgroups by axis.
     pub workgroups: [u32; 3],
 }
 
@@ -318,6 +319,7 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
 
 /// A kernel that is being built, inside its function.
 struct Kernel {
+    /// Builds the module.
     b: Builder,
     /// Ids of types: Boolean, integer of 32 bits, and vectors of three and four of these.
     truth: Word,

@@ -29,6 +29,7 @@ type BoundBuffers = Vec<(u32, u32, u32, BufferRange, bool)>;
 pub struct Rows {
     pub tables: Tables,
     labels: Labels,
+    /// The ids of the bindings that have rows.
     bindings: HashMap<BoundBuffers, BindingSetId>,
     next_submission: u64,
     next_buffer: u64,
