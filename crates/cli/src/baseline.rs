@@ -35,7 +35,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Reads the traces and keeps their figures. Success even if a trace was damaged has a status of its own.
+/// Reads the traces and keeps their figures. If a trace is damaged, what can be read is kept, and the exit status
+/// says so.
 fn save(store: &Store, arguments: &Save) -> Result<ExitCode, Failure> {
     let path = store.free(&arguments.name, arguments.replace)?;
     let traces = all_runs(&arguments.traces)?;

@@ -179,8 +179,8 @@ fn while_showing<T: Send>(shown: impl Fn() -> String, work: impl FnOnce() -> T +
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-#[cfg(target_os = "linux")]
 /// Returns the line of a recording.
+#[cfg(target_os = "linux")]
 fn text(progress: &Progress) -> String {
     let seconds = progress.elapsed.as_secs();
     let elapsed = format!("{}:{:02}", seconds / 60, seconds % 60);

@@ -41,7 +41,8 @@ impl ComparedRanks {
     }
 }
 
-/// Reads the traces of the ranks, given by number and path, one after the other, and compares the ranks.
+/// Reads the traces of the ranks, given by number and path, one after the other, and compares the ranks. `names` are
+/// the user's names for kernels.
 fn compare(
     paths: &[(u32, PathBuf)],
     options: &Options,

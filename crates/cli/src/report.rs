@@ -72,7 +72,8 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(whole))
 }
 
-/// Returns the text of the report in the format that was asked for.
+/// Returns the text of the report in the format that was asked for; a failure if labels are to be compared and
+/// nothing can be. `activity` is the share of time in which the GPU worked, slice by slice.
 fn text(
     arguments: &Report,
     trace: &Trace,

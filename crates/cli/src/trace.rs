@@ -65,7 +65,8 @@ impl PiecewiseTrace {
         }
     }
 
-    /// Returns the timeline, with the work that the filter selects, and all remarks.
+    /// Returns the timeline, with the work that the filter selects, and all remarks; `None` if the dispatches cannot
+    /// be read to their end.
     pub fn timeline<'a>(
         &'a self,
         filter: Option<&'a LabelFilter>,

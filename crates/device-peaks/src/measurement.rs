@@ -21,7 +21,7 @@ const MAX_STEADY_SPREAD: f64 = 0.05;
 /// The figure that the host's clock times, which is never so steady.
 const LATENCY: &str = "launch_latency_ns";
 
-/// The figures of a device that is being measured.
+/// The figures of a device that is being measured. In the methods `by` names what was timed, for the report.
 pub struct Measurement {
     /// The figures, which [`Measurement::finish`] returns.
     kept: MeasuredDevice,

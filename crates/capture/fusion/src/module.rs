@@ -26,8 +26,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// Reads a kernel from SPIR-V. `constants` are specialisation constants as pairs of number and bits; the others
-    /// get
-    /// their default values.
+    /// get their default values.
     pub fn read(code: &[u8], entry: &str, constants: &[(u32, u64)]) -> Result<Kernel, Refusal> {
         let mut loader = Loader::new();
         rspirv::binary::parse_bytes(code, &mut loader)

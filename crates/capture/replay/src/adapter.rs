@@ -16,7 +16,7 @@ use crate::shader::Matrix;
 pub struct Instance {
     pub raw: ash::Instance,
     pub entry: ash::Entry,
-    /// Whether names for debugging (`VK_EXT_debug_utils`) are enabled.
+    /// Whether debug labels (`VK_EXT_debug_utils`) can be recorded.
     pub has_labels: bool,
 }
 
@@ -156,8 +156,7 @@ impl Instance {
     }
 
     /// Returns the device of a choice (a part of a name is compared without case); without a choice the device with
-    /// the
-    /// captured device's name, else the first. Fails if the device has not Vulkan 1.3.
+    /// the captured device's name, else the first. Fails if the device has not Vulkan 1.3.
     pub fn adapter(
         self: &Rc<Instance>,
         choice: Option<&DeviceChoice>,

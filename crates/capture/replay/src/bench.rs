@@ -119,7 +119,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Makes the buffers, fills them with ones, and makes what binds them to kernels.
+    /// Makes the buffers, fills their words with 1, and makes what binds them to kernels.
     fn make(&mut self, max_bytes: u64) -> Result<(), Error> {
         let limits = &self.gpu.properties.limits;
         let bytes = (u64::from(limits.max_storage_buffer_range))

@@ -16,7 +16,7 @@ use crate::program::Program;
 use crate::regions::Regions;
 use crate::shader::Shader;
 
-/// The most reasons that are listed; further ones are left out.
+/// Beyond this number of reasons no further dispatches are checked.
 const MAX_UNFIT: usize = 100;
 
 /// The features and extensions that a capture needs on a device that fits, and its shaders.
@@ -32,7 +32,7 @@ pub struct DeviceNeeds {
     pub notes: Vec<String>,
 }
 
-/// Checks each pipeline and each dispatch of a capture.
+/// Checks each pipeline and each dispatch of a capture. With `robust`, accesses shall be kept inside of buffers.
 ///
 /// # Errors
 /// The device lacks features, limits or extensions, which are listed by kernel; or content is damaged.

@@ -1,4 +1,5 @@
-//! Converts timestamps of a device, which are ticks of its clock, to nanoseconds and to the host's monotonic clock.
+//! Converts timestamps of a device, which are ticks of its clock, to nanoseconds and to the host's monotonic clock. A
+//! map between the clocks gets better with each run ([`DeviceClock::learn`]).
 
 use ash::vk;
 use gapscope_model::clock::{Brackets, ClockPair, PairedClock, Ticks};

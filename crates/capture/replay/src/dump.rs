@@ -1,4 +1,4 @@
-//! Runs a capture up to a dispatch, and writes the contents of a buffer then to a file.
+//! Runs a capture (recorded GPU work) up to a dispatch, and writes the contents of a buffer then to a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

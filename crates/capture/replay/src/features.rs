@@ -68,8 +68,7 @@ impl Features {
     }
 
     /// Turns a feature on, and returns the extension that it belongs to; `None` if it belongs to Vulkan 1.3, or if
-    /// the
-    /// device does not know it.
+    /// the device does not know it.
     pub fn turn_on(&mut self, name: &str) -> Option<&'static str> {
         let (block, member) = place(name)?;
         self.blocks[block].as_mut()?.members[member] = vk::TRUE;

@@ -430,8 +430,8 @@ fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
 }
 
 /// Returns the memory type for a region whose memory had the properties `wanted` in the program: the first with
-/// exactly
-/// these, else the first in the device's memory, else any. `allowed` has a bit for each type that the buffer allows.
+/// exactly these, else the first in the device's memory, else any. `allowed` has a bit for each type that the buffer
+/// allows.
 pub fn region_type(
     of: &vk::PhysicalDeviceMemoryProperties,
     allowed: u32,

@@ -1,5 +1,5 @@
-//! Finds the first dispatch of a capture that writes a NaN or an infinity, by running it dispatch by dispatch and
-//! examining memory.
+//! Finds the first dispatch of a capture (recorded GPU work) that writes a NaN or an infinity, by running it dispatch
+//! by dispatch and examining memory before and after each.
 
 use std::rc::Rc;
 

@@ -163,8 +163,7 @@ pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize 
 
 impl CommandSource<'_> {
     /// Records a submission, with pairs of timestamps from `first` on, and returns the pairs. Labels that are open at
-    /// the
-    /// end are closed.
+    /// the end are closed.
     pub fn submission(
         &self,
         to: &CommandRecording,

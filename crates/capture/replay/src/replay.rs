@@ -100,8 +100,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the program once, as the run of this number, and returns the pieces that differ. The times are appended
-    /// to
-    /// `observed`, and the number of pieces that were compared is added to `compared`.
+    /// to `observed`, and the number of pieces that were compared is added to `compared`.
     pub fn run(
         &self,
         session: &mut Session<'a>,

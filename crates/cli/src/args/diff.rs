@@ -1,4 +1,4 @@
-//! The arguments of `gapscope diff`.
+//! The arguments of `gapscope diff`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::{Mode, Width, time};
 use anyhow::{Result, bail};

@@ -1,4 +1,4 @@
-//! The arguments of `gapscope replay`.
+//! The arguments of `gapscope replay`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::Width;
 use anyhow::{Context, Result, bail};

@@ -1,4 +1,5 @@
-//! Finds and reads the traces of the two sides of a comparison, and returns their figures run by run.
+//! Finds and reads the traces of the two sides of a comparison, and returns their figures run by run, as digests
+//! (what is kept of a trace).
 
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;

@@ -119,6 +119,7 @@ fn devices(driver: &Cuda) -> Check {
     subject.missing(follows, mend)
 }
 
+/// Checks whether gapscope's library for CUDA was found.
 fn library(known: &CudaFacts) -> Check {
     let subject = Subject::new(GROUP, "cuda-library");
     match &known.library {

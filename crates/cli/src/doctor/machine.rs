@@ -28,6 +28,7 @@ pub fn checks(known: &MachineFacts) -> Vec<Check> {
     vec![place(known), stacks, running, container(known)]
 }
 
+/// Checks whether traces can be written, and whether there is space for them.
 fn place(known: &MachineFacts) -> Check {
     let subject = Subject::new(GROUP, "place");
     let (folder, free) = &known.place;

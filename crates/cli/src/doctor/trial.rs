@@ -1,5 +1,5 @@
 //! Records probes: programs of gapscope's own that open a driver. They show what a driver answers and whether its
-//! hook is loaded, and a driver that crashes takes only the probe with it.
+//! hook (the library that records inside a program) is loaded; a driver that crashes takes only the probe with it.
 
 use crate::args::Probe;
 use crate::failure::Failure;

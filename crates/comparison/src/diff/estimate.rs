@@ -16,6 +16,7 @@ use gapscope_timeline::thresholds::CONFIDENCE;
 /// A figure of one run, with its blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
+    /// The figure; `None` where it is unknown.
     pub value: Option<f64>,
     /// The blocks of the run, whose sums make up the figure as far as they are known.
     pub blocks: &'a [f64],

@@ -1,4 +1,5 @@
-//! Matches the kernels of the runs on one side of a comparison with those of the other.
+//! Matches the kernels of the runs on one side of a comparison with those of the other: [`side`] collects the kernels
+//! of a side, [`pairs`] matches them.
 //!
 //! Kernels are matched by name and label path first; then by names that differ only in counters, hashes and architectures, in
 //! their order of appearance under one label path; then by the same name under another path. A remaining kernel under a label is

@@ -10,6 +10,7 @@ pub(super) const MAX_BLOCKS: usize = 64;
 /// [`MAX_BLOCKS`]. Two series of the same length have the same blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Blocks {
+    /// The sums; the last block may have fewer values.
     sums: Vec<f64>,
     /// The number of values in a whole block.
     size: u64,

@@ -102,8 +102,8 @@ impl WorkTotals {
 }
 
 impl KernelDigest {
-    #[inline]
     /// Adds a dispatch with its time.
+    #[inline]
     fn push(&mut self, work: &Work) {
         let ns = work.interval.length_ns();
         self.count += 1;
@@ -161,8 +161,8 @@ impl KernelIndex {
         }
     }
 
-    #[inline]
     /// Returns the index in `kernels` of a dispatch's kernel under its label, and adds the kernel where it is new.
+    #[inline]
     fn find(
         &mut self,
         timeline: &Timeline,

@@ -87,7 +87,8 @@ pub(super) fn communicators<'a>(
     found
 }
 
-/// Matches the parts of all kinds, and visits each collective.
+/// Matches the parts of all kinds, calls `visit` with each collective, and returns counts by kind. `parts` chooses
+/// the parts of a rank: those on its device, or its calls.
 pub(super) fn matched<'a>(
     ranks: &[&'a RankDigest],
     parts: impl Fn(&'a RankDigest) -> &'a [CollectivePart],

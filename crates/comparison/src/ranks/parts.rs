@@ -1,4 +1,5 @@
-//! Finds the parts of each device in collectives: the kernels of NCCL, each with the calls that launched it.
+//! Finds the parts of each device in collectives (operations of several ranks): the kernels of NCCL, each with the
+//! calls that launched it. Ranges are named spans that NCCL marks on the threads of the host.
 //!
 //! A kernel belongs to the range of NCCL in which its launching call lies. In a group (`ncclGroupStart` to `ncclGroupEnd`) with several
 //! communicators, a kernel has the one that all calls of its kind name. Where they name several, its communicator is not known. Kernels
@@ -19,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Kernel {
     interval: Interval,
     kind: &'static str,
+    /// The device that ran the kernel.
     device: DeviceId,
     process: ProcessId,
     /// The queue that ran the kernel; `None` where it is not known.

@@ -1,4 +1,4 @@
-//! Makes the manifest of a replay's trace: the facts of program, device, clock and losses.
+//! Makes the manifest of a replay's trace: the facts of program, device, clock and losses (what has no times).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
