@@ -1,4 +1,4 @@
-//! `gapscope import`: makes a trace of another tool's files and prints what was imported.
+//! `gapscope import`: makes a trace of another tool's files and prints what was imported and what was lost.
 
 use crate::args::Import;
 use crate::failure::{Failure, without_number};

@@ -4,7 +4,7 @@
 use gapscope_capture::model::{Command, Content, Dispatch, Outcome, Submission};
 use gapscope_capture::{Capture, Step};
 
-/// The part of a capture to run.
+/// The part of a capture to run. Dispatches are numbered from 0, in the order of submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
     /// The whole capture.
@@ -22,7 +22,7 @@ pub struct Program<'a> {
     pub steps: Vec<ProgramStep<'a>>,
     /// Number of dispatches that run.
     pub dispatches: u64,
-    /// Number of commands that run.
+    /// Number of commands in the command buffers that run, with those behind the end of the extent.
     pub commands: usize,
 }
 

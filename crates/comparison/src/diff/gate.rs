@@ -44,8 +44,8 @@ pub struct GateError {
     flaw: Flaw,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
 /// What is wrong with a gate's text.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 enum Flaw {
     #[error("write `METRIC > LIMIT`, such as `gpu_time > 3%`")]
     NoLimit,

@@ -1,4 +1,4 @@
-//! Reduces the trace of a rank to the digest that the comparison of ranks needs.
+//! Reduces the trace of a rank (a process of a distributed program) to the digest that the comparison of ranks needs.
 
 use super::before;
 use super::nccl::Member;

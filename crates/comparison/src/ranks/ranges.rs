@@ -21,6 +21,7 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct HostCall {
     pub(super) process: ProcessId,
+    /// The time inside the call.
     pub(super) interval: Interval,
     pub(super) call: Call,
 }
