@@ -91,8 +91,8 @@ pub struct Cublas {
 }
 
 impl Cublas {
-    /// Finds and loads the newest cuBLAS that a driver for this CUDA (1000 × major + 10 × minor; unknown counts as
-    /// 13) serves, and has it work on the context's stream.
+    /// Finds and loads the newest cuBLAS that a driver for this CUDA serves (1000 × major + 10 × minor; if unknown,
+    /// CUDA 13 is assumed), and has it work on the context's stream.
     pub fn open(context: &Context, cuda: Option<u32>) -> Result<Cublas, Error> {
         let newest = cuda.map_or(13, |version| version / 1000);
         let mut first_error = None;
