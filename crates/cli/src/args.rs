@@ -546,10 +546,13 @@ impl From<Mode> for SamplingMode {
 /// How long a capture of commands is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Boundaries {
+    /// After this many boundaries, at least 1.
     Count(u32),
+    /// When the process ends.
     All,
 }
 
+/// Reads a number from 1, or `all`.
 fn boundaries(text: &str) -> Result<Boundaries> {
     match text.parse() {
         _ if text == "all" => Ok(Boundaries::All),
@@ -558,7 +561,7 @@ fn boundaries(text: &str) -> Result<Boundaries> {
     }
 }
 
-/// A range without its end.
+/// Reads a range `A..B`, whose end is not part of it.
 fn range(text: &str) -> Result<Range<u64>> {
     let bounds = text.split_once("..");
     match bounds.map(|(start, end)| (start.parse(), end.parse())) {
@@ -567,7 +570,7 @@ fn range(text: &str) -> Result<Range<u64>> {
     }
 }
 
-/// A time with its unit.
+/// Reads a time between two samples of counters: 10 µs to 1 s.
 fn sampling_interval(text: &str) -> Result<Duration> {
     let interval = time(text)?;
     match interval.as_micros() {
@@ -576,6 +579,7 @@ fn sampling_interval(text: &str) -> Result<Duration> {
     }
 }
 
+/// Reads a time with its unit, which must be more than 0.
 fn time(text: &str) -> Result<Duration> {
     const FORM: &str = "write a time with its unit: 500ms, 10s, 2m or 1h";
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -595,6 +599,7 @@ fn time(text: &str) -> Result<Duration> {
     }
 }
 
+/// Reads two texts with a comma between, both not empty.
 fn two_labels(text: &str) -> Result<(String, String)> {
     match text.split_once(',') {
         Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') => {

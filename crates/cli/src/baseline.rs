@@ -35,6 +35,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Reads the traces and keeps their figures. If a trace is damaged, what can be read is kept, and the exit status
+/// says so.
 fn save(store: &Store, arguments: &Save) -> Result<ExitCode, Failure> {
     let path = store.free(&arguments.name, arguments.replace)?;
     let traces = all_runs(&arguments.traces)?;
@@ -58,6 +60,8 @@ fn save(store: &Store, arguments: &Save) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(inputs.whole))
 }
 
+/// Compares the runs of a baseline (before) with traces (after). Gates are not judged if the machines are unlike,
+/// unless that is allowed.
 fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
     let (path, baseline) = store.open(&arguments.name)?;
     let traces = all_runs(&arguments.traces)?;
@@ -106,6 +110,7 @@ pub struct Listed {
     fingerprint: Fingerprint,
 }
 
+/// Prints all baselines, as text or JSON; those that cannot be read are named on stderr.
 fn list(store: &Store, json: bool) -> Result<ExitCode, Failure> {
     let mut all = Vec::new();
     let mut whole = true;

@@ -29,6 +29,7 @@ pub struct Measured {
     failed: Vec<String>,
 }
 
+/// Measures the chosen devices, prints what was found, and keeps it unless the measuring was quick.
 fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let choice = arguments.device.as_deref().map(DeviceChoice::from_text);
     let found = gapscope_device_peaks::measure(choice.as_ref(), arguments.quick, &|what| {
@@ -65,6 +66,7 @@ fn measure(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     Ok(status)
 }
 
+/// Writes each device's figures into the user's folder, and says where.
 fn keep(devices: &[MeasuredDevice]) -> Result<(), Failure> {
     let store = Store::for_user().ok_or_else(no_folder)?;
     for device in devices {
@@ -77,10 +79,12 @@ fn keep(devices: &[MeasuredDevice]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the failure that there is no place to keep measurements.
 fn no_folder() -> Failure {
     Failure::new("there is no folder to keep it in: neither XDG_DATA_HOME nor HOME is set")
 }
 
+/// Prints the kept measurements; files that cannot be read are named on stderr and make the status a failure.
 fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     let store = Store::for_user().ok_or_else(no_folder)?;
     let listed = store.list();
@@ -100,6 +104,7 @@ fn list(arguments: &BenchDevice) -> Result<ExitCode, Failure> {
     Ok(exit::passed(measured.failed.is_empty()))
 }
 
+/// Prints figures as JSON, or as text under a heading, with `about` behind it.
 fn show(
     arguments: &BenchDevice,
     heading: &str,
@@ -124,7 +129,7 @@ fn show(
     page::write(&page::stdout_terminal(&arguments.width).draw(&Document { blocks }))
 }
 
-/// Returns a line of text for each figure of a device.
+/// Returns a line of text for each figure of a device; ± is half of the spread between repetitions.
 fn lines(device: &MeasuredDevice) -> Vec<String> {
     let limits = &device.limits;
     let rate = |value: u64| format!("{:.1} GB/s", value as f64 / 1e9);

@@ -1,5 +1,5 @@
-//! `gapscope capture`: runs a command with the capturing layer, which writes a window of the command's GPU work as
-//! a capture that can be run again.
+//! `gapscope capture`: runs a command with the capturing layer (a library that Vulkan's loader puts between program
+//! and driver), which writes a window of the command's GPU work as a capture that can be run again.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,7 @@ pub fn run(arguments: &args::Capture) -> Result<ExitCode, Failure> {
 /// A command that was run with the capturing layer.
 struct CaptureRun {
     exit: gapscope_trace::manifest::Exit,
+    /// What the layer was asked to capture.
     request: Request,
     // The folder holds the messages of the layer in each process, so that it must outlive the processes.
     _exchange: tempfile::TempDir,
@@ -81,6 +82,7 @@ fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
     })
 }
 
+/// Returns the window that the options name; without one it is everything.
 fn window(arguments: &args::Capture) -> Window {
     match (
         &arguments.dispatches,
@@ -115,14 +117,18 @@ fn check_output(output: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The number of signals received, in a file that the layer reads.
+/// The number of signals SIGUSR2 received, in a file that the layer reads. Signals that come between two calls of
+/// [`Signals::count`] count as one.
 struct Signals {
+    /// Set by the handler of the signal.
     arrived: Arc<AtomicBool>,
     file: std::fs::File,
+    /// The number that the file has.
     counted: std::cell::Cell<u64>,
 }
 
 impl Signals {
+    /// Begins to count signals, with 0 in the file.
     fn new(path: &Path) -> std::io::Result<Signals> {
         let file = std::fs::File::create(path)?;
         file.write_all_at(&0_u64.to_ne_bytes(), 0)?;
@@ -135,6 +141,7 @@ impl Signals {
         })
     }
 
+    /// Adds a signal to the file if one came since the last call; called regularly while the command runs.
     fn count(&self) {
         if self.arrived.swap(false, Relaxed) {
             self.counted.set(self.counted.get() + 1);
@@ -151,11 +158,14 @@ struct Summary {
     window: String,
     submissions: usize,
     dispatches: usize,
+    /// The size of the capture's files.
     bytes: u64,
+    /// Why the window ended; `None` if the capture breaks off.
     end: Option<EndReason>,
 }
 
 impl Summary {
+    /// Reads the facts from the capture that the layer wrote.
     fn read(path: &Path) -> Result<Summary, Failure> {
         let (capture, problem) =
             Capture::open(path).map_err(|error| Failure::new(error.to_string()))?;
@@ -190,6 +200,7 @@ impl Summary {
         }
     }
 
+    /// Returns the line about the capture.
     fn text(&self, window: &Window) -> String {
         let aligned = match window {
             Window::Dispatches(range) if self.dispatches as u64 > range.end - range.start => {
@@ -228,7 +239,7 @@ impl Summary {
     }
 }
 
-/// Prints the capture, or the reason why there is none, on stderr.
+/// Prints each capture on stderr; removes those without submissions. If none is left, the error says why.
 fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Failure> {
     let notices = request.notices();
     let mut captured = false;

@@ -1,4 +1,5 @@
-//! `gapscope deps`: prints which commands of a capture or a trace depend on which, and their bytes and times.
+//! `gapscope deps`: prints which commands of a capture (GPU work that can run again) or a trace (times of GPU work)
+//! depend on which, and their bytes and times.
 
 mod document;
 mod measure;
@@ -51,6 +52,7 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(remarks.is_empty()))
 }
 
+/// Returns the dependencies of a capture, with measured times if asked for, and remarks on what could not be read.
 fn read_capture(arguments: &Deps) -> Result<(Dependencies, Vec<String>), Failure> {
     let path = &arguments.path;
     let (capture, problem) = Capture::open(path)
@@ -69,6 +71,7 @@ fn read_capture(arguments: &Deps) -> Result<(Dependencies, Vec<String>), Failure
     Ok((found, remarks))
 }
 
+/// Returns the dependencies of a trace, which must not be of several ranks, and remarks.
 fn read_trace(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
     if !rank_folders(path).is_empty() {
         return Err(trace::choose_rank(

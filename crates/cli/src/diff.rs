@@ -1,4 +1,4 @@
-//! `gapscope diff`: compares the runs of two sides and prints which figures changed.
+//! `gapscope diff`: compares the runs of two sides, before and after a change, and prints which figures changed.
 
 pub mod inputs;
 #[cfg(target_os = "linux")]
@@ -30,6 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Compares, prints, and shows the page with one run of each side if asked for.
 fn print(arguments: &Arguments, inputs: &Inputs) -> Result<ExitCode, Failure> {
     let diff = compare(&arguments.comparing, inputs);
     show(&diff, &arguments.comparing, arguments.top, &arguments.width)?;
@@ -63,6 +64,7 @@ pub fn compare(options: &Comparing, inputs: &Inputs) -> Diff {
     Diff::new(&inputs.before, &inputs.after, &options)
 }
 
+/// Prints a comparison in the form that the options choose; tables have `top` rows, or all if it is 0.
 pub fn show(diff: &Diff, options: &Comparing, top: usize, width: &Width) -> Result<(), Failure> {
     let report = DiffReport {
         diff,
@@ -80,6 +82,7 @@ pub fn show(diff: &Diff, options: &Comparing, top: usize, width: &Width) -> Resu
     page::write(&text)
 }
 
+/// Returns the exit status: a failed gate counts first, then a trace that could not be read `whole`.
 pub fn exit_code(diff: &Diff, whole: bool) -> ExitCode {
     match diff.fails() {
         true => ExitCode::from(exit::FAILED),

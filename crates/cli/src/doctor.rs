@@ -40,6 +40,7 @@ pub fn run(arguments: &Doctor) -> Result<ExitCode, Failure> {
     Ok(exit::passed(examined.can_record))
 }
 
+/// The groups of checks in the order of the page, with their headings; the first three are what can be recorded.
 const GROUPS: [(Group, &str); 5] = [
     (Group::Vulkan, "Vulkan"),
     (Group::Cuda, "CUDA"),
@@ -48,6 +49,8 @@ const GROUPS: [(Group, &str); 5] = [
     (Group::Programs, "Beside gapscope"),
 ];
 
+/// Returns the page: a verdict, then the checks of each group. Checks that were not asked share a line with their
+/// reason.
 fn document(examined: &Examined) -> Document {
     let mut blocks = vec![Block::Sentence(verdict(examined))];
     for (group, title) in GROUPS {
@@ -81,6 +84,7 @@ fn document(examined: &Examined) -> Document {
     Document { blocks }
 }
 
+/// Returns the sentence about which programs can be recorded.
 fn verdict(examined: &Examined) -> Text {
     let records = |(group, _): &&(Group, &str)| examined.records(*group);
     let names: Vec<&str> = GROUPS[..3]
@@ -100,6 +104,7 @@ fn verdict(examined: &Examined) -> Text {
     }
 }
 
+/// Returns a check in one line: its name, its state, what was found, what follows, and what to do.
 fn item(check: &Check) -> Text {
     let tone = match check.state {
         State::Ok => Tone::Good,

@@ -1,4 +1,5 @@
-//! `gapscope explain`: reads a trace and prints a plain-English explanation of it, as text or JSON.
+//! `gapscope explain`: reads a trace and prints a plain-English explanation of it, as text or JSON. A gap is a
+//! stretch of time in which a GPU is idle.
 
 use crate::args::Explain;
 use crate::failure::Failure;

@@ -1,4 +1,5 @@
-//! `gapscope export`: writes a trace, or the traces of ranks, in the format of another tool.
+//! `gapscope export`: writes a trace, or the traces of ranks (processes of a distributed program), in the format of
+//! another tool.
 
 mod one_file;
 
@@ -200,6 +201,7 @@ fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exporte
     Ok((exported, whole))
 }
 
+/// Prints on stderr what could not be read, and what is unknown because of that.
 fn say_remarks(opened: &PiecewiseTrace, unknown: &[Diagnostic]) {
     for remark in &opened.remarks {
         page::note(remark);
@@ -209,6 +211,7 @@ fn say_remarks(opened: &PiecewiseTrace, unknown: &[Diagnostic]) {
     }
 }
 
+/// Writes to stdout; a reader that goes away is no error.
 fn to_stdout(
     scene: &Scene,
     format: Format,
@@ -239,6 +242,7 @@ fn to_file(
     })
 }
 
+/// Writes a scene in a format that is one file.
 fn write(scene: &Scene, format: Format, out: impl Write + Send) -> io::Result<Exported> {
     let mut out = BufWriter::with_capacity(1 << 20, out);
     let exported = match format {
@@ -252,6 +256,7 @@ fn write(scene: &Scene, format: Format, out: impl Write + Send) -> io::Result<Ex
     Ok(exported)
 }
 
+/// Prints on stderr how many rows were not drawn.
 fn say_left_out(exported: &Exported) {
     for sentence in sentences(exported) {
         page::note(&sentence);
@@ -274,6 +279,7 @@ fn sentences(exported: &Exported) -> Vec<String> {
         .collect()
 }
 
+/// Returns the error that a file or folder exists.
 fn exists(path: &Path) -> Failure {
     let path = path.display();
     failure!(
@@ -281,6 +287,7 @@ fn exists(path: &Path) -> Failure {
     )
 }
 
+/// Returns the error that a file cannot be written.
 fn unwritten(name: &str, error: &io::Error) -> Failure {
     Failure::new(without_number(&format!(
         "{name} cannot be written: {error}"

@@ -8,7 +8,9 @@ use std::io::ErrorKind;
 /// The failure of a command: the sentence that is printed, and the exit status.
 #[derive(Debug)]
 pub struct Failure {
+    /// One sentence without its full stop.
     pub sentence: String,
+    /// One of the statuses of [`exit`].
     pub status: u8,
 }
 
@@ -36,6 +38,7 @@ impl Failure {
         }
     }
 
+    /// Replaces the status.
     pub fn status(self, status: u8) -> Failure {
         Failure { status, ..self }
     }

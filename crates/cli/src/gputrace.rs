@@ -1,5 +1,5 @@
-//! Runs `gapscope record --gputrace` with Apple's gpucapture: on macOS, and on other systems if
-//! `GAPSCOPE_GPUCAPTURE` names a program.
+//! Runs `gapscope record --gputrace`, which captures GPU commands as a document for Xcode, with Apple's gpucapture:
+//! on macOS, and on other systems if `GAPSCOPE_GPUCAPTURE` names a program.
 
 use crate::args::{Boundaries, Record};
 use crate::failure::Failure;

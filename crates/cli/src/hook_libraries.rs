@@ -26,6 +26,7 @@ pub fn find_cuda() -> Result<Option<PathBuf>> {
     Ok(found.map(|path| path.canonicalize()).transpose()?)
 }
 
+/// Returns the folders that are searched: the one that the variable names, else those of this installation.
 fn folders() -> Result<Vec<PathBuf>> {
     Ok(match std::env::var_os(FOLDER_VARIABLE) {
         Some(folder) => vec![PathBuf::from(folder)],
@@ -39,6 +40,7 @@ fn beside(executable: &Path) -> Vec<PathBuf> {
     vec![beside.to_owned(), beside.join("../lib/gapscope")]
 }
 
+/// Returns the file of a layer in the first folder that has it; the error says how to get it.
 fn find_in(folders: &[PathBuf], library: &str) -> Result<PathBuf> {
     let file = format!("{DLL_PREFIX}{library}{DLL_SUFFIX}");
     for folder in folders {

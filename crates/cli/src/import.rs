@@ -1,4 +1,4 @@
-//! `gapscope import`: makes a trace of another tool's files and prints what was imported.
+//! `gapscope import`: makes a trace of another tool's files and prints what was imported and what was lost.
 
 use crate::args::Import;
 use crate::failure::{Failure, without_number};
@@ -34,6 +34,7 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns a sentence about what was imported, and a line for each loss.
 fn text(imported: &Imported) -> String {
     let path = imported.output.display();
     let (command_buffers, work) = (imported.command_buffers, imported.timed_work);

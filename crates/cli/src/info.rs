@@ -1,4 +1,5 @@
-//! `gapscope info`: prints the manifest and the tables of a trace.
+//! `gapscope info`: prints the manifest (the facts of a recording: machine, devices, losses) and the sizes of the
+//! tables of a trace.
 
 use crate::args::Info;
 use crate::failure::Failure;

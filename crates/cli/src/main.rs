@@ -70,6 +70,7 @@ fn main() -> ExitCode {
     })
 }
 
+/// Does a command's task. Where this system cannot do it, the failure says which can.
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Record(arguments) if arguments.gputrace.is_some() => gputrace::run(&arguments),

@@ -15,6 +15,7 @@ pub fn for_capture(folder: &Path, program: &OsStr) -> PathBuf {
     free_path(folder, program, "gapcapture")
 }
 
+/// Returns the first free path for a program's name and an extension.
 fn free_path(folder: &Path, program: &OsStr, extension: &str) -> PathBuf {
     let name = Path::new(program)
         .file_name()

@@ -11,8 +11,9 @@ use std::fmt::Display;
 use std::io::{IsTerminal, stderr, stdout};
 use terminal_size::Height;
 
-/// The greatest and least number of columns that `--width` accepts.
+/// The greatest number of columns that `--width` accepts.
 const MAX_COLUMNS: u16 = 1000;
+/// The least number of columns that `--width` accepts.
 const MIN_COLUMNS: u16 = 60;
 
 /// Returns the terminal of stdout, with the number of columns that the user asked for, if any.
@@ -30,6 +31,7 @@ pub fn stderr_terminal() -> Terminal {
     terminal(&stderr(), terminal_size::terminal_size_of(stderr()))
 }
 
+/// Returns the terminal of a stream; only a stream that is a terminal has a width and colours of its own.
 fn terminal(stream: &impl IsTerminal, size: Option<(terminal_size::Width, Height)>) -> Terminal {
     let is_terminal = stream.is_terminal();
     let size = size.filter(|_| is_terminal).map(|(width, _)| width.0);
@@ -39,7 +41,8 @@ fn terminal(stream: &impl IsTerminal, size: Option<(terminal_size::Width, Height
     }
 }
 
-/// Returns the columns of a page: those of the user's variable, or else those of the terminal.
+/// Returns the columns of a page: those of the user's variable, or else those of the terminal, at least
+/// [`MIN_COLUMNS`] and at most [`MAX_COLUMNS`]; 80 without both.
 fn columns(variable: Option<&str>, terminal: Option<u16>) -> usize {
     let set = variable.and_then(|columns| columns.trim().parse().ok());
     let columns = set.filter(|columns| *columns > 0).or(terminal);

@@ -115,6 +115,7 @@ impl RunsRead {
         self.dispatches.fetch_add(count as u64, Ordering::Relaxed);
     }
 
+    /// Returns the line of a comparison that reads `all` runs.
     fn shown(&self, all: usize) -> String {
         let [runs, dispatches] = [&self.runs, &self.dispatches].map(|n| n.load(Ordering::Relaxed));
         format!(
@@ -178,6 +179,7 @@ fn while_showing<T: Send>(shown: impl Fn() -> String, work: impl FnOnce() -> T +
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Returns the line of a recording.
 #[cfg(target_os = "linux")]
 fn text(progress: &Progress) -> String {
     let seconds = progress.elapsed.as_secs();

@@ -29,6 +29,7 @@ struct ComparedRanks {
 }
 
 impl ComparedRanks {
+    /// Returns the report, whose tables have `top` rows.
     fn report<'a>(&'a self, folder: &'a str, top: usize) -> RanksReport<'a> {
         RanksReport {
             folder,
@@ -40,6 +41,8 @@ impl ComparedRanks {
     }
 }
 
+/// Reads the traces of the ranks, given by number and path, one after the other, and compares the ranks. `names` are
+/// the user's names for kernels.
 fn compare(
     paths: &[(u32, PathBuf)],
     options: &Options,

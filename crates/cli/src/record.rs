@@ -46,6 +46,7 @@ pub fn system_root() -> PathBuf {
     std::env::var_os(SYSTEM_ROOT).map_or_else(|| "/".into(), Into::into)
 }
 
+/// Records the command, and returns what was recorded, with the server of the timeline if `--view` was given.
 fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
     if arguments.attach.is_some() {
         return Err(Failure::new(
@@ -92,7 +93,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
     Ok((session.wait()?, shown))
 }
 
-/// Prints on stderr what was recorded.
+/// Prints on stderr what was recorded: its report, or a line without one; the failure says why there is nothing.
 fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {

@@ -32,6 +32,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
+/// Records a command or a process; options that Instruments cannot serve are errors.
 fn record(arguments: &Record) -> Result<Recorded, Failure> {
     let unsupported = [
         (arguments.delay.is_some(), "--delay"),
@@ -87,7 +88,7 @@ impl StatusLine {
         StatusLine { bar }
     }
 
-    /// Shows a stage.
+    /// Shows what the recording or import is doing.
     pub fn show(&self, stage: Stage) {
         self.bar.set_message(match stage {
             Stage::Recording => "gapscope  Instruments records; Ctrl-C ends it".to_owned(),
@@ -109,7 +110,7 @@ impl Drop for StatusLine {
     }
 }
 
-/// Prints on stderr what was recorded.
+/// Prints on stderr what was recorded; a recording without any times is a failure.
 fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure> {
     let path = recorded.output.display();
     if recorded.timed_out && !arguments.quiet {

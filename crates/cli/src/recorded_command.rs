@@ -1,4 +1,5 @@
-//! Chooses the exit status of commands that record another command.
+//! Chooses the exit status of commands that record another command (`record`, `capture`): the other's own comes
+//! first.
 
 use crate::failure::Failure;
 use crate::{exit, page};

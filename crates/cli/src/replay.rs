@@ -62,6 +62,7 @@ pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
     Ok(status)
 }
 
+/// Returns the options of the replay that the command line asks for.
 pub fn options(arguments: &args::Replay) -> Options {
     Options {
         device: arguments.device.as_deref().map(DeviceChoice::from_text),
@@ -192,7 +193,7 @@ pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failu
     Err(Failure::new(error.to_string()))
 }
 
-/// Returns sentences about the way in which the capture ended.
+/// Returns sentences about the way in which the capture ended; none if its window is complete.
 fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     let mut remarks: Vec<String> = problem
         .map(|problem| format!("{problem}."))
@@ -214,12 +215,14 @@ fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
     remarks
 }
 
+/// Returns the JSON of a capture that ran, with the remarks among its notes.
 fn answer(mut result: Replay, remarks: &[String]) -> Answer {
     result.notes.extend_from_slice(remarks);
     let equal = result.is_equal();
     Answer::Ran(Ran { result, equal })
 }
 
+/// Returns the text of a capture that ran: three sentences (work, time, outputs), then differences and notes.
 fn document(result: &Replay, remarks: &[String]) -> Document {
     let mut blocks = vec![Block::Sentence(ran(result)), Block::Sentence(time(result))];
     blocks.push(Block::Sentence(outputs(result)));
@@ -229,6 +232,7 @@ fn document(result: &Replay, remarks: &[String]) -> Document {
     Document { blocks }
 }
 
+/// Returns the sentence about what ran, and where.
 fn ran(result: &Replay) -> Text {
     let dispatches = quantity::count_of(result.dispatch_count, "dispatch", "dispatches");
     let submissions = quantity::count_of(result.submission_count, "submission", "submissions");
@@ -247,6 +251,7 @@ fn ran(result: &Replay) -> Text {
     }
 }
 
+/// Returns the sentence about the time on the device.
 fn time(result: &Replay) -> Text {
     let shown = |ns: u64| quantity::duration(i64::try_from(ns).unwrap_or(i64::MAX));
     let Some(median) = result.median_ns else {
@@ -284,6 +289,7 @@ fn time(result: &Replay) -> Text {
     text
 }
 
+/// Returns the sentence about the comparison of outputs.
 fn outputs(result: &Replay) -> Text {
     let pieces = quantity::count_of(result.outputs_compared, "output", "outputs");
     let within = match result.outputs_within {

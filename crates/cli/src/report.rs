@@ -72,7 +72,8 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(whole))
 }
 
-/// Returns the text of the report in the format that was asked for.
+/// Returns the text of the report in the format that was asked for; a failure if labels are to be compared and
+/// nothing can be. `activity` is the share of time in which the GPU worked, slice by slice.
 fn text(
     arguments: &Report,
     trace: &Trace,
@@ -147,6 +148,7 @@ pub fn say_after_recording(trace: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the text of the report on a new recording.
 fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> {
     let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
@@ -178,6 +180,7 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
     })?
 }
 
+/// Returns the failure that nothing ran under a label, or that this is unknown because a table cannot be read.
 fn no_work(trace: &Trace, label: &str) -> Failure {
     match trace.unread.is_empty() {
         true => no_label(trace, label),
@@ -191,6 +194,7 @@ fn unread(trace: &Trace, what: &str) -> Failure {
     failure!("{what} is unknown: {}", tables.join(", ")).status(exit::INCOMPLETE)
 }
 
+/// Returns the failure that a trace has no such label, with up to 8 labels that it has.
 fn no_label(trace: &Trace, label: &str) -> Failure {
     let mut texts: Vec<&str> = trace
         .tables

@@ -16,6 +16,7 @@ pub struct PublishedSchema {
     pub name: &'static str,
     /// The command that prints the JSON.
     pub command: &'static str,
+    /// Makes the schema of the type that the command writes.
     make: fn() -> Schema,
 }
 
@@ -30,6 +31,7 @@ impl PublishedSchema {
     }
 }
 
+/// Joins the lines of each paragraph in all descriptions, and removes links from them.
 fn unwrap_lines(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(object) => {

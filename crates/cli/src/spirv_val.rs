@@ -1,4 +1,4 @@
-//! Checks the shaders of a capture with spirv-val, the validator of Khronos' SPIRV-Tools.
+//! Checks the shaders of a capture, before it runs, with spirv-val, the validator of Khronos' SPIRV-Tools.
 
 use crate::failure::Failure;
 use gapscope_capture::Capture;

@@ -1,5 +1,5 @@
-//! Opens traces for the commands that read them, whole or with the dispatches in pieces, and collects remarks about
-//! damage.
+//! Opens traces for the commands that read them, whole or with the dispatches in pieces (so that they are never in
+//! memory at once), and collects remarks (sentences about what a trace lacks).
 
 use crate::failure::Failure;
 use gapscope_timeline::{LabelFilter, Timeline};
@@ -15,7 +15,7 @@ pub struct OpenedTrace {
     pub remarks: Vec<String>,
 }
 
-/// Reads a complete trace.
+/// Reads the selected tables of a complete trace. A recording that has not ended, and a folder of ranks, are errors.
 pub fn open(path: &Path, selection: &Selection) -> Result<OpenedTrace, Failure> {
     let manifest = read_manifest(path)?;
     if !manifest.complete {
@@ -65,7 +65,8 @@ impl PiecewiseTrace {
         }
     }
 
-    /// Returns the timeline, with the work that the filter selects, and all remarks.
+    /// Returns the timeline, with the work that the filter selects, and all remarks; `None` if the dispatches cannot
+    /// be read to their end.
     pub fn timeline<'a>(
         &'a self,
         filter: Option<&'a LabelFilter>,

@@ -59,6 +59,7 @@ pub fn compare(traces: &[PathBuf; 2], kernel: Option<&str>) -> Result<(), Failur
     serve(server, &SavedView::new(traces, &state), true)
 }
 
+/// Prints the page's address, opens the browser if `is_opened`, and serves until Ctrl-C.
 fn serve(server: Server, saved: &SavedView, is_opened: bool) -> Result<(), Failure> {
     let names: Vec<String> = saved.paths.iter().map(|path| trace::name(path)).collect();
     let names = names.join(" and ");
@@ -79,6 +80,7 @@ pub fn write_file_of_trace(
     write_saved(&SavedView::new(&[trace.to_owned()], &[]), file, names)
 }
 
+/// Writes a page as one file, and says on stderr how large it is and what it lacks.
 fn write_saved(
     saved: &SavedView,
     file: &Path,

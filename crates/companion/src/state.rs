@@ -1,4 +1,4 @@
-//! Locates the user's state: history and preferences.
+//! Locates the folder of the user's state: history and preferences, which are kept from one run to the next.
 
 use std::path::PathBuf;
 

@@ -50,10 +50,12 @@ fn one(path: &str) -> RunDigest {
     digest
 }
 
+/// Opens the dispatches of a trace, which are read piece by piece.
 fn pieces(path: &str, selection: &Selection) -> DispatchPieces {
     DispatchPieces::open(Path::new(path), selection).expect("the trace is complete")
 }
 
+/// Does some work, prints how long it took, and returns its result.
 fn timed<R>(what: &str, work: impl FnOnce() -> R) -> R {
     let (begin, used) = (Instant::now(), processor_seconds());
     let result = work();

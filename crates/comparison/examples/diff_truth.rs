@@ -7,13 +7,17 @@ use gapscope_timeline::Timeline;
 use gapscope_trace::synthetic::{Repeated, Spread};
 use serde_json::{Value, json};
 
-/// A setting of the simulation.
+/// A setting of the simulation. A/A means that both sides run the same.
 struct Setting {
     name: &'static str,
+    /// The number of runs on each side.
     runs: u32,
+    /// Whether the sides take turns; else all runs before come first.
     in_turns: bool,
     kernels: u32,
+    /// The kernel that is slower on the side after, and by which factor; `None` for A/A.
     slower: Option<(u32, f64)>,
+    /// How much times vary.
     spread: Spread,
 }
 
@@ -98,6 +102,7 @@ fn main() {
     println!("{}", Value::Array(rows));
 }
 
+/// Does a number of trials in two threads, and returns how many of them told what.
 fn measure(setting: &Setting, trials: u64) -> Value {
     let halves = std::thread::scope(|scope| {
         let half = |first: u64| {
@@ -138,10 +143,12 @@ struct Trial {
     gate: bool,
     /// The interval of that kernel's time holds the true ratio.
     holds: bool,
+    /// The number of differences that were tested.
     tested: u64,
 }
 
 impl Trial {
+    /// Makes both sides' runs of a trial, whose number seeds the noise, and compares them.
     fn new(setting: &Setting, trial: u64) -> Trial {
         let run = |place: u32, slower| {
             let of = Repeated {

@@ -98,6 +98,7 @@ impl Diff {
     }
 }
 
+/// Describes the runs of a side; `evaluations` is their mean number.
 fn side(runs: &[RunDigest], evaluations: Option<f64>) -> Side {
     Side {
         runs: runs.iter().map(|run| run.name.clone()).collect(),
@@ -112,6 +113,7 @@ fn side(runs: &[RunDigest], evaluations: Option<f64>) -> Side {
 /// The number of runs on each side that is needed to tell a trend from the difference.
 const MIN_TURNS: usize = 4;
 
+/// Returns how the runs were made: in turns or not, and the spread that is assumed for these devices.
 fn design(before: &[RunDigest], after: &[RunDigest], options: &Options) -> Design {
     let by_devices = || {
         let devices = before
@@ -150,6 +152,7 @@ fn turns(before: &[RunDigest], after: &[RunDigest]) -> Option<[Vec<f64>; 2]> {
     Some(places)
 }
 
+/// Describes how the figures were compared.
 fn method(
     before: &[RunDigest],
     after: &[RunDigest],

@@ -15,16 +15,21 @@ use crate::selection::Selection;
 use cublas::Cublas;
 use driver::{Context, Device, Driver, Kernel};
 
+/// The kernels as PTX text, with a placeholder for the multiply-adds.
 const KERNELS: &str = include_str!("cuda/kernels.ptx");
+/// Number of invocations of a workgroup.
 const THREADS: u32 = 256;
 /// Number of workgroups for each multiprocessor, which suffices to use all of its threads on every generation.
 const WORKGROUPS_PER_MULTIPROCESSOR: u32 = 8;
+/// The most bytes of each of the two buffers.
 const MAX_BUFFER_BYTES: u64 = 4 << 30;
-/// Bytes of a vector, which an invocation reads or writes at once; below, the number of vectors in a round.
+/// Bytes of a vector, which an invocation reads or writes at once.
 const VECTOR_BYTES: u64 = 16;
+/// Number of vectors that an invocation reads or writes in a round of its loop.
 const VECTORS_PER_ROUND: u64 = 4;
 /// Number of multiply-adds of an invocation in a round, in eight independent chains.
 const MULTIPLY_ADDS_PER_ROUND: u32 = 256;
+/// Number of rounds of multiply-adds in an invocation.
 const ROUNDS: u32 = 1024;
 /// Number of empty kernels that are timed together.
 const LAUNCHES: u32 = 1000;
@@ -50,6 +55,7 @@ pub fn measure(
     Ok(all)
 }
 
+/// Measures one device. A figure that cannot be measured becomes a note; an error only if there is none at all.
 fn measure_device(
     driver: Driver,
     device: &Device,
@@ -98,6 +104,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// Returns the number of workgroups that fill the device.
     fn groups(&self) -> u32 {
         self.context.multiprocessors * WORKGROUPS_PER_MULTIPROCESSOR
     }
@@ -106,6 +113,7 @@ impl Bench<'_> {
         self.context.kernel(&self.ptx, name)
     }
 
+    /// Times `count` calls of `each` together, repeatedly.
     fn repeat(
         &self,
         count: u32,
@@ -114,6 +122,7 @@ impl Bench<'_> {
         repeat(self.effort, || self.context.time(count, each))
     }
 
+    /// Measures the bandwidth of writes, reads and copies.
     fn memory(&self, measurement: &mut Measurement, progress: Progress<'_>) -> Result<(), Error> {
         let context = self.context;
         let group_bytes = u64::from(THREADS) * VECTOR_BYTES * VECTORS_PER_ROUND;
@@ -171,6 +180,7 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// Times the kernel of multiply-adds.
     fn multiply_adds(&self) -> Result<Samples, Error> {
         let context = self.context;
         let to = context.allocate(4)?;
@@ -183,6 +193,7 @@ impl Bench<'_> {
         })
     }
 
+    /// Times an empty kernel by the host's clock until it has been waited for.
     fn awaited(&self) -> Result<Samples, Error> {
         let context = self.context;
         let kernel = self.kernel("bench_nothing")?;
@@ -192,6 +203,7 @@ impl Bench<'_> {
         })
     }
 
+    /// Times empty kernels one after the other.
     fn launches(&self) -> Result<Samples, Error> {
         let context = self.context;
         let kernel = self.kernel("bench_nothing")?;
@@ -201,6 +213,7 @@ impl Bench<'_> {
         })
     }
 
+    /// Measures the rate of multiply-adds, and the interval and latency of launches.
     fn arithmetic(&self, measurement: &mut Measurement, progress: Progress<'_>) {
         progress("multiply-adds");
         let each = u64::from(ROUNDS) * u64::from(MULTIPLY_ADDS_PER_ROUND);
@@ -231,6 +244,7 @@ impl Bench<'_> {
         );
     }
 
+    /// Measures products of matrices for each type of inputs, by cuBLAS.
     fn matrices(
         &self,
         driver: Driver,

@@ -1,4 +1,5 @@
-//! Collects the figures of a device, and the notes on those that are missing.
+//! Collects the figures of a device, and the notes on those that are missing: [`Measurement::new`], a call for each
+//! figure, [`Measurement::finish`].
 
 use std::time::SystemTime;
 
@@ -20,9 +21,11 @@ const MAX_STEADY_SPREAD: f64 = 0.05;
 /// The figure that the host's clock times, which is never so steady.
 const LATENCY: &str = "launch_latency_ns";
 
-/// The figures of a device that is being measured.
+/// The figures of a device that is being measured. In the methods `by` names what was timed, for the report.
 pub struct Measurement {
+    /// The figures, which [`Measurement::finish`] returns.
     kept: MeasuredDevice,
+    /// Sentences on missing and uncertain figures.
     pub notes: Vec<String>,
 }
 
@@ -114,6 +117,7 @@ impl Measurement {
         self.state(LATENCY, samples, by);
     }
 
+    /// Keeps the spread and the source of a figure; a figure with a source counts as taken.
     fn state(&mut self, figure: &str, samples: Samples, by: &str) {
         self.kept.spread.insert(figure.to_owned(), samples.spread);
         self.kept.source.insert(figure.to_owned(), by.to_owned());
@@ -146,6 +150,7 @@ fn keep_faster(known: &mut Option<u64>, rate: u64) -> bool {
     faster
 }
 
+/// Returns a rate by the median of the times.
 fn per_second(count: u64, samples: Samples) -> u64 {
     (count as f64 * 1e9 / samples.median_ns).round() as u64
 }

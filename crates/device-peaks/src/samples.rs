@@ -83,6 +83,7 @@ where
     Ok(Samples::from_times(counted))
 }
 
+/// Returns whether the last repetitions are nearly equal.
 fn is_settled(before: &[f64]) -> bool {
     let (count, share) = SETTLED;
     let Some(last) = before.len().checked_sub(count).map(|at| &before[at..]) else {

@@ -1,4 +1,5 @@
-//! Defines [`Selection`], which lists all devices and decides which of them the user asked for.
+//! Defines [`Selection`], which lists the devices of all interfaces (CUDA, Vulkan), numbers them in that order, and
+//! decides which of them the user asked for.
 
 use gapscope_model::Api;
 use gapscope_replay::DeviceChoice;

@@ -14,16 +14,20 @@ use crate::selection::Selection;
 pub use copies::{Bandwidth, Copier, copy_bandwidth};
 use kernels::{Grid, LOCAL_SIZE, MULTIPLY_ADDS_PER_ROUND, VECTOR_BYTES, VECTORS_PER_INVOCATION};
 
-/// The most bytes of a buffer on a GPU; below, on a device that computes on the processor.
+/// The most bytes of a buffer on a GPU.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
+/// The most bytes of a buffer on a device that computes on the processor.
 const MAX_SOFTWARE_BUFFER_BYTES: u64 = 64 << 20;
-/// Number of rounds of the loop in which an invocation does multiply-adds; below, the number of workgroups.
+/// Number of rounds of the loop in which an invocation does multiply-adds on a GPU.
 const ROUNDS: u32 = 256;
+/// Number of workgroups of that kernel, and of the one for matrices, on a GPU.
 const WORKGROUPS: u32 = 8192;
+/// The same two numbers for multiply-adds on a device that computes on the processor.
 const SOFTWARE_ROUNDS_AND_WORKGROUPS: (u32, u32) = (64, 1024);
 /// Number of rounds of the loop in which the subgroups of a workgroup multiply matrices: half a TFLOP in all, which
 /// slow devices end before a driver takes them for hung.
 const MATRIX_ROUNDS: u32 = 1024;
+/// Rounds and workgroups for matrices on a device that computes on the processor.
 const SOFTWARE_MATRIX_ROUNDS_AND_WORKGROUPS: (u32, u32) = (64, 16);
 /// The most workgroups that make noise for the matrices, far more than these take.
 const MAX_NOISE_WORKGROUPS: u32 = 64;
@@ -49,6 +53,7 @@ pub fn measure(
     Ok(all)
 }
 
+/// Measures the device of a number, opened with smaller buffers if it computes on the processor.
 fn measure_device(
     number: usize,
     effort: Effort,

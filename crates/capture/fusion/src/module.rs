@@ -25,7 +25,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Reads a kernel from SPIR-V. `constants` are specialisation constants as pairs of number and bits.
+    /// Reads a kernel from SPIR-V. `constants` are specialisation constants as pairs of number and bits; the others
+    /// get their default values.
     pub fn read(code: &[u8], entry: &str, constants: &[(u32, u64)]) -> Result<Kernel, Refusal> {
         let mut loader = Loader::new();
         rspirv::binary::parse_bytes(code, &mut loader)
@@ -78,7 +79,7 @@ impl Kernel {
     }
 }
 
-/// Returns the storage class of a variable.
+/// Returns the storage class of a variable; `None` for any other instruction.
 pub fn storage_class(of: &Instruction) -> Option<StorageClass> {
     match (of.class.opcode, of.operands.first()) {
         (Op::Variable, Some(Operand::StorageClass(class))) => Some(*class),
@@ -86,6 +87,7 @@ pub fn storage_class(of: &Instruction) -> Option<StorageClass> {
     }
 }
 
+/// Returns whether an execution mode is the size of workgroups, which the merged kernel declares itself.
 fn is_local_size(mode: &Instruction) -> bool {
     matches!(
         mode.operands.get(1),

@@ -1,4 +1,4 @@
-//! Predicts the time that merging a chain saves, from times of its parts alone.
+//! Predicts the time that merging a chain (dispatches that can be one) saves, from times of its parts alone.
 //!
 //! The cost of loads and stores is measured by a kernel that only copies, with the size and the workgroups of the
 //! chain. A kernel of the chain whose bytes take a large share of its time at that speed waits for memory; the rest
@@ -44,7 +44,9 @@ pub struct Costs {
 /// A kernel counts as waiting for memory if its bytes take more than this share of its time.
 const MEMORY_SHARE: f64 = 1.0 / 3.0;
 
-/// Measures and predicts the costs of a chain; returns `None` if the queue has no timestamps.
+/// Measures and predicts the costs of a chain, merged with forwarding where that is possible. The time of a copy by
+/// the driver is added to `bandwidth`, one for each size. Returns `None` if the chain cannot be merged or passes no
+/// bytes, or if the queue has no timestamps.
 pub fn predict(
     probe: &mut Probe<'_>,
     found: &Chains<'_>,
@@ -118,6 +120,7 @@ impl Costs {
         members_bytes: Vec<u64>,
         merged_bytes: u64,
     ) -> Costs {
+        // `copy_ns` and `copy_bytes` are of the kernel that only copies; `beside` is a time without that of a launch.
         // A copy that seems to take no longer than an empty dispatch would be infinitely fast.
         let bytes_per_s = copy_bytes as f64 / (copy_ns - launch_ns).max(1.0) * 1e9;
         let memory_ns = |bytes: u64| bytes as f64 / bytes_per_s * 1e9;

@@ -1,5 +1,6 @@
 //! Checks for every invocation that one invocation may run several kernels one after the other, as several dispatches
-//! did.
+//! did: dispatches and the bytes that each invocation reaches (trails) go in, the [`Region`]s through which the
+//! kernels pass values come out, or a [`Refusal`].
 //!
 //! In all memory that one kernel writes and another reaches, each element must be reached by only one invocation,
 //! which is the same in all kernels. Then no order between invocations matters, and the order within an invocation is
@@ -37,8 +38,10 @@ pub struct Region {
     pub not_forwarded: Option<Refusal>,
 }
 
-/// The bytes of one bound range that the invocations of one kernel reach.
+/// The bytes of one bound range that the invocations of one kernel reach, as runs: equal accesses of consecutive
+/// invocations at a constant step. `unknown` says why they are not known.
 struct Reach<'a> {
+    /// Index of the kernel in the chain.
     kernel: usize,
     memory: MemoryId,
     range: Range<u64>,
@@ -47,7 +50,8 @@ struct Reach<'a> {
     unknown: Option<Refusal>,
 }
 
-/// Finds the memory through which kernels pass values, and checks that merging them changes nothing.
+/// Finds the memory through which kernels pass values, and checks that merging them changes nothing. Ranges that
+/// overlap are examined together; memory of one kernel only, or that no kernel writes, is left out.
 pub fn prove(capture: &Capture, members: &[(&Dispatch, &Trail)]) -> Result<Vec<Region>, Refusal> {
     let mut reaches = Vec::new();
     for (kernel, (dispatch, trail)) in members.iter().enumerate() {
@@ -127,6 +131,8 @@ fn is_read_only(capture: &Capture, dispatch: &Dispatch, reach: &Reach<'_>) -> bo
     bindings.all(|binding| !binding.is_writable())
 }
 
+/// Examines overlapping ranges as one region, in elements of the greatest power of two (up to 16 bytes) that divides
+/// all places and sizes of accesses; refuses it if two invocations reach the same element.
 fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, Refusal> {
     let start = group
         .iter()
@@ -141,6 +147,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
             both.map(move |(writes, run)| (reach, writes, *run))
         })
     };
+    // The logarithm of an element's size.
     let scale = runs().map(|(reach, _, run)| {
         let place = reach.range.start - start + run.offset;
         (place | run.step | u64::from(run.bytes)).trailing_zeros()
@@ -152,6 +159,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
         return Err(Refusal::Limit("268,435,456 elements"));
     }
     let sizes: Vec<u32> = runs().map(|(_, _, run)| run.bytes).collect();
+    // Whether an invocation reaches several elements, or accesses have several sizes.
     let mut several = sizes.iter().any(|bytes| *bytes != sizes[0]);
     let mut owners = vec![0_u32; elements as usize];
     // For each invocation the element that it reaches, counted from 1; 0 if it reaches none.
@@ -188,6 +196,7 @@ fn scan(group: &[Reach<'_>], members: &[(&Dispatch, &Trail)]) -> Result<Region, 
     let (mut carried_into, mut loads) = (Vec::new(), vec![false; count]);
     let mut stores = vec![ByteSet::default(); count];
     let mut writer = None;
+    // Whether each load follows a store by the same invocation, apart from loads before the first kernel that stores.
     let mut is_stored = true;
     let has = |bits: &Vec<u64>, at: u64| {
         bits.get((at / 64) as usize)

@@ -1,4 +1,5 @@
-//! Defines [`Refusal`], the reasons why dispatches cannot be merged.
+//! Defines [`Refusal`], the reasons why dispatches (runs of a kernel) cannot be merged into one. In reports the text
+//! of a reason follows the names of the dispatches.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Writes a capture in which each chain is one dispatch of a merged kernel: a capture and its chains go in, a new
-//! capture comes out.
+//! Writes a capture (recorded GPU work that can run again) in which each chain (consecutive dispatches that can be
+//! merged) is one dispatch of a merged kernel: a capture and its chains go in, a new capture comes out.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -56,7 +56,8 @@ pub struct Rewritten {
 /// The size of push constants that every device supports; a chain that needs more is refused.
 const PUSH_CONSTANTS: u32 = 128;
 
-/// Merges the kernels of a chain. `nodes` are the commands of the chain's capture.
+/// Merges the kernels of a chain, and makes the dispatch that replaces it. `nodes` are the capture's commands with
+/// the bytes that they reach.
 pub fn merged(
     capture: &Capture,
     found: &Chains<'_>,
@@ -82,6 +83,7 @@ pub fn merged(
         let mut of_member = BTreeMap::new();
         for binding in &member.dispatch.bindings {
             let Some(range) = binding.range else { continue };
+            // Of `VkDescriptorType`, 8 and 9 are uniform and storage buffers with dynamic offsets.
             // Dynamic offsets are in the range already.
             let kind = match binding.descriptor_type {
                 8 => 6,
@@ -200,7 +202,8 @@ pub fn merged(
     })
 }
 
-/// Concatenates the push constants of the kernels, and returns where those of each begin.
+/// Concatenates the push constants of the kernels, each aligned to 16 bytes, and returns them with the offsets where
+/// those of each kernel begin.
 fn push_constants(chain: &Chain<'_>) -> Result<(Vec<u8>, Vec<u32>), Refusal> {
     let mut all: Vec<u8> = Vec::new();
     let mut offsets = Vec::new();
@@ -227,7 +230,8 @@ struct Replacement {
     not_written: Vec<(MemoryId, ByteSet)>,
 }
 
-/// Writes a capture in which chains are merged, into a folder that does not exist.
+/// Writes a capture in which chains are merged, into a folder that does not exist. A chain whose values cannot be
+/// forwarded is merged with stores to memory instead; a chain that cannot be merged at all keeps its dispatches.
 pub fn rewrite(
     capture: &Capture,
     found: &Chains<'_>,
@@ -288,6 +292,7 @@ pub fn rewrite(
     let mut executed = 0;
     let mut node = 0;
     let mut outputs_left_out = 0;
+    // The bytes that now differ from the program's, and are not compared until a command writes them.
     let mut undefined: HashMap<MemoryId, ByteSet> = HashMap::new();
     for step in &capture.steps {
         match step {
@@ -374,7 +379,7 @@ fn replace(
     changed
 }
 
-/// Adds dependencies to the last command if that is a barrier, else appends a barrier.
+/// Adds dependencies to the last command if that is a barrier with the same flags, else appends a barrier.
 fn join_barrier(commands: &mut Vec<Command>, more: &Barrier) {
     match commands.last_mut() {
         Some(Command::Barrier(last)) if last.flags == more.flags => {

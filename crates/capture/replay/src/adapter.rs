@@ -1,5 +1,5 @@
 //! Lists Vulkan devices, selects the one to use, and reads its properties: features, limits, extensions and shapes of
-//! matrices.
+//! matrices. First [`Instance::for_thread`], then [`Instance::adapter`]; the device is opened elsewhere (`gpu`).
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -16,6 +16,7 @@ use crate::shader::Matrix;
 pub struct Instance {
     pub raw: ash::Instance,
     pub entry: ash::Entry,
+    /// Whether debug labels (`VK_EXT_debug_utils`) can be recorded.
     pub has_labels: bool,
 }
 
@@ -25,8 +26,10 @@ pub struct Adapter {
     pub physical: vk::PhysicalDevice,
     pub properties: Properties,
     pub extensions: BTreeSet<String>,
+    /// What the device can do; nothing is enabled yet.
     pub features: Features,
     pub memory: vk::PhysicalDeviceMemoryProperties,
+    /// The queue families, by index.
     pub families: Vec<vk::QueueFamilyProperties>,
     /// Whether the device can read its clock and the host's monotonic clock at once.
     pub calibrates: bool,
@@ -37,15 +40,20 @@ pub struct Adapter {
 pub struct Properties {
     pub name: String,
     pub driver: String,
+    /// The device's UUID as hexadecimal.
     pub uuid: String,
+    /// The UUID of the driver's compiled pipelines as hexadecimal; drivers that compile alike have the same.
     pub pipeline_cache_uuid: String,
     pub limits: vk::PhysicalDeviceLimits,
     pub subgroup_size: u32,
     pub subgroup_operations: vk::SubgroupFeatureFlags,
+    /// Whether compute shaders may use `subgroup_operations`.
     pub subgroups_in_compute: bool,
     pub min_subgroup_size: u32,
     pub max_subgroup_size: u32,
+    /// Whether compute shaders may require a subgroup size.
     pub required_size_in_compute: bool,
+    /// The most subgroups of a workgroup.
     pub max_subgroups: u32,
     pub max_allocation_bytes: u64,
     pub max_buffer_bytes: u64,
@@ -147,7 +155,8 @@ impl Instance {
         }))
     }
 
-    /// Returns the device of a choice; without a choice the device with the captured device's name, else the first.
+    /// Returns the device of a choice (a part of a name is compared without case); without a choice the device with
+    /// the captured device's name, else the first. Fails if the device has not Vulkan 1.3.
     pub fn adapter(
         self: &Rc<Instance>,
         choice: Option<&DeviceChoice>,
@@ -203,6 +212,7 @@ impl Instance {
         Adapter::new(self, *physical)
     }
 
+    /// Returns the name of a device.
     fn name(&self, physical: vk::PhysicalDevice) -> String {
         // SAFETY: the device is of this instance.
         let properties = unsafe { self.raw.get_physical_device_properties(physical) };
@@ -218,6 +228,7 @@ impl Drop for Instance {
 }
 
 impl Adapter {
+    /// Reads all that is known of a device before it is opened.
     fn new(instance: &Rc<Instance>, physical: vk::PhysicalDevice) -> Result<Adapter, Error> {
         let raw = &instance.raw;
         let extensions = extensions_of(raw, physical)?;
@@ -348,6 +359,7 @@ impl Shape {
     }
 }
 
+/// Reads the properties of a device, without the shapes of matrices.
 fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
     let mut of_1_1 = vk::PhysicalDeviceVulkan11Properties::default();
     let mut of_1_2 = vk::PhysicalDeviceVulkan12Properties::default();
@@ -360,6 +372,7 @@ fn properties(raw: &ash::Instance, physical: vk::PhysicalDevice) -> Properties {
     unsafe { raw.get_physical_device_properties2(physical, &mut all) };
     let all = all.properties;
     let compute = vk::ShaderStageFlags::COMPUTE;
+    // By SPIR-V capability of the float control, and width.
     let controls = [
         (4464, 16, of_1_2.shader_denorm_preserve_float16),
         (4464, 32, of_1_2.shader_denorm_preserve_float32),
@@ -409,6 +422,7 @@ pub fn version_text(version: u32) -> String {
     format!("{}.{minor}", vk::api_version_major(version))
 }
 
+/// Returns the text before the first zero byte.
 pub fn text(characters: &[c_char]) -> String {
     let bytes: Vec<u8> = characters
         .iter()

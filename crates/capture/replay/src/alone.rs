@@ -1,4 +1,5 @@
-//! Runs one dispatch of a capture repeatedly and alone, to time it.
+//! Runs one dispatch of a capture repeatedly and alone, to time it: a capture and the dispatch's number go in, the
+//! times of the runs come out as a [`Replay`] without comparisons.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::{Command, Dispatch};

@@ -37,10 +37,11 @@ const STAGES: [(Stage, Access); 8] = [
     ),
 ];
 
+/// The accesses of copies.
 const TRANSFERS: Access =
     Access::from_raw(Access::TRANSFER_READ.as_raw() | Access::TRANSFER_WRITE.as_raw());
 
-/// Records a barrier of the capture.
+/// Records a barrier of the capture. A buffer's barrier covers the parts of the range that the replay has.
 pub fn record(
     gpu: &Gpu,
     commands: vk::CommandBuffer,
@@ -90,6 +91,7 @@ pub fn record(
     unsafe { gpu.raw.cmd_pipeline_barrier2(commands, &info) };
 }
 
+/// Returns the barrier of a dependency for all memory.
 fn memory_barrier(dependency: Dependency) -> vk::MemoryBarrier2<'static> {
     let (after, before) = both(dependency);
     vk::MemoryBarrier2::default()
@@ -99,6 +101,7 @@ fn memory_barrier(dependency: Dependency) -> vk::MemoryBarrier2<'static> {
         .dst_access_mask(before.1)
 }
 
+/// Returns the stages and accesses that must have happened, then those that wait for them.
 fn both(of: Dependency) -> ((Stage, Access), (Stage, Access)) {
     (
         served(of.after_stages, of.after_access),
@@ -106,7 +109,8 @@ fn both(of: Dependency) -> ((Stage, Access), (Stage, Access)) {
     )
 }
 
-/// Returns those of the given stages and accesses that a compute queue supports.
+/// Returns those of the given stages and accesses that a compute queue supports; general accesses stay. Stages that
+/// only order (the top and the bottom of the pipe) have no accesses.
 fn served(stages: u64, accesses: u64) -> (Stage, Access) {
     let (stages, accesses) = (Stage::from_raw(stages), Access::from_raw(accesses));
     let general = Access::MEMORY_READ | Access::MEMORY_WRITE;

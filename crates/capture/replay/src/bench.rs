@@ -25,9 +25,13 @@ const MATRICES: [&str; 2] = ["cooperativeMatrix", "vulkanMemoryModel"];
 pub struct Bench {
     gpu: Rc<Gpu>,
     clock: DeviceClock,
+    /// The features that were enabled.
     features: BTreeSet<&'static str>,
+    /// Whether the device is the processor.
     software: bool,
+    /// Size of the greatest heap of device memory.
     local_bytes: u64,
+    /// Size of each buffer, a power of two.
     bytes: u64,
     buffers: Vec<(vk::Buffer, vk::DeviceMemory)>,
     set_layout: vk::DescriptorSetLayout,
@@ -115,6 +119,7 @@ impl Bench {
         Ok(bench)
     }
 
+    /// Makes the buffers, fills their words with 1, and makes what binds them to kernels.
     fn make(&mut self, max_bytes: u64) -> Result<(), Error> {
         let limits = &self.gpu.properties.limits;
         let bytes = (u64::from(limits.max_storage_buffer_range))
@@ -174,6 +179,7 @@ impl Bench {
         })
     }
 
+    /// Makes a buffer with memory of its own on the device.
     fn add_buffer(&mut self, bytes: u64) -> Result<(), Error> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
@@ -291,6 +297,7 @@ impl Bench {
         })
     }
 
+    /// Records the work once, with a full barrier after it.
     fn add(&self, commands: vk::CommandBuffer, work: BenchWork) {
         let raw = &self.gpu.raw;
         let compute = vk::PipelineBindPoint::COMPUTE;
@@ -319,6 +326,7 @@ impl Bench {
 pub struct Timed<'a> {
     bench: &'a Bench,
     recording: CommandRecording,
+    /// The number of repetitions that were recorded.
     count: u32,
 }
 

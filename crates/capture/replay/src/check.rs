@@ -1,5 +1,6 @@
-//! Checks before anything runs whether a device can run a capture: a capture and an adapter go in, the features and
-//! extensions to enable come out, or all reasons why the device does not fit.
+//! Checks before anything runs whether a device can run a capture (recorded GPU work of a program): a capture and an
+//! adapter (a device that is not opened yet) go in, the features and extensions to enable come out, or all reasons
+//! why the device does not fit.
 
 mod dispatch;
 pub mod kernel;
@@ -15,7 +16,7 @@ use crate::program::Program;
 use crate::regions::Regions;
 use crate::shader::Shader;
 
-/// The most reasons that are listed; further ones are left out.
+/// Beyond this number of reasons no further dispatches are checked.
 const MAX_UNFIT: usize = 100;
 
 /// The features and extensions that a capture needs on a device that fits, and its shaders.
@@ -31,7 +32,7 @@ pub struct DeviceNeeds {
     pub notes: Vec<String>,
 }
 
-/// Checks each pipeline and each dispatch of a capture.
+/// Checks each pipeline and each dispatch of a capture. With `robust`, accesses shall be kept inside of buffers.
 ///
 /// # Errors
 /// The device lacks features, limits or extensions, which are listed by kernel; or content is damaged.
@@ -85,6 +86,7 @@ struct DeviceCheck<'a> {
 }
 
 impl DeviceCheck<'_> {
+    /// Keeps a reason why the device does not fit, once for each kernel.
     fn refuse(&mut self, reason: impl Into<String>) {
         self.unfit.insert(Unfit {
             kernel: self.checked_kernel.clone(),
@@ -112,8 +114,11 @@ impl DeviceCheck<'_> {
         self.needs.features.extend(also);
     }
 
-    /// Enables features that the program had enabled, that no capability requires, and that change what kernels do.
+    /// Enables features that the program had enabled, that no capability requires, and that change what kernels do;
+    /// with `robust` also those that keep accesses inside buffers. A note says which of the program's the device
+    /// lacks.
     fn as_captured(&mut self, robust: bool) {
+        // These features are needed without being declared in a shader.
         const QUIET: [&str; 6] = [
             "robustBufferAccess",
             "robustBufferAccess2",
@@ -139,6 +144,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks that the device can allocate the regions, the parts of the program's memory that the capture touches.
     fn memory(&mut self, regions: &Regions) {
         let properties = &self.adapter.properties;
         let most = properties
@@ -163,6 +169,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks that fills and updates begin at a word.
     fn transfer(&mut self, command: &Command) {
         let (what, range) = match command {
             Command::Fill(fill) => ("a fill", fill.range),

@@ -1,4 +1,5 @@
-//! Converts timestamps of a device, which are ticks of its clock, to nanoseconds and to the host's monotonic clock.
+//! Converts timestamps of a device, which are ticks of its clock, to nanoseconds and to the host's monotonic clock. A
+//! map between the clocks gets better with each run ([`DeviceClock::learn`]).
 
 use ash::vk;
 use gapscope_model::clock::{Brackets, ClockPair, PairedClock, Ticks};
@@ -14,6 +15,7 @@ pub fn host_now_ns() -> u64 {
 /// The clock of a queue's timestamps.
 #[derive(Debug)]
 pub struct DeviceClock {
+    /// Nanoseconds of a tick.
     period_ns: f64,
     /// The valid bits of a timestamp.
     mask: u64,
@@ -34,8 +36,11 @@ enum ClockMap {
 /// The quality of the map from ticks to the host's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockFit {
+    /// Whether the device can read both clocks at once.
     pub calibrated: bool,
+    /// The greatest error of a host time; `None` if it is not known.
     pub error_ns: Option<i64>,
+    /// Number of samples of both clocks; 0 without such.
     pub samples: u32,
 }
 
@@ -121,6 +126,7 @@ impl DeviceClock {
         }
     }
 
+    /// Adds a sample of both clocks, if the map is made of such.
     fn add(&mut self, pair: ClockPair) {
         let unwrapped = self.unwrapped(pair.gpu_ticks).checked_add(BASE);
         if let (ClockMap::Paired(clock), Some(Ok(gpu_ticks))) =

@@ -1,4 +1,5 @@
-//! Times each dispatch and transfer of a capture on a device, and returns the medians.
+//! Times each dispatch and transfer of a capture on a device, by running the capture repeatedly, and returns the
+//! medians.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Compares the contents of memory after a replay with those that the program left: hashes of the capture and bytes
-//! of the device go in, the pieces that differ come out.
+//! Compares the contents of memory after a replay with those that the program left: outcomes (ranges of memory after
+//! a submission, with hashes of the pieces of each) and bytes of the device go in, the pieces that differ come out.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,7 @@ pub struct Piece {
     pub memory: MemoryId,
     pub offset: u64,
     pub bytes: u64,
+    /// The hash of the bytes that the program left.
     pub hash: Hash,
     /// Number of the submission that the piece follows; `None` if it precedes the first.
     pub after: Option<usize>,
@@ -87,7 +88,8 @@ pub fn pieces(outcome: &Outcome, after: Option<usize>) -> Vec<Piece> {
         .collect()
 }
 
-/// Returns the pieces with the last known hashes of memory at the end of a program.
+/// Returns the pieces of memory whose hashes at the end of a program are known: what the host or a later outcome
+/// overwrites is left out.
 pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
     let mut after = None;
     let mut known: Vec<Piece> = Vec::new();
@@ -108,6 +110,7 @@ pub fn last(capture: &Capture, program: &Program<'_>) -> Vec<Piece> {
     known
 }
 
+/// Returns whether a piece and a range of an allocation have a byte in common.
 fn overlaps(piece: &Piece, memory: MemoryId, offset: u64, bytes: u64) -> bool {
     piece.memory == memory && piece.offset < offset + bytes && offset < piece.offset + piece.bytes
 }
@@ -130,7 +133,8 @@ pub struct Comparer<'a> {
     pub tolerance: Option<f64>,
 }
 
-/// Compares pieces of memory with the program's.
+/// Reads the pieces from the device and compares their hashes, then the values of those that differ. Pieces of memory
+/// that the replay does not have are left out.
 pub fn compare(
     memory: &mut Memory,
     regions: &Regions,
@@ -161,11 +165,14 @@ pub fn compare(
 
 /// The result for a piece with another hash: all values are within the tolerance, or the piece differs.
 enum Verdict {
+    /// All values are within the tolerance.
     Within,
+    /// The first element that differs; `None` if it cannot be named.
     Differs(Option<Differing>),
 }
 
 impl Comparer<'_> {
+    /// Compares a piece whose hash differs value by value, where the capture has its bytes.
     fn differing(&self, piece: &Piece, replayed: &[u8]) -> Verdict {
         // If the capture has the bytes, values can be compared.
         let captured = match self.capture.chunk_bytes(piece.hash) {
@@ -175,6 +182,7 @@ impl Comparer<'_> {
         let Some(captured) = captured.filter(|captured| captured.len() == replayed.len()) else {
             return Verdict::Differs(None);
         };
+        // `lead` are the bytes before the first whole element of the piece; they are compared as bytes.
         // Without a declared type of elements the bytes are compared, for which no tolerance applies.
         let declared = self.element(piece);
         let element = declared.unwrap_or(Element::U8);
@@ -208,7 +216,8 @@ impl Comparer<'_> {
         }
     }
 
-    /// Returns the type of elements that the last kernel that may have written to a piece declares.
+    /// Returns the type of elements that the last kernel that may have written to a piece declares; `None` without a
+    /// type.
     fn element(&self, piece: &Piece) -> Option<Element> {
         let until = self.program.submissions();
         let until = until.filter(|submitted| Some(submitted.index) <= piece.after);
@@ -260,7 +269,8 @@ pub fn describe(
     }
 }
 
-/// Returns the commands that wrote to a piece in the submission before it, or in the last one.
+/// Returns the commands that may have written to a piece, from the last submission before the comparison that has
+/// any.
 fn writers(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Vec<Writer> {
     let mut found = Vec::new();
     let until = program
@@ -290,6 +300,7 @@ fn writers(capture: &Capture, program: &Program<'_>, piece: &Piece) -> Vec<Write
     found.split_off(first)
 }
 
+/// Names a command, which has this number if it is a dispatch.
 fn writer(capture: &Capture, command: &Command, number: u64) -> Writer {
     let (dispatch, what) = match command {
         Command::Dispatch(dispatch) => (

@@ -1,5 +1,5 @@
-//! Makes the descriptor sets of a program's dispatches: dispatches that bind the same buffers to a set of the same
-//! layout share one.
+//! Makes the descriptor sets (what is bound to a kernel) of all dispatches of a capture before it runs: dispatches
+//! that bind the same buffers to a set of the same layout share one.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -25,6 +25,7 @@ type BoundDescriptor = (u32, u32, Option<(RegionOffset, u64)>);
 pub struct Descriptors {
     gpu: Rc<Gpu>,
     pool: vk::DescriptorPool,
+    /// The sets by what they bind.
     sets: HashMap<SetKey, vk::DescriptorSet>,
 }
 
@@ -110,7 +111,7 @@ impl Drop for Descriptors {
     }
 }
 
-/// Returns the sets of a dispatch as pairs of set number and key.
+/// Returns the sets of a dispatch as pairs of set number and key; sets without descriptors are left out.
 fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, SetKey)> {
     let layout = &capture.pipeline_layouts[&capture.pipelines[&dispatch.pipeline].layout];
     let numbered = (0..).zip(&layout.sets);
@@ -134,6 +135,7 @@ fn keys(capture: &Capture, regions: &Regions, dispatch: &Dispatch) -> Vec<(u32, 
     .collect()
 }
 
+/// Writes the descriptors into a new set.
 fn write(
     gpu: &Gpu,
     capture: &Capture,

@@ -64,6 +64,7 @@ pub fn devices() -> Result<Vec<Device>, Error> {
         .collect()
 }
 
+/// Returns the name and version of a device's driver; the device must have Vulkan 1.2.
 fn driver(raw: &ash::Instance, physical: vk::PhysicalDevice) -> String {
     let mut driver = vk::PhysicalDeviceDriverProperties::default();
     let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);

@@ -1,4 +1,4 @@
-//! Runs a capture up to a dispatch, and writes the contents of a buffer then to a file.
+//! Runs a capture (recorded GPU work) up to a dispatch, and writes the contents of a buffer then to a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -123,6 +123,7 @@ fn find<'a>(capture: &'a Capture, text: &str) -> Result<&'a Buffer, Error> {
     }
 }
 
+/// Writes `count` zero bytes.
 fn zeros(file: &mut impl Write, count: u64) -> std::io::Result<()> {
     std::io::copy(&mut std::io::Read::take(std::io::repeat(0), count), file).map(drop)
 }

@@ -97,6 +97,7 @@ impl Error {
 /// The most reasons that the sentence of [`Error::Unfit`] names; the JSON has all.
 const MAX_SENTENCES: usize = 8;
 
+/// Joins the reasons, the first of them only if there are many.
 fn sentences(all: &[Unfit]) -> String {
     let each = all
         .iter()

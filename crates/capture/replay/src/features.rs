@@ -1,5 +1,6 @@
 //! Reads and enables the features of a device (optional abilities that Vulkan lists as members of structures) by
-//! their names.
+//! their names: [`Features::none`] makes the structures, [`Features::chain`] passes them to the driver, which fills
+//! them or enables what [`Features::turn_on`] set.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -16,7 +17,9 @@ const MEMBERS: usize = 128;
 #[repr(C)]
 #[derive(Debug, Clone)]
 struct AnyFeatures {
+    /// `VkStructureType`
     s_type: i32,
+    /// The next structure of the chain; null at its end.
     next: *mut c_void,
     members: [vk::Bool32; MEMBERS],
 }
@@ -64,7 +67,8 @@ impl Features {
         })
     }
 
-    /// Turns a feature on, and returns the extension that it belongs to.
+    /// Turns a feature on, and returns the extension that it belongs to; `None` if it belongs to Vulkan 1.3, or if
+    /// the device does not know it.
     pub fn turn_on(&mut self, name: &str) -> Option<&'static str> {
         let (block, member) = place(name)?;
         self.blocks[block].as_mut()?.members[member] = vk::TRUE;
@@ -84,6 +88,7 @@ impl Features {
     }
 }
 
+/// Returns the index of a feature's structure among `BLOCKS`, and that of its member.
 fn place(name: &str) -> Option<(usize, usize)> {
     let feature = FEATURES.iter().find(|feature| feature.name == name)?;
     Some((feature.block, feature.member))

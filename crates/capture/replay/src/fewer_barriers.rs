@@ -1,5 +1,5 @@
-//! Runs a capture in turn with all of its barriers and without chosen ones, and returns the times and the differences
-//! of both forms.
+//! Runs a capture in turn with all of its barriers and without chosen ones: the places of these barriers go in, the
+//! times and the differences of both forms come out.
 
 use std::collections::BTreeSet;
 
@@ -78,6 +78,7 @@ impl BarrierRuns {
         self.outputs_compared - self.outputs_equal - self.outputs_within
     }
 
+    /// Computes the least time, the median and the greatest one from the runs.
     fn summarise(&mut self) {
         [self.least_ns, self.median_ns, self.most_ns] = spread(self.runs_ns.iter().flatten());
     }

@@ -1,4 +1,5 @@
-//! Opens the device that a replay runs on, with one queue, and submits command buffers to it.
+//! Opens the device that a replay runs on, with one queue, and submits command buffers to it: [`Gpu::begin`], record,
+//! [`Gpu::end`], then [`Gpu::run`].
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_char};
@@ -14,23 +15,28 @@ use crate::features::Features;
 pub struct Gpu {
     pub raw: ash::Device,
     pub queue: vk::Queue,
+    /// Index of the queue's family.
     pub family: u32,
+    /// What queues of the family can do.
     pub family_flags: vk::QueueFlags,
     /// Number of valid bits of a timestamp; 0 if the queue has no timestamps.
     pub timestamp_bits: u32,
     pub properties: Properties,
     pub memory: vk::PhysicalDeviceMemoryProperties,
+    /// Functions that record labels; `None` if the instance lacks them.
     pub labels: Option<ext::debug_utils::Device>,
     /// Functions that read the clocks of device and host at once; `None` if the device lacks them.
     pub calibrated: Option<ext::calibrated_timestamps::Device>,
     pool: vk::CommandPool,
+    /// Signalled when submitted work has ended; one for all, so that one submission runs at a time.
     fence: vk::Fence,
     /// The instance, which must outlive everything above.
     _instance: Rc<Instance>,
 }
 
 impl Gpu {
-    /// Opens a device with these features and extensions, and with the extension for its clock.
+    /// Opens a device with these features and extensions, the extensions that the features belong to, and the one for
+    /// its clock. The queue is of the family that [`Adapter::family`] chooses.
     pub fn open(
         adapter: &Adapter,
         queue_flags: Option<u32>,
@@ -124,7 +130,7 @@ impl Gpu {
             .map_err(Error::from_call("end a command buffer"))
     }
 
-    /// Runs a command buffer and waits for it.
+    /// Runs a command buffer and waits for it. Here and below, `what` names the call in an error.
     pub fn run(&self, buffer: vk::CommandBuffer, what: &'static str) -> Result<(), Error> {
         self.submit(buffer, what)?;
         self.wait(what)

@@ -1,4 +1,5 @@
-//! Runs a capture on a Vulkan device, and compares the memory that it leaves with the memory that the program left.
+//! Runs a capture (a window of a program's GPU work, with what it needs to run again) on a Vulkan device, and
+//! compares the memory that it leaves with the memory that the program left.
 //!
 //! ```no_run
 //! use gapscope_capture::Capture;

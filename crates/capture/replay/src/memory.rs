@@ -1,4 +1,5 @@
-//! Allocates device memory for the [`Regions`] of a capture, and copies bytes to and from it.
+//! Allocates device memory for the [`Regions`] of a capture (the ranges of the program's memory that the window
+//! touches), and copies bytes to and from it through staging memory, which the host can reach.
 
 use std::rc::Rc;
 
@@ -20,7 +21,9 @@ const ALIGNMENT: u64 = 64 << 10;
 pub struct Memory {
     gpu: Rc<Gpu>,
     buffers: Vec<vk::Buffer>,
+    /// The size of each buffer.
     sizes: Vec<u64>,
+    /// The allocations that the buffers share.
     blocks: Vec<vk::DeviceMemory>,
     staging: Staging,
 }
@@ -64,7 +67,7 @@ impl Memory {
         })
     }
 
-    /// Writes bytes to their places.
+    /// Writes bytes to their places, as many at once as fit into staging memory, and waits for the device.
     pub fn upload(
         &mut self,
         pieces: impl IntoIterator<Item = Result<(RegionOffset, Vec<u8>), Error>>,
@@ -93,7 +96,7 @@ impl Memory {
         self.send(&copies)
     }
 
-    /// Reads pieces of at most [`STAGING_BYTES`] each, and passes them to `take` in order.
+    /// Reads pieces of at most [`STAGING_BYTES`] each, and passes the index and the bytes of each to `take` in order.
     pub fn download(
         &mut self,
         pieces: &[(RegionOffset, u64)],
@@ -169,6 +172,7 @@ impl Memory {
         }
     }
 
+    /// Copies from staging memory, from each first number on, to places, in sizes.
     fn send(&self, copies: &[(u64, RegionOffset, u64)]) -> Result<(), Error> {
         if copies.is_empty() {
             return Ok(());
@@ -181,6 +185,7 @@ impl Memory {
         })
     }
 
+    /// Copies pieces one after the other into staging memory.
     fn receive(&self, pieces: &[(RegionOffset, u64)]) -> Result<(), Error> {
         self.gpu.once("read memory", |commands| {
             self.gpu.full_barrier(commands);
@@ -209,6 +214,7 @@ impl Memory {
         );
     }
 
+    /// Makes the buffer of a region, without memory; `wanted` are the memory's properties in the program.
     fn buffer(&mut self, region: &Region, wanted: u32) -> Result<Unbound, Error> {
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::UNIFORM_BUFFER
@@ -232,7 +238,8 @@ impl Memory {
         })
     }
 
-    /// Binds buffers to as few allocations as possible.
+    /// Binds buffers to shared allocations: one for consecutive buffers of the same type, up to [`BLOCK_BYTES`], or
+    /// alone where a buffer is greater.
     fn bind(&mut self, mut unbound: Vec<Unbound>) -> Result<(), Error> {
         unbound.sort_by_key(|buffer| buffer.memory_type);
         let most = BLOCK_BYTES.min(self.gpu.properties.max_allocation_bytes);
@@ -296,6 +303,7 @@ pub struct Staging {
     gpu: Rc<Gpu>,
     pub buffer: vk::Buffer,
     memory: vk::DeviceMemory,
+    /// Where the host reaches the first byte.
     mapped: *mut u8,
     pub bytes: u64,
 }
@@ -395,12 +403,14 @@ fn to_host(gpu: &Gpu, commands: vk::CommandBuffer) {
     unsafe { gpu.raw.cmd_pipeline_barrier2(commands, &info) };
 }
 
+/// Makes a buffer without memory.
 pub fn buffer(gpu: &Gpu, bytes: u64, usage: vk::BufferUsageFlags) -> Result<vk::Buffer, Error> {
     let info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
     // SAFETY: the structure is complete; the size was checked against the device's limit.
     unsafe { gpu.raw.create_buffer(&info, None) }.map_err(|result| out_of_memory(result, bytes))
 }
 
+/// Allocates memory of a type.
 pub fn allocate(gpu: &Gpu, bytes: u64, memory_type: u32) -> Result<vk::DeviceMemory, Error> {
     let info = vk::MemoryAllocateInfo::default()
         .allocation_size(bytes)
@@ -409,6 +419,7 @@ pub fn allocate(gpu: &Gpu, bytes: u64, memory_type: u32) -> Result<vk::DeviceMem
     unsafe { gpu.raw.allocate_memory(&info, None) }.map_err(|result| out_of_memory(result, bytes))
 }
 
+/// Turns the result of a failed call into an error that says how much was asked for, if memory ran out.
 fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
     match result {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
@@ -418,7 +429,9 @@ fn out_of_memory(result: vk::Result, bytes: u64) -> Error {
     }
 }
 
-/// Returns the memory type for a region whose memory had these properties in the program.
+/// Returns the memory type for a region whose memory had the properties `wanted` in the program: the first with
+/// exactly these, else the first in the device's memory, else any. `allowed` has a bit for each type that the buffer
+/// allows.
 pub fn region_type(
     of: &vk::PhysicalDeviceMemoryProperties,
     allowed: u32,
@@ -435,6 +448,7 @@ pub fn region_type(
         .or_else(|| type_with(of, allowed, |_| true))
 }
 
+/// Returns the first type that is allowed and fits, and is neither protected nor allocated lazily.
 fn type_with(
     of: &vk::PhysicalDeviceMemoryProperties,
     allowed: u32,

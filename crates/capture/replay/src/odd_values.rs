@@ -1,5 +1,5 @@
-//! Finds the first dispatch of a capture that writes a NaN or an infinity, by running it dispatch by dispatch and
-//! examining memory.
+//! Finds the first dispatch of a capture (recorded GPU work) that writes a NaN or an infinity, by running it dispatch
+//! by dispatch and examining memory before and after each.
 
 use std::rc::Rc;
 
@@ -178,7 +178,7 @@ fn look(
     Ok((count, first, value.unwrap_or_default()))
 }
 
-/// Runs one command by itself.
+/// Runs one command by itself and waits for it; does nothing for barriers and labels.
 fn once(session: &Session<'_>, command: &Command) -> Result<(), Error> {
     if !command.is_work() {
         return Ok(());

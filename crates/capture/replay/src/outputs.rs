@@ -1,4 +1,4 @@
-//! Runs a capture and returns chosen bytes of its memory.
+//! Runs a capture once, without comparing, and returns chosen bytes of the memory that it leaves.
 
 use gapscope_capture::Capture;
 use gapscope_capture::model::MemoryId;

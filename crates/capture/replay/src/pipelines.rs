@@ -20,6 +20,7 @@ const DISABLE_OPTIMIZATION: u64 = 1;
 pub struct Pipelines {
     gpu: Rc<Gpu>,
     set_layouts: BTreeMap<SetLayoutId, vk::DescriptorSetLayout>,
+    /// The layout of sets that the program left out.
     empty: vk::DescriptorSetLayout,
     layouts: BTreeMap<PipelineLayoutId, vk::PipelineLayout>,
     pipelines: BTreeMap<PipelineId, vk::Pipeline>,
@@ -27,7 +28,7 @@ pub struct Pipelines {
 
 impl Pipelines {
     /// Makes a pipeline for each shader. `with_base` has the pipelines with dispatches that do not begin at workgroup
-    /// 0.
+    /// 0, for which Vulkan wants a flag.
     pub fn new(
         gpu: &Rc<Gpu>,
         capture: &Capture,
@@ -63,6 +64,7 @@ impl Pipelines {
         self.set_layouts[&id]
     }
 
+    /// Returns a pipeline layout, and makes it with its sets' layouts at its first use.
     fn layout(
         &mut self,
         capture: &Capture,
@@ -99,6 +101,7 @@ impl Pipelines {
         Ok(made)
     }
 
+    /// Makes a pipeline with the options of the captured one.
     fn pipeline(
         &self,
         pipeline: &Pipeline,
@@ -218,6 +221,7 @@ pub fn bindings(capture: &Capture, id: SetLayoutId) -> BTreeMap<u32, (vk::Descri
         .collect()
 }
 
+/// Makes a set's layout from the type and the count of each binding.
 pub fn set_layout<'a>(
     gpu: &Gpu,
     bindings: impl IntoIterator<Item = (&'a u32, &'a (vk::DescriptorType, u32))>,

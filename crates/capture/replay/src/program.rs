@@ -1,10 +1,10 @@
-//! Selects the steps of a capture that a replay runs, all or those up to a dispatch: a capture and an [`Extent`] go
-//! in, a [`Program`] comes out.
+//! Selects the steps of a capture that a replay runs (contents of memory, submissions, and outcomes to compare with),
+//! all or those up to a dispatch: a capture and an [`Extent`] go in, a [`Program`] comes out.
 
 use gapscope_capture::model::{Command, Content, Dispatch, Outcome, Submission};
 use gapscope_capture::{Capture, Step};
 
-/// The part of a capture to run.
+/// The part of a capture to run. Dispatches are numbered from 0, in the order of submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
     /// The whole capture.
@@ -22,11 +22,11 @@ pub struct Program<'a> {
     pub steps: Vec<ProgramStep<'a>>,
     /// Number of dispatches that run.
     pub dispatches: u64,
-    /// Number of commands that run.
+    /// Number of commands in the command buffers that run, with those behind the end of the extent.
     pub commands: usize,
 }
 
-/// A step of a program.
+/// A step of a program: bytes that memory has from here on, work, or the hashes of memory after the work.
 #[derive(Debug)]
 pub enum ProgramStep<'a> {
     Content(&'a Content),
@@ -40,6 +40,7 @@ pub struct ProgramSubmission<'a> {
     /// Number of the submission in the capture, from 0.
     pub index: usize,
     pub submission: &'a Submission,
+    /// The command buffers that run, batch after batch.
     pub buffers: Vec<ProgramBuffer<'a>>,
 }
 
@@ -48,6 +49,7 @@ pub struct ProgramSubmission<'a> {
 pub struct ProgramBuffer<'a> {
     /// Whether the command buffer is the first of its batch, and the batch waits for a semaphore.
     pub waits: bool,
+    /// The commands that run.
     pub commands: &'a [Command],
     /// Number of the first dispatch in the command buffer.
     pub first_dispatch: u64,

@@ -1,4 +1,5 @@
-//! Records a submission of the capture into a Vulkan command buffer of the replay, with timestamps around the work.
+//! Records a submission of the capture into a Vulkan command buffer of the replay, with timestamps around the work:
+//! [`CommandRecording::begin`], [`CommandSource::submission`], and after a run [`CommandRecording::ticks`].
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -41,6 +42,7 @@ pub struct CommandSource<'a> {
     pub left_out: &'a BTreeSet<usize>,
     /// Whether a full barrier follows each dispatch and transfer.
     pub serialised: bool,
+    /// The work that gets timestamps.
     pub timed: TimestampScope,
 }
 
@@ -49,6 +51,7 @@ pub struct CommandRecording {
     gpu: Rc<Gpu>,
     pub commands: vk::CommandBuffer,
     pool: vk::QueryPool,
+    /// Number of queries; 0 if the queue has no timestamps.
     queries: u32,
 }
 
@@ -159,7 +162,8 @@ pub fn pairs(submitted: &ProgramSubmission<'_>, timed: TimestampScope) -> usize 
 }
 
 impl CommandSource<'_> {
-    /// Records a submission, with pairs of timestamps from `first` on.
+    /// Records a submission, with pairs of timestamps from `first` on, and returns the pairs. Labels that are open at
+    /// the end are closed.
     pub fn submission(
         &self,
         to: &CommandRecording,
@@ -272,6 +276,7 @@ impl CommandSource<'_> {
         }
     }
 
+    /// Binds a dispatch's pipeline, sets and push constants, and records it.
     fn dispatch(&self, commands: vk::CommandBuffer, dispatch: &Dispatch) {
         let raw = &self.gpu.raw;
         let (pipeline, layout) = self.pipelines.get(self.capture, dispatch.pipeline);
@@ -338,6 +343,7 @@ impl CommandSource<'_> {
         }
     }
 
+    /// Records the begin of a label, or a label of a point in time if `instant`; nothing without the extension.
     fn label(&self, commands: vk::CommandBuffer, text: &str, instant: bool) {
         let Some(labels) = &self.gpu.labels else {
             return;
@@ -363,6 +369,7 @@ impl CommandSource<'_> {
 }
 
 impl SubmissionTimestamps {
+    /// Returns the next free pair, and counts it as taken.
     fn take(&mut self) -> TimestampPair {
         self.next += 1;
         self.next - 1

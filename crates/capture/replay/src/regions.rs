@@ -31,6 +31,7 @@ pub struct RegionOffset {
 /// The regions of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Regions {
+    /// The regions; a region's number is its index.
     all: Vec<Region>,
     /// The numbers of each allocation's regions.
     of_memory: BTreeMap<MemoryId, Range<usize>>,
@@ -61,6 +62,7 @@ impl Regions {
         Regions::from_touched(touched)
     }
 
+    /// Numbers the regions by allocation, then by start.
     fn from_touched(touched: TouchedRanges) -> Regions {
         let mut regions = Regions::default();
         for (memory, ranges) in touched.0 {
@@ -167,7 +169,7 @@ impl TouchedRanges {
         }
     }
 
-    /// Adds a range.
+    /// Adds a range, joined with those that it touches.
     pub fn add(&mut self, memory: MemoryId, offset: u64, bytes: u64) {
         let of = self.0.entry(memory).or_default();
         let (mut start, mut end) = (offset, offset.saturating_add(bytes));

@@ -38,7 +38,7 @@ pub enum Need {
 
 use Need::*;
 
-/// Structures of features.
+/// Structures of features; [`Feature::block`] is an index here.
 #[rustfmt::skip]
 pub const BLOCKS: &[Block] = &[
     // VkPhysicalDeviceFeatures

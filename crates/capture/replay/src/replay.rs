@@ -1,4 +1,5 @@
-//! Runs a capture with given options, repeatedly, and returns times and differences.
+//! Runs a capture with given options, repeatedly, and returns times and differences; writes a trace of the runs if
+//! one is asked for.
 
 use gapscope_capture::Capture;
 
@@ -75,7 +76,9 @@ pub fn replay(capture: &Capture, options: &Options) -> Result<Replay, Error> {
 
 /// A program that is recorded and can be run repeatedly: by submission, or all in one.
 pub enum Runner<'a> {
+    /// A recording for each submission; the host writes and compares memory in between.
     Apart(Vec<(CommandRecording, SubmissionTimestamps)>),
+    /// One recording of everything.
     SingleSubmission(SingleSubmission<'a>),
 }
 
@@ -96,7 +99,8 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Runs the program once, and returns the pieces that differ.
+    /// Runs the program once, as the run of this number, and returns the pieces that differ. The times are appended
+    /// to `observed`, and the number of pieces that were compared is added to `compared`.
     pub fn run(
         &self,
         session: &mut Session<'a>,

@@ -1,5 +1,6 @@
 //! Prepares a capture on a device (checks it, allocates memory, makes pipelines and descriptor sets), then records
-//! and runs its submissions and compares the memory that they leave.
+//! and runs its submissions and compares the memory that they leave: [`Session::open`], [`Session::record`],
+//! [`Session::run`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -132,7 +133,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Records each submission.
+    /// Records each submission, with a barrier at its end; the result is for [`Self::run`].
     pub fn record(
         &self,
         recording_options: RecordingOptions,
@@ -157,7 +158,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Clears memory and runs the steps once, and returns the pieces that differ from the program's.
+    /// Clears memory and runs the steps once, as the run of this number, and returns the pieces that differ from the
+    /// program's. The times are appended to `observed`, and the number of compared pieces is added to `compared`.
     pub fn run(
         &mut self,
         run: u32,
@@ -212,7 +214,7 @@ impl<'a> Session<'a> {
         comparison::compare(&mut self.memory, &self.regions, pieces, &comparer)
     }
 
-    /// Submits commands, waits for them, and returns their times.
+    /// Submits commands, waits for them, and returns their times, by which the clock's map gets better.
     pub fn observe(
         &mut self,
         run: u32,
@@ -240,7 +242,7 @@ impl<'a> Session<'a> {
         Ok(observed)
     }
 
-    /// Writes contents to memory.
+    /// Writes the program's bytes to memory.
     pub fn upload(&mut self, contents: &[&Content]) -> Result<(), Error> {
         let chunks =
             (contents.iter()).flat_map(|content| chunks(self.capture, &self.regions, content));

@@ -1,5 +1,6 @@
-//! Reads from a SPIR-V module the capabilities, descriptors, memory and matrices that one of its entry points needs;
-//! `check` compares them with a device.
+//! Reads from a SPIR-V module the capabilities, descriptors, memory and matrices that one of its entry points needs:
+//! bytes, the entry point's name and specialisation constants go in, a [`Shader`] comes out. `check` compares it with
+//! a device.
 
 #[cfg(test)]
 mod tests;

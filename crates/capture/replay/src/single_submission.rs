@@ -1,5 +1,5 @@
-//! Records all work of a program as one submission and runs it, to time the device without waits for the host. Copies
-//! on the device stand for the host's writes in between.
+//! Records all work of a capture as one submission and runs it, to time the device without waits for the host. Copies
+//! on the device stand for the host's writes in between. Memory is compared only at the end.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,13 @@ pub struct SingleSubmission<'a> {
     /// Contents that memory has before the submission.
     first: Vec<&'a Content>,
     recording: CommandRecording,
+    /// Numbers of the program's submissions, with their timestamps.
     parts: Vec<(usize, SubmissionTimestamps)>,
     /// Timestamps around the copies that stand for the host's writes.
     writes: Vec<TimestampPair>,
     /// The bytes of the host's writes. They are dropped after the recording that copies from them.
     _staging: Option<Staging>,
+    /// The pieces of memory whose hashes at the end are known.
     pieces: Vec<comparison::Piece>,
 }
 
@@ -110,7 +112,7 @@ impl<'a> SingleSubmission<'a> {
         Ok((observed, found))
     }
 
-    /// Returns the time of the copies that stand for the host's writes.
+    /// Returns the sum of the times of the copies that stand for the host's writes; `None` if one is not known.
     pub fn writes_ns(&self, session: &Session<'_>, observed: &Observation) -> Option<u64> {
         let each = self
             .writes
@@ -120,7 +122,8 @@ impl<'a> SingleSubmission<'a> {
     }
 }
 
-/// The contents that memory has before the submission, and those that are copied within it.
+/// The contents that memory has before the submission (nothing earlier touches their place), and those that are
+/// copied within it.
 struct ContentPlan<'a> {
     first: Vec<&'a Content>,
     /// Contents by the number of the program's submission that they precede.
@@ -130,6 +133,7 @@ struct ContentPlan<'a> {
 }
 
 impl<'a> ContentPlan<'a> {
+    /// Splits the contents: those whose place earlier work or an earlier copied content touches are copied.
     fn new(session: &Session<'a>) -> ContentPlan<'a> {
         let mut plan = ContentPlan {
             first: Vec::new(),

@@ -1,4 +1,5 @@
-//! Writes the runs of a replay as a gapscope trace: session and observations go in, a trace folder comes out.
+//! Writes the runs of a replay as a gapscope trace (a folder of tables that reports read): session and observations
+//! (times of submissions) go in, a trace folder comes out.
 
 mod manifest;
 mod rows;

@@ -27,7 +27,7 @@ impl Element {
             .find(|element| element.name() == name)
     }
 
-    /// Returns the value of an element's bytes.
+    /// Returns the value of an element's bytes, for integers of 64 bits the nearest one.
     pub fn value(self, bytes: &[u8]) -> f64 {
         let bits = bits(bytes);
         match self {
@@ -103,7 +103,7 @@ pub fn npy_head(element: Element, count: u64) -> Vec<u8> {
     head
 }
 
-/// Converts the bits of a half-precision number.
+/// Converts the bits of a floating-point number of 16 bits.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));

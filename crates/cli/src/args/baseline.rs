@@ -1,4 +1,4 @@
-//! The arguments of `gapscope baseline`.
+//! The arguments of `gapscope baseline`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::{Comparing, Width};
 use clap::{Args, Subcommand, ValueHint};

@@ -1,4 +1,4 @@
-//! The arguments of `gapscope bench`.
+//! The arguments of `gapscope bench`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::Width;
 use clap::{Args, Subcommand};

@@ -1,4 +1,4 @@
-//! The arguments of `gapscope deps`.
+//! The arguments of `gapscope deps`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::Width;
 use clap::{Args, ValueHint};

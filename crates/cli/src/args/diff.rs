@@ -1,4 +1,4 @@
-//! The arguments of `gapscope diff`.
+//! The arguments of `gapscope diff`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::{Mode, Width, time};
 use anyhow::{Result, bail};
@@ -125,7 +125,7 @@ pub struct Comparing {
     pub assume_spread: Option<f64>,
 }
 
-/// A share such as `1%` or `0.01`.
+/// Reads a share such as `1%` or `0.01`, above 0 and below 1.
 fn share(text: &str) -> Result<f64> {
     let (number, factor) = match text.trim().strip_suffix('%') {
         Some(percent) => (percent.trim_end(), 0.01),

@@ -1,4 +1,4 @@
-//! The arguments of `gapscope doctor`.
+//! The arguments of `gapscope doctor`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::Width;
 use clap::{Args, ValueEnum};

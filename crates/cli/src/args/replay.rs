@@ -1,4 +1,4 @@
-//! The arguments of `gapscope replay`.
+//! The arguments of `gapscope replay`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::Width;
 use anyhow::{Context, Result, bail};
@@ -122,19 +122,21 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Timed runs.
+    /// Returns the number of timed runs.
     pub fn runs(&self) -> u32 {
+        // Times are compared, which takes several runs.
         const IN_TURN: u32 = 10;
         let usual = if self.needed_barriers { IN_TURN } else { 1 };
         self.repeat.unwrap_or(usual)
     }
 
-    /// Runs before those.
+    /// Returns the number of runs before those.
     pub fn runs_before(&self) -> u32 {
         self.warm_up.unwrap_or(u32::from(self.needed_barriers))
     }
 }
 
+/// Reads a number from 0.
 fn share(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(share) if share.is_finite() && share >= 0.0 => Ok(share),
@@ -142,6 +144,7 @@ fn share(text: &str) -> Result<f64> {
     }
 }
 
+/// Reads the buffer and the dispatch of `BUFFER@DISPATCH`.
 fn buffer_at(text: &str) -> Result<(String, u64)> {
     let parts = text
         .rsplit_once('@')
@@ -150,6 +153,7 @@ fn buffer_at(text: &str) -> Result<(String, u64)> {
     parts.context("write a buffer and the number of a dispatch: weights@7")
 }
 
+/// Reads the name of a type of numbers.
 fn element(text: &str) -> Result<Element> {
     Element::from_name(text).with_context(|| {
         format!(

@@ -1,4 +1,5 @@
-//! The arguments of commands for agents and scripts: `gapscope explain` and `gapscope schema`.
+//! The arguments of commands for agents and scripts, `gapscope explain` and `gapscope schema`, which clap reads. Doc
+//! comments here are the texts of `--help`.
 
 use super::Width;
 use clap::{Args, ValueHint};

@@ -49,7 +49,7 @@ pub struct Gpu {
 }
 
 impl Fingerprint {
-    /// Returns the fingerprint of traces.
+    /// Returns the fingerprint of traces, each of one process or of several ranks, from their manifests.
     pub fn read(traces: &[PathBuf]) -> Result<Fingerprint, Failure> {
         let mut all = Fingerprint::default();
         for trace in traces {
@@ -64,6 +64,7 @@ impl Fingerprint {
         Ok(all)
     }
 
+    /// Adds the machine, GPUs and command of one trace.
     fn add(&mut self, manifest: &Manifest) {
         self.hosts.insert(Host {
             system: manifest.host.system.clone(),

@@ -1,4 +1,4 @@
-//! Keeps baselines (the figures of earlier runs) as files in a folder: saves, reads, lists and removes them by
+//! Keeps baselines (the figures of earlier runs) as JSON files in a folder: saves, reads, lists and removes them by
 //! name.
 
 use super::fingerprint::Fingerprint;
@@ -15,6 +15,7 @@ const VERSION: u32 = 1;
 /// The maximum size of a file. A larger file is refused; a baseline of a thousand runs is far smaller.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
+/// The maximum length of a baseline's name.
 const MAX_NAME_LETTERS: usize = 100;
 
 /// The figures of runs, and the machines on which they were recorded.
@@ -25,6 +26,7 @@ pub struct Baseline {
     /// The version of gapscope that saved it.
     pub gapscope: String,
     pub fingerprint: Fingerprint,
+    /// The figures of each run, at least one.
     pub runs: Vec<RunDigest>,
 }
 
@@ -52,6 +54,7 @@ struct VersionHeader {
 
 /// A folder of baselines.
 pub struct Store {
+    /// The folder, which need not exist.
     pub folder: PathBuf,
 }
 
@@ -102,7 +105,7 @@ impl Store {
         Ok(text.len() as u64)
     }
 
-    /// Reads a baseline.
+    /// Reads a baseline, and returns it with its file. Files of another version or without runs are errors.
     pub fn open(&self, name: &str) -> Result<(PathBuf, Baseline), Failure> {
         let path = self.path(name)?;
         let shown = path.display();
@@ -162,6 +165,7 @@ impl Store {
         Ok(names)
     }
 
+    /// Returns the error that no baseline has this name, with the names that there are.
     fn missing(&self, name: &str) -> Failure {
         let folder = self.folder.display();
         let there = match self.names().unwrap_or_default().as_slice() {

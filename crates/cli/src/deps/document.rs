@@ -1,4 +1,5 @@
-//! Draws dependencies as a document for the terminal.
+//! Draws dependencies as a document for the terminal: what was found goes in, headings, sentences and tables (blocks)
+//! come out.
 
 mod traffic;
 
@@ -37,10 +38,12 @@ pub fn document(
     Document { blocks }
 }
 
-/// The dependencies, and the limits of the document that is drawn of them.
+/// The dependencies, and the limits of the document that is drawn of them: each table has at most `top` rows. Most
+/// methods below draw a section. A node is a dispatch or transfer.
 struct Page<'a> {
     found: &'a Dependencies,
     top: usize,
+    /// Columns for a command's name.
     name_columns: usize,
 }
 
@@ -49,6 +52,7 @@ impl Page<'_> {
         &self.found.graph.nodes
     }
 
+    /// Returns a node's number and name, cut to fit.
     fn called(&self, node: usize) -> String {
         let name = format!("{node} {}", self.nodes()[node].name);
         fit::clip(&fit::clean(&name), self.name_columns)
@@ -240,6 +244,8 @@ impl Page<'_> {
         ]
     }
 
+    /// Returns a table of the edges (dependencies between two nodes) of these numbers, with what orders them if
+    /// `ordered`.
     fn table(&self, numbers: &[usize], ordered: bool) -> Table {
         let mut columns = vec![
             Column::word("first"),
@@ -366,6 +372,7 @@ impl Page<'_> {
         blocks
     }
 
+    /// Returns a sentence about the rows that a table leaves out; `None` if it has all `of` them.
     fn rest(&self, of: usize, what: &str) -> Option<Block> {
         let more = of.checked_sub(self.top).filter(|more| *more > 0)?;
         let text = format!("{more} more {what}: --top 0 shows all");
@@ -373,6 +380,7 @@ impl Page<'_> {
     }
 }
 
+/// Returns the bytes of a dependency, with `~` if they are only bounded.
 fn sized(edge: &Edge) -> String {
     let mark = if edge.exact { "" } else { "~ " };
     format!("{mark}{}", number::bytes(edge.bytes))

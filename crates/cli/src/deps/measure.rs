@@ -1,4 +1,5 @@
-//! Measures the times of a capture's commands by running them, and the bandwidth of their device.
+//! Measures the times of a capture's commands by running them, and the bandwidth of their device, and adds both to
+//! the dependencies.
 
 use crate::args::Deps;
 use crate::failure::Failure;
@@ -13,8 +14,8 @@ use gapscope_timeline::quantity;
 /// The number of timed runs unless the user gives one.
 const DEFAULT_RUNS: u32 = 5;
 
-/// Runs the window and sets the times of its commands. If the bandwidth cannot be measured, the reason takes its
-/// place.
+/// Runs the window and sets the times of its commands and the device's bandwidth in `found`. If the bandwidth cannot
+/// be measured, the reason takes its place. Outputs that differ are told in `remarks`.
 pub fn add(
     arguments: &Deps,
     capture: &Capture,

@@ -70,6 +70,7 @@ struct TraceWork<'a> {
     buffers: IdIndex<BufferId>,
     kernels: IdIndex<KernelId>,
     command_buffers: IdIndex<CommandBufferId>,
+    /// For each set, its places in `bindings`.
     sets: HashMap<BindingSetId, Range<usize>>,
     /// The rows of the table of bindings, ordered by set.
     bindings: Vec<usize>,
@@ -101,6 +102,7 @@ impl<'a> TraceWork<'a> {
         }
     }
 
+    /// Returns the key by which commands are sorted; commands without any known start come last.
     fn order_key(
         &self,
         start: Option<i64>,
@@ -112,6 +114,7 @@ impl<'a> TraceWork<'a> {
         (start.or(outer).unwrap_or(i64::MAX), row, position)
     }
 
+    /// Returns a node without accesses.
     fn node(&self, kind: NodeKind, name: String, label: Option<LabelId>) -> Node {
         let labels = &self.trace.tables.labels;
         let row = label.and_then(|id| labels.id.iter().position(|of| *of == id));
@@ -126,6 +129,7 @@ impl<'a> TraceWork<'a> {
         }
     }
 
+    /// Returns a dispatch with an access for each range that is bound to it, as far as its bindings are known.
     fn dispatch(&self, row: usize) -> Node {
         let tables = &self.trace.tables;
         let table = &tables.dispatches;
@@ -165,6 +169,7 @@ impl<'a> TraceWork<'a> {
         node
     }
 
+    /// Returns a transfer, which accesses all of its buffers, since its ranges are not recorded.
     fn transfer(&self, row: usize) -> Node {
         let table = &self.trace.tables.transfers;
         let kind = match table.kind[row] {
@@ -198,7 +203,7 @@ impl<'a> TraceWork<'a> {
         node
     }
 
-    /// Returns the access to a range of a buffer, or to all of it.
+    /// Returns the access to a range of a buffer, or to all of it. `reason` says why the range is only a bound.
     fn reach(
         &self,
         buffer: BufferId,

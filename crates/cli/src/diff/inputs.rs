@@ -1,4 +1,5 @@
-//! Finds and reads the traces of the two sides of a comparison, and returns their figures run by run.
+//! Finds and reads the traces of the two sides of a comparison, and returns their figures run by run, as digests
+//! (what is kept of a trace).
 
 use crate::args::Diff as Arguments;
 use crate::failure::Failure;
@@ -42,6 +43,7 @@ impl Inputs {
         })
     }
 
+    /// Reads the traces by this thread and a second one, each taking the next that is left.
     fn read_showing(
         before: &[PathBuf],
         after: &[PathBuf],
@@ -130,6 +132,7 @@ fn digest(path: &Path, progress: &RunsRead) -> Result<(RunDigest, bool), Failure
     })
 }
 
+/// Reads one trace as a run called `name`, and returns the same as [`digest`].
 fn digest_trace(
     path: &Path,
     name: &str,

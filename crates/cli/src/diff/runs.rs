@@ -16,15 +16,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The recorded runs of both sides. If they are not kept, they are removed when this value is dropped.
 pub struct RecordedRuns {
+    /// The folder with the traces.
     folder: PathBuf,
+    /// The traces of each side, before and after.
     traces: [Vec<PathBuf>; 2],
     /// The folder of the runs; `None` if the runs are kept in a folder of the user's.
     temporary: Option<tempfile::TempDir>,
 }
 
+/// The names of the sides in messages and file names.
 const SIDES: [&str; 2] = ["before", "after"];
 
-/// Records both commands `count` times, in turns: before, after, before, …
+/// Records both commands `count` times, in turns: before, after, before, … Ctrl-C ends it early.
 pub fn record(arguments: &Arguments, count: u32) -> Result<RecordedRuns, Failure> {
     let commands = commands(&arguments.commands)?;
     let (folder, temporary) = folder(arguments)?;
@@ -77,7 +80,7 @@ impl RecordedRuns {
         Ok(inputs)
     }
 
-    /// Leaves both sides with the same number of runs after Ctrl-C.
+    /// Leaves both sides with the same number of runs after Ctrl-C; an error if that is none.
     fn even_out(&mut self, interrupted: bool, count: u32) -> Result<(), Failure> {
         let [before, after] = [0, 1].map(|side| self.traces[side].len());
         let pairs = before.min(after);
@@ -100,6 +103,7 @@ impl RecordedRuns {
         Ok(())
     }
 
+    /// Adds to a failure the run that failed, and the folder of the runs before it if they are kept.
     fn with_kept_runs(&self, run: &str, failure: Failure) -> Failure {
         let kept = match (
             &self.temporary,
@@ -127,6 +131,7 @@ fn commands(all: &[OsString]) -> Result<[Vec<OsString>; 2], Failure> {
     }
 }
 
+/// Makes the folder of the runs: the one that the user names, else a temporary one, which is returned as well.
 fn folder(arguments: &Arguments) -> Result<(PathBuf, Option<tempfile::TempDir>), Failure> {
     let cannot = |path: &Path, error: &std::io::Error| {
         failure!("{} cannot be made: {error}", path.display())

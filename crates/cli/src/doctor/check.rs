@@ -1,4 +1,5 @@
-//! The checks of `gapscope doctor` and their results, in the form of its JSON.
+//! The checks of `gapscope doctor` and their results, in the form of its JSON. A check's id and group ([`Subject`])
+//! with a result makes a [`Check`]; all checks make [`Examined`].
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -174,6 +175,7 @@ impl Examined {
     }
 }
 
+/// Returns true if the checks that an API needs pass, and a trace can be written.
 fn records(checks: &[Check], api: Group) -> bool {
     let place = checks.iter().find(|check| check.id == "place");
     let serves = |id: &&str| checks.iter().any(|check| check.id == *id && check.serves());

@@ -1,4 +1,5 @@
-//! Checks the parts that recording CUDA programs needs: the driver, gapscope's library, CUPTI and its counters.
+//! Checks the parts that recording CUDA programs needs: the driver, gapscope's library, CUPTI (NVIDIA's library for
+//! profilers) and its counters. Facts and a probe's answer go in, checks come out.
 
 use super::check::{Check, Group, Subject};
 use super::trial::{Reason, Trial};
@@ -6,6 +7,7 @@ use gapscope_recorder::machine::{Cuda, Nvml};
 use std::path::PathBuf;
 
 const GROUP: Group = Group::Cuda;
+/// CUDA's error code if there is no GPU.
 const NO_DEVICE: i32 = 100;
 /// CUDA's error code if the driver's library and its kernel module are of different versions.
 const DRIVER_MISMATCH: i32 = 803;
@@ -30,8 +32,8 @@ pub struct CudaFacts {
     pub counters: Result<String, Reason>,
 }
 
-/// Returns all checks of CUDA. `trial` is `None` if the Vulkan layer was not found, without which nothing is
-/// recorded.
+/// Returns all checks of CUDA. `trial` is the recording of a probe (a program that only initialises CUDA); it is
+/// `None` if the Vulkan layer was not found, without which nothing is recorded.
 pub fn checks(known: &CudaFacts, trial: Option<&Trial<CudaAnswer>>) -> Vec<Check> {
     let ids = [
         "cuda-devices",
@@ -40,6 +42,7 @@ pub fn checks(known: &CudaFacts, trial: Option<&Trial<CudaAnswer>>) -> Vec<Check
         "cuda-nvml",
         "cuda-counters",
     ];
+    // The first check, and all others as not asked.
     let without = |first: Check, what: &str| {
         let unasked = ids.iter().map(|id| Subject::new(GROUP, id).unasked(what));
         [first].into_iter().chain(unasked).collect()
@@ -116,6 +119,7 @@ fn devices(driver: &Cuda) -> Check {
     subject.missing(follows, mend)
 }
 
+/// Checks whether gapscope's library for CUDA was found.
 fn library(known: &CudaFacts) -> Check {
     let subject = Subject::new(GROUP, "cuda-library");
     match &known.library {
@@ -127,6 +131,7 @@ fn library(known: &CudaFacts) -> Check {
     }
 }
 
+/// Checks whether the library found a CUPTI that fits; `hook` says why it did not.
 fn cupti(known: &CudaFacts, driver: &Cuda, hook: &Result<(), Reason>) -> Check {
     let subject = Subject::new(GROUP, "cuda-cupti");
     if known.library.is_none() {
@@ -168,6 +173,7 @@ fn nvml(nvml: &Result<Nvml, Reason>) -> Check {
     }
 }
 
+/// Checks whether hardware counters can be sampled: permission first, then what CUPTI offers.
 fn counters(known: &CudaFacts) -> Check {
     let subject = Subject::new(GROUP, "cuda-counters");
     let is_allowed = known.counters_for_administrators != Some(true) || known.is_administrator;

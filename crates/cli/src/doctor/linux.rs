@@ -13,7 +13,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Returns all checks of drivers, hooks and the machine.
+/// Returns all checks of drivers, hooks and the machine. For them probes are recorded (gapscope itself as a program
+/// that opens a driver) in a folder that is removed.
 pub fn checks() -> Vec<Check> {
     let root = record::system_root();
     let here = std::env::current_dir();

@@ -22,11 +22,13 @@ pub struct MachineFacts {
     pub filters: Option<bool>,
 }
 
+/// Returns all checks of the machine.
 pub fn checks(known: &MachineFacts) -> Vec<Check> {
     let [stacks, running] = stacks(&known.stacks);
     vec![place(known), stacks, running, container(known)]
 }
 
+/// Checks whether traces can be written, and whether there is space for them.
 fn place(known: &MachineFacts) -> Check {
     let subject = Subject::new(GROUP, "place");
     let (folder, free) = &known.place;
@@ -49,6 +51,7 @@ fn place(known: &MachineFacts) -> Check {
     }
 }
 
+/// Checks whether stacks can be read, of threads that wait and of threads that run.
 fn stacks(stacks: &Result<StacksAllowed, Reason>) -> [Check; 2] {
     let subjects = ["stacks", "stacks-running"].map(|id| Subject::new(GROUP, id));
     let allowed = match stacks {

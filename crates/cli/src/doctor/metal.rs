@@ -1,4 +1,4 @@
-//! Checks Apple's tools, which recording Metal programs needs.
+//! Checks Apple's tools, which recording Metal programs needs: xctrace for timelines, gpucapture for captures.
 
 use super::check::{Check, Group, Subject};
 use gapscope_metal::{Error, GpuCapture, Xctrace};

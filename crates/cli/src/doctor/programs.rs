@@ -10,6 +10,7 @@ const GROUP: Group = Group::Programs;
 /// The time after which a Python that has not answered counts as hanging and is killed.
 const PYTHON_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Returns all checks of programs and packages.
 pub fn checks() -> Vec<Check> {
     vec![
         program("query", QUERY_PROGRAM),
@@ -54,6 +55,7 @@ fn python() -> Check {
     }
 }
 
+/// Returns the package's version that a Python prints; `None` if it cannot import it or does not answer in time.
 fn version(python: &str) -> Option<String> {
     let words = "import gapscope, importlib.metadata as m; print(m.version('gapscope'))";
     let mut child = Command::new(python)

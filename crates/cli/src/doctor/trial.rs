@@ -1,5 +1,5 @@
 //! Records probes: programs of gapscope's own that open a driver. They show what a driver answers and whether its
-//! hook is loaded, and a driver that crashes takes only the probe with it.
+//! hook (the library that records inside a program) is loaded; a driver that crashes takes only the probe with it.
 
 use crate::args::Probe;
 use crate::failure::Failure;
@@ -70,6 +70,7 @@ impl Hooks {
         }
     }
 
+    /// Records a probe, and returns the recording and the text that the probe wrote; `None` if it wrote none.
     fn recorded(&self, place: &Path, probe: Probe) -> Result<(Recorded, Option<String>), Failure> {
         let cannot = |what: &str, error: std::io::Error| failure!("{what}: {error}");
         let folder = tempfile::Builder::new()
@@ -111,6 +112,7 @@ impl Hooks {
     }
 }
 
+/// Reads the answer; without one, the reason is how the probe ended.
 fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> Result<A, Reason> {
     if let Some(answer) = answer {
         return serde_json::from_str(answer)
@@ -128,6 +130,7 @@ fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> R
     }))
 }
 
+/// Returns whether the hook was loaded and could write, although a probe does no work that could be recorded.
 fn hooked(recorded: &Recorded) -> Result<(), Reason> {
     match &recorded.outcome {
         Outcome::Recorded => Ok(()),

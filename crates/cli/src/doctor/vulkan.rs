@@ -1,4 +1,5 @@
-//! Checks the parts that recording Vulkan programs needs: the layer, the loader, drivers and devices.
+//! Checks the parts that recording Vulkan programs needs: gapscope's layer (a library between program and driver),
+//! the loader, drivers and devices. Facts and a probe's answer go in, checks come out.
 
 use super::check::{Check, Group, State, Subject};
 use super::trial::{Reason, Trial};
@@ -63,6 +64,7 @@ pub fn checks(known: &VulkanFacts, trial: Option<&Trial<VulkanAnswer>>) -> Vec<C
     checks
 }
 
+/// Checks the loader by the devices that it listed in the probe.
 fn loader(trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-loader");
     match trial.map(|trial| &trial.answer) {
@@ -81,6 +83,7 @@ fn loader(trial: Option<&Trial<VulkanAnswer>>) -> Check {
     }
 }
 
+/// Checks whether a driver is installed, by the manifests that exist.
 fn drivers(manifests: &[PathBuf]) -> Check {
     let subject = Subject::new(GROUP, "vulkan-drivers");
     let is_there = |manifest: &&PathBuf| manifest.is_file();
@@ -91,6 +94,7 @@ fn drivers(manifests: &[PathBuf]) -> Check {
     }
 }
 
+/// The advice where no driver is found.
 const NO_DRIVER: &str = "install the driver of the GPU, or Mesa's (mesa-vulkan-drivers), which has a software GPU too; a container \
                          gets NVIDIA's with NVIDIA_DRIVER_CAPABILITIES=all";
 
@@ -99,6 +103,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// Checks the devices; `found` is `None` unless the loader listed one.
 fn devices(found: Option<&[Device]>, trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-devices");
     let missing = |follows: String| subject.missing(follows, NO_DRIVER);
@@ -123,6 +128,7 @@ fn devices(found: Option<&[Device]>, trial: Option<&Trial<VulkanAnswer>>) -> Che
     }
 }
 
+/// Checks whether the loader loads gapscope's layer, which is known only where there is a device.
 fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnswer>>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-layer");
     let missing = |follows: &str, mend: &str| {
@@ -158,6 +164,7 @@ fn layer(known: &VulkanFacts, has_devices: bool, trial: Option<&Trial<VulkanAnsw
     }
 }
 
+/// Checks whether queues write timestamps, and whether device and host clock can be read at once.
 fn timestamps(found: Option<&[Device]>) -> Check {
     let subject = Subject::new(GROUP, "vulkan-timestamps");
     let Some(devices) = found else {

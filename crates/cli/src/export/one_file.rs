@@ -1,4 +1,4 @@
-//! Writes the traces of ranks into one file, one after the other.
+//! Writes the traces of ranks (processes of a distributed program) into one file, one after the other.
 
 use super::{RankTrace, exists, say_left_out, tables, unwritten, with_scene};
 use crate::args::Format;
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
-/// Returns true if the ranks' times are of one clock.
+/// Returns true if the ranks' times are of one clock: their recordings then begin at the same time.
 pub fn have_one_clock(parts: &[RankTrace]) -> Result<bool, Failure> {
     let mut starts = Vec::new();
     for part in parts.iter().filter(|part| part.rank.is_some()) {
@@ -88,6 +88,7 @@ fn write_joined(
 enum JoinError {
     /// The file with the given name cannot be written.
     Write(io::Error, String),
+    /// A trace cannot be read.
     Failed(Failure),
 }
 

@@ -1,5 +1,5 @@
-//! `gapscope replay --fuse`: merges chains of dispatches of a capture into single kernels, runs both forms and
-//! prints their times.
+//! `gapscope replay --fuse`: merges chains of dispatches (the second works on what the first wrote, element by
+//! element) of a capture into single kernels, runs all forms and prints their times.
 
 use super::json::Fused;
 use crate::args;
@@ -44,6 +44,8 @@ pub fn run(
     Ok(status)
 }
 
+/// Returns the text of the result: the chains (dispatches that can be one), the pairs that cannot, and the times of
+/// the window in its three forms.
 fn document(fusion: &Fusion) -> Document {
     let mut blocks = vec![Block::Sentence(heading(fusion))];
     for chain in fusion.chains.iter().take(MAX_LINES) {
@@ -109,6 +111,7 @@ fn heading(fusion: &Fusion) -> Text {
         .and(format!(" ({}).", fusion.driver))
 }
 
+/// Appends how many of `all` items are not listed, if any.
 fn push_rest(blocks: &mut Vec<Block>, all: usize, one: &str, many: &str) {
     if let Some(more @ 1..) = all.checked_sub(MAX_LINES) {
         let text = format!("and {}.", quantity::count_of(more as u64, one, many));
@@ -116,6 +119,7 @@ fn push_rest(blocks: &mut Vec<Block>, all: usize, one: &str, many: &str) {
     }
 }
 
+/// Returns a sentence about a chain: its dispatches, the bytes between them, and what merging them saves.
 fn describe_chain(chain: &ChainReport) -> String {
     let numbers: Vec<String> = chain.dispatches.iter().map(ToString::to_string).collect();
     let mut text = format!(
@@ -144,6 +148,7 @@ fn describe_chain(chain: &ChainReport) -> String {
     text
 }
 
+/// Returns the time of a form of the window, and how many of its outputs equal the program's.
 fn describe_form(form: &FormReport) -> String {
     let mut text = match form.median_ns {
         Some(median) => duration(median as f64),
@@ -176,6 +181,7 @@ fn describe_form(form: &FormReport) -> String {
     text
 }
 
+/// Returns the text for numbers that differ; an ulp is the distance of neighbouring floating-point numbers.
 fn describe_difference(difference: &Difference) -> String {
     let Difference {
         elements,

@@ -25,7 +25,8 @@ const NEEDS_THAT_STAY: [(Need, &str); 4] = [
     (Need::Unknown, "not known"),
 ];
 
-/// Runs a capture in both forms, and prints the comparison of the runs.
+/// Runs a capture with all barriers and without those that its dependencies do not need, in turn, and prints the
+/// comparison. The status is a failure if outputs differ in any run.
 pub fn run(
     arguments: &args::Replay,
     capture: &Capture,
@@ -71,6 +72,7 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// Returns the number of barriers with this need.
     fn count(&self, need: Need) -> u64 {
         let of = self.found.barriers.iter().filter(|of| of.need == need);
         of.count() as u64
@@ -234,6 +236,7 @@ impl Answer<'_> {
         table
     }
 
+    /// Returns the sentence about the time that fewer barriers save, and whether it may be chance.
     fn saved(&self) -> Text {
         let Some(saved) = self.saved_ns() else {
             return Text::new().and(
@@ -261,6 +264,7 @@ impl Answer<'_> {
     }
 }
 
+/// Returns the cell about the outputs of runs with the same barriers.
 fn outputs(of: &BarrierRuns) -> Text {
     let pieces = quantity::count(of.outputs_compared);
     let within = match of.outputs_within {

@@ -1,4 +1,5 @@
-//! The change of one figure, or of one kernel's time, between two sets of runs.
+//! The change of one figure, or of one kernel's time, between two sets of runs. `changes` computes it; reports and
+//! JSON show it.
 
 use super::estimate::Estimate;
 use super::matching::How;
@@ -77,6 +78,8 @@ pub enum ChangeKind {
 }
 
 impl Change {
+    /// Makes the change of a figure from its estimate, before the correction for other comparisons; `samples` are the
+    /// numbers of runs.
     pub(super) fn new(
         kind: ChangeKind,
         name: String,

@@ -1,5 +1,5 @@
-//! Computes from two sides of run digests the change of each figure and kernel, and marks those that are more than
-//! noise.
+//! Computes from two sides of run digests (what is kept of each run) the change of each figure and kernel, and marks
+//! those that are more than noise.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::{self, Design, Estimate, Sample};
@@ -19,14 +19,18 @@ const TESTED_SHARE: f64 = 0.001;
 pub(super) struct Comparison<'a> {
     sides: [&'a [RunDigest]; 2],
     design: &'a Design,
+    /// The label whose instances figures are divided by; `None` if figures are for a run.
     pub evaluated: Option<Evaluated>,
+    /// The kernels of both sides, matched.
     pub pairs: Vec<Pair<'a>>,
     /// The changes of figures and kernels, the most important first.
     pub changes: Vec<Change>,
+    /// The number of differences that were tested.
     pub tested: u64,
 }
 
 impl<'a> Comparison<'a> {
+    /// Matches the kernels, computes and tests all changes, and sorts them.
     pub fn new(
         before: &'a [RunDigest],
         after: &'a [RunDigest],
@@ -62,7 +66,8 @@ impl<'a> Comparison<'a> {
         Some(counts.iter().sum::<f64>() / counts.len() as f64)
     }
 
-    /// Returns the number that a figure of a run is divided by, so that it is for one evaluation.
+    /// Returns the number that a figure of a run is divided by, so that it is for one evaluation; 1 if it does not
+    /// grow with the work.
     fn divisor(&self, side: usize, run: usize, grows_with_work: bool) -> f64 {
         match &self.evaluated {
             Some(evaluated) if grows_with_work => evaluated.counts[side][run],
@@ -70,10 +75,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Returns the numbers of runs before and after.
     fn samples(&self) -> [u64; 2] {
         self.sides.map(|runs| runs.len() as u64)
     }
 
+    /// Estimates the change of a figure. Idle time of a cause that a run does not have is 0 where idle time is known.
     pub fn estimate(&self, metric: Metric) -> Estimate {
         let [before, after] = [0, 1].map(|side| {
             let runs = self.sides[side].iter().enumerate();
@@ -98,6 +105,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Returns the changes of all figures, and of the idle time of each cause that a run has.
     fn metric_changes(&self) -> Vec<Change> {
         let causes = Cause::ALL.into_iter().map(Metric::IdleOf);
         let there = |metric: &Metric| {
@@ -125,6 +133,7 @@ impl<'a> Comparison<'a> {
         metrics.map(change).collect()
     }
 
+    /// Returns the change of the time of matched kernels.
     fn pair_change(&self, pair: &Pair) -> Change {
         let mut estimate = self.estimate_of(std::slice::from_ref(&pair));
         if self.is_on_one_side(pair) {
@@ -310,6 +319,7 @@ impl<'a> Comparison<'a> {
 /// A figure of a run (`None` where it is unknown), then its blocks.
 type OwnedSample = (Option<f64>, Vec<f64>);
 
+/// Returns the samples as the estimate takes them.
 fn borrowed(samples: &[OwnedSample]) -> Vec<Sample<'_>> {
     let samples = samples.iter();
     samples

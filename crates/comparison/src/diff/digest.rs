@@ -1,4 +1,5 @@
-//! Makes from the timeline of a run the digest that a comparison needs: figures, and the times of each kernel.
+//! Makes from the timeline of a run (its GPU work in order of time) the digest that a comparison needs instead of the
+//! trace: figures, and the times of each kernel.
 
 use super::metric::Metric;
 use super::run::{Machine, RunDigest};
@@ -51,10 +52,12 @@ impl RunDigest {
         digest
     }
 
+    /// Sets a figure; `None` makes it unknown.
     fn set(&mut self, metric: Metric, value: Option<f64>) {
         self.figures.entry(metric).or_default().value = value;
     }
 
+    /// Sets the figures that are times; none without timed work.
     fn add_times(&mut self, timeline: &Timeline) {
         let Some(window) = timeline.work_window() else {
             return;
@@ -83,6 +86,7 @@ impl RunDigest {
         }
     }
 
+    /// Sets the figures that are counts and sizes, and unsets those whose tables could not be read.
     fn add_counts(&mut self, timeline: &Timeline) {
         let trace = timeline.trace;
         let tables = &trace.tables;
@@ -179,6 +183,7 @@ fn bound_bytes(timeline: &Timeline) -> Option<f64> {
     (dispatches.count() > 0).then_some(sum as f64)
 }
 
+/// Returns sentences about losses, missing times and unusual conditions, after the remarks.
 fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
     let mut flaws = remarks.to_vec();

@@ -1,4 +1,5 @@
-//! Decides, from counts and bytes, whether both sides of a comparison did the same work.
+//! Decides, from counts and bytes, whether both sides of a comparison did the same work: the changes of these figures
+//! go in, an [`EqualWork`] comes out.
 
 use super::change::{Change, ChangeKind};
 use super::changes::Comparison;
@@ -18,7 +19,8 @@ const WORK: [Metric; 5] = [
 /// The share by which figures for one evaluation may differ, since a run does some things once.
 const ONCE_SHARE: f64 = 0.005;
 
-/// Returns whether both sides did the same work, and which figures differ.
+/// Returns whether both sides did the same work, and which figures differ. A count that varies from run to run is
+/// equal if its change is within noise.
 pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
     let evaluated = comparison.evaluated.as_ref();
     let mut figures = Vec::new();

@@ -16,6 +16,7 @@ use gapscope_timeline::thresholds::CONFIDENCE;
 /// A figure of one run, with its blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
+    /// The figure; `None` where it is unknown.
     pub value: Option<f64>,
     /// The blocks of the run, whose sums make up the figure as far as they are known.
     pub blocks: &'a [f64],
@@ -55,7 +56,8 @@ struct Difference {
 }
 
 impl Estimate {
-    /// Compares counts and bytes, which need not vary at all.
+    /// Compares counts and bytes. Where they do not vary, any difference is exact; else runs are compared as for
+    /// times.
     pub fn from_counts(before: &[Sample], after: &[Sample], design: &Design) -> Estimate {
         let Some([b, a]) = values(before, after) else {
             return Estimate::partial(before, after);
@@ -78,7 +80,7 @@ impl Estimate {
         }
     }
 
-    /// Compares times.
+    /// Compares times: run by run, or block by block where each side has one run.
     pub fn from_times(before: &[Sample], after: &[Sample], design: &Design) -> Estimate {
         let Some([b, a]) = values(before, after) else {
             return Estimate::partial(before, after);
@@ -104,6 +106,7 @@ impl Estimate {
         }
     }
 
+    /// Compares runs on the scale of logarithms, or as they are where a value is 0.
     fn from_runs(before: &[f64], after: &[f64], design: &Design) -> Estimate {
         let positive = before.iter().chain(after).all(|value| *value > 0.0);
         let logarithms = |values: &[f64]| -> Vec<f64> { values.iter().map(|v| v.ln()).collect() };
@@ -135,6 +138,7 @@ impl Estimate {
         }
     }
 
+    /// Compares two runs by their blocks, with the assumed variation from run to run added.
     fn from_two(before: Sample, after: Sample, design: &Design) -> Estimate {
         let [b, a] = [before, after].map(|sample| sample.value.unwrap_or(0.0));
         let inside = relative_error(before.blocks, after.blocks);
@@ -155,6 +159,7 @@ impl Estimate {
         Estimate::from_difference(b, a, difference, f64::exp)
     }
 
+    /// Makes the chance and the interval from a difference; `ratio_of` turns the difference into a ratio.
     fn from_difference(
         before: f64,
         after: f64,

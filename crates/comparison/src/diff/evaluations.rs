@@ -6,12 +6,14 @@ use super::run::RunDigest;
 /// The label whose instances are evaluations, and how many there were.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evaluated {
+    /// The label's path (its own text behind those of the labels around it), with numbers as `#`.
     pub path: String,
     /// The number of evaluations of each run, for the side before and then the side after.
     pub counts: [Vec<f64>; 2],
 }
 
-/// Returns the outermost label that is set repeatedly around most of the work of all runs.
+/// Returns the outermost label that is set repeatedly around most of the work of all runs: the first candidate of the
+/// first run that all runs have.
 pub(super) fn evaluations(before: &[RunDigest], after: &[RunDigest]) -> Option<Evaluated> {
     let count = |run: &RunDigest, path: &str| {
         let found = run.evaluations.iter().find(|found| found.path == path)?;

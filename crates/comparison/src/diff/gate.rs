@@ -39,10 +39,12 @@ pub enum Limit {
 #[error("the gate `{text}` cannot be read at column {column}: {flaw}")]
 pub struct GateError {
     text: String,
+    /// The place of the fault in characters, from 1.
     column: usize,
     flaw: Flaw,
 }
 
+/// What is wrong with a gate's text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 enum Flaw {
     #[error("write `METRIC > LIMIT`, such as `gpu_time > 3%`")]
@@ -106,6 +108,8 @@ impl GateOf {
         }
     }
 
+    /// Returns the figure of a gate's left side: `kernel(NAME)` with or without quotes, `idle_time(CAUSE)` or a
+    /// metric.
     fn from_name(name: &str) -> Option<GateOf> {
         let argument = |function: &str| {
             let inside = name.strip_prefix(function)?.trim_start();
@@ -137,6 +141,7 @@ impl GateOf {
     }
 }
 
+/// Parses the right side of a gate, whose unit must fit the figure's.
 fn limit(text: &str, unit: Unit) -> Result<Limit, Flaw> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));

@@ -1,4 +1,5 @@
-//! Checks a comparison's figures against gates (limits on how much worse they may become).
+//! Checks a comparison's figures against gates (limits on how much worse they may become): gates go in, a
+//! [`GateResult`] for each comes out.
 
 use super::changes::Comparison;
 use super::gate::{Gate, GateOf, Limit};
@@ -16,6 +17,8 @@ impl<'a> Comparison<'a> {
             .collect()
     }
 
+    /// Judges one gate: it is broken if the figure grew beyond the limit and noise is ruled out, at a level that all
+    /// gates share.
     fn gate(&self, gate: &Gate, gates: usize, options: &Options) -> GateResult {
         let estimate = match &gate.of {
             GateOf::Metric(metric) => Some(self.estimate(*metric)),

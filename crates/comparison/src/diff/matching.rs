@@ -1,4 +1,5 @@
-//! Matches the kernels of the runs on one side of a comparison with those of the other.
+//! Matches the kernels of the runs on one side of a comparison with those of the other: [`side`] collects the kernels
+//! of a side, [`pairs`] matches them.
 //!
 //! Kernels are matched by name and label path first; then by names that differ only in counters, hashes and architectures, in
 //! their order of appearance under one label path; then by the same name under another path. A remaining kernel under a label is
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Clone)]
 pub(super) struct SideKernel<'a> {
     pub name: &'a str,
+    /// The path of the label, with numbers as `#`; empty outside of labels.
     pub path: &'a str,
     /// The digest of the kernel in each run; `None` for runs without it.
     pub runs: Vec<Option<&'a KernelDigest>>,
@@ -21,6 +23,7 @@ pub(super) struct SideKernel<'a> {
 /// Kernels of both sides that did the same work, and the rule by which they were matched.
 #[derive(Debug, Clone)]
 pub(super) struct Pair<'a> {
+    /// The kernels before: none if the kernels are only after, several if they were fused.
     pub before: Vec<SideKernel<'a>>,
     pub after: Vec<SideKernel<'a>>,
     pub how: How,
@@ -103,11 +106,12 @@ struct Unmatched<'a> {
 }
 
 impl<'a> Unmatched<'a> {
+    /// Adds a pair.
     fn pair(&mut self, before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>, how: How) {
         self.pairs.push(Pair { before, after, how });
     }
 
-    /// Pairs kernels with the same key, in order of appearance.
+    /// Pairs kernels with the same key, in order of appearance; the others stay unmatched.
     fn match_by<'k>(&mut self, how: How, key: impl Fn(&SideKernel<'a>) -> (String, &'k str)) {
         let mut there: HashMap<(String, &str), Vec<usize>> = HashMap::new();
         for (at, kernel) in self.after.iter().enumerate().rev() {
@@ -125,8 +129,8 @@ impl<'a> Unmatched<'a> {
     }
 }
 
-/// Removes from `ones` each kernel that took the place of several of `others`, and returns it with the kernels it
-/// replaced.
+/// Removes from `ones` each kernel that took the place of at least two of `others`, and returns it with the kernels
+/// it replaced.
 fn chains<'a>(
     ones: &mut Vec<SideKernel<'a>>,
     others: &mut Vec<SideKernel<'a>>,

@@ -1,4 +1,4 @@
-//! The figures by which runs are compared, with their names and units.
+//! The figures by which runs are compared (times, counts, sizes), with their names and units.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_trace::manifest::Api;

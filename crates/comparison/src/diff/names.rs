@@ -68,6 +68,7 @@ fn words(name: &str) -> impl Iterator<Item = (usize, &str)> {
 /// The number of hexadecimal digits, letters and figures among them, from which on a word is a hash.
 const MIN_HASH_DIGITS: usize = 8;
 
+/// Returns true for a long word of hexadecimal digits with both letters and figures.
 fn is_hash(word: &str) -> bool {
     word.len() >= MIN_HASH_DIGITS
         && word.bytes().all(|b| b.is_ascii_hexdigit())

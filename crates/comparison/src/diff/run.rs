@@ -22,10 +22,13 @@ pub struct RunDigest {
     /// The circumstances of the run that are reported only where they differ from the other side's.
     #[serde(default)]
     pub(super) surroundings: RunEnvironment,
+    /// The figures of the whole run.
     pub(super) figures: BTreeMap<Metric, Reading>,
+    /// The kernels, each under each label by itself.
     pub(super) kernels: Vec<KernelDigest>,
     /// The labels that most dispatches lie under and that were set several times, the outermost first.
     pub(super) evaluations: Vec<Evaluations>,
+    /// True if idle time was computed: a cause without a figure then has none.
     pub(super) idle_known: bool,
 }
 
@@ -63,7 +66,9 @@ pub(super) struct RunEnvironment {
 /// A figure of a run, with the sums of its blocks of consecutive parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Reading {
+    /// The figure; `None` where it is unknown.
     pub value: Option<f64>,
+    /// The sums of the blocks in order; empty where there are none.
     pub blocks: Vec<f64>,
 }
 
@@ -82,12 +87,17 @@ pub(super) struct KernelDigest {
     /// The label's path without numbers; empty outside of labels.
     pub path: String,
     pub count: u64,
+    /// The number of dispatches with known times.
     pub timed: u64,
+    /// The sum of these times.
     pub total_ns: i64,
+    /// Sums of the times over blocks of consecutive dispatches; empty where several ranks were added.
     pub blocks: Blocks,
+    /// A histogram of the times.
     pub lengths: Lengths,
 }
 
+/// Reads sampling modes by their names; an unknown name is an error.
 fn sampling_modes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<&'static str>, D::Error> {
     let modes = [
         SamplingMode::CommandBuffer,
@@ -107,6 +117,7 @@ fn sampling_modes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<&'stati
 }
 
 impl KernelDigest {
+    /// Adds the dispatches of the same kernel on another rank.
     fn add(&mut self, other: &KernelDigest) {
         self.count += other.count;
         self.timed += other.timed;

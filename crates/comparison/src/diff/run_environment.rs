@@ -1,4 +1,5 @@
-//! Notes circumstances of a run that reports do not mention, because they matter only where they differ from the other side.
+//! Notes circumstances of a run (power limits, memory of other programs) that reports do not mention, because they
+//! matter only where they differ from the other side.
 
 use super::run::{RunDigest, RunEnvironment, is_software};
 use gapscope_timeline::Timeline;
@@ -20,6 +21,7 @@ const STALLED_SHARE: f64 = 0.5;
 const OTHERS_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
 
 impl RunEnvironment {
+    /// Reads the circumstances from the counters that were recorded.
     fn new(timeline: &Timeline, counters: &[Counter]) -> RunEnvironment {
         let gpus = || (0..timeline.gpus.len()).map(CounterOwner::Gpu);
         let measured = |owner: &CounterOwner| find(counters, *owner, Condition::SmClock).is_some();
@@ -81,6 +83,7 @@ pub(super) fn differences(before: &[RunDigest], after: &[RunDigest]) -> Vec<Stri
     sentences
 }
 
+/// Returns the sentence for a power limit that was measured on one side only.
 fn unmeasured(part: f64, [side, other]: [&str; 2]) -> String {
     format!(
         "A GPU was at its power limit for {} of the recording {side}; whether one was so {other} was not measured.",

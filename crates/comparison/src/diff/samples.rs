@@ -10,6 +10,7 @@ pub(super) const MAX_BLOCKS: usize = 64;
 /// [`MAX_BLOCKS`]. Two series of the same length have the same blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Blocks {
+    /// The sums; the last block may have fewer values.
     sums: Vec<f64>,
     /// The number of values in a whole block.
     size: u64,
@@ -28,6 +29,7 @@ impl Default for Blocks {
 }
 
 impl Blocks {
+    /// Adds the next value.
     pub(super) fn push(&mut self, value: f64) {
         match self.sums.last_mut() {
             Some(last) if self.filled < self.size => {
@@ -62,6 +64,7 @@ pub(super) struct Lengths {
     count: u64,
 }
 
+/// The number of durations in a bin, and their sum in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "(u64, f64)", from = "(u64, f64)")]
 struct Bin {
@@ -82,6 +85,7 @@ impl From<(u64, f64)> for Bin {
 }
 
 impl Lengths {
+    /// Adds a duration; what is below 1 ns counts as 1 ns.
     pub(super) fn push(&mut self, ns: i64) {
         let ns = ns.max(1) as u64;
         let exponent = ns.ilog2();
@@ -128,6 +132,7 @@ impl Lengths {
         (self.count > 0).then(|| sum / (to - from))
     }
 
+    /// Adds the durations of another histogram.
     pub(super) fn add(&mut self, other: &Lengths) {
         for (at, bin) in other.bins.iter().enumerate().filter(|(_, b)| b.count > 0) {
             let sum = self.bin(other.first + at);

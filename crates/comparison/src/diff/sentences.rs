@@ -1,4 +1,5 @@
-//! Writes the sentences that say what a comparison of runs means.
+//! Writes the sentences that say what a comparison of runs means: verdict, matched kernels, equal work, method,
+//! gates, and what to do next.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::Estimate;
@@ -141,6 +142,7 @@ fn reasons(diff: &Diff) -> Vec<String> {
     found.take(MAX_REASONS).filter_map(reason).collect()
 }
 
+/// Returns the text for one change, such as "`softmax` takes 2.10 × as long"; `None` if a side is unknown.
 fn reason(change: &Change) -> Option<String> {
     let (before, after) = (change.before?, change.after?);
     let name = |name: &str| format!("`{name}`");
@@ -195,6 +197,7 @@ fn counts(change: &Change) -> String {
     }
 }
 
+/// Returns the words for a ratio of times, from a certain size on as a factor.
 fn takes(ratio: f64) -> String {
     if ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM {
         return format!("takes {} as long", factor(ratio));
@@ -283,6 +286,7 @@ pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
 /// The maximum number of kernels that a sentence names.
 const MAX_NAMED: usize = 4;
 
+/// Returns the sentence for a pair of kernels with other names; `None` for other pairs.
 fn renamed(pair: &Pair) -> Option<String> {
     let (before, after) = (pair.before.first()?, pair.after.first()?);
     match pair.how {

@@ -1,4 +1,5 @@
-//! Computes Student's distribution, which tells how far the mean of few samples may be off.
+//! Computes Student's distribution, which tells how far the mean of few samples may be off. Fewer degrees of freedom
+//! (about the number of samples less one) make it wider.
 
 /// Returns the chance that a value of Student's distribution with `freedom` degrees is at least `t` away from 0, on either side.
 ///

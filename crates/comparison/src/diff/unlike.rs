@@ -1,4 +1,5 @@
-//! Finds what makes two sides of a comparison differ besides the program, such as another machine or driver.
+//! Finds what makes two sides of a comparison differ besides the program: another machine or driver, flaws (what was
+//! lost, or disturbed a run), and runs that did not take turns.
 
 use super::estimate::Design;
 use super::result::Flaw;
@@ -64,6 +65,7 @@ pub fn unlike_machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String>
 /// Returns a property of a machine as a set of texts.
 type Property<'a> = &'a dyn Fn(&Machine) -> BTreeSet<String>;
 
+/// Returns a sentence for each property of the machines that is not the same.
 fn machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
     let kinds: [(&str, Property<'_>); 7] = [
         ("The GPUs", &|m| m.devices.iter().cloned().collect()),
@@ -91,6 +93,7 @@ fn machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
         .collect()
 }
 
+/// Returns a sentence if a property differs between the sides, or else among the runs (except the names of GPUs).
 fn compared(
     before: &[RunDigest],
     after: &[RunDigest],

@@ -1,4 +1,5 @@
-//! Sums up the work of a run in one pass: the times of kernels and their labels.
+//! Sums up the work of a run while going over it once: the times of kernels and their labels, and the times of the
+//! whole run in blocks (sums of consecutive values, by which two runs are compared).
 
 use super::names;
 use super::run::{Evaluations, KernelDigest};
@@ -18,12 +19,16 @@ pub(super) struct WorkTotals {
     pub kernels: Vec<KernelDigest>,
     /// The number of dispatches under each label; the last number counts dispatches without a label.
     dispatches_by_node: Vec<u64>,
+    /// The time in which a GPU ran something, from one start of work to the next, in blocks.
     pub busy: Blocks,
+    /// The whole time from one start to the next.
     pub wall: Blocks,
+    /// The rest of it.
     pub idle: Blocks,
 }
 
 impl WorkTotals {
+    /// Passes over all work, then over the dispatches without times, which are only counted.
     pub fn new(timeline: &Timeline, tree: &LabelTree) -> WorkTotals {
         let mut index = KernelIndex::new(timeline, tree);
         let mut works = WorkTotals {
@@ -69,6 +74,7 @@ impl WorkTotals {
         *before = Some(Interval::new(next.start_ns, next.end_ns.max(last.end_ns)));
     }
 
+    /// Returns the labels that were set at least twice and that enough dispatches lie under, the outermost first.
     pub fn evaluations(&self, timeline: &Timeline, tree: &LabelTree) -> Vec<Evaluations> {
         let all: u64 = self.dispatches_by_node.iter().sum();
         let set = tree.instances(timeline.trace);
@@ -96,6 +102,7 @@ impl WorkTotals {
 }
 
 impl KernelDigest {
+    /// Adds a dispatch with its time.
     #[inline]
     fn push(&mut self, work: &Work) {
         let ns = work.interval.length_ns();
@@ -109,6 +116,7 @@ impl KernelDigest {
 
 /// Finds the kernel of the digest that a dispatch belongs to.
 struct KernelIndex {
+    /// The label paths without numbers; the first is empty, for work without a label.
     paths: Vec<String>,
     /// The index of the path of each label; the last index is for work without a label.
     path_of_node: Vec<u32>,
@@ -128,6 +136,7 @@ enum KernelSlots {
 const MAX_DENSE_SLOTS: usize = 1 << 20;
 
 impl KernelIndex {
+    /// Finds the path of each label; no kernel is known yet.
     fn new(timeline: &Timeline, tree: &LabelTree) -> KernelIndex {
         let mut known: HashMap<String, u32> = HashMap::from([(String::new(), 0)]);
         let mut paths = vec![String::new()];
@@ -152,6 +161,7 @@ impl KernelIndex {
         }
     }
 
+    /// Returns the index in `kernels` of a dispatch's kernel under its label, and adds the kernel where it is new.
     #[inline]
     fn find(
         &mut self,

@@ -38,6 +38,7 @@ pub struct Bandwidth {
 pub(super) struct Bandwidths(BTreeMap<(&'static str, u32, u64), Vec<i64>>);
 
 impl Bandwidths {
+    /// Adds a collective whose size and time are known.
     pub(super) fn add(&mut self, one: &Matched, clocks: &Clocks) {
         if let (Some(bytes), Some(ns)) = (message_bytes(one), time_ns(one, clocks)) {
             let times = self.0.entry((one.kind, one.size, bytes)).or_default();
@@ -89,6 +90,7 @@ fn sent_bytes(part: &CollectivePart) -> Option<u64> {
     })
 }
 
+/// Returns the time of a collective by the rule above; `None` where it is not known.
 fn time_ns(one: &Matched, clocks: &Clocks) -> Option<i64> {
     let (last, arrived) = one.parts.iter().max_by_key(|(_, p)| p.interval.start_ns)?;
     let (ending, ended) = one.parts.iter().max_by_key(|(_, p)| p.interval.end_ns)?;

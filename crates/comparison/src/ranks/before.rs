@@ -1,4 +1,5 @@
-//! Finds what a device did before it arrived at collectives: in the stretch since the end of the communicator's collective before.
+//! Finds what a device did before it arrived at collectives (operations of several ranks): in the stretch since the
+//! end of the last collective of the same communicator, the group of ranks that takes part.
 
 use super::part::{Before, CollectivePart};
 use gapscope_analysis::gaps::{Cause, each_gap};
@@ -7,7 +8,7 @@ use gapscope_timeline::intervals::{Busy, Interval};
 use gapscope_timeline::{Timeline, WorkKind};
 use std::collections::{BTreeMap, HashMap};
 
-/// Fills in what each device did before its parts.
+/// Fills in what each device did before each of its parts in collectives.
 pub(super) fn fill(timeline: &Timeline, parts: &mut BTreeMap<ProcessDevice, Vec<CollectivePart>>) {
     let names = &timeline.trace.tables.kernels.name;
     let collective: Vec<bool> = names.iter().map(|name| kind_of(name).is_some()).collect();
@@ -91,6 +92,7 @@ fn busy_until(works: impl Iterator<Item = Interval>, times: &[i64]) -> HashMap<i
     until
 }
 
+/// Divides a stretch into computing (given), idle time by cause (from the gaps) and the rest, which is communication.
 fn before(stretch: Interval, compute_ns: i64, gaps: &[(Interval, Cause)]) -> Before {
     let first = gaps.partition_point(|(gap, _)| gap.end_ns <= stretch.start_ns);
     let mut idle: BTreeMap<Cause, i64> = BTreeMap::new();

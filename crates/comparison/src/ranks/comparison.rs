@@ -1,4 +1,6 @@
-//! Compares the arrivals of ranks at matched collectives: skews, waits, and the rank that was last.
+//! Compares the arrivals of ranks at matched collectives (operations of several ranks; a rank arrives with the start
+//! of its kernel): skews (from the first arrival to the last), waits, and the rank that was last. After
+//! [`Comparison::add`] for each collective, the results are taken, [`Comparison::kinds`] last.
 
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, Straggler};
@@ -19,9 +21,11 @@ const KEPT: usize = 1_000;
 
 /// A comparison of the arrivals at all collectives.
 pub(super) struct Comparison {
+    /// The row of each rank, by the rank's index.
     rows: Vec<RankRow>,
     /// For each rank, the times for which it waited for other ranks.
     waits: Vec<Vec<Interval>>,
+    /// For each rank, what it did for longer than the others where it was last.
     late: Vec<Lateness>,
     kinds: BTreeMap<&'static str, Compared>,
     /// The collectives with the greatest skews, and some more.
@@ -36,9 +40,13 @@ struct Compared {
     matched: u64,
     /// The number of collectives whose arrivals can be compared.
     comparable: u64,
+    /// The number of those that cannot be one collective.
     contradictory: u64,
+    /// The number of skews within the clocks' error.
     uncertain: u64,
+    /// The number of other skews without a certain last rank.
     last_unknown: u64,
+    /// The skews above the clocks' error, in nanoseconds.
     skews: Vec<i64>,
 }
 
@@ -55,7 +63,9 @@ impl Comparison {
         }
     }
 
-    /// Adds a collective, whose parts are kernels if `overlaps`. Returns false where the parts cannot be of one collective.
+    /// Adds a collective, whose parts are kernels if `overlaps`. `error_ns` returns the error of the times of two
+    /// ranks (indices), or `None` if they cannot be compared. Returns false where the parts cannot be of one
+    /// collective.
     pub(super) fn add(
         &mut self,
         one: &Matched,
@@ -153,7 +163,8 @@ impl Comparison {
         true
     }
 
-    /// Returns the row of each rank, with its waits.
+    /// Returns the row of each rank, with the time that it waited, overlaps counted once. Empties the rows, so that
+    /// [`Self::straggler`] must be asked before.
     pub(super) fn rows(&mut self) -> Vec<RankRow> {
         for (row, waits) in self.rows.iter_mut().zip(&mut self.waits) {
             union(waits);
@@ -162,6 +173,7 @@ impl Comparison {
         std::mem::take(&mut self.rows)
     }
 
+    /// Sorts the kept collectives by skew, and drops all but those that will be listed.
     fn keep_longest(&mut self) {
         self.all.sort_by_key(|c| (Reverse(c.skew_ns), c.first_ns));
         self.all.truncate(self.longest);

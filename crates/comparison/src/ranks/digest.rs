@@ -1,4 +1,4 @@
-//! Reduces the trace of a rank to the digest that the comparison of ranks needs.
+//! Reduces the trace of a rank (a process of a distributed program) to the digest that the comparison of ranks needs.
 
 use super::before;
 use super::nccl::Member;
@@ -21,15 +21,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The data that a comparison needs of one rank, so that not all traces have to be in memory at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankDigest {
+    /// The rank's figures for the report.
     pub(super) row: RankRow,
     /// True if the number of the rank is known, and not only its place among the devices of its trace.
     pub(super) numbered: bool,
+    /// The number of ranks that the program or NCCL claims.
     pub(super) world_size: Option<u32>,
     pub(super) host: Host,
     /// The times of the rank's devices by the parts of the verdict.
     pub(super) times: DeviceTimes,
     /// The difference between the wall clock and the host's clock, in nanoseconds; `None` where it is unknown.
     pub(super) offset_ns: Option<i64>,
+    /// The error of the devices' times against the host's clock; `None` where it is unknown.
     pub(super) clock_error_ns: Option<i64>,
     /// The rank's place in each communicator (a group of ranks that take part in collectives together).
     pub(super) members: BTreeMap<Communicator, Member>,
@@ -101,6 +104,7 @@ impl RankDigest {
         vec![digest]
     }
 
+    /// Returns a digest with what all digests of a trace share; `device` are the parts on the device.
     fn new(
         timeline: &Timeline,
         findings: &Findings,

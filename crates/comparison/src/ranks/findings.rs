@@ -1,4 +1,5 @@
-//! The types of the findings on all ranks of a program, which reports show.
+//! The types of the findings on all ranks of a program, which reports show. `ranks.rs` makes them and defines the
+//! terms (collective, communicator, arrival, skew).
 
 use super::bandwidth::Bandwidth;
 use super::late::LateCause;

@@ -1,5 +1,5 @@
-//! Finds why a rank is late: the activities on which its device spent longer before its arrivals than the others'
-//! devices.
+//! Finds why a rank is late at collectives (operations of several ranks): the activities on which its device spent
+//! longer before its arrivals than the others' devices.
 
 use super::matched::Matched;
 use super::part::CollectivePart;
@@ -54,12 +54,15 @@ pub struct LateCause {
 /// arrived last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lateness {
+    /// The time by which the rank arrived later than the mean of the others.
     late_ns: i64,
+    /// For each activity the nanoseconds more than the mean of the others; negative where they are fewer.
     longer: BTreeMap<Doing, i64>,
 }
 
 impl Lateness {
-    /// Adds a collective whose part `last` is that of this rank.
+    /// Adds a collective whose part `last` is that of this rank. Where it is not known what each rank did before,
+    /// nothing is added.
     pub(super) fn add(&mut self, one: &Matched, last: usize) {
         if one.parts.len() < 2 || one.parts.iter().any(|(_, part)| part.before.is_none()) {
             return;
@@ -107,6 +110,7 @@ fn add(sums: &mut BTreeMap<Doing, i64>, doing: Doing, ns: i64) {
     *sum = sum.saturating_add(ns);
 }
 
+/// Returns what a device did before a part, with nanoseconds.
 fn activities(part: &CollectivePart) -> impl Iterator<Item = (Doing, i64)> + '_ {
     part.before.iter().flat_map(|before| {
         let idle = before

@@ -1,6 +1,6 @@
-//! Matches the parts of ranks that belong to one collective. The n-th collective of a kind on one rank of a
-//! communicator is the n-th of that kind on the others. The n-th message that one rank sends to another is the n-th
-//! that the other receives from it.
+//! Matches the parts of ranks (a kernel or a call each) that belong to one collective, an operation of all ranks of a
+//! communicator. The n-th collective of a kind on one rank of a communicator is the n-th of that kind on the others.
+//! The n-th message that one rank sends to another is the n-th that the other receives from it.
 
 use super::digest::RankDigest;
 use super::part::{CollectivePart, Communicator};
@@ -87,7 +87,8 @@ pub(super) fn communicators<'a>(
     found
 }
 
-/// Matches the parts of all kinds, and visits each collective.
+/// Matches the parts of all kinds, calls `visit` with each collective, and returns counts by kind. `parts` chooses
+/// the parts of a rank: those on its device, or its calls.
 pub(super) fn matched<'a>(
     ranks: &[&'a RankDigest],
     parts: impl Fn(&'a RankDigest) -> &'a [CollectivePart],

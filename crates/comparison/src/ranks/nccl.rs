@@ -1,5 +1,6 @@
-//! Reads the communicators, sizes and peers of collectives from NCCL's NVTX ranges, which surround its functions in
-//! the domain `NCCL` and have a payload.
+//! Reads the communicators, sizes and peers of collectives from NCCL's NVTX ranges (spans of a thread with a name,
+//! which a library marks for profilers). They surround its functions in the domain `NCCL` and have a payload, a text
+//! of fields: name and payload go in, a [`Range`] comes out.
 //!
 //! | since | the payload says |
 //! |---|---|
@@ -17,6 +18,7 @@ pub(super) const DOMAIN: &str = "NCCL";
 /// A call of NCCL that takes part in a collective, or sends or receives a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Call {
+    /// The kind of collective, such as `AllReduce`.
     pub(super) kind: &'static str,
     /// NCCL's number of the communicator; `None` where the payload lacks it.
     pub(super) communicator: Option<u64>,
@@ -42,7 +44,9 @@ pub(super) struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
     Call(Call),
+    /// The range begins a group: calls until the group's end are launched together.
     GroupStart,
+    /// The range ends a group, and launches its calls.
     GroupEnd,
     /// The range makes a communicator.
     Made(Member),

@@ -121,6 +121,7 @@ fn explains(other: &Outlier, slow: &Outlier) -> bool {
         && slow.ratio - 1.0 <= 1.5 * (other.ratio - 1.0)
 }
 
+/// Returns the outliers of one figure by the rule above, machine by machine; none with too few ranks to compare.
 fn unlike(
     ranks: &[&RankDigest],
     what: Unlike,
@@ -198,12 +199,14 @@ fn machines<'a>(
     whole
 }
 
+/// Returns the median, of an even number of values the lower middle one.
 fn median(values: impl Iterator<Item = i64>) -> Option<i64> {
     let mut values: Vec<i64> = values.collect();
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable(middle).1)
 }
 
+/// Returns the sentence about an outlier.
 fn sentence(outlier: &Outlier) -> String {
     let who = who(outlier);
     let one = outlier.ranks.len() == 1;

@@ -34,6 +34,7 @@ impl Serialize for Communicator {
 /// The part of one rank in a collective.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CollectivePart {
+    /// The time of the kernel or call.
     pub(super) interval: Interval,
     pub(super) kind: &'static str,
     /// The communicator; `None` where it is not known.

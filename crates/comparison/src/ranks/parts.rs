@@ -1,4 +1,5 @@
-//! Finds the parts of each device in collectives: the kernels of NCCL, each with the calls that launched it.
+//! Finds the parts of each device in collectives (operations of several ranks): the kernels of NCCL, each with the
+//! calls that launched it. Ranges are named spans that NCCL marks on the threads of the host.
 //!
 //! A kernel belongs to the range of NCCL in which its launching call lies. In a group (`ncclGroupStart` to `ncclGroupEnd`) with several
 //! communicators, a kernel has the one that all calls of its kind name. Where they name several, its communicator is not known. Kernels
@@ -19,8 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Kernel {
     interval: Interval,
     kind: &'static str,
+    /// The device that ran the kernel.
     device: DeviceId,
     process: ProcessId,
+    /// The queue that ran the kernel; `None` where it is not known.
     queue: Option<QueueId>,
     /// The launching thread's id, the number of the call's group among those of the thread, and the time of the
     /// launch; `None` where the launch is not known.
@@ -89,6 +92,7 @@ pub(super) fn parts(
     parts
 }
 
+/// Returns the kernels of NCCL in order of time.
 fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
     let trace = timeline.trace;
     let names = &trace.tables.kernels.name;
@@ -127,8 +131,10 @@ fn kernels(timeline: &Timeline, ranges: &Ranges) -> Vec<Kernel> {
 #[derive(Debug, Clone, Default)]
 struct Called {
     kind: &'static str,
+    /// NCCL's number of the communicator; `None` where it is not told, or calls name several.
     communicator: Option<u64>,
     bytes: Option<u64>,
+    /// The messages that the kernel sends and receives; empty where it has none, or they are not known.
     messages: Box<[Message]>,
 }
 

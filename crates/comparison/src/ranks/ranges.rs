@@ -1,5 +1,5 @@
-//! Groups the NVTX ranges that NCCL writes on each thread, as the calls of a group (`ncclGroupStart` to
-//! `ncclGroupEnd`) are launched together at its end.
+//! Groups the NVTX ranges (named spans) that NCCL writes on each thread, as the calls of a group (`ncclGroupStart` to
+//! `ncclGroupEnd`) are launched together at its end: a trace goes in, [`Ranges`] come out.
 
 use super::nccl::{Call, DOMAIN, Member, Range};
 use gapscope_timeline::collectives::kind_of;
@@ -21,6 +21,7 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct HostCall {
     pub(super) process: ProcessId,
+    /// The time inside the call.
     pub(super) interval: Interval,
     pub(super) call: Call,
 }
@@ -34,10 +35,13 @@ pub(super) struct Ranges {
     pub(super) calls: Vec<HostCall>,
     /// The communicators that each process made, one entry for each call.
     made: BTreeMap<ProcessId, Vec<Member>>,
+    /// The communicators that each process ended, whose ranges may say more of them.
     ended: BTreeMap<ProcessId, Vec<Member>>,
 }
 
 impl Ranges {
+    /// Reads the markers of a trace: ranges of NCCL on a thread are grouped; other labels count as calls by their
+    /// names.
     pub(super) fn new(trace: &Trace) -> Ranges {
         let (rows, labels) = (&trace.tables.markers, &trace.tables.labels);
         let names: HashMap<LabelId, &str> = (labels.id.iter().zip(&labels.text))
@@ -91,6 +95,7 @@ impl Ranges {
         }
     }
 
+    /// Adds the ranges of one thread, in order of time. A call outside of a group is a group of its own.
     fn thread(&mut self, of: (ProcessId, ThreadId), all: Vec<(Interval, Range)>) {
         let mut groups = Vec::new();
         let (mut depth, mut open, mut end_ns) = (0u32, Vec::new(), i64::MIN);

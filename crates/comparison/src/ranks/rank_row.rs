@@ -1,4 +1,4 @@
-//! The types of the findings on one rank, a row of the report's table.
+//! The types of the findings on one rank (a process of a distributed program), a row of the report's table.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::verdict::{Bound, VerdictPart};

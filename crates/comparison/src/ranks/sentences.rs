@@ -1,4 +1,4 @@
-//! Writes the sentences that say what the comparison of ranks found.
+//! Writes the sentences that say what the comparison of ranks (processes of a distributed program) found.
 
 use super::digest::RankDigest;
 use super::findings::{RankFindings, Straggler};
@@ -36,6 +36,7 @@ pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Opt
     })
 }
 
+/// Returns true for a rank of which no communicator is known.
 fn is_unnamed(rank: &RankDigest) -> bool {
     rank.members.is_empty() && rank.device.iter().all(|part| part.communicator.is_none())
 }
@@ -130,6 +131,7 @@ fn mean(values: impl Iterator<Item = i64>) -> i64 {
     (sum / count.max(1)) as i64
 }
 
+/// Returns the mean idle time of the ranks where it is known.
 fn idle_ns(findings: &RankFindings) -> i64 {
     let ranks = findings.ranks.iter();
     mean(ranks.filter_map(|rank| Some(rank.idle?.total_ns)))

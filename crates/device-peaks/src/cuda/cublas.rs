@@ -1,6 +1,6 @@
-//! Finds cuBLAS, NVIDIA's library for matrix products, and multiplies matrices with it. It has the best kernels for
-//! each generation: a kernel of one instruction alone, such as `mma.sync` on Hopper, stays below the rates that
-//! programs reach.
+//! Finds cuBLAS, NVIDIA's library for matrix products, and multiplies matrices with it: [`Cublas::open`], then
+//! [`Cublas::multiply`]. cuBLAS has the best kernels for each generation: a kernel of one instruction alone, such as
+//! `mma.sync` on Hopper, stays below the rates that programs reach.
 
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -53,6 +53,7 @@ impl Inputs {
     }
 }
 
+/// A handle of cuBLAS; below, the types of the functions that are called, in the order of their names.
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
 type Destroy = unsafe extern "C" fn(Handle) -> c_int;
@@ -90,7 +91,8 @@ pub struct Cublas {
 }
 
 impl Cublas {
-    /// Finds and loads the newest cuBLAS that a driver for this CUDA serves.
+    /// Finds and loads the newest cuBLAS that a driver for this CUDA serves (1000 × major + 10 × minor; if unknown,
+    /// CUDA 13 is assumed), and has it work on the context's stream.
     pub fn open(context: &Context, cuda: Option<u32>) -> Result<Cublas, Error> {
         let newest = cuda.map_or(13, |version| version / 1000);
         let mut first_error = None;
@@ -104,6 +106,7 @@ impl Cublas {
         Err(Error::NoCublas(first_error))
     }
 
+    /// Makes a handle from a loaded library.
     fn load(library: Library, context: &Context) -> Result<Cublas, Error> {
         // SAFETY: the functions of these names in cuBLAS have these types.
         let (create, destroy, version, set_stream, multiply) = unsafe {
@@ -140,7 +143,8 @@ impl Cublas {
         })
     }
 
-    /// Multiplies two matrices of [`SIZE`] rows and columns.
+    /// Multiplies two matrices of [`SIZE`] rows and columns; in `inputs` the second begins 4 bytes a number after the
+    /// first. Returns before the device has done it.
     pub fn multiply(
         &self,
         types: &Inputs,
@@ -196,8 +200,9 @@ impl Drop for Cublas {
     }
 }
 
-/// Returns the paths where libcublas may be: in packages of Pythons in PATH and of the virtual environment, in toolkits, and where the
-/// system looks.
+/// Returns the paths where libcublas may be: files in packages of Pythons in PATH and of the virtual environment and
+/// in toolkits, the newest version first, then the names that the system looks for. `newest` is the highest major
+/// version.
 fn candidates(newest: u32) -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter();
@@ -230,6 +235,7 @@ fn candidates(newest: u32) -> Vec<PathBuf> {
     found
 }
 
+/// Adds the files of these names that a folder has.
 fn add(found: &mut Vec<PathBuf>, folder: &Path, names: &[String]) {
     for name in names {
         let path = folder.join(name);
@@ -239,6 +245,7 @@ fn add(found: &mut Vec<PathBuf>, folder: &Path, names: &[String]) {
     }
 }
 
+/// Returns what a folder holds whose names begin with `start`, sorted.
 fn folders_of(folder: &Path, start: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries

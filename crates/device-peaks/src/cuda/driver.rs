@@ -1,5 +1,5 @@
-//! Wraps the functions of the CUDA driver that measuring needs, loaded when a program runs, in safe types: driver,
-//! device, context, kernel, memory.
+//! Wraps the functions of the CUDA driver that measuring needs, loaded when a program runs, in safe types:
+//! [`Driver::open`], [`Driver::device`], [`Context::new`], then kernels, memory and [`Context::time`].
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -10,6 +10,7 @@ use libloading::Library;
 use crate::error::Error;
 
 const LIBRARY: &str = "libcuda.so.1";
+/// The status code of a call that succeeded.
 const SUCCESS: c_int = 0;
 /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
 const MULTIPROCESSORS: c_int = 16;
@@ -142,8 +143,11 @@ pub struct Device {
 pub struct Context {
     driver: Functions,
     context: *mut c_void,
+    /// The stream, in which all work runs in order.
     pub stream: *mut c_void,
+    /// The events before and after timed work.
     events: [*mut c_void; 2],
+    /// Number of multiprocessors of the device, at least 1.
     pub multiprocessors: u32,
 }
 

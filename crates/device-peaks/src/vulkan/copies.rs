@@ -1,5 +1,6 @@
-//! Measures how fast a Vulkan device copies from one buffer to another, by a command and by a kernel. On GPUs a kernel may be
-//! several times as fast as the command, and on a CPU the other way round.
+//! Measures how fast a Vulkan device copies from one buffer to another, by a command and by a kernel: a device goes
+//! in, a [`Bandwidth`] comes out. On GPUs a kernel may be several times as fast as the command, and on a CPU the
+//! other way round.
 
 use gapscope_replay::{Bench, BenchWork, DeviceChoice};
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
-//! Builds the SPIR-V of the kernels that Vulkan devices are measured with. Kernels for memory read and write vectors
-//! of sixteen bytes, several an invocation.
+//! Builds the SPIR-V of the kernels that Vulkan devices are measured with: each public function returns the words of
+//! one kernel. Kernels for memory read and write vectors of sixteen bytes, several an invocation, of two storage
+//! buffers, bindings 0 and 1.
 
 use gapscope_replay::MatrixType;
 use rspirv::binary::Assemble;
@@ -14,23 +15,29 @@ use rspirv::spirv::{
 pub const LOCAL_SIZE: u32 = 128;
 // The low bits of an invocation's number say which one of its workgroup it is.
 const _: () = assert!(LOCAL_SIZE.is_power_of_two());
-/// Bytes of a vector; below, the number of vectors of an invocation.
+/// Bytes of a vector, four integers of 32 bits.
 pub const VECTOR_BYTES: u64 = 16;
+/// Number of vectors that an invocation reads or writes.
 pub const VECTORS_PER_INVOCATION: u64 = 4;
 /// Number of multiply-adds of an invocation in a round, in eight independent chains.
 pub const MULTIPLY_ADDS_PER_ROUND: u32 = 64;
+/// Number of these chains.
 const CHAINS: usize = 8;
 /// `Fma` of GLSL.std.450
 const FMA: Word = 50;
 
 /// Number of multiplications in a round of [`multiply_matrices`]: of each left matrix by each right one.
 pub const MULTIPLICATIONS_PER_ROUND: u32 = (LEFT_MATRICES * RIGHT_MATRICES) as u32;
+/// Number of left matrices that a subgroup holds at once.
 const LEFT_MATRICES: usize = 2;
+/// Number of right matrices that a subgroup holds at once.
 const RIGHT_MATRICES: usize = 4;
 
 /// The size of a dispatch whose invocations together have the vectors of a whole buffer.
 pub struct Grid {
+    /// Number of invocations, each with [`VECTORS_PER_INVOCATION`] vectors.
     pub invocations: u32,
+    /// Number of workgroups by axis.
     pub workgroups: [u32; 3],
 }
 
@@ -312,15 +319,20 @@ pub fn multiply_matrices(of: MatrixType, shape: [u32; 3], rounds: u32, vectors: 
 
 /// A kernel that is being built, inside its function.
 struct Kernel {
+    /// Builds the module.
     b: Builder,
+    /// Ids of types: Boolean, integer of 32 bits, and vectors of three and four of these.
     truth: Word,
     int: Word,
     numbers: Word,
     vector: Word,
+    /// Id of the type of pointers to a vector in a buffer.
     place: Word,
+    /// Id of the integer 0.
     zero: Word,
     /// Variables of the interface.
     inputs: Vec<Word>,
+    /// Ids of the variables of both bindings.
     buffers: [Word; 2],
     /// The invocation's number in the grid.
     invocation: Word,
@@ -396,6 +408,7 @@ impl Kernel {
         self.place_at(buffer, at)
     }
 
+    /// Emits the pointer to the vector of this index in a buffer.
     fn place_at(&mut self, buffer: usize, at: Word) -> Result<Word, Error> {
         let indices = [self.zero, at];
         self.b
@@ -425,11 +438,13 @@ fn variable(b: &mut Builder, of_type: Word, of: BuiltIn) -> Word {
     id
 }
 
+/// Returns a kernel with this body; empty if the body is wrong.
 fn built(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Vec<Word> {
     // The builder fails only outside functions and blocks.
     build(body).unwrap_or_default()
 }
 
+/// Declares types and buffers, computes the invocation's number, and has `body` emit the rest of the function `main`.
 fn build(body: impl FnOnce(&mut Kernel) -> Result<(), Error>) -> Result<Vec<Word>, Error> {
     let mut b = Builder::new();
     b.set_version(1, 3);

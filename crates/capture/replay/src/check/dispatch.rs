@@ -1,11 +1,13 @@
-//! Checks a dispatch against the limits of the device: its workgroups, and the sizes and offsets of its buffers.
+//! Checks a dispatch against the limits of the device: its workgroups, and the sizes and offsets of its buffers. What
+//! does not fit becomes a reason of the [`DeviceCheck`].
 
 use gapscope_capture::model::{Binding, Dispatch, Groups};
 
 use super::DeviceCheck;
 
 impl DeviceCheck<'_> {
-    /// Checks one dispatch.
+    /// Checks one dispatch, of this number in the window; each reason against the device is added to those of the
+    /// check.
     pub(super) fn dispatch(&mut self, number: u64, dispatch: &Dispatch) {
         let capture = self.capture;
         let kernel = &capture.pipelines[&dispatch.pipeline];
@@ -41,6 +43,7 @@ impl DeviceCheck<'_> {
         self.missing(number, dispatch);
     }
 
+    /// Checks the size and the offset of a bound buffer; a null descriptor needs a feature instead.
     fn binding(&mut self, number: u64, binding: &Binding) {
         let limits = self.adapter.properties.limits;
         let at = format!(

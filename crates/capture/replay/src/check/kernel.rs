@@ -1,5 +1,6 @@
-//! Checks a pipeline against the device: the capabilities and extensions of its shader, its memory, its subgroups and
-//! its matrices.
+//! Checks a pipeline (a kernel with its options) against the device: the capabilities and extensions of its shader,
+//! its memory, its subgroups and its matrices. What does not fit becomes a reason of the [`DeviceCheck`]; what fits
+//! becomes a feature or an extension to enable.
 
 use gapscope_capture::model::{Pipeline, PipelineId};
 use gapscope_spirv::Specialisation;
@@ -15,12 +16,14 @@ pub const VARYING_SUBGROUP_SIZE: u32 = 1;
 pub const FULL_SUBGROUPS: u32 = 2;
 /// `StorageInputOutput16`
 const INPUT_OUTPUT_16: u32 = 4436;
-/// The execution modes `SubgroupUniformControlFlowKHR` and `MaximallyReconvergesKHR`.
+/// The execution mode `SubgroupUniformControlFlowKHR`.
 const UNIFORM_CONTROL_FLOW: u32 = 4421;
+/// The execution mode `MaximallyReconvergesKHR`.
 const MAXIMALLY_RECONVERGES: u32 = 6023;
 
 impl DeviceCheck<'_> {
-    /// Checks one pipeline.
+    /// Checks one pipeline, and keeps its shader for the replay. What the device lacks is added to the check's
+    /// reasons.
     ///
     /// # Errors
     /// The content of its module is missing or damaged.
@@ -73,6 +76,7 @@ impl DeviceCheck<'_> {
         Ok(())
     }
 
+    /// Checks the capabilities: of the ways in which a device may serve one, all that this device has are enabled.
     fn capabilities(&mut self, shader: &Shader) {
         for number in &shader.capabilities {
             let known = CAPABILITIES.iter().find(|(known, _, _)| known == number);
@@ -117,6 +121,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Returns whether the device has what a capability needs; float controls are compared by themselves.
     fn has(&self, need: Need) -> bool {
         let properties = &self.adapter.properties;
         match need {
@@ -130,6 +135,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks the extensions, and what needs a feature although no capability says so; then the matrices.
     fn extensions(&mut self, shader: &Shader) {
         for name in &shader.extensions {
             match EXTENSIONS.iter().find(|(known, _)| known == name) {
@@ -193,6 +199,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks the size of a workgroup and its shared memory.
     fn limits(&mut self, shader: &Shader) {
         let limits = &self.adapter.properties.limits;
         if let Some(size) = shader.local_size {
@@ -219,6 +226,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks a required subgroup size; where none is required, another size than the captured device's makes a note.
     fn subgroups(&mut self, pipeline: &Pipeline, shader: &Shader) {
         let properties = &self.adapter.properties;
         let (least, most) = (properties.min_subgroup_size, properties.max_subgroup_size);
@@ -255,6 +263,7 @@ impl DeviceCheck<'_> {
         }
     }
 
+    /// Checks the pipeline's layout against the device's limits, and the shader's descriptors against the layout.
     fn layout(&mut self, pipeline: &Pipeline, shader: &Shader) {
         let capture = self.capture;
         let layout = &capture.pipeline_layouts[&pipeline.layout];
@@ -321,6 +330,7 @@ pub fn is_buffer(kind: u32) -> bool {
     STORAGE.contains(&kind) || UNIFORM.contains(&kind)
 }
 
+/// Returns the name of what a capability needs, for a reason.
 fn describe(need: Need) -> String {
     match need {
         Need::Core | Need::FloatControl => "Vulkan 1.3".to_owned(),

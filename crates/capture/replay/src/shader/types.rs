@@ -1,4 +1,5 @@
-//! Reads sizes, elements of buffers and cooperative matrices from the types of a module.
+//! Reads sizes, elements of buffers (the numbers of which a buffer is an array) and cooperative matrices from the
+//! types of a module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +112,7 @@ impl Types<'_> {
         }
     }
 
-    /// Returns the size of a variable, laid out without gaps but for alignment; `None` if it is not known.
+    /// Returns the size of a variable, laid out without gaps; `None` if it is not known.
     pub fn variable_bytes(&self, variable: &Variable) -> Option<u64> {
         self.bytes(self.pointee(variable)?, MAX_DEPTH)
     }
@@ -152,6 +153,7 @@ impl Types<'_> {
         self.module.types.get(&id)
     }
 
+    /// Returns the type that a variable points to.
     fn pointee(&self, variable: &Variable) -> Option<u32> {
         match self.get(variable.type_id)? {
             Type::Pointer { pointee, .. } => Some(*pointee),
@@ -208,6 +210,7 @@ impl Types<'_> {
         Some((element, of_one.checked_mul(length)?))
     }
 
+    /// Returns the size of a type without gaps, followed to this depth; a Boolean takes 4 bytes.
     fn bytes(&self, id: u32, depth: u32) -> Option<u64> {
         let depth = depth.checked_sub(1)?;
         self.constants.step()?;

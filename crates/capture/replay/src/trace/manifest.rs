@@ -1,4 +1,4 @@
-//! Makes the manifest of a replay's trace: the facts of program, device, clock and losses.
+//! Makes the manifest of a replay's trace: the facts of program, device, clock and losses (what has no times).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -133,6 +133,7 @@ pub fn build(
     }
 }
 
+/// Returns the sentences for the trace's reader: what was replayed, and why there are gaps between submissions.
 fn notes(session: &Session<'_>, facts: &RunFacts) -> Vec<String> {
     let header = &session.capture.header;
     let command = header.command.join(" ");

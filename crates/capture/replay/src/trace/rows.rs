@@ -1,5 +1,5 @@
-//! Makes the rows of a replay's trace (submissions, command buffers, dispatches, transfers, labels) from the observed
-//! times.
+//! Makes the rows of a replay's trace: [`Rows::new`] adds buffers and kernels, [`Rows::observed`] the rows of one
+//! submission that ran (command buffers, dispatches, transfers), and [`Rows::finish`] the labels.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,6 +18,7 @@ use crate::program::ProgramBuffer;
 use crate::recording::{BufferTimestamps, TimestampPair};
 use crate::session::{Observation, Session};
 
+/// The only process and queue of the trace.
 const PROCESS: ProcessId = ProcessId(0);
 const QUEUE: QueueId = QueueId(0);
 
@@ -28,6 +29,7 @@ type BoundBuffers = Vec<(u32, u32, u32, BufferRange, bool)>;
 pub struct Rows {
     pub tables: Tables,
     labels: Labels,
+    /// The ids of the bindings that have rows.
     bindings: HashMap<BoundBuffers, BindingSetId>,
     next_submission: u64,
     next_buffer: u64,
@@ -46,6 +48,7 @@ struct OpenLabel {
 }
 
 impl Rows {
+    /// Adds the buffers and kernels of the capture.
     pub fn new(session: &Session<'_>, runs: u32) -> Rows {
         let mut rows = Rows {
             tables: Tables::default(),
@@ -118,6 +121,7 @@ impl Rows {
         self.labels.push_into(&mut self.tables.labels);
     }
 
+    /// Adds the rows of one command buffer and of its work. `around` is the label of the run, under which they are.
     fn buffer(
         &mut self,
         session: &mut Session<'_>,
@@ -247,6 +251,7 @@ impl Rows {
         rows::command_buffer(&mut self.tables, row);
     }
 
+    /// Adds the row of a copy, fill or update.
     fn transfer(&mut self, place: WorkPlace, command: &Command) {
         let (kind, bytes, source, destination) = match command {
             Command::Copy(copy) => {
@@ -280,6 +285,7 @@ impl Rows {
         rows::transfer(&mut self.tables, place, facts);
     }
 
+    /// Adds the row of a label that ended, with the time from its first work to its last.
     fn marker(&mut self, command_buffer: CommandBufferId, of: OpenLabel) {
         let duration_ns = (of.end_ns.zip(of.start_ns)).map(|(end, start)| (end - start).max(0));
         let scope = table::MarkerScope::CommandBuffer;
@@ -292,6 +298,7 @@ impl Rows {
         rows::marker(&mut self.tables, row);
     }
 
+    /// Returns the id of a dispatch's bindings; adds their rows where no earlier dispatch had the same.
     fn bindings(&mut self, dispatch: &Dispatch) -> Option<BindingSetId> {
         let bound: BoundBuffers = (dispatch.bindings.iter())
             .filter_map(|binding| {
@@ -325,6 +332,7 @@ impl Rows {
         Some(id)
     }
 
+    /// Adds the row of a pipeline's kernel.
     fn kernel(&mut self, session: &Session<'_>, id: PipelineId) {
         let pipeline = &session.capture.pipelines[&id];
         let shader = &session.shaders[&id];

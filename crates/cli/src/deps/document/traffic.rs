@@ -1,4 +1,5 @@
-//! Draws the bytes that commands must move at least, and the share of the device's bandwidth that they reach.
+//! Draws the section on the bytes that commands must move at least, and the share of the device's bandwidth that they
+//! reach.
 
 use super::Page;
 use gapscope_dependencies::{Bandwidth, Node};
@@ -6,6 +7,7 @@ use gapscope_report::document::{Block, Column, Table, Text};
 use gapscope_timeline::quantity as number;
 
 impl Page<'_> {
+    /// Returns the blocks about bytes: against the bandwidth if it is known, else the bytes alone and the reason.
     pub(super) fn traffic(&self) -> Vec<Block> {
         match &self.found.bandwidth {
             Ok(bandwidth) => self.bandwidth_shares(bandwidth),
@@ -20,6 +22,7 @@ impl Page<'_> {
         }
     }
 
+    /// Returns the blocks that list commands by the bytes that they read and write, the most first.
     fn bytes(&self) -> Vec<Block> {
         let mut sizes: Vec<(u64, u64, usize)> = (self.nodes().iter().enumerate())
             .map(|(id, node)| {
@@ -120,6 +123,7 @@ impl Page<'_> {
     }
 }
 
+/// Returns a time as text, with a decimal place below 10 ns.
 fn time(ns: f64) -> String {
     match ns {
         ..10.0 => format!("{ns:.1} ns"),

@@ -1,5 +1,6 @@
-//! Rewrites the loads and stores of intermediates in the functions of a kernel: as volatile ones if values go through
-//! memory, else as accesses to a variable of the invocation.
+//! Rewrites the loads and stores of intermediates (memory that a kernel writes and a later kernel of the chain reads)
+//! in the functions of a kernel: as volatile ones if values go through memory, else as accesses to a variable of the
+//! invocation.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,8 @@ use crate::merge::MergePlan;
 use crate::module::Kernel;
 use crate::refusal::Refusal;
 
-/// Rewrites the functions of a kernel, whose ids are those of the merged module.
+/// Rewrites the functions of a kernel, whose ids are those of the merged module. `number` is the kernel's index in
+/// the chain; `ids` has the merged module's ids by those of the kernel.
 pub fn rewrite(
     builder: &mut Builder<'_>,
     number: usize,
@@ -56,7 +58,8 @@ pub fn rewrite(
     Ok(())
 }
 
-/// Returns the pointers into intermediates.
+/// Returns the ids of the pointers into intermediates, each with the intermediate's index; refuses a function that
+/// uses such a pointer for anything but a chain, a load, a store to it, or an array's length.
 fn reached(
     function: &Function,
     intermediates: &HashMap<Word, usize>,
@@ -92,6 +95,8 @@ fn reached(
     Ok(reached)
 }
 
+/// Returns what replaces a load `of` the intermediate `which` by the kernel `number`: a load of the variable that
+/// forwards the value, or a volatile load of memory if nothing is forwarded or no earlier kernel writes it.
 fn load(
     builder: &mut Builder<'_>,
     number: usize,
@@ -112,6 +117,8 @@ fn load(
     Ok(of)
 }
 
+/// Returns what replaces a store to the intermediate `which`: a volatile store if nothing is forwarded, else a store
+/// to the variable (made at the first store), after one to memory if the kernel's stores must reach memory.
 fn store(
     builder: &mut Builder<'_>,
     number: usize,
@@ -146,7 +153,8 @@ fn store(
     })
 }
 
-/// Makes a load or store volatile, so that stores reach memory and loads read it.
+/// Makes a load or store volatile, so that stores reach memory and loads read it. `at` is the index of the operand
+/// with the memory access.
 fn make_volatile(of: &mut Instruction, at: usize) {
     match of.operands.get_mut(at) {
         Some(Operand::MemoryAccess(access)) => *access |= MemoryAccess::VOLATILE,

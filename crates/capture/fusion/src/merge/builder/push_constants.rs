@@ -1,4 +1,5 @@
-//! Joins the push-constant blocks of several kernels into one block with the kernels' blocks as members.
+//! Joins the push-constant blocks of several kernels (bytes that a dispatch passes to its kernel) into one block with
+//! the kernels' blocks as members: [`Builder::join_push_constants`] is called once all kernels have been added.
 
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Decoration, Op, StorageClass};
@@ -6,7 +7,8 @@ use rspirv::spirv::{Decoration, Op, StorageClass};
 use super::{Builder, instruction};
 
 impl Builder<'_> {
-    /// Joins the push constants of the kernels, one after the other.
+    /// Declares the joined block, and replaces each use of a kernel's own block in its functions by a pointer to the
+    /// member, which the function computes at its beginning. Without push constants nothing changes.
     pub(super) fn join_push_constants(&mut self) {
         let blocks = std::mem::take(&mut self.blocks);
         if blocks.is_empty() {
