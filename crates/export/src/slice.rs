@@ -32,7 +32,7 @@ impl Slice {
     }
 }
 
-/// The facts of a dispatch, without its times.
+/// The facts of a dispatch, without its times, as in the table `dispatches`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Dispatch {
     pub kernel: KernelId,
@@ -61,7 +61,7 @@ impl Dispatch {
     }
 }
 
-/// A slice in its lane.
+/// A slice as it is unpacked from its lane, with those facts that no table in memory has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaneSlice {
     pub slice: Slice,

@@ -13,12 +13,17 @@ use rustc_hash::FxHashMap;
 /// All texts of a scene, with the indexes that find them.
 pub(crate) struct SceneNames {
     pub texts: Texts,
+    /// The ids of the texts that do not come from the trace.
     statics: FxHashMap<&'static str, TextId>,
+    /// The row of each kernel, by its id.
     kernel_index: IdIndex<KernelId>,
+    /// The texts of each row, and a last entry for unknown kernels.
     kernels: Vec<KernelText>,
+    /// The row of each label, by its id.
     label_index: IdIndex<LabelId>,
+    /// The texts of each row, and a last entry for unknown labels.
     labels: Vec<LabelText>,
-    /// The name of each row.
+    /// The name of each row: its own, or else its label, or else `command buffer`.
     command_buffers: Vec<TextId>,
 }
 

@@ -8,7 +8,7 @@ use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 /// label.
 pub(super) const STEP: &str = "ProfilerStep";
 
-/// A thread of the host.
+/// A thread of the host, in which ranges open and close.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
     pub(super) process: ProcessId,
