@@ -26,7 +26,7 @@ pub(crate) struct KernelFacts {
     pub process: ProcessId,
     /// The demangled name, with parameters where it is C++.
     pub name: TextId,
-    /// The name with parameters and template arguments, where the profiler has it beside `name`.
+    /// The demangled name, where `name` may be another one.
     pub full_name: Option<TextId>,
     /// The name that the compiler gave the kernel.
     pub entry_point: Option<TextId>,
@@ -226,13 +226,13 @@ impl Inventory {
         self.by_number.get(&(process, Some(number))).copied()
     }
 
-    /// Returns the process of a device; the first process for an unknown device.
+    /// Returns the process of a device; process 0 for an unknown device.
     pub fn process_of(&self, device: DeviceId) -> ProcessId {
         let known = self.devices.get(device.index());
         known.map_or(ProcessId(0), |device| device.process)
     }
 
-    /// Returns the device of a queue; the first device for an unknown queue.
+    /// Returns the device of a queue; device 0 for an unknown queue.
     pub fn device_of(&self, queue: QueueId) -> DeviceId {
         let known = self.queues.get(queue.index());
         known.map_or(DeviceId(0), |queue| queue.device)

@@ -1,5 +1,5 @@
-//! Keeps the state of each sequence (the packets of one writer): the clock, texts and defaults that a packet sets
-//! for the packets after it.
+//! Keeps the state of each sequence (the packets of one writer): the clock, texts and defaults that a packet sets for
+//! the packets after it. Each pass calls [`Sequences::advance`] for every packet, in the order of the file.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;
@@ -64,6 +64,7 @@ pub(super) struct Interned {
     pub specifications: FxHashMap<u64, Specification>,
     pub contexts: FxHashMap<u64, Context>,
     pub kernels: FxHashMap<u64, ComputeKernel>,
+    /// The names of arguments of kernels and launches.
     argument_names: FxHashMap<u64, Arc<str>>,
     /// The descriptors of counters by id: the GPU and the undecoded counters.
     pub counter_descriptors: FxHashMap<u64, (u32, Vec<u8>)>,
@@ -75,6 +76,7 @@ pub(super) struct Sequence {
     seen: bool,
     /// True if all interned data since the last reset were read.
     valid: bool,
+    /// The clock and the track of packets that name none.
     default_clock: Option<u64>,
     pub default_track: Option<u64>,
     /// The pid and thread id of all events of the sequence, in old traces; `None` in newer ones.
@@ -140,6 +142,7 @@ impl Sequences {
 }
 
 impl Sequence {
+    /// Sets the default clock, and the default track if the packet names one.
     fn set_defaults(&mut self, defaults: Message) {
         for (number, value) in defaults.fields() {
             match number {
