@@ -1,6 +1,6 @@
 //! Writes a scene (a trace as tools draw it: groups of tracks of lanes of slices) in Chrome's trace event format, for
-//! `chrome://tracing`, Perfetto's UI and other readers. For several traces in one file, [`begin`] comes first, then
-//! [`write_part`] for each, then [`end`].
+//! `chrome://tracing`, Perfetto's UI and other readers. For several traces in one file, `joined` calls `begin` first,
+//! then `write_part` for each, then `end`.
 //!
 //! Events of one `tid` never overlap, because readers drop overlapping events: concurrent work is split into lanes,
 //! each with a `tid` of its own. Times are microseconds since `otherData.origin_ns`, with three decimals, so that no

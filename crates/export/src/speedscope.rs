@@ -3,7 +3,7 @@
 //! of the scene, then the frames of sampled code.
 //!
 //! speedscope shows one profile at a time. Times are nanoseconds since the first time of the trace. For several
-//! traces in one file, `joined` calls [`begin`], then [`write_names`] and [`write_part`] for each.
+//! traces in one file, `joined` calls `begin`, then `write_names` and `write_part` for each.
 
 use crate::Exported;
 use crate::json::{self, CommaList};

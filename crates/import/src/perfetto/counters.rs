@@ -173,7 +173,7 @@ impl GpuCounters {
     }
 
     /// Reads an event of Vulkan memory; allocations of device memory become rows. `clock` converts the event's own
-    /// time, which counts before that of the packet.
+    /// time, which takes precedence over that of the packet.
     pub fn vulkan_memory(
         &mut self,
         event: Message,

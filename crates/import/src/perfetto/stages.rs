@@ -292,7 +292,7 @@ impl Builder {
         );
     }
 
-    /// Returns the kernel of a dispatch. Arguments of the launch count before those of the kernel.
+    /// Returns the kernel of a dispatch. Arguments of the launch take precedence over those of the kernel.
     fn kernel(
         &mut self,
         stage: &Stage,

@@ -200,8 +200,8 @@ fn submitted(correlation: Value) -> Vec<u64> {
         .collect()
 }
 
-/// Decodes an event at `at_ns`, the time of its packet; a time of the event's own counts before it. Returns `None` if
-/// the time is unknown. Times that are relative to the event before move the sequence's time on.
+/// Decodes an event at `at_ns`, the time of its packet, over which a time of the event's own takes precedence.
+/// Returns `None` if the time is unknown. Times that are relative to the event before move the sequence's time on.
 pub(super) fn decode(
     message: Message,
     at_ns: Option<i64>,
