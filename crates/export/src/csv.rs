@@ -1,7 +1,7 @@
 //! Writes a trace as CSV, one file for each table: RFC 4180 with `\n` and a header. Unknown values are empty.
 //!
-//! [`write`] takes a trace in memory. A caller that never holds a whole trace calls [`write_pieces`] with the tables
-//! that others refer to, and then [`IndependentTable::write`] for each of the [`independent_tables`].
+//! [`write()`] takes a trace in memory. A caller that never holds a whole trace calls [`write_pieces`] with the
+//! tables that others refer to, and then [`IndependentTable::write`] for each of the [`independent_tables`].
 
 use crate::exported::{Exported, TableRows};
 use crate::ordered_output::write_in_order;
@@ -177,6 +177,7 @@ pub fn write_pieces<R>(
         return Ok(None);
     };
     count(Dispatches::NAME, rows);
+    // Writes each table that another one refers to.
     macro_rules! write_tables {
         ($($field:ident: $table:ty,)+) => {$({
             let name = <$table>::NAME;
@@ -209,6 +210,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error { path, source }
 }
 
+/// The size of the buffer in front of a file.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Opens a new file, or else an existing one to append to.

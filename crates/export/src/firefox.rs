@@ -112,6 +112,7 @@ fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile
 
 /// The schema of the markers of a kind of slice.
 struct MarkerType {
+    /// The schema and the category in the profile.
     handle: MarkerTypeHandle,
     category: CategoryHandle,
     /// The details that are fields of the marker, in their order.

@@ -252,6 +252,7 @@ fn pack(to: &mut Vec<u8>, mut number: u64) {
 /// Reads packed numbers, each once and in order. Behind the end all are 0.
 struct Unpack<'a> {
     bytes: Cow<'a, [u8]>,
+    /// The offset of the next number.
     at: usize,
 }
 
@@ -262,6 +263,7 @@ impl<'a> Unpack<'a> {
             at: 0,
         }
     }
+    /// Reads the next number.
     #[inline]
     fn number(&mut self) -> u64 {
         let (mut number, mut shift) = (0, 0);

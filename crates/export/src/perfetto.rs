@@ -219,6 +219,7 @@ impl<W: Write> Writer<'_, W> {
         data.message(field, &self.part);
     }
 
+    /// Returns a new track id.
     fn uuid(&mut self) -> u64 {
         self.next_uuid += 1;
         self.next_uuid
@@ -298,6 +299,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
+    /// Writes the event as a track event at a time of the trace.
     fn end_event(&mut self, at_ns: i64) -> io::Result<()> {
         self.end_event_as(packet::TRACK_EVENT, at_ns)
     }

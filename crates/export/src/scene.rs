@@ -61,6 +61,7 @@ pub struct Scene<'a> {
 pub(crate) struct Flows {
     /// For each call, where its targets end in `targets`.
     ends: Vec<usize>,
+    /// The targets of all calls, one call behind the other.
     targets: Vec<u32>,
 }
 

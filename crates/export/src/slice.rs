@@ -40,11 +40,13 @@ pub(crate) struct Dispatch {
     pub groups: [Option<u32>; 3],
     pub command_buffer: Option<CommandBufferId>,
     pub submission: Option<SubmissionId>,
+    /// The place among the commands of its command buffer, or of its submission without one, from 0.
     pub position: u32,
     pub label: Option<LabelId>,
 }
 
 impl Dispatch {
+    /// Takes the facts from a row of the table.
     pub fn from_row(table: &Dispatches, row: usize) -> Dispatch {
         Dispatch {
             kernel: table.kernel[row],
@@ -80,6 +82,7 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
+    /// Takes the facts from a row of the table.
     pub fn from_row(table: &Markers, row: usize) -> Marker {
         Marker {
             label: table.label[row],

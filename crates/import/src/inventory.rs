@@ -32,8 +32,10 @@ pub(crate) struct KernelFacts {
     pub entry_point: Option<TextId>,
     /// The numbers of threads of a workgroup in x, y and z; `None` where the profiler does not record them.
     pub local: [Option<u32>; 3],
+    /// The registers and the bytes of local memory of a thread.
     pub registers: Option<u32>,
     pub local_bytes: Option<u32>,
+    /// The bytes of shared memory of a workgroup: those that the code fixes, and those that the launch adds.
     pub static_shared_bytes: Option<u32>,
     pub dynamic_shared_bytes: Option<u32>,
 }

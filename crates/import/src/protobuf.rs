@@ -132,6 +132,7 @@ pub(crate) enum Packed {
 
 /// The iterator of [`Value::numbers`].
 pub(crate) struct Numbers<'a> {
+    /// The only value, if it is not packed.
     one: Option<u64>,
     rest: &'a [u8],
     packed: Packed,

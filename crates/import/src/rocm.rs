@@ -1,6 +1,6 @@
 //! Converts rocprofv3's records of programs on AMD's GPUs, which readers of its formats decode, to rows of a profile;
 //! [`crate::rocprofv3`] has the table. For each process: [`Recorded::new`], its GPUs, kernels and streams, then its
-//! records, [`Recorded::finish`]; after all processes, [`write`]. Times are in nanoseconds.
+//! records, [`Recorded::finish`]; after all processes, [`write()`]. Times are in nanoseconds.
 
 use crate::inventory::KernelFacts;
 use crate::profile::{
@@ -141,6 +141,7 @@ pub(crate) struct Recorded<'a> {
     stream_names: FxHashMap<u32, String>,
     /// The rows of allocations that were not freed, by address.
     allocations: FxHashMap<u64, MemoryRow>,
+    /// The id of the next allocation.
     next_allocation: u32,
     /// The number of calls and ranges without possible times.
     refused: u64,

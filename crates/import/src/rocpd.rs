@@ -131,6 +131,7 @@ struct File<'a> {
 /// The facts of an event, to which the rows of calls, dispatches and copies refer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
+    /// The id of the text of the category.
     category: Option<i64>,
     correlation: Option<Correlation>,
     /// The text of the program's range; `None` for other events.
@@ -169,6 +170,7 @@ impl File<'_> {
         Ok(())
     }
 
+    /// Reads the tables of the process, unless the options name another one.
     fn read(
         &mut self,
         profile: &mut Profile,

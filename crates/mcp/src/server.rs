@@ -32,6 +32,7 @@ const MAX_TASKS: usize = 2;
 /// The most characters of a recorded command's output in an answer.
 const MAX_OUTPUT_CHARACTERS: usize = 4_000;
 
+/// What the client's model is told of the server.
 const INSTRUCTIONS: &str = "\
 gapscope records the GPU timeline of a program and says why the GPU waits. Start with `explain` on a trace (a folder NAME.gapscope): \
 it says in a page what bounds the program, and each claim names rows of the trace's tables. Look those up, or ask anything else, with \
@@ -46,6 +47,7 @@ pub struct Server {
     roots: Option<Roots>,
     /// A permit for each task that may run now.
     turns: Arc<Semaphore>,
+    /// The tools that the client may call.
     tool_router: ToolRouter<Server>,
 }
 

@@ -41,6 +41,7 @@ pub const RATE_TOLERANCE: f64 = 200e-6;
 
 /// Clamps a value to within decades of its clock's zero, so that computations with damaged values cannot overflow.
 pub fn within_decades(value: i64) -> i64 {
+    // As nanoseconds, 36 years.
     const FARTHEST: i64 = 1 << 60;
     value.clamp(-FARTHEST, FARTHEST)
 }

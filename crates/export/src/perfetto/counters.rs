@@ -28,6 +28,7 @@ mod value {
     pub const INTEGER: u32 = 2;
     pub const DOUBLE: u32 = 3;
 }
+// The field of a counter track's unit, and values of enums.
 const UNIT_NAME: u32 = 6;
 const GROUP_SYSTEM: u64 = 1;
 const GROUP_MEMORY: u64 = 5;

@@ -50,6 +50,7 @@ enum StageKey {
 
 /// The specification of a stage: its id, name and text in Perfetto's UI, and the number of its category.
 struct Specification {
+    /// The id by which stages name it.
     iid: u64,
     name: TextId,
     description: String,
@@ -279,11 +280,13 @@ fn stage_key(scene: &Scene, drawn: &LaneSlice) -> StageKey {
 /// The names of the GPUs of a file, by number.
 #[derive(Default)]
 pub(crate) struct GpuInfo {
+    /// The message that names them.
     info: Message,
     count: u32,
 }
 
 impl GpuInfo {
+    /// Returns the number of GPUs so far.
     pub fn count(&self) -> u32 {
         self.count
     }

@@ -163,6 +163,7 @@ impl PidAllocator {
         PidAllocator(pids.max().unwrap_or(0).clamp(1_000_000_000, 2_000_000_000))
     }
 
+    /// Allocates a pid.
     fn next(&mut self) -> u32 {
         self.0 += 1;
         self.0

@@ -61,6 +61,7 @@ pub(super) struct SlicesByOwner {
     queue_places: FxHashMap<QueueId, usize>,
     /// The last queue that was found and its index, because neighbours mostly share one.
     last_queue: Option<(QueueId, usize)>,
+    /// The queues in the order in which they were first named, those of the manifest first.
     pub queues: Vec<QueueSlices>,
     pub threads: BTreeMap<ThreadKey, ThreadSlices>,
 }

@@ -98,6 +98,7 @@ struct WaitingDispatch {
     end_ns: i64,
     /// Offset at which the packed facts begin.
     at: usize,
+    /// The number of bytes of these facts.
     length: usize,
 }
 

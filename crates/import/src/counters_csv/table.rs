@@ -71,6 +71,7 @@ fn cells(record: &str) -> Vec<String> {
 
 /// The columns of the table by meaning.
 pub(super) struct Columns {
+    /// The column of the command buffer's label; `None` if the table has none.
     command_buffer: Option<usize>,
     /// The columns of labels, outermost first.
     labels: Vec<usize>,

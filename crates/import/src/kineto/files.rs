@@ -111,7 +111,7 @@ pub(super) fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |facts| facts.len())
 }
 
-/// Reads the metadata of a document and the time of its first event.
+/// What is read of a document in advance: its metadata and the time of its first event.
 #[derive(Default)]
 struct Aside {
     metadata: Metadata,

@@ -21,8 +21,10 @@ pub(super) struct WorkArgs<'a> {
     /// The numbers of workgroups, and those of threads of a workgroup, in x, y and z.
     grid: [Option<u32>; 3],
     block: [Option<u32>; 3],
+    /// The registers of a thread, and the bytes of shared memory of a workgroup.
     registers: Option<u32>,
     shared_bytes: Option<u32>,
+    /// The bytes of a copy or fill.
     bytes: Option<u64>,
     /// Whether the work is a node of a CUDA graph.
     pub(super) of_graph: bool,
@@ -31,6 +33,7 @@ pub(super) struct WorkArgs<'a> {
 }
 
 impl<'a> WorkArgs<'a> {
+    /// Reads an event's object of arguments.
     pub(super) fn parse(args: &'a [u8]) -> WorkArgs<'a> {
         let mut parsed = WorkArgs::default();
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
@@ -101,6 +104,7 @@ impl<'a> WorkArgs<'a> {
         }
     }
 
+    /// Returns the fill of as many bytes as the arguments say.
     pub(super) fn fill(&self) -> DeviceWorkKind {
         DeviceWorkKind::Transfer {
             kind: TransferKind::Fill,

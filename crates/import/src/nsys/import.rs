@@ -43,6 +43,7 @@ pub(super) struct Import {
     pub(super) pid: Option<u32>,
     /// The queues of streams that events and waits name, by process, context and number.
     pub(super) queues: FxHashMap<(ProcessId, u32, u32), QueueId>,
+    /// The pages and rows that could not be read so far.
     pub(super) damage: Damage,
     /// The offset that puts the times on the clock of the first rank.
     pub(super) shift_ns: i64,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CommandBufferKey {
     pub pid: u32,
+    /// The number of the submission in the file.
     pub submission: Option<u32>,
     pub handle: u64,
 }

@@ -11,11 +11,13 @@ pub(super) struct ClockId {
     id: u32,
 }
 
+// Clocks of the whole system, by their numbers in Perfetto's BuiltinClock.
 pub(super) const REALTIME: ClockId = ClockId::system(1);
 pub(super) const MONOTONIC: ClockId = ClockId::system(3);
 const BOOTTIME: ClockId = ClockId::system(6);
 
 impl ClockId {
+    /// Returns a clock of the whole system.
     const fn system(id: u32) -> ClockId {
         ClockId { sequence: 0, id }
     }

@@ -39,6 +39,7 @@ pub(super) struct GpuCounters {
     interned: FxHashMap<(u32, u64, u64), Described>,
     /// Allocations with their sizes, by process and handle of the device memory.
     allocations: FxHashMap<(u32, u64), (AllocationId, u64)>,
+    /// The last allocation id that was given.
     next_allocation: u32,
 }
 

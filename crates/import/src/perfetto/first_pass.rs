@@ -99,6 +99,7 @@ pub(super) struct FirstPass {
     ends_of_flows: Vec<FlowEnd>,
     /// The last submission id that was given.
     next_submission: u64,
+    /// The states of sequences in this pass.
     sequences: Sequences,
     /// The pids of all tracks and of all GPU work.
     pids: FxHashSet<u32>,
@@ -351,6 +352,7 @@ impl FirstPass {
         }
     }
 
+    /// Sets the name of a thread, unless the name is empty.
     fn name_thread(&mut self, pid: u32, tid: u32, name: String) {
         let known = self.thread_names.entry((pid, tid)).or_default();
         if !name.is_empty() {

@@ -36,6 +36,7 @@ pub(super) struct Header {
 pub(super) struct Specification {
     pub name: Arc<str>,
     pub description: Arc<str>,
+    /// The kind of the stage: 1 is graphics, 2 is compute.
     pub category: u64,
 }
 
@@ -51,6 +52,7 @@ pub(super) struct Context {
 pub(super) struct ComputeKernel {
     pub name: Arc<str>,
     pub demangled_name: Option<Arc<str>>,
+    /// The integer arguments with their names.
     pub arguments: Vec<(Arc<str>, u64)>,
 }
 
@@ -73,6 +75,7 @@ pub(super) struct Interned {
 /// The state of one sequence.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
+    /// Whether a packet of the sequence came before.
     seen: bool,
     /// True if all interned data since the last reset were read.
     valid: bool,
@@ -193,6 +196,7 @@ impl Interned {
         }
     }
 
+    /// Adds the process and API of a graphics context.
     fn add_context(&mut self, entry: Message) {
         let [id, pid, api] = entry.last([1, 2, 3]);
         let context = Context {
@@ -202,6 +206,7 @@ impl Interned {
         self.contexts.insert(id.number(), context);
     }
 
+    /// Adds the name of a queue or of a stage.
     fn add_specification(&mut self, entry: Message) {
         let [id, name, description, category] = entry.last([1, 2, 3, 4]);
         let specification = Specification {
@@ -212,6 +217,7 @@ impl Interned {
         self.specifications.insert(id.number(), specification);
     }
 
+    /// Keeps a descriptor of counters, which `counters` decodes when a value refers to it.
     fn add_counters(&mut self, entry: Message) {
         let [id, descriptor, gpu] = entry.last([1, 2, 3]);
         let descriptor = descriptor.message().map_or(&[][..], Message::bytes);
@@ -219,6 +225,7 @@ impl Interned {
         self.counter_descriptors.insert(id.number(), described);
     }
 
+    /// Adds a kernel with its integer arguments.
     fn add_kernel(&mut self, entry: Message) {
         let (mut id, mut kernel) = (0, ComputeKernel::default());
         for (number, value) in entry.fields() {

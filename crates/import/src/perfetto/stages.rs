@@ -37,6 +37,7 @@ struct Stage<'a> {
     context: u64,
     command_buffer: Option<u64>,
     submission: Option<u32>,
+    /// The ids of the interned specifications of the queue and of the stage.
     queue_iid: Option<u64>,
     stage_iid: Option<u64>,
     /// The indexes of the queue and of the stage in an old file.
@@ -44,6 +45,7 @@ struct Stage<'a> {
     old_stage: Option<i32>,
     name: Option<Arc<str>>,
     kernel_iid: Option<u64>,
+    /// The numbers of workgroups, and those of threads of a workgroup, in x, y and z.
     grid: [Option<u32>; 3],
     local: [Option<u32>; 3],
     /// Whether the stage states how a kernel was launched.
@@ -425,6 +427,7 @@ impl OldSpecifications {
 }
 
 impl<'a> Stage<'a> {
+    /// Decodes a stage, with the names that the sequence has interned.
     fn parse(event: Message<'a>, sequence: &Sequence) -> Stage<'a> {
         let mut stage = Stage::default();
         for (number, value) in event.fields() {

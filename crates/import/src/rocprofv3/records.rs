@@ -58,6 +58,7 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Returns the start and the end; `None` if one is missing.
     pub fn times(&self) -> Option<(i64, i64)> {
         self.start_timestamp.zip(self.end_timestamp)
     }

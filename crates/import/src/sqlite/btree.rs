@@ -120,11 +120,12 @@ fn read_row(
     wanted.read(whole, row_id as i64, take)
 }
 
-/// Reads a big-endian number of two bytes, and `four` one of four; `None` behind the end.
+/// Reads a big-endian number of two bytes; `None` behind the end.
 fn two(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
+/// Reads a big-endian number of four bytes; `None` behind the end.
 fn four(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -20,6 +20,7 @@ struct Cell {
 /// because many are not needed.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
+    /// The places of the wanted values, in the order of the scan's columns.
     cells: [Cell; MAX_VALUES],
     /// The record behind its header.
     values: &'a [u8],

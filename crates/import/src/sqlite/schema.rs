@@ -12,6 +12,7 @@ pub(super) struct Columns {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Column {
     name: String,
+    /// Where its values are.
     storage: Storage,
 }
 

@@ -127,6 +127,7 @@ struct Builder {
     /// The start of the trace on the machine's clock.
     base_ns: i64,
     facts: Facts,
+    /// The instances in the order of their ids, which count from 1.
     instances: Vec<Instance>,
     /// Indices of `instances` by Metal's id, in the order of commits.
     by_id: FxHashMap<u64, Vec<usize>>,

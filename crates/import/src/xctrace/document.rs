@@ -68,6 +68,7 @@ pub(crate) fn read<R: BufRead>(
 
 /// The state of reading a document of tables.
 struct Document<'a> {
+    /// Called with each whole row and its schema.
     take: &'a mut dyn FnMut(&Schema, Row),
     /// The values of the document so far, by id.
     values: FxHashMap<u64, Value>,

@@ -64,6 +64,7 @@ pub(crate) struct Facts {
 /// A table that lacks a column.
 #[derive(Debug)]
 struct UnfitTable {
+    /// The name of the first column that it lacks, and the number of its rows.
     missing: &'static str,
     rows: u64,
 }

@@ -70,6 +70,7 @@ impl Row<'_> {
         }
     }
 
+    /// Returns the process in a column; `None` as for [`Self::number`].
     pub fn process(&self, mnemonic: &str) -> Option<&Rc<Process>> {
         match self.value(mnemonic)? {
             Value::Process(process) => Some(process),
@@ -77,6 +78,7 @@ impl Row<'_> {
         }
     }
 
+    /// Returns the thread in a column; `None` as for [`Self::number`].
     pub fn thread(&self, mnemonic: &str) -> Option<&Rc<Thread>> {
         match self.value(mnemonic)? {
             Value::Thread(thread) => Some(thread),

@@ -87,7 +87,7 @@ impl<'a> Plane<'a> {
         Some((name?, fact?))
     }
 
-    /// Reads a kind of events, and `add_stat` the name of a fact, each with its id.
+    /// Reads a kind of events with its id.
     fn add_event(&mut self, entry: Message<'a>) {
         let key = entry.field(1).map_or(0, Value::signed);
         let Some(metadata) = entry.field(2).and_then(Value::message) else {
@@ -107,6 +107,7 @@ impl<'a> Plane<'a> {
         self.events.insert(key, event);
     }
 
+    /// Reads the name of a fact, or a text, with its id.
     fn add_stat(&mut self, entry: Message<'a>) {
         let key = entry.field(1).map_or(0, Value::signed);
         let metadata = entry.field(2).and_then(Value::message);

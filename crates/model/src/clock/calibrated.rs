@@ -27,6 +27,7 @@ const MIN_LEAP_NS: i64 = 10_000_000;
 pub struct Calibrated {
     /// The driver's rate of the clock.
     nominal: Rate,
+    /// The last samples, by time.
     samples: VecDeque<Sample>,
     /// The first sample of all, which may no longer be among `samples`.
     first: Option<Sample>,

@@ -15,6 +15,7 @@ pub(super) struct Token<'a> {
     pub kind: TokenKind<'a>,
     /// True if blanks precede the token.
     pub spaced: bool,
+    /// The offset in the name at which the token begins.
     start: usize,
 }
 
@@ -37,6 +38,7 @@ impl<'a> Token<'a> {
         self.start
     }
 
+    /// Returns the text of an identifier or number; `None` for other tokens.
     fn word(&self) -> Option<&'a str> {
         match self.kind {
             TokenKind::Word(word) => Some(word),
