@@ -68,7 +68,7 @@ pub(super) struct RenderStages {
     specifications: Vec<Specification>,
     /// For each target, the id of the render stage that begins it.
     firsts: FxHashMap<u32, u64>,
-    /// For each row of a command buffer, whether it is drawn, and whether a drawn call submitted it.
+    /// For each row of the table of command buffers, whether it is drawn, and whether a drawn call submitted it.
     drawn: Vec<bool>,
     submitted: Vec<bool>,
 }
@@ -239,7 +239,7 @@ struct BlockSummary {
 }
 
 impl BlockSummary {
-    /// Reads a block. Only one of a queue's track (`is_work`) has render stages.
+    /// Reads a block. Only a block of a queue's track (`is_work`) has render stages.
     fn new(scene: &Scene, block: &Block, is_work: bool) -> BlockSummary {
         let mut seen = BlockSummary::default();
         let mut keys = FxHashSet::default();

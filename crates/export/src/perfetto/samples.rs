@@ -120,7 +120,7 @@ impl<W: Write> Writer<'_, W> {
         self.state(&data)
     }
 
-    /// Writes a packet of interned data that is added to the earlier.
+    /// Writes a packet of interned data, which are added to the earlier ones.
     fn state(&mut self, data: &Message) -> io::Result<()> {
         self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
         self.packet.message(packet::INTERNED_DATA, data);

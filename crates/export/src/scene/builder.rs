@@ -338,7 +338,7 @@ impl Builder<'_> {
     }
 
     /// Includes a piece of work in the drawn times and in those of its target. The target's first work is the
-    /// earliest; a command buffer is it only when it comes before any other work.
+    /// earliest; a command buffer is it only when no other work of the target was read before.
     #[inline]
     fn reach(
         &mut self,

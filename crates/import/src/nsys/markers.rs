@@ -33,7 +33,7 @@ type Category = (Domain, i64);
 /// The texts of ranges, each split into the label and the details.
 #[derive(Default)]
 struct Texts {
-    /// The texts of the table of strings.
+    /// The texts of the table of strings, by id.
     by_id: FxHashMap<i64, (TextId, Option<TextId>)>,
     /// The texts that stand in the rows themselves.
     written: FxHashMap<Box<[u8]>, (TextId, Option<TextId>)>,
