@@ -1,4 +1,6 @@
-//! Writes Chrome's trace event format, for `chrome://tracing`, Perfetto's UI and other readers.
+//! Writes a scene (a trace as tools draw it: groups of tracks of lanes of slices) in Chrome's trace event format, for
+//! `chrome://tracing`, Perfetto's UI and other readers. For several traces in one file, `joined` calls `begin` first,
+//! then `write_part` for each, then `end`.
 //!
 //! Events of one `tid` never overlap, because readers drop overlapping events: concurrent work is split into lanes,
 //! each with a `tid` of its own. Times are microseconds since `otherData.origin_ns`, with three decimals, so that no
@@ -25,7 +27,7 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     Ok(exported)
 }
 
-/// Writes the part of a file before the events.
+/// Writes the part of a file before the events, up to the open list `traceEvents`.
 pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
 }
@@ -48,7 +50,8 @@ pub(crate) fn write_part(
     Ok(scene.exported())
 }
 
-/// Writes the part of a file after the events.
+/// Closes the list of events and writes `otherData`: the origin of times, the start as Unix time (null if it is not
+/// known), the sampling mode and the version of gapscope.
 pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\n],\"otherData\":{")?;
     writeln!(
@@ -66,16 +69,19 @@ const MAX_GROUPS: usize = 10_000;
 /// The state of writing the events of one trace.
 struct Writer<'a, W> {
     scene: &'a Scene<'a>,
+    /// The texts of the scene as JSON strings, by text id.
     names: Vec<String>,
     out: &'a mut W,
     /// Whether an event precedes the next one.
     any: bool,
+    /// The event that is being made; reused for each.
     line: Vec<u8>,
-    /// The next free id above those of threads.
+    /// The last `tid` that was given to a lane without a thread; they begin above those of threads.
     next_tid: u32,
 }
 
 impl<W: Write + Send> Writer<'_, W> {
+    /// Writes for each group its name and place as metadata, then its tracks, then its counters.
     fn write(&mut self) -> io::Result<()> {
         let before = self.scene.place.number as usize * MAX_GROUPS;
         for (index, group) in self.scene.groups.iter().enumerate() {
@@ -91,6 +97,7 @@ impl<W: Write + Send> Writer<'_, W> {
         Ok(())
     }
 
+    /// Writes the lanes of a track. The first lane of a thread has the thread's id as `tid`, all others a new one.
     fn track(&mut self, group: &Group, index: usize, track: &Track) -> io::Result<()> {
         for (lane, slices) in track.lanes.iter().enumerate() {
             let tid = match track.thread {
@@ -117,6 +124,7 @@ impl<W: Write + Send> Writer<'_, W> {
         Ok(())
     }
 
+    /// Writes an event `C` for each sample of each counter. The key of its value is the unit.
     fn counters(&mut self, group: &Group) -> io::Result<()> {
         for counter in &group.counters {
             let name = json::string(&counter.name);
@@ -139,11 +147,13 @@ impl<W: Write + Send> Writer<'_, W> {
         Ok(())
     }
 
+    /// Writes the metadata `what`, `process_name` or `thread_name`.
     fn name(&mut self, what: &str, pid: u32, tid: u32, name: &str) -> io::Result<()> {
         let name = json::string(name);
         self.meta(what, pid, tid, &format!("\"name\":{name}"))
     }
 
+    /// Writes a metadata event (`M`) called `what`. `args` is the inside of its JSON object.
     fn meta(&mut self, what: &str, pid: u32, tid: u32, args: &str) -> io::Result<()> {
         self.line.clear();
         write!(
@@ -153,6 +163,7 @@ impl<W: Write + Send> Writer<'_, W> {
         self.end_event()
     }
 
+    /// Writes the event in `line`, after a comma unless it is the file's first.
     fn end_event(&mut self) -> io::Result<()> {
         let before: &[u8] = match std::mem::replace(&mut self.any, true) {
             true => SEPARATOR,
@@ -174,6 +185,7 @@ struct LaneWriter<'a> {
 }
 
 impl LaneWriter<'_> {
+    /// Appends a slice as an event `X`, and its flows: a call begins one to each target, and work ends its own.
     fn slice(&self, drawn: &LaneSlice, line: &mut Vec<u8>) {
         let (scene, slice) = (self.scene, &drawn.slice);
         let start_ns = scene.ns(slice.start_ns);
@@ -215,6 +227,8 @@ impl LaneWriter<'_> {
         }
     }
 
+    /// Appends the start or end of an arrow. Its id is made of the trace's number in the file and the target plus
+    /// one.
     fn flow(&self, phase: &[u8], at_ns: u64, id: u32, line: &mut Vec<u8>) {
         line.extend_from_slice(SEPARATOR);
         line.push(b'{');
@@ -227,6 +241,7 @@ impl LaneWriter<'_> {
     }
 }
 
+/// Appends the keys of an event that say where and when it is. `at_ns` counts from the scene's origin.
 fn place(line: &mut Vec<u8>, pid: u32, tid: u32, at_ns: u64) {
     line.extend_from_slice(b",\"pid\":");
     integer(line, pid);

@@ -1,4 +1,7 @@
-//! Writes CSV, one file for each table: RFC 4180 with `\n` and a header. Unknown values are empty.
+//! Writes a trace as CSV, one file for each table: RFC 4180 with `\n` and a header. Unknown values are empty.
+//!
+//! [`write()`] takes a trace in memory. A caller that never holds a whole trace calls [`write_pieces`] with the
+//! tables that others refer to, and then [`IndependentTable::write`] for each of the [`independent_tables`].
 
 use crate::exported::{Exported, TableRows};
 use crate::ordered_output::write_in_order;
@@ -33,6 +36,7 @@ pub struct RankColumn {
 /// The folder exists already, or a file cannot be written. Then nothing is left.
 pub fn write(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
     fs::create_dir(folder).map_err(failed(folder))?;
+    // The only piece is the whole table.
     let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
         take(&trace.tables.dispatches);
         Some(())
@@ -56,7 +60,9 @@ pub fn write(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
 pub struct IndependentTable {
     /// The table, and those that its ids refer to.
     pub selection: Selection,
+    /// The table's name, which is also that of its file without `.csv`.
     name: &'static str,
+    /// Writes the table of a trace, and returns the number of its rows.
     write: fn(&Trace, &mut File, Option<RankColumn>) -> io::Result<u64>,
 }
 
@@ -78,11 +84,12 @@ pub fn independent_tables() -> Vec<IndependentTable> {
     all
 }
 
+/// Returns whether no other table refers to this one, and it is not that of dispatches.
 fn is_independent<T: Table>() -> bool {
     T::NAME != Dispatches::NAME && !Selection::is_referenced(T::NAME)
 }
 
-/// Returns the tables that [`write_pieces`] writes.
+/// Returns the tables that [`write_pieces`] writes: all but the [`independent_tables`].
 pub fn referenced_tables() -> Selection {
     let mut together = Selection::all();
     macro_rules! leave_out {
@@ -97,7 +104,8 @@ pub fn referenced_tables() -> Selection {
 }
 
 impl IndependentTable {
-    /// Writes the table of a trace into an existing folder.
+    /// Writes the table of a trace into an existing folder, behind the rows of earlier ranks unless `of` is absent or
+    /// the first.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -119,8 +127,9 @@ impl IndependentTable {
 }
 
 /// Writes the tables of a trace that are not [`independent_tables`] into an existing folder, and its manifest, which
-/// for a rank is `trace.rank=N.json`. `each` passes on the dispatches piece by piece, in their order. Returns the
-/// result of `each`; `None` when it returned nothing, and then no file is left.
+/// for a rank is `trace.rank=N.json`. `each` is called once, with a function to which it passes the dispatches piece
+/// by piece, in their order. Returns the counts of rows and the result of `each`; `None` when `each` returned
+/// nothing, and then no row of this trace is left, so that the caller can begin anew.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -168,6 +177,7 @@ pub fn write_pieces<R>(
         return Ok(None);
     };
     count(Dispatches::NAME, rows);
+    // Writes each table that another one refers to.
     macro_rules! write_tables {
         ($($field:ident: $table:ty,)+) => {$({
             let name = <$table>::NAME;
@@ -194,11 +204,13 @@ pub fn write_pieces<R>(
     Ok(Some((exported, read)))
 }
 
+/// Returns a function that makes an error of this module from one about `path`.
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error { path, source }
 }
 
+/// The size of the buffer in front of a file.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Opens a new file, or else an existing one to append to.
@@ -209,11 +221,12 @@ fn open(path: &Path, new: bool) -> io::Result<File> {
     }
 }
 
+/// Returns whether a trace is the only one or the first of its folder, so that its files are new.
 fn is_first(of: Option<RankColumn>) -> bool {
     of.is_none_or(|of| of.first)
 }
 
-/// Returns the text that precedes each row.
+/// Returns the text that precedes each row: the rank and a comma; nothing for a trace that has the folder alone.
 fn row_prefix(of: Option<RankColumn>) -> String {
     of.map_or(String::new(), |of| match of.rank {
         Some(rank) => format!("{rank},"),
@@ -234,6 +247,7 @@ fn write_table<T: Table + Sync>(
     Ok(table.len() as u64)
 }
 
+/// Writes the names of the columns, unless an earlier trace of the folder has written them.
 fn write_head<T: Table>(of: Option<RankColumn>, out: &mut impl Write) -> io::Result<()> {
     let columns = T::COLUMNS.join(",");
     match of {
@@ -273,7 +287,7 @@ fn write_rows<T: Table + Sync>(
     })
 }
 
-/// Appends a text. An empty text is quoted, unlike an unknown one.
+/// Appends a text, quoted where CSV demands it. An empty text is quoted, unlike an unknown one.
 fn write_text(text: &str, out: &mut Vec<u8>) {
     let plain = !text.is_empty() && !text.contains(['"', ',', '\n', '\r']);
     match plain {

@@ -5,7 +5,8 @@
 pub struct TableRows {
     /// The name of the table.
     pub table: &'static str,
-    /// The number of rows in the export; for `submissions`, in the queue depth.
+    /// The number of rows in the export; for `submissions`, of those in the counter of queue depth (how many
+    /// submissions a queue has at a time).
     pub drawn: u64,
     /// The number of rows that are left out because their times are unknown or impossible.
     pub without_times: u64,

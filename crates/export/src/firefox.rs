@@ -1,5 +1,6 @@
-//! Writes Firefox Profiler's processed profile: a thread for each lane, a marker for each slice, and samples of
-//! threads with their stacks.
+//! Writes a scene as Firefox Profiler's processed profile: a thread for each lane (slices that follow or contain each
+//! other), a marker for each slice, and samples of threads with their stacks. `joined_profile` does so for several
+//! traces in one file.
 //!
 //! The profiler draws only counters of bytes; other counters are in the file and are not shown. It has no arrows.
 
@@ -31,13 +32,14 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     Ok(scene.exported_with_samples())
 }
 
-/// Makes the profile of a trace as JSON, in which [`Markers`] replaces the markers of threads as its parts are
-/// written.
+/// Makes the profile of a trace as JSON and calls `write` with it once. Its threads have only a few markers, which
+/// [`Markers::write`] replaces by all of them.
 fn with_profile(
     scene: &Scene,
     write: impl FnOnce(&[u8], &Markers) -> io::Result<()>,
 ) -> io::Result<()> {
     let manifest = &scene.trace.manifest;
+    // The profile begins at the scene's origin, which is this much later than the recording's start.
     let before_ns = scene.origin_ns.saturating_sub(manifest.start_ns);
     // The format demands a date, and the profiler shows 1970 for a missing one.
     let (product, unix_ms) = match manifest.start_unix_ns {
@@ -90,7 +92,8 @@ fn with_profile(
     write(&serde_json::to_vec(&profile)?, &markers)
 }
 
-/// Adds a counter to the profile. The profiler draws straight lines between samples, so each step is two samples.
+/// Adds a counter to the profile. The profiler draws straight lines between samples, so each step is two samples at
+/// the same time: the format wants changes, so the first is 0 and the second the change.
 fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile: &mut Profile) {
     let category = match counter.unit {
         CounterUnit::Bytes => "Memory",
@@ -107,16 +110,19 @@ fn add_counter(scene: &Scene, counter: &Counter, process: ProcessHandle, profile
     }
 }
 
-/// The schema of the markers of a kind.
+/// The schema of the markers of a kind of slice.
 struct MarkerType {
+    /// The schema and the category in the profile.
     handle: MarkerTypeHandle,
     category: CategoryHandle,
+    /// The details that are fields of the marker, in their order.
     keys: &'static [DetailKey],
-    /// The index of each key in `keys`.
+    /// The index of each key in `keys`, by the number of the key; absent for keys that the kind does not have.
     places: [Option<u8>; DetailKey::ALL.len()],
 }
 
 impl MarkerType {
+    /// Adds the schema and the category of a kind to the profile.
     fn register(kind: SliceKind, profile: &mut Profile) -> MarkerType {
         let keys = keys(kind);
         let mut places = [None; DetailKey::ALL.len()];
@@ -198,6 +204,7 @@ fn keys(kind: SliceKind) -> &'static [DetailKey] {
     }
 }
 
+/// Returns how the profiler shows a detail. Values that are texts must have the format `String`.
 fn format(key: DetailKey) -> MarkerFieldFormat {
     use DetailKey::*;
     match key {
@@ -210,16 +217,20 @@ fn format(key: DetailKey) -> MarkerFieldFormat {
     }
 }
 
-/// A slice as a marker.
+/// A slice as a marker, in the form in which the library that writes profiles asks for it.
 struct MarkerRow<'a> {
+    /// The schema of the slice's kind.
     of: &'a MarkerType,
     name: StringHandle,
     /// The values, in the order of the type's keys.
     values: [Option<DetailValue>; MAX_KEYS],
+    /// The profile's handles of the scene's texts, by text id.
     texts: &'a [StringHandle],
+    /// The text that stands for a missing one.
     none: StringHandle,
 }
 
+/// The most keys that [`keys`] returns, which are those of dispatches.
 const MAX_KEYS: usize = 11;
 
 impl<'a> MarkerRow<'a> {

@@ -1,5 +1,5 @@
 //! Writes several traces on one clock, such as those of a program's ranks, into one file. They come one after the
-//! other, so that only one is in memory.
+//! other, so that only one is in memory: [`Joined::begin`], [`Joined::add`] for the scene of each, [`Joined::end`].
 
 use crate::firefox::JoinedProfile;
 use crate::json::CommaList;
@@ -27,17 +27,22 @@ pub enum JoinedFormat {
 pub struct Joined<W> {
     format: JoinedFormat,
     out: W,
-    /// The first and the last time of all traces.
+    /// The first and the last time of all traces, as the caller gave them.
     origin_ns: i64,
     end_ns: i64,
     /// The pids that are taken, by processes or by other groups.
     pids: FxHashSet<u32>,
+    /// The next number for a group that cannot have its process's id.
     next_pid: u32,
+    /// The number of traces that have been added.
     parts: u32,
+    /// For Perfetto: the GPUs of all traces, which are written last.
     gpus: GpuInfo,
+    /// For Firefox Profiler: what is written last.
     firefox: JoinedProfile,
     /// The frames of speedscope, which are written last.
     frames: Vec<u8>,
+    /// The number of frames in `frames`.
     frame_count: usize,
     frame_commas: CommaList,
     profile_commas: CommaList,
@@ -84,7 +89,8 @@ impl<W: Write + Send> Joined<W> {
         })
     }
 
-    /// Adds a trace, whose groups' names begin with `name`.
+    /// Adds a trace, and returns the counts of its rows. In the scene, the names of groups then begin with `name`,
+    /// and their pids are those in the file.
     ///
     /// # Errors
     /// Writing to the file fails.
@@ -108,7 +114,8 @@ impl<W: Write + Send> Joined<W> {
         Ok(exported)
     }
 
-    /// Sets a scene's place among the others.
+    /// Sets a scene's place among the others, and its times to those of all. Groups whose pid is taken, and those
+    /// that are no processes, get a new pid.
     fn place(&mut self, name: &str, scene: &mut Scene) {
         scene.place = PlaceInFile {
             number: self.parts,

@@ -13,7 +13,7 @@ pub(crate) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Writes the commas of a list.
+/// Writes the commas of a list. The value is whether an element has been written.
 #[derive(Debug, Default)]
 pub(crate) struct CommaList(bool);
 
@@ -23,7 +23,7 @@ impl CommaList {
         CommaList(any)
     }
 
-    /// Writes what comes before the next element.
+    /// Writes what comes before the next element: a comma, unless it is the first, and a line break.
     pub fn next(&mut self, out: &mut impl Write) -> io::Result<()> {
         match std::mem::replace(&mut self.0, true) {
             true => out.write_all(b",\n"),

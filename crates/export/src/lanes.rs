@@ -1,5 +1,6 @@
-//! Splits slices, which may overlap, into lanes in which they follow or contain each other, for tools that show only
-//! one slice at a time or nested slices.
+//! Splits slices (intervals of work, calls or labels), which may overlap, into lanes in which they follow or contain
+//! each other, for tools that show only one slice at a time or nested slices. [`walk`] reads a lane as starts and
+//! ends.
 
 use crate::packed::Lane;
 use crate::slice::{LaneSlice, Slice};
@@ -20,7 +21,7 @@ pub(crate) enum Sharing {
 const MAX_NESTED_LANES: usize = 32;
 
 /// Splits slices into lanes, each in order of time with a slice before those inside it. Every slice is in exactly one
-/// lane.
+/// lane: the first where it has a place.
 pub(crate) fn split(mut slices: Vec<Slice>, sharing: Sharing) -> Vec<Vec<Slice>> {
     let order = |slice: &Slice| match sharing {
         Sharing::Apart => (slice.start_ns, slice.end_ns),
@@ -58,8 +59,11 @@ fn apart(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     split
 }
 
+/// Puts each slice into the first lane whose innermost open slice contains it or has ended. Slices for which none of
+/// [`MAX_NESTED_LANES`] has a place go to further lanes, in which slices follow each other.
 fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     let mut lanes: Vec<Vec<Slice>> = Vec::new();
+    // For each lane, the ends of the slices that have not ended, the innermost last.
     let mut open: Vec<Vec<i64>> = Vec::new();
     let mut crossing = Vec::new();
     for slice in slices {
@@ -88,7 +92,7 @@ fn nested(slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     lanes
 }
 
-/// Returns whether each slice of a lane ends before the next one begins.
+/// Returns whether each slice of a lane ends before or when the next one begins.
 pub(crate) fn is_flat(lane: &Lane) -> bool {
     let mut before_ns = i64::MIN;
     lane.slices().all(|drawn| {
@@ -106,7 +110,8 @@ pub(crate) enum Step {
     End(LaneSlice),
 }
 
-/// Walks a lane of [`split`] through starts and ends, never back in time. Each end closes the innermost slice.
+/// Walks a lane of [`split`] and calls `step` for each start and end, never back in time; ends come before starts of
+/// the same time. Each end closes the innermost slice. The first error of `step` ends the walk.
 pub(crate) fn walk<E>(lane: &Lane, mut step: impl FnMut(Step) -> Result<(), E>) -> Result<(), E> {
     let mut open: Vec<LaneSlice> = Vec::new();
     for drawn in lane.slices() {

@@ -10,11 +10,14 @@ const JOBS_PER_CORE: usize = 2;
 
 /// A task of a core: writing the results of earlier jobs, or encoding a job into a buffer.
 enum Job<'a, W, J> {
+    /// Where to write, and the encoded jobs.
     Write(&'a mut W, &'a [Vec<u8>]),
+    /// The job, and the empty buffer that its text is appended to.
     Encode(J, Vec<u8>),
 }
 
-/// Encodes several jobs at a time and writes the results in the order of the jobs.
+/// Encodes several jobs at a time and writes the results in the order of the jobs. `encode` appends the text of a job
+/// to an empty buffer, on any core.
 ///
 /// # Errors
 /// Encoding a job or writing to `out` fails.

@@ -1,5 +1,8 @@
-//! Packs the slices of a lane until they are written, in blocks that cores unpack independently: a slice takes some
-//! fifteen bytes instead of a hundred, before compression.
+//! Packs the slices of a lane (slices that follow or contain each other) until they are written, in blocks that cores
+//! unpack independently: a slice takes some fifteen bytes instead of a hundred, before compression.
+//!
+//! A slice is its times, in one column of bytes, and its other facts, in another: a head of flags and kind, then what
+//! the kind has. [`Lane::push`] packs, [`Lane::slices`] and [`Block::slices`] unpack.
 
 use crate::slice::{Dispatch, LaneSlice, Marker, Slice, SliceKind};
 use gapscope_timeline::intervals::Interval;
@@ -15,13 +18,14 @@ const BLOCK_SLICES: u32 = 4096;
 pub(crate) struct Lane {
     /// The blocks, of which all but the last are full.
     pub blocks: Vec<Block>,
+    /// The start of the last slice, 0 before the first.
     last_start_ns: i64,
 }
 
 /// A part of the slices of a lane.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// The start of the slice before the block.
+    /// The start of the slice before the block, 0 for the first block.
     before_ns: i64,
     pub count: u32,
     /// For each slice the time since the start of the slice before, and its length.
@@ -30,7 +34,8 @@ pub(crate) struct Block {
     rest: PackedBytes,
 }
 
-/// Packed bytes, which are compressed once the block is full.
+/// Packed bytes, which are compressed once the block is full: `frame` is zstd's, and `length` that of the plain
+/// bytes.
 #[derive(Debug)]
 enum PackedBytes {
     Plain(Vec<u8>),
@@ -41,7 +46,7 @@ enum PackedBytes {
 const ZSTD_LEVEL: i32 = 3;
 
 impl Lane {
-    /// Packs rows that are in memory.
+    /// Packs slices by the rows that they come from, which stay in memory.
     pub fn from_slices(slices: impl IntoIterator<Item = Slice>) -> Lane {
         Lane::packed(slices, pack_row)
     }
@@ -53,6 +58,7 @@ impl Lane {
         })
     }
 
+    /// Packs slices in order of time. `pack` appends the facts of a slice without its times.
     fn packed(
         slices: impl IntoIterator<Item = Slice>,
         pack: impl Fn(&Slice, &mut Vec<u8>),
@@ -119,6 +125,7 @@ impl Lane {
 }
 
 impl PackedBytes {
+    /// Compresses the bytes, unless they would not be smaller.
     fn finish(&mut self) {
         if let PackedBytes::Plain(bytes) = self {
             match zstd::bulk::compress(bytes, ZSTD_LEVEL) {
@@ -133,6 +140,7 @@ impl PackedBytes {
         }
     }
 
+    /// Returns the uncompressed bytes.
     fn plain(&self) -> Cow<'_, [u8]> {
         match self {
             PackedBytes::Plain(bytes) => Cow::Borrowed(bytes),
@@ -164,7 +172,8 @@ impl Block {
     }
 }
 
-// Flags of the known facts of a dispatch, above the kind in the low three bits.
+// Flags of the known facts of a slice, above the kind in the low three bits. `ALL_GROUPS`: the sizes of all three
+// axes are known; otherwise each is packed as one more than itself, or 0.
 const FLOW: u64 = 1 << 3;
 const COMMAND_BUFFER: u64 = 1 << 4;
 const SUBMISSION: u64 = 1 << 5;
@@ -223,6 +232,7 @@ pub(crate) fn pack_marker(marker: &Marker, to: &mut Vec<u8>) {
     around.into_iter().for_each(|id| pack(to, id));
 }
 
+/// Appends a flow, unless it is 0, which the flags of the slice tell.
 fn pack_flow(flow: u32, to: &mut Vec<u8>) {
     if flow != 0 {
         pack(to, flow.into());
@@ -239,9 +249,10 @@ fn pack(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// Reads packed numbers.
+/// Reads packed numbers, each once and in order. Behind the end all are 0.
 struct Unpack<'a> {
     bytes: Cow<'a, [u8]>,
+    /// The offset of the next number.
     at: usize,
 }
 
@@ -252,6 +263,7 @@ impl<'a> Unpack<'a> {
             at: 0,
         }
     }
+    /// Reads the next number.
     #[inline]
     fn number(&mut self) -> u64 {
         let (mut number, mut shift) = (0, 0);
@@ -266,6 +278,7 @@ impl<'a> Unpack<'a> {
         }
     }
 
+    /// Reads the facts of the next slice, which has these times.
     fn rest(&mut self, start_ns: i64, end_ns: i64) -> LaneSlice {
         let head = self.number();
         let kind = SliceKind::ALL[(head & 7) as usize % SliceKind::ALL.len()];
@@ -295,6 +308,7 @@ impl<'a> Unpack<'a> {
         drawn
     }
 
+    /// Reads what follows the flow of a dispatch, whose flags are in `head`.
     fn dispatch(&mut self, head: u64) -> Dispatch {
         let kernel = KernelId(self.number() as u32);
         let position = self.number() as u32;

@@ -1,4 +1,6 @@
-//! Writes Perfetto's native protobuf format, for its UI and for `trace_processor`.
+//! Writes a scene in Perfetto's native protobuf format, for its UI and for `trace_processor`. A file is a list of
+//! packets: the clocks, then for each trace the texts that events name by id (interned data), its groups and its
+//! samples.
 //!
 //! The work of queues becomes render stages (`GpuRenderStageEvent`), which Perfetto keeps whole where they overlap,
 //! and counters of GPUs become GPU counters. Everything else is track events under a track for each GPU and process.
@@ -86,6 +88,7 @@ mod interned {
     pub const GPU_SPECIFICATIONS: u32 = 24;
     pub const ANNOTATION_TEXTS: u32 = 29;
 }
+// Clocks (BuiltinClock), then the flags of a sequence (SequenceFlags).
 const MONOTONIC: u64 = 3;
 const REALTIME: u64 = 1;
 const STATE_CLEARED: u64 = 1;
@@ -94,8 +97,8 @@ const NEEDS_STATE: u64 = 2;
 const SEQUENCE: u64 = 1;
 /// The bits for the track ids of one trace in a file.
 const UUID_BITS: u32 = 20;
-/// The first track id, which keeps the tracks apart from those of another trace that is opened together with this
-/// one.
+/// The number before the first track id. It keeps the tracks apart from those of another trace that is opened
+/// together with this one.
 const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 
 /// Writes a trace as one file, and returns the counts of its rows.
@@ -106,7 +109,8 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     write_part(scene, &mut GpuInfo::default(), out)
 }
 
-/// Writes a trace. The GPUs of one of several traces of a file are only added to `gpus`, because a file names all of them at once.
+/// Writes a trace as a part of a file, and adds its GPUs to `gpus`. A file names all GPUs at once: here for a trace
+/// that has the file alone, otherwise the caller does it behind the last trace.
 pub(crate) fn write_part(
     scene: &Scene,
     gpus: &mut GpuInfo,
@@ -133,9 +137,13 @@ struct Writer<'a, W> {
     out: &'a mut W,
     /// The time that is subtracted from all times: 0, or the first time if it is negative.
     base_ns: i64,
+    /// The packet that is being made.
     packet: Message,
+    /// The message inside the packet.
     event: Message,
+    /// A message inside the event.
     part: Message,
+    /// The last track id that was given.
     next_uuid: u64,
     stages: &'a RenderStages,
     /// The id of the next render stage.
@@ -159,6 +167,7 @@ impl<'a, W> Writer<'a, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
+    /// Writes the recording's start on the clock of the trace, and as Unix time where it is known.
     fn clocks(&mut self) -> io::Result<()> {
         let manifest = &self.scene.trace.manifest;
         let start_ns = self.ns(manifest.start_ns);
@@ -202,6 +211,7 @@ impl<W: Write> Writer<'_, W> {
         self.end_packet()
     }
 
+    /// Adds a text with its id to the interned data, in the field of its kind.
     fn interned(&mut self, data: &mut Message, field: u32, id: u64, text: &str) {
         self.part.clear();
         self.part.number(1, id);
@@ -209,11 +219,13 @@ impl<W: Write> Writer<'_, W> {
         data.message(field, &self.part);
     }
 
+    /// Returns a new track id.
     fn uuid(&mut self) -> u64 {
         self.next_uuid += 1;
         self.next_uuid
     }
 
+    /// Writes the description of a track: its id, parent and rank among its siblings are added to `descriptor`.
     fn descriptor(
         &mut self,
         uuid: u64,
@@ -230,6 +242,7 @@ impl<W: Write> Writer<'_, W> {
         self.end_packet()
     }
 
+    /// Writes the start or end of a slice as an event of a track.
     fn step(&mut self, uuid: u64, step: Step) -> io::Result<()> {
         self.event.clear();
         self.event.number(event::TRACK, uuid);
@@ -245,6 +258,8 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
+    /// Adds to the event the name, kind and details of a slice, and its flows: to the drawn command buffers that a
+    /// call submits, or from the call that submitted a command buffer.
     fn slice_begin(&mut self, drawn: &LaneSlice) {
         let (scene, slice) = (self.scene, &drawn.slice);
         let (part, message) = (&mut self.part, &mut self.event);
@@ -284,11 +299,13 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
+    /// Writes the event as a track event at a time of the trace.
     fn end_event(&mut self, at_ns: i64) -> io::Result<()> {
         self.end_event_as(packet::TRACK_EVENT, at_ns)
     }
 
-    /// Writes the event as the field of a packet. The event names texts by id.
+    /// Writes the event as this field of a packet, with its time. The event names texts by id, so the packet needs
+    /// the interned data before it.
     fn end_event_as(&mut self, field: u32, at_ns: i64) -> io::Result<()> {
         let at_ns = self.ns(at_ns);
         self.packet.number(packet::TIMESTAMP, at_ns);
@@ -297,6 +314,7 @@ impl<W: Write> Writer<'_, W> {
         self.end_packet()
     }
 
+    /// Writes the packet, with the sequence of its trace, and begins an empty one.
     fn end_packet(&mut self) -> io::Result<()> {
         let sequence = SEQUENCE + u64::from(self.scene.place.number);
         self.packet.number(packet::SEQUENCE, sequence);
@@ -305,12 +323,15 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
+    /// Returns a time of the trace as one of the file.
     fn ns(&self, ns: i64) -> u64 {
         ns.abs_diff(self.base_ns)
     }
 }
 
 impl<W: Write + Send> Writer<'_, W> {
+    /// Writes for each group its track, its queues as render stages, its other tracks, threads with only samples, and
+    /// counters.
     fn groups(&mut self) -> io::Result<()> {
         let scene = self.scene;
         for (rank, group) in scene.groups.iter().enumerate() {
@@ -347,6 +368,7 @@ impl<W: Write + Send> Writer<'_, W> {
         Ok(())
     }
 
+    /// Writes the lanes of a track under `root`, each as a track of Perfetto.
     fn track(&mut self, root: u64, pid: u32, rank: usize, track: &Track) -> io::Result<()> {
         let mut first = root;
         for (lane, lane_of) in track.lanes.iter().enumerate() {
@@ -383,6 +405,7 @@ impl<W: Write + Send> Writer<'_, W> {
     }
 }
 
+/// Returns the description of a thread's track.
 fn thread_descriptor(pid: u32, thread: ThreadId, name: &str) -> Message {
     let mut message = Message::default();
     message.number(1, pid.into());

@@ -30,7 +30,7 @@ pub use labels::Labels;
 pub(crate) use names::SceneNames;
 pub(crate) use samples::ThreadSamples;
 
-/// A trace as every format but CSV draws it.
+/// A trace as every format but CSV draws it. `Scene::new` makes it.
 ///
 /// Its slices are packed, and dispatches need not be in memory as a table.
 pub struct Scene<'a> {
@@ -38,6 +38,7 @@ pub struct Scene<'a> {
     pub(crate) names: SceneNames,
     /// The recorded processes, then the GPUs, then the machine.
     pub(crate) groups: Vec<Group>,
+    /// The gaps between work, by the row of their slices.
     pub(crate) gaps: Vec<GapRow>,
     /// The stacks of samples.
     pub(crate) stacks: Stacks<'a>,
@@ -46,6 +47,7 @@ pub struct Scene<'a> {
     pub(crate) origin_ns: i64,
     /// The last time that is drawn, or the recording's end.
     pub(crate) end_ns: i64,
+    /// The counts of rows by table, without those of samples.
     pub(crate) rows: Vec<TableRows>,
     /// The place of the trace among those of its file.
     pub(crate) place: PlaceInFile,
@@ -57,13 +59,15 @@ pub struct Scene<'a> {
 /// for a submission whose work has no command buffer, its row behind all command buffers.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    /// For each call, where its targets end.
+    /// For each call, where its targets end in `targets`.
     ends: Vec<usize>,
+    /// The targets of all calls, one call behind the other.
     targets: Vec<u32>,
 }
 
 impl Flows {
-    /// Makes the flows of `calls` calls from pairs of a call and a target. The targets of a call keep their order.
+    /// Makes the flows of `calls` calls from pairs of a call, by its number from 0, and a target. The targets of a
+    /// call keep their order.
     fn new(calls: u32, mut pairs: Vec<(u32, u32)>) -> Flows {
         pairs.sort_by_key(|(call, _)| *call);
         let end = |call| pairs.partition_point(|(of, _)| *of <= call);
@@ -73,7 +77,7 @@ impl Flows {
         }
     }
 
-    /// Returns the targets of a call, by the flow of its slice.
+    /// Returns the targets of a call, by the flow of its slice, which is the call's number plus one.
     pub fn targets_of_call(&self, flow: u32) -> &[u32] {
         let call = flow as usize - 1;
         let begin = call.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -89,6 +93,7 @@ impl Flows {
 /// The place of a trace among those of its file, with counts of what precedes it. All are 0 for a single trace.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PlaceInFile {
+    /// The number of traces before it.
     pub number: u32,
     /// Whether the file has other traces.
     pub joined: bool,
@@ -135,7 +140,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// Returns the name of a lane.
+    /// Returns the name of a lane, by its index: lanes after the first have their number behind the track's name.
     pub fn lane_name(&self, lane: usize) -> String {
         match lane {
             0 => self.name.clone(),
@@ -149,14 +154,15 @@ impl Track {
 pub(crate) struct Counter {
     pub name: String,
     pub unit: CounterUnit,
-    /// The values by start. No format can express that a value is not known, so each holds until the next.
+    /// The values by start, in nanoseconds. No format can express that a value is not known, so each holds until the
+    /// next.
     pub samples: Vec<Sample>,
-    /// Where the last value ends; absent where it holds to the end.
+    /// Where the last value ends, in nanoseconds; absent where it holds to the end.
     pub end_ns: Option<i64>,
 }
 
 impl Group {
-    /// Returns the samples of a lane's thread.
+    /// Returns the samples of a lane's thread; none for lanes after the first, so that samples are drawn once.
     pub fn samples_of(&self, track: &Track, lane: usize) -> Option<&ThreadSamples> {
         let thread = track.thread.filter(|_| lane == 0)?;
         self.samples.iter().find(|samples| samples.thread == thread)
@@ -193,7 +199,7 @@ impl Scene<'_> {
             ])
     }
 
-    /// Returns the counts of rows, for a format that has samples.
+    /// Returns the counts of rows, for a format that has samples. Only samples of a sampler count.
     pub(crate) fn exported_with_samples(&self) -> Exported {
         let mut exported = self.exported();
         let sources = self.trace.tables.samples.source.iter();

@@ -32,7 +32,7 @@ impl Slice {
     }
 }
 
-/// The facts of a dispatch, without its times.
+/// The facts of a dispatch, without its times, as in the table `dispatches`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Dispatch {
     pub kernel: KernelId,
@@ -40,11 +40,13 @@ pub(crate) struct Dispatch {
     pub groups: [Option<u32>; 3],
     pub command_buffer: Option<CommandBufferId>,
     pub submission: Option<SubmissionId>,
+    /// The place among the commands of its command buffer, or of its submission without one, from 0.
     pub position: u32,
     pub label: Option<LabelId>,
 }
 
 impl Dispatch {
+    /// Takes the facts from a row of the table.
     pub fn from_row(table: &Dispatches, row: usize) -> Dispatch {
         Dispatch {
             kernel: table.kernel[row],
@@ -61,7 +63,7 @@ impl Dispatch {
     }
 }
 
-/// A slice in its lane.
+/// A slice as it is unpacked from its lane, with those facts that no table in memory has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaneSlice {
     pub slice: Slice,
@@ -80,6 +82,7 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
+    /// Takes the facts from a row of the table.
     pub fn from_row(table: &Markers, row: usize) -> Marker {
         Marker {
             label: table.label[row],

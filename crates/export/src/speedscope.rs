@@ -1,7 +1,9 @@
-//! Writes speedscope's format <https://www.speedscope.app/file-format-schema.json>: a profile for each lane, and one
-//! for the samples of each thread.
+//! Writes a scene in speedscope's format <https://www.speedscope.app/file-format-schema.json>: a profile for each
+//! lane, and one for the samples of each thread. A frame is a name, which profiles refer to by index: first all texts
+//! of the scene, then the frames of sampled code.
 //!
-//! speedscope shows one profile at a time. Times are nanoseconds since the first time of the trace.
+//! speedscope shows one profile at a time. Times are nanoseconds since the first time of the trace. For several
+//! traces in one file, `joined` calls `begin`, then `write_names` and `write_part` for each.
 
 use crate::Exported;
 use crate::json::{self, CommaList};
@@ -37,7 +39,7 @@ pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Writes the frames that the profiles of a trace name, and returns their number.
+/// Writes the frames that the profiles of a trace name, behind those of earlier traces, and returns their number.
 pub(crate) fn write_names(
     scene: &Scene,
     commas: &mut CommaList,
@@ -78,6 +80,7 @@ pub(crate) fn write_part(
     Ok(())
 }
 
+/// Writes a lane as a profile of events: each slice opens and closes a frame.
 fn write_lane(
     scene: &Scene,
     name: &str,
@@ -106,6 +109,7 @@ fn write_lane(
     out.write_all(b"]}")
 }
 
+/// Writes the opening or closing of a slice's frame.
 fn write_step(
     scene: &Scene,
     step: Step,
@@ -126,7 +130,8 @@ fn write_step(
     out.write_all(b"}")
 }
 
-/// Writes the frames of stacks behind all others, and then one for stacks that could not be read.
+/// Writes the frames of stacks behind all others, and then one for stacks that could not be read. Returns their
+/// number.
 fn write_frames(scene: &Scene, commas: &mut CommaList, out: &mut impl Write) -> io::Result<usize> {
     let frames = &scene.trace.tables.frames;
     for (row, name) in scene.frame_names().enumerate() {
@@ -154,7 +159,8 @@ fn write_samples(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let table = &scene.trace.tables.samples;
-    // Each sample has the time without samples before it, and its period.
+    // For each sample: its row, the time without samples before it, and its period. A sample begins half its period
+    // before its time, or where the one before ends.
     let spans = || {
         let mut end_ns = 0u64;
         samples.rows.iter().map(move |row| {

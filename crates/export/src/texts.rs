@@ -22,6 +22,7 @@ pub(crate) fn cut(text: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     all: Vec<String>,
+    /// The id of each text.
     ids: FxHashMap<String, TextId>,
 }
 

@@ -32,6 +32,7 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
+/// Returns whether a file begins with the titles of the table's first columns.
 fn recognises(path: &Path) -> bool {
     let Some(file) = path.is_file().then(|| File::open(path)) else {
         return false;
@@ -43,6 +44,8 @@ fn recognises(path: &Path) -> bool {
     read.is_ok() && text.starts_with("Index,Encoder FunctionIndex,CommandBuffer Label,")
 }
 
+/// Reads the table: one command buffer for each label of that column, in the order of first use, and in it the
+/// encoders of its rows. Rows with another number of cells than the titles are counted as losses.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let path = only_file(inputs, "table of counters")?;
     let failed = Error::read(path);

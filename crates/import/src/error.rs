@@ -96,8 +96,8 @@ impl Error {
     }
 }
 
-/// Returns the only file of an importer that reads one at a time. `kind` is the kind of file, such as
-/// `trace of Perfetto`.
+/// Returns the only file of an importer that reads one at a time, or an error for several. `kind` is the kind of
+/// file, such as `trace of Perfetto`.
 pub(crate) fn only_file<'a>(inputs: &'a [PathBuf], kind: &str) -> Result<&'a Path, Error> {
     match inputs {
         [path] => Ok(path),

@@ -16,6 +16,8 @@ pub(crate) fn class_of(name: &str) -> Option<FunctionClass> {
     })
 }
 
+/// Returns the class of a function of HIP from its name behind `hip`: that of CUDA's function of the same name or,
+/// where names differ, of the one that does the same.
 fn hip_class(rest: &str) -> Option<FunctionClass> {
     let same = match rest {
         "ExtModuleLaunchKernel"
@@ -35,6 +37,7 @@ fn hip_class(rest: &str) -> Option<FunctionClass> {
     FunctionClass::from_function(same)
 }
 
+/// Returns the class of a function of oneAPI or MTIA.
 fn other_class(name: &str) -> Option<FunctionClass> {
     Some(match name {
         "MTIA_launch"
@@ -79,6 +82,7 @@ pub(crate) fn api_of(name: &str) -> Option<Api> {
     apis.find_map(|(prefix, api)| after(name, prefix).map(|_| api))
 }
 
+/// Returns the kind of a function of Vulkan from its name behind `vk`.
 fn vulkan_call_kind(rest: &str) -> HostCallKind {
     match rest {
         "QueueSubmit" | "QueueSubmit2" | "QueueSubmit2KHR" => HostCallKind::Launch,
@@ -98,8 +102,8 @@ fn vulkan_call_kind(rest: &str) -> HostCallKind {
     }
 }
 
-/// Returns the part of a name behind a prefix if that part starts with a capital letter, as in the names of
-/// functions.
+/// Returns the part of a name behind a prefix, and an underscore if there is one, if that part starts with a capital
+/// letter, as in the names of functions.
 fn after<'a>(function: &'a str, prefix: &str) -> Option<&'a str> {
     let rest = function.strip_prefix(prefix)?;
     let rest = rest.strip_prefix('_').unwrap_or(rest);

@@ -46,6 +46,7 @@ const MAX_LINE_BYTES: u64 = 1 << 16;
 /// damage.
 const MAX_OPERATION_COUNT: u64 = 1 << 20;
 
+/// Returns whether a block begins in the first [`FIRST_BYTES`] of a file.
 fn recognises(path: &Path) -> bool {
     let Ok(file) = File::open(path) else {
         return false;
@@ -62,11 +63,13 @@ fn recognises(path: &Path) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 struct Operation<'a> {
     name: &'a str,
+    /// The number of executions.
     count: u64,
     /// The duration of all executions together, which the log rounds to six digits.
     total_ns: u64,
 }
 
+/// Reads a log line by line into one trace.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let path = only_file(inputs, "log of ggml")?;
     let failed = Error::read(path);
@@ -99,16 +102,21 @@ struct Log {
     inventory: Inventory,
     trace: NewTrace,
     process: ProcessId,
+    /// The names of devices in lines outside operations.
     devices: Vec<String>,
+    /// The only queue, once an operation has come.
     queue: Option<QueueId>,
     /// The label of the block that is being read; `None` outside blocks.
     block: Option<LabelId>,
+    /// The number of blocks that have begun.
     blocks: u64,
     /// The sum of the durations in the block's lines.
     sum_ns: u64,
     /// The number of operations in the block.
     counted: u64,
+    /// The number of dispatches in the trace.
     dispatches: u64,
+    /// Whether a line has a rate.
     has_rates: bool,
 }
 
@@ -195,6 +203,8 @@ impl Log {
         self.trace.flush()
     }
 
+    /// Returns the queue of all dispatches; made at first use, on a device that has the name of the log's only
+    /// device.
     fn queue(&mut self) -> QueueId {
         if let Some(queue) = self.queue {
             return queue;
@@ -214,8 +224,8 @@ impl Log {
         queue
     }
 
-    /// Ends a block. `total` is the block's own sum: `None` without the line for it, and `Some(None)` if that line
-    /// has no time.
+    /// Ends a block, if one is open. `total` is the block's own sum in nanoseconds: `None` without the line for it,
+    /// and `Some(None)` if that line has no time. A block whose lines do not make up that sum is counted as a loss.
     fn end_block(&mut self, total: Option<Option<u64>>) {
         let sum_ns = std::mem::take(&mut self.sum_ns);
         let counted = std::mem::take(&mut self.counted);
@@ -237,6 +247,7 @@ impl Log {
         }
     }
 
+    /// Adds losses and notes, and writes the trace.
     fn complete(
         mut self,
         path: &Path,
@@ -285,7 +296,8 @@ fn device(line: &str) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// Parses `NAME: COUNT x MEAN us`, which may be followed by `= TOTAL us` and `(RATE GFLOPS/s)`.
+/// Parses `NAME: COUNT x MEAN us`, which may be followed by `= TOTAL us` and `(RATE GFLOPS/s)`; `None` for other
+/// lines.
 fn operation(line: &str) -> Option<Operation<'_>> {
     let line = match line.strip_suffix(" GFLOPS/s)") {
         Some(rest) => {
@@ -313,7 +325,7 @@ fn operation(line: &str) -> Option<Operation<'_>> {
     })
 }
 
-/// Parses a time with its unit.
+/// Parses a time with its unit, such as `412.5 us`; `None` for other texts and impossible times.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (number, unit) = text.trim().split_once(' ')?;
     let number: f64 = number.parse().ok()?;

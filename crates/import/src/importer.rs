@@ -14,12 +14,13 @@ pub struct Importer {
     pub reads: &'static str,
     /// Tells whether a file or folder is the tool's, by its content where that can be read.
     pub recognises: fn(&Path) -> bool,
-    /// Makes a trace of files and folders; files of several ranks become one trace for each rank.
+    /// Makes a trace of files and folders and writes it through the output; files of several ranks become one trace
+    /// for each rank.
     pub read: fn(&[PathBuf], &Options, &mut Output) -> Result<(), Error>,
 }
 
 impl Importer {
-    /// Imports files and writes the trace `output`, which must not exist.
+    /// Imports files and writes the trace `output`, which must not exist. `progress` is called while files are read.
     ///
     /// # Errors
     /// A file cannot be read or has another format; several processes qualify; there is nothing to import; or the

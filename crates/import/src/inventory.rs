@@ -1,5 +1,6 @@
-//! Collects the processes, threads, devices, queues, kernels, labels and counters that the rows of an imported
-//! trace refer to by id, and writes them and the manifest at the end.
+//! Collects the processes, threads, devices, queues, kernels, labels and counters that the rows of an imported trace
+//! refer to by id. Importers ask for the id of each object while they push rows, and at the end call
+//! [`Inventory::finish`], which writes these objects and the manifest.
 
 use crate::output::{NewTrace, Output};
 use crate::{Error, Options, functions};
@@ -25,13 +26,16 @@ pub(crate) struct KernelFacts {
     pub process: ProcessId,
     /// The demangled name, with parameters where it is C++.
     pub name: TextId,
+    /// The demangled name, where `name` may be another one.
     pub full_name: Option<TextId>,
     /// The name that the compiler gave the kernel.
     pub entry_point: Option<TextId>,
     /// The numbers of threads of a workgroup in x, y and z; `None` where the profiler does not record them.
     pub local: [Option<u32>; 3],
+    /// The registers and the bytes of local memory of a thread.
     pub registers: Option<u32>,
     pub local_bytes: Option<u32>,
+    /// The bytes of shared memory of a workgroup: those that the code fixes, and those that the launch adds.
     pub static_shared_bytes: Option<u32>,
     pub dynamic_shared_bytes: Option<u32>,
 }
@@ -72,6 +76,7 @@ pub(crate) struct Inventory {
     pub tool: String,
     /// The driver of all devices.
     pub driver: String,
+    /// The processes, threads, devices and queues; an id counts from 0 in this order.
     processes: Vec<Process>,
     by_pid: FxHashMap<u32, ProcessId>,
     threads: BTreeMap<(ProcessId, ThreadId), String>,
@@ -81,6 +86,7 @@ pub(crate) struct Inventory {
     /// The GPU API of a process's calls; `None` if the process calls several APIs.
     called: FxHashMap<ProcessId, Option<Api>>,
     queues: Vec<Queue>,
+    /// The queue of each stream.
     by_stream: FxHashMap<Stream, QueueId>,
     kernels: Interner<KernelFacts, KernelId>,
     counters: Interner<CounterFacts, CounterId>,
@@ -88,6 +94,7 @@ pub(crate) struct Inventory {
     /// The losses so far.
     pub losses: Ledger,
     notes: Vec<String>,
+    /// The first start and the last end; `None` before the first event.
     span_ns: Option<(i64, i64)>,
     /// The manifest, whose lists are filled at the end. Its start is the zero of the clock until then.
     pub manifest: Manifest,
@@ -113,7 +120,7 @@ impl Inventory {
         id
     }
 
-    /// Adds a process with a name and returns its id.
+    /// Adds a process with a name and returns its id. Unlike [`Self::process`], it does not make the pid known.
     pub fn add_process(&mut self, pid: u32, name: &str) -> ProcessId {
         let id = ProcessId::counted(self.processes.len());
         self.processes.push(Process {
@@ -140,7 +147,7 @@ impl Inventory {
             .map(|process| (process.id, process.pid))
     }
 
-    /// Sets the name and arguments of a process.
+    /// Sets the name and arguments of a process; an empty name changes nothing.
     pub fn name_process(&mut self, process: ProcessId, executable: &str, arguments: Vec<String>) {
         if let Some(known) = self.processes.get_mut(process.index())
             && !executable.is_empty()
@@ -150,7 +157,7 @@ impl Inventory {
         }
     }
 
-    /// Adds a thread, with its name if that is known.
+    /// Adds a thread, with its name if that is not empty. The first name stays.
     pub fn thread(&mut self, process: ProcessId, thread: ThreadId, name: &str) {
         let known = self.threads.entry((process, thread)).or_default();
         if known.is_empty() && !name.is_empty() {
@@ -221,11 +228,13 @@ impl Inventory {
         self.by_number.get(&(process, Some(number))).copied()
     }
 
+    /// Returns the process of a device; process 0 for an unknown device.
     pub fn process_of(&self, device: DeviceId) -> ProcessId {
         let known = self.devices.get(device.index());
         known.map_or(ProcessId(0), |device| device.process)
     }
 
+    /// Returns the device of a queue; device 0 for an unknown queue.
     pub fn device_of(&self, queue: QueueId) -> DeviceId {
         let known = self.queues.get(queue.index());
         known.map_or(DeviceId(0), |queue| queue.device)
@@ -236,13 +245,15 @@ impl Inventory {
         !self.queues.is_empty()
     }
 
-    /// Adds a queue to a device and returns its id.
+    /// Adds a queue to a device and returns its id. Its family is 0, and its index the number of the device's queues
+    /// before it.
     pub fn add_queue(&mut self, device: DeviceId, name: Option<String>) -> QueueId {
         let index = self.queues.iter().filter(|queue| queue.device == device);
         let index = index.count() as u32;
         self.push_queue(device, (0, index), name)
     }
 
+    /// Adds a queue with a family and an index: for a stream, its context and number.
     fn push_queue(
         &mut self,
         device: DeviceId,
@@ -317,7 +328,7 @@ impl Inventory {
         self.losses.add(kind.into(), count, reason);
     }
 
-    /// Adds a note that every report shows.
+    /// Adds a note that every report shows, unless it is there.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {
@@ -336,7 +347,8 @@ impl Inventory {
         self.span_ns
     }
 
-    /// Writes the named objects and the manifest, and completes the trace.
+    /// Writes the named objects and the manifest, and completes the trace. The manifest starts with the first event,
+    /// and its command and further notes come from `options`.
     ///
     /// # Errors
     /// The system refuses to write.

@@ -1,8 +1,9 @@
 //! Imports Chrome's JSON traces, which PyTorch's profiler (Kineto) and other profilers write.
 //!
 //! A document is a list of events: ranges of host threads, calls of CUDA or HIP, work of devices, and values of
-//! counters. A collector sorts the events; the assembly then joins calls with the work that they launched, and
-//! writes the rows of the trace.
+//! counters. `document` reads the events of a file and passes them to `collect`, which sorts them by kind; `assemble`
+//! then joins calls with the work that they launched, `manifest` adds what is not an event, and the profile writes
+//! the rows of the trace. `import_file` calls them in this order.
 
 mod assemble;
 mod category;
@@ -38,6 +39,7 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
+/// Imports one file into one trace, or several files as those of the ranks of one program.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let files = files::list(inputs)?;
     let all = files.iter().map(|path| files::bytes(path)).sum();

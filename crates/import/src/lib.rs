@@ -49,7 +49,8 @@ pub const IMPORTERS: &[Importer] = &[
     ggml::IMPORTER,
 ];
 
-/// Imports files with the importer that recognises them, and writes the trace `output`, which must not exist.
+/// Imports files with the first importer that recognises one of them, and writes the trace `output`, which must not
+/// exist. `progress` is called while files are read.
 ///
 /// # Errors
 /// No importer recognises an input, or the importer fails; see [`Importer::import`].

@@ -48,6 +48,7 @@ const OWN_TABLES: [&str; 4] = [
     "NVTX_EVENTS",
 ];
 
+/// Returns whether a path is a report of nsys, which [`read`] refuses with advice, or a database with nsys' tables.
 fn recognises(path: &Path) -> bool {
     is_report(path)
         || is_database(path)
@@ -65,6 +66,7 @@ fn is_report(path: &Path) -> bool {
         .is_some_and(|extension| extension == "nsys-rep" || extension == "qdrep")
 }
 
+/// Imports one export into one trace, or several as those of ranks.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     if let Some(report) = inputs.iter().find(|input| is_report(input)) {
         return Err(Error::ToolOnly {
@@ -82,7 +84,9 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     }
 }
 
-/// Imports exports of several ranks of a program, each into its own trace. The exports do not name their ranks.
+/// Imports exports of several ranks of a program (its processes), each into its own trace. The exports do not name
+/// their ranks, which are therefore numbered from 0 in the order of the inputs. Their times are put on the clock of
+/// the earliest session, if all files say when theirs began.
 fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let mut imports = Vec::new();
     for input in inputs {

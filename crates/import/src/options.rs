@@ -1,4 +1,4 @@
-//! The options of an import.
+//! The options of an import, which the caller gives to every importer.
 
 /// The options of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
-//! Writes the trace of an import, and the traces of its ranks (the processes of a distributed program), from the
-//! rows that importers push.
+//! Writes the trace of an import, and the traces of its ranks (the processes of a distributed program), from the rows
+//! that importers push. An importer asks [`Output`] for a [`NewTrace`], pushes rows into its tables, calls
+//! [`NewTrace::flush`] often and [`NewTrace::finish`] at the end.
 
 use crate::{Error, Options};
 use gapscope_timeline_builder::RowSink;
@@ -25,7 +26,7 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
-/// A callback that receives the number of bytes that were read and the total number of bytes.
+/// A callback for progress. It receives the number of bytes that were read and the total number of bytes.
 pub type Progress<'a> = &'a dyn Fn(u64, u64);
 
 /// The trace that an import writes, and the traces of its ranks. Nothing is on the disk before the first of them is
@@ -33,6 +34,7 @@ pub type Progress<'a> = &'a dyn Fn(u64, u64);
 pub struct Output<'a> {
     imported: Imported,
     progress: Progress<'a>,
+    /// Whether the folder was created, and is therefore removed if the import fails.
     made: bool,
 }
 
@@ -111,8 +113,10 @@ impl<'a> Output<'a> {
 pub struct NewTrace {
     /// Rows that were not yet handed to the writing thread.
     tables: Tables,
+    /// The numbers of [`Imported`] for this trace, of rows that were handed over.
     command_buffers: u64,
     timed_work: u64,
+    /// The writing thread; `None` once it has ended.
     writing: Option<Writing>,
 }
 
@@ -170,7 +174,8 @@ impl NewTrace {
         }
     }
 
-    /// Completes the trace.
+    /// Writes the remaining rows and the manifest, and adds the trace's numbers, losses and notes to the result of
+    /// `output`.
     ///
     /// # Errors
     /// The system refuses to write.
@@ -241,7 +246,7 @@ impl Drop for NewTrace {
 }
 
 impl Writing {
-    /// Waits until all batches are written.
+    /// Waits until all batches are written, and returns the writer or the thread's error.
     fn end(self) -> Result<TraceWriter, Error> {
         drop(self.batches);
         let ended = self.thread.join();

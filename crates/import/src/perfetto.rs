@@ -63,11 +63,13 @@ pub const IMPORTER: Importer = Importer {
 /// The number of bytes at the start of a file by which the file is recognised.
 const FIRST_BYTES: u64 = 1 << 16;
 
+/// Returns whether the first bytes of a file are packets.
 fn recognises(path: &Path) -> bool {
     first_bytes(path).is_some_and(|bytes| packets::recognises(&bytes))
 }
 
-/// Returns the first bytes of a file, decompressed if the whole file is compressed.
+/// Returns at most [`FIRST_BYTES`] of the start of a file, decompressed if the whole file is compressed; `None` if
+/// the path is no file that can be read.
 pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     if !path.is_file() {
         return None;
@@ -85,6 +87,7 @@ pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Reads a file twice: first with [`FirstPass`], then with [`Events`], which writes the rows.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let path = only_file(inputs, "trace of Perfetto")?;
     let size = packets::size(path);
@@ -177,6 +180,7 @@ fn every_mebibyte(mut say: impl FnMut(u64)) -> impl FnMut(u64) {
     }
 }
 
+/// Adds the damage of the file to losses and notes.
 fn note_damage(damage: &Damage, size: u64, inventory: &mut Inventory) {
     if let Some(at) = damage.cut_at {
         inventory.lose(
@@ -202,14 +206,17 @@ struct Events {
     sequences: Sequences,
     slices: Slices,
     counters: GpuCounters,
+    /// The names of stages and queues in old files.
     old: OldSpecifications,
     /// The number of packets of the kernel's tracer (ftrace), which are not imported.
     ftrace: u64,
+    /// The number of other packets that are not imported.
     ignored: u64,
 }
 
 impl Events {
-    /// Reads a packet: its state of the sequence, its time and its events.
+    /// Reads a packet: its state of the sequence, its time and its events. The numbers are those of TracePacket's
+    /// fields.
     fn add(&mut self, packet: Message) {
         let header = self.sequences.advance(packet);
         if header.follows_loss {
@@ -304,11 +311,12 @@ impl Events {
     }
 }
 
-/// Returns the time of a packet on the clock of the trace.
+/// Returns the time of a packet on the clock of the trace; `None` if it has none or no snapshot relates the clocks.
 fn time(header: Header, builder: &mut Builder) -> Option<i64> {
     absolute(header, header.timestamp?, builder)
 }
 
+/// Converts a time on a packet's clock to the clock of the trace.
 fn absolute(header: Header, time: u64, builder: &mut Builder) -> Option<i64> {
     let clock = header.clock.filter(|clock| *clock != 0);
     let clock = clock.map(|clock| ClockId::new(clock, header.sequence));

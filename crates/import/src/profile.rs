@@ -31,10 +31,12 @@ pub(crate) struct Profile {
     pub recorded: Recorded,
     /// The API of devices that do not say another one.
     pub api: Api,
+    /// The ids of functions by name, as files write them.
     function_ids: FxHashMap<Arc<str>, FunctionId>,
     /// The queue that each call waited for, by process and correlation (the number that joins a call with its
     /// work).
     pub awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
+    /// Allocations and frees of device memory.
     pub memory: Vec<MemoryRow>,
 }
 
@@ -48,6 +50,7 @@ impl Profile {
         }
     }
 
+    /// Returns the id of a text.
     pub fn text(&mut self, text: &str) -> TextId {
         self.inventory.labels.text(text)
     }
@@ -64,7 +67,7 @@ impl Profile {
         })
     }
 
-    /// Returns the id of the function with a name, without the suffix of a version.
+    /// Returns the id of the function with a name. Names that differ only in the suffix of a version have one id.
     pub fn function(&mut self, name: &str) -> FunctionId {
         if let Some(id) = self.function_ids.get(name) {
             return *id;
@@ -121,7 +124,7 @@ impl Profile {
         !(calls.is_empty() && work.is_empty() && ranges.is_empty())
     }
 
-    /// Adds `by_ns` to all times, which converts them to another clock.
+    /// Adds `by_ns` to all times of rows, which converts them to another clock.
     pub fn shift(&mut self, by_ns: i64) {
         let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
         let calls = self.recorded.calls.iter_mut();
@@ -138,7 +141,8 @@ impl Profile {
         self.memory.iter_mut().for_each(|row| later(&mut row.at_ns));
     }
 
-    /// Joins the rows and completes the trace.
+    /// Joins the rows, writes them and completes the trace. `reasons` says why facts may be missing in this kind of
+    /// file.
     ///
     /// # Errors
     /// The system refuses to write.
@@ -167,6 +171,7 @@ impl Profile {
         self.inventory.finish(new, options, output)
     }
 
+    /// Removes labels with impossible times and counts them as losses.
     fn refuse_impossible_labels(&mut self) {
         let ranges = &mut self.recorded.ranges;
         let before = ranges.len();

@@ -11,6 +11,7 @@ use std::cell::Cell;
 #[derive(Clone, Copy)]
 pub(crate) struct Message<'a> {
     bytes: &'a [u8],
+    /// The number of malformed messages, which all messages of a file share.
     torn: &'a Cell<u64>,
 }
 
@@ -80,7 +81,7 @@ impl<'a> Value<'a> {
         self.number() as i64
     }
 
-    /// Returns the value as a double.
+    /// Returns the value as a double, or NaN for other wire types.
     pub fn double(self) -> f64 {
         match self {
             Value::Fixed64(bits) => f64::from_bits(bits),
@@ -97,7 +98,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns the value as a text, in which bytes that are not UTF-8 are replaced.
+    /// Returns the value as a text, in which bytes that are not UTF-8 are replaced; empty for other wire types.
     pub fn text(self) -> Cow<'a, str> {
         match self {
             Value::Bytes(message) => String::from_utf8_lossy(message.bytes),
@@ -105,7 +106,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns the values of a repeated integer, which may be packed.
+    /// Returns the values of a repeated integer, which may be packed: several in one value, encoded as `packed` says.
     pub fn numbers(self, packed: Packed) -> Numbers<'a> {
         match self {
             Value::Bytes(message) => Numbers {
@@ -131,6 +132,7 @@ pub(crate) enum Packed {
 
 /// The iterator of [`Value::numbers`].
 pub(crate) struct Numbers<'a> {
+    /// The only value, if it is not packed.
     one: Option<u64>,
     rest: &'a [u8],
     packed: Packed,
@@ -172,6 +174,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+/// Reads the number and value of a field, and moves `rest` behind it; `None` if it is malformed.
 fn field<'a>(rest: &mut &'a [u8], torn: &'a Cell<u64>) -> Option<(u32, Value<'a>)> {
     let tag = varint(rest)?;
     let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
@@ -190,13 +193,15 @@ fn field<'a>(rest: &mut &'a [u8], torn: &'a Cell<u64>) -> Option<(u32, Value<'a>
     Some((number, value))
 }
 
+/// Reads `N` bytes and moves `rest` behind them.
 fn fixed<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (bytes, after) = rest.split_first_chunk()?;
     *rest = after;
     Some(*bytes)
 }
 
-/// Reads a varint (a number in groups of seven bits) of at most ten bytes, and moves `rest` behind it.
+/// Reads a varint (a number in groups of seven bits, the lowest first) of at most ten bytes, and moves `rest` behind
+/// it. `None` if it does not end.
 pub(crate) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for (place, byte) in rest.iter().enumerate().take(10) {

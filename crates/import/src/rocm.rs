@@ -1,5 +1,6 @@
-//! Converts rocprofv3's records of programs on AMD's GPUs, which readers of its formats decode, to rows of a
-//! profile; [`crate::rocprofv3`] has the table.
+//! Converts rocprofv3's records of programs on AMD's GPUs, which readers of its formats decode, to rows of a profile;
+//! [`crate::rocprofv3`] has the table. For each process: [`Recorded::new`], its GPUs, kernels and streams, then its
+//! records, [`Recorded::finish`]; after all processes, [`write()`]. Times are in nanoseconds.
 
 use crate::inventory::KernelFacts;
 use crate::profile::{
@@ -24,6 +25,7 @@ pub(crate) struct Symbol<'a> {
     /// The demangled name, with parameters where it is C++.
     pub name: &'a str,
     pub mangled: &'a str,
+    /// The vector registers of a thread, and the fixed bytes of a workgroup's shared memory.
     pub registers: Option<u32>,
     pub shared_bytes: Option<u32>,
 }
@@ -32,13 +34,16 @@ pub(crate) struct Symbol<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dispatch {
     pub agent: Option<Agent>,
+    /// The handles of the stream and of the kernel in the file.
     pub stream: Option<u64>,
     pub kernel: u64,
     pub correlation: Option<Correlation>,
+    /// The start and the end.
     pub times: Option<(i64, i64)>,
     pub workgroup: [Option<u32>; 3],
     /// The numbers of work-items (threads) of the grid in x, y and z.
     pub grid: [Option<u32>; 3],
+    /// The bytes of local memory of a thread, and of shared memory of a workgroup.
     pub private_bytes: Option<u32>,
     pub group_bytes: Option<u32>,
 }
@@ -86,6 +91,7 @@ pub(crate) fn profile() -> Profile {
 }
 
 /// Writes the trace of a profile. `machines` are those of the files, and `file` is a word for each of the files.
+/// Files of one machine share a clock.
 ///
 /// # Errors
 /// The files are of several machines or hold nothing, or the system refuses to write.
@@ -112,7 +118,7 @@ pub(crate) fn write(
     profile.write(FileReasons::default(), options, new, output)
 }
 
-/// Returns the facts of the machine on which a process ran.
+/// Returns the facts of the machine on which a process ran, from the names of its system, release and processor.
 pub(crate) fn host([system, release, processor]: [&str; 3]) -> Host {
     Host {
         system: format!("{system} {release}").trim().to_owned(),
@@ -129,12 +135,15 @@ pub(crate) struct Recorded<'a> {
     gpus: FxHashMap<Agent, (u32, Device)>,
     /// The kernels that the program loaded, by their ids in the file.
     kernels: FxHashMap<u64, KernelFacts>,
+    /// The numbers of streams in the trace, by handle.
     streams: FxHashMap<u64, u32>,
     /// The names of streams, by their numbers in the trace.
     stream_names: FxHashMap<u32, String>,
     /// The rows of allocations that were not freed, by address.
     allocations: FxHashMap<u64, MemoryRow>,
+    /// The id of the next allocation.
     next_allocation: u32,
+    /// The number of calls and ranges without possible times.
     refused: u64,
 }
 
@@ -191,6 +200,7 @@ impl<'a> Recorded<'a> {
         self.stream_names.insert(number, name);
     }
 
+    /// Returns the device of an agent; an agent that was not added gets the next number.
     fn device(&mut self, agent: Option<Agent>) -> DeviceId {
         let fresh = (self.gpus.len() as u32, Device::default());
         let gpu = agent.map(|agent| &*self.gpus.entry(agent).or_insert(fresh));
@@ -205,7 +215,8 @@ impl<'a> Recorded<'a> {
         })
     }
 
-    /// Returns the number of a stream: its handle if the handle is small, as in rocpd.
+    /// Returns the number of a stream in the trace: its handle if that is below 65536, as in rocpd, or else a number
+    /// from there on.
     fn stream(&mut self, stream: u64) -> u32 {
         let fresh = self.streams.len() as u32;
         *self
@@ -217,7 +228,8 @@ impl<'a> Recorded<'a> {
             })
     }
 
-    /// Adds a dispatch, and its kernel if that is new.
+    /// Adds a dispatch, and its kernel if that is new. The numbers of workgroups are those of work-items divided by
+    /// the size of a workgroup, rounded up.
     pub fn add_dispatch(&mut self, dispatch: Dispatch) {
         if !self.kernels.contains_key(&dispatch.kernel) {
             self.add_symbol(dispatch.kernel, Symbol::default());
@@ -248,6 +260,8 @@ impl<'a> Recorded<'a> {
         );
     }
 
+    /// Adds a copy: to the GPU at its source if it goes to the host, otherwise to the GPU at its destination, and in
+    /// either case to the other end if that alone is a GPU. A copy between two GPUs is peer to peer.
     pub fn add_copy(&mut self, copy: Copy) {
         let is_gpu = |agent: &Agent| self.gpus.contains_key(agent);
         let (source, destination) = (copy.source.filter(is_gpu), copy.destination.filter(is_gpu));
@@ -274,6 +288,7 @@ impl<'a> Recorded<'a> {
         self.add_work(device, stream, copy.correlation, copy.times, work);
     }
 
+    /// Adds a piece of work to the queue of a stream. Impossible times count as unknown.
     fn add_work(
         &mut self,
         device: DeviceId,
@@ -339,6 +354,7 @@ impl<'a> Recorded<'a> {
         self.profile.recorded.calls.push((self.process, call));
     }
 
+    /// Adds an allocation of a GPU's memory, or the free of one that was added; others are ignored.
     pub fn add_memory(&mut self, memory: Memory) {
         let Memory { at_ns, event, .. } = memory;
         let gpu = memory.agent.filter(|agent| self.gpus.contains_key(agent));
@@ -369,7 +385,7 @@ impl<'a> Recorded<'a> {
         self.profile.memory.extend(row);
     }
 
-    /// Completes the process after its last record.
+    /// Completes the process after its last record: counts losses and names the streams that work named.
     pub fn finish(self) {
         let inventory = &mut self.profile.inventory;
         let reason = "the file has no times of them, or impossible ones";
@@ -383,7 +399,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Formats the name of a GPU: `AMD Instinct MI300X (gfx942)`.
+/// Formats the name of a GPU from its product and its target: `AMD Instinct MI300X (gfx942)`.
 pub(crate) fn device_name(product: Option<String>, target: Option<String>) -> String {
     match (product, target) {
         (Some(product), Some(target)) if product != target => format!("{product} ({target})"),

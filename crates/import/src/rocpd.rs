@@ -49,6 +49,7 @@ const USED: [&str; 17] = [
     "sample",
 ];
 
+/// Returns whether a file is a database with a table of dispatches.
 fn recognises(path: &Path) -> bool {
     is_database(path)
         && Database::list(path).is_ok_and(|database| {
@@ -59,6 +60,7 @@ fn recognises(path: &Path) -> bool {
         })
 }
 
+/// Reads all processes of all files into one trace.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let mut profile = rocm::profile();
     let mut machines = Vec::new();
@@ -121,6 +123,7 @@ fn count_the_rest(database: &Database, profile: &mut Profile) -> Result<(), Erro
 /// The tables of one process in a file.
 struct File<'a> {
     database: &'a Database,
+    /// The end of the names of the process's tables, with its underscore.
     suffix: &'a str,
     damage: Damage,
 }
@@ -128,8 +131,10 @@ struct File<'a> {
 /// The facts of an event, to which the rows of calls, dispatches and copies refer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
+    /// The id of the text of the category.
     category: Option<i64>,
     correlation: Option<Correlation>,
+    /// The text of the program's range; `None` for other events.
     message: Option<TextId>,
 }
 
@@ -155,6 +160,7 @@ impl Names {
 }
 
 impl File<'_> {
+    /// Passes the rows of one of the process's tables, if it exists, to `take`.
     fn scan(&mut self, table: &str, columns: &[&str], take: impl FnMut(&Row)) -> Result<(), Error> {
         let name = format!("rocpd_{table}{}", self.suffix);
         if let Some(facts) = self.database.table(&name) {
@@ -164,6 +170,7 @@ impl File<'_> {
         Ok(())
     }
 
+    /// Reads the tables of the process, unless the options name another one.
     fn read(
         &mut self,
         profile: &mut Profile,
@@ -202,6 +209,7 @@ impl File<'_> {
         Ok(())
     }
 
+    /// Adds the machine of the process to `machines` and to the manifest.
     fn read_machine(
         &mut self,
         profile: &mut Profile,
@@ -251,7 +259,7 @@ impl File<'_> {
         })
     }
 
-    /// Names the streams and threads.
+    /// Names the streams and threads, and adds the kernels.
     fn read_names(&mut self, recorded: &mut Recorded) -> Result<(), Error> {
         self.scan("info_stream", &["id", "name"], |row| {
             if let (Some(id), Some(name)) = (row.integer(0), row.string(1)) {
@@ -286,6 +294,7 @@ impl File<'_> {
         })
     }
 
+    /// Reads the events, to which other rows refer, into `names`.
     fn read_events(&mut self, names: &mut Names, recorded: &mut Recorded) -> Result<(), Error> {
         let columns = ["id", "category_id", "stack_id", "extdata"];
         self.scan("event", &columns, |row| {
@@ -302,7 +311,7 @@ impl File<'_> {
         })
     }
 
-    /// Reads the calls and ranges of threads.
+    /// Reads the calls and ranges of threads, and samples, which are ranges without duration.
     fn read_regions(&mut self, names: &Names, recorded: &mut Recorded) -> Result<(), Error> {
         // A row refers to its thread by the id of a row in the table of threads.
         let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
@@ -343,6 +352,7 @@ impl File<'_> {
         })
     }
 
+    /// Reads dispatches, copies, and real allocations and frees of memory.
     fn read_work(&mut self, names: &Names, recorded: &mut Recorded) -> Result<(), Error> {
         let columns = [
             "agent_id",
@@ -425,7 +435,7 @@ fn correlation(id: Option<i64>) -> Option<Correlation> {
     id.filter(|id| *id != 0).map(|id| Correlation(id as u64))
 }
 
-/// Returns the text of a range from `{"message": "…"}`.
+/// Returns the text of a range from `{"message": "…"}`; `None` for other texts.
 fn message(json: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(json).ok()?;
     Some(value.get("message")?.as_str()?.to_owned())

@@ -29,6 +29,7 @@ pub const IMPORTER: Importer = Importer {
 /// The name of the only member of the document.
 const ROOT: &str = "\"rocprofiler-sdk-tool\"";
 
+/// Returns whether a file begins with the document's only member.
 fn recognises(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = match path.is_file() {
@@ -43,6 +44,7 @@ fn recognises(path: &Path) -> bool {
             .is_some_and(|rest| rest.trim_start().starts_with(ROOT))
 }
 
+/// Reads the processes of all files into one trace. What a damaged document has before the damage is imported.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let mut profile = rocm::profile();
     let sizes = inputs
@@ -81,7 +83,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     rocm::write(profile, machines, "file", options, output)
 }
 
-/// A file that reports to the importer how far it was read.
+/// A file that reports how far it was read: `report` is called after each read, with the bytes so far.
 struct Counted<'a> {
     file: File,
     read: u64,

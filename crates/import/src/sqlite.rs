@@ -32,6 +32,7 @@ const WAL_HEADER: u64 = 32;
 pub(crate) struct TableFacts {
     pub name: String,
     columns: Columns,
+    /// The number of the first page of the table's tree.
     root: u32,
 }
 
@@ -116,8 +117,9 @@ impl Database {
     }
 }
 
-/// Passes each row of a table to `take` in the order of row ids, with the values of `columns` in their order. A
-/// column that the table lacks is null in all rows. At most [`record::MAX_VALUES`] columns can be read.
+/// Passes each row of a table to `take` in the order of row ids, with the values of `columns` in their order, and
+/// returns the damage that it met. A column that the table lacks is null in all rows. At most [`record::MAX_VALUES`]
+/// columns can be read.
 ///
 /// # Errors
 /// The file can no longer be opened.

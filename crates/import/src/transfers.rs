@@ -3,7 +3,8 @@
 
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
 
-/// Returns the kind of a transfer from its name.
+/// Returns the kind of a transfer from its name: the first of the kinds below whose letters the name has, without
+/// regard to signs between them; otherwise the kind that is spelled like it, or unknown.
 pub(crate) fn kind(name: &str) -> TransferKind {
     let plain: String = name
         .chars()
@@ -31,7 +32,8 @@ pub(crate) fn kind(name: &str) -> TransferKind {
     }
 }
 
-/// Returns the memory of the host end if the transfer's name, such as `Memcpy HtoD (Pageable -> Device)`, tells it.
+/// Returns the memory of the host end if the transfer's name, such as `Memcpy HtoD (Pageable -> Device)`, tells it,
+/// and the kind has such an end.
 pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace> {
     let (_, ends) = name.split_once('(')?;
     let (from, to) = ends.trim_end_matches(')').split_once(" -> ")?;

@@ -115,6 +115,7 @@ enum Document {
     Tables(Summary),
 }
 
+/// Reads a file into the facts, and notes what was odd in it.
 fn read_file(path: &Path, facts: &mut Facts) -> Result<(), Error> {
     let document = read_document(path, facts)?;
     if let Document::Tables(summary) = document {
@@ -124,6 +125,7 @@ fn read_file(path: &Path, facts: &mut Facts) -> Result<(), Error> {
     Ok(())
 }
 
+/// Reads a file into the facts, and returns what it is.
 fn read_document(path: &Path, facts: &mut Facts) -> Result<Document, Error> {
     let file = File::open(path).map_err(Error::read(path))?;
     let foreign =

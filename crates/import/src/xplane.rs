@@ -1,4 +1,5 @@
-//! Imports XSpace files (`NAME.xplane.pb`), which the profilers of JAX and TensorFlow write.
+//! Imports XSpace files (`NAME.xplane.pb`), which the profilers of JAX and TensorFlow write. A file is a list of
+//! planes (one for each GPU, and some for the host), a plane of lines (streams or threads), a line of events.
 //!
 //! | in the file | in the trace |
 //! |---|---|
@@ -45,6 +46,7 @@ pub const IMPORTER: Importer = Importer {
 /// The maximum size of a protobuf message.
 const MAX_FILE_BYTES: u64 = 2 << 30;
 
+/// Returns whether a file begins with a plane that has a name of XSpace.
 fn recognises(path: &Path) -> bool {
     let Some(bytes) = first_bytes(path) else {
         return false;
@@ -64,6 +66,7 @@ fn recognises(path: &Path) -> bool {
     })
 }
 
+/// Reads one file: first the names of all planes, then the events of the host, then those of GPUs.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let path = only_file(inputs, "profile of XSpace")?;
     let bytes = bytes_of(path)?;
@@ -122,6 +125,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     profile.write(reasons, options, trace, output)
 }
 
+/// Returns the content of a file, decompressed if it is compressed.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = Error::read(path);
     let mut file = std::fs::File::open(path).map_err(failed)?;

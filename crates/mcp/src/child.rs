@@ -1,4 +1,5 @@
-//! Runs the program `gapscope` for a call, with a time limit and bounded output.
+//! Runs the program `gapscope` for a call of a tool, with a time limit and bounded output: arguments and standard
+//! input go in, and the exit status and both outputs come out ([`FinishedChild`]).
 
 use gapscope_companion::one_line;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
+/// The most bytes that are kept of each output; the rest is read and dropped.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
 /// Why a child has no result.
@@ -23,6 +25,7 @@ pub enum ChildError {
     Wait(#[source] io::Error),
 }
 
+/// The exit status of a child and its outputs, in which bytes that are not UTF-8 are replaced.
 #[derive(Debug)]
 pub struct FinishedChild {
     pub status: ExitStatus,
@@ -30,7 +33,7 @@ pub struct FinishedChild {
     pub stderr: String,
 }
 
-/// Finds the program beside this one, or else in PATH.
+/// Returns the path of `gapscope` beside this program, or else its name, which the system looks up in PATH.
 pub fn gapscope() -> PathBuf {
     let executable = std::env::current_exe().and_then(|path| path.canonicalize());
     let beside = executable.ok().map(|path| path.with_file_name("gapscope"));
@@ -85,7 +88,7 @@ pub async fn run(
     })
 }
 
-/// The process group of a child, which is killed when this value is dropped.
+/// The process group of a child, which is killed when this value is dropped, unless it was disarmed.
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
@@ -104,6 +107,7 @@ impl Drop for ProcessGroup {
     }
 }
 
+/// Reads an output to its end, and returns its start.
 async fn read_output(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut pipe) = pipe else {
         return String::new();
@@ -116,7 +120,8 @@ async fn read_output(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// Returns the start of a text and, where it was cut, a sentence that says so, followed by the advice `instead`.
+/// Returns the first `max_characters` of a text and, where it was cut, a sentence that says so, followed by the
+/// advice `instead`.
 pub fn cut(text: &str, max_characters: usize, instead: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(max_characters) else {
         return text.to_owned();

@@ -1,7 +1,9 @@
-//! The program behind `gapscope mcp`, which `gapscope` executes. Stdout carries the protocol alone.
+//! The program behind `gapscope mcp`, which `gapscope` executes: a server of the Model Context Protocol (MCP), by
+//! which a client's language model calls tools. Stdout carries the protocol alone.
 //!
 //! Each tool runs the program `gapscope`, so that a crash of one task ends neither the server nor another task, and
-//! answers are the same as on the command line.
+//! answers are the same as on the command line. `server` has the tools, `roots` checks their paths, `child` runs
+//! them.
 #![forbid(unsafe_code)]
 
 mod child;
@@ -19,6 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::task::JoinError;
 
+/// The time that tasks have to end after the client has left.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
+/// Why the server did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error(transparent)]
@@ -50,6 +54,7 @@ enum ServeError {
     Join(#[source] JoinError),
 }
 
+/// Serves the client on stdin and stdout until it leaves.
 fn run(arguments: Mcp) -> Result<(), ServeError> {
     let server = Server::new(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -1,8 +1,10 @@
-//! Restricts a client's paths to its roots, after links are resolved.
+//! Restricts the paths that a client gives tools to its roots (the folders that may be used), after links are
+//! resolved.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
+/// The most files that one glob may name.
 const MAX_MATCHES: usize = 4096;
 
 /// Why a path is refused. Each prints as one sentence.
@@ -63,7 +65,8 @@ impl Roots {
         self.inside(&found, text)
     }
 
-    /// Resolves a path or a glob.
+    /// Resolves a path, or a glob (a pattern with `*`, `?` or `[`) to all that match it. A path that exists is no
+    /// glob.
     ///
     /// # Errors
     /// Nothing matches, or a match is outside of the roots.
@@ -128,6 +131,7 @@ impl Roots {
         Ok(self.first().join(path))
     }
 
+    /// Returns a resolved path if it is in a root; `text` is the client's spelling of it.
     fn inside(&self, path: &Path, text: &str) -> Result<PathBuf, RootsError> {
         match self.0.iter().any(|root| path.starts_with(root)) {
             true => Ok(path.to_owned()),
@@ -138,6 +142,7 @@ impl Roots {
         }
     }
 
+    /// Returns the error that nothing is at a path.
     fn absent(&self, text: &str) -> RootsError {
         RootsError::Absent {
             path: text.to_owned(),
@@ -146,7 +151,7 @@ impl Roots {
     }
 }
 
-/// Returns the folder of a root's `file:` address.
+/// Returns the folder of a root's `file:` address, with `%` escapes decoded; `None` for other addresses.
 pub fn folder_of_address(address: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let path = address.strip_prefix("file://")?;
@@ -166,6 +171,7 @@ pub fn folder_of_address(address: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
+/// Returns folders as a text, with commas between them.
 fn list(folders: &[PathBuf]) -> String {
     let each = folders.iter().map(|folder| folder.display().to_string());
     each.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,6 @@
-//! Defines the tools: their parameters, and the commands that they run.
+//! Defines the tools of the server: their parameters, and the commands that they run. A call's parameters go in, the
+//! output of `gapscope` comes out as the answer for the client's model. The model also reads the descriptions of
+//! tools and the doc comments of parameters.
 
 use crate::child::{self, ChildError, FinishedChild, cut};
 use crate::roots::{Roots, RootsError, folder_of_address};
@@ -25,10 +27,12 @@ const TASK_LIMIT: Duration = Duration::from_secs(300);
 const RECORDING_GRACE: Duration = Duration::from_secs(120);
 /// The time that the client has to name its roots.
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
+/// The most tasks that run at once; further calls wait.
 const MAX_TASKS: usize = 2;
 /// The most characters of a recorded command's output in an answer.
 const MAX_OUTPUT_CHARACTERS: usize = 4_000;
 
+/// What the client's model is told of the server.
 const INSTRUCTIONS: &str = "\
 gapscope records the GPU timeline of a program and says why the GPU waits. Start with `explain` on a trace (a folder NAME.gapscope): \
 it says in a page what bounds the program, and each claim names rows of the trace's tables. Look those up, or ask anything else, with \
@@ -41,7 +45,9 @@ pub struct Server {
     options: Arc<Mcp>,
     /// The roots of the options; absent without such options.
     roots: Option<Roots>,
+    /// A permit for each task that may run now.
     turns: Arc<Semaphore>,
+    /// The tools that the client may call.
     tool_router: ToolRouter<Server>,
 }
 
@@ -400,7 +406,8 @@ impl Server {
         Ok(child::run(words, stdin, roots.first(), TASK_LIMIT).await?)
     }
 
-    /// Turns a finished task into an answer, with its warnings about missing data.
+    /// Turns a finished task into an answer, with its warnings about missing data, or into an error with what it
+    /// said. `instead` is advice for an answer that is cut.
     fn text(&self, ended: FinishedChild, instead: &str) -> Result<String, ToolError> {
         let said = ended.stderr.trim();
         match ended.status.code() {
@@ -421,6 +428,7 @@ impl Server {
         }
     }
 
+    /// Cuts an answer to the length that the options allow.
     fn cut(&self, text: &str, instead: &str) -> String {
         cut(text, self.options.most as usize, instead)
     }
@@ -440,6 +448,7 @@ async fn client_roots(peer: &Peer<RoleServer>) -> Option<Vec<PathBuf>> {
     Some(folders.collect())
 }
 
+/// Returns the arguments of a command.
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }

@@ -1,4 +1,5 @@
-//! Maps a device's ticks to the host's time, with an error bound.
+//! Maps a device's ticks (the units of its clock) to the host's time in nanoseconds, with an error bound. A sample is
+//! a reading of both clocks at one moment.
 //!
 //! Where both clocks can be read at once, the map is a straight line from sample to sample ([`Line`]), and three
 //! samples show how far the clocks bend away from it. [`Calibrated`] maps times during a recording, however long: its
@@ -40,6 +41,7 @@ pub const RATE_TOLERANCE: f64 = 200e-6;
 
 /// Clamps a value to within decades of its clock's zero, so that computations with damaged values cannot overflow.
 pub fn within_decades(value: i64) -> i64 {
+    // As nanoseconds, 36 years.
     const FARTHEST: i64 = 1 << 60;
     value.clamp(-FARTHEST, FARTHEST)
 }

@@ -1,4 +1,5 @@
-//! Classifies the functions of CUDA by their exact names.
+//! Classifies the functions of CUDA by their names: a name goes in, and its [`FunctionClass`] comes out, the effect
+//! of the function on a timeline.
 //!
 //! The hook looks up which functions to record and what their calls wait for, and passes the class on with each call;
 //! the session turns the calls into rows. A trace of format version 1 has names alone, so its reader looks them up
@@ -27,7 +28,8 @@ pub fn driver_versions(module: &str, cuda: Option<u32>) -> String {
 }
 
 impl FunctionClass {
-    /// Returns the class of a function, whose name may have suffixes; `None` for a function that does not matter.
+    /// Returns the class of a function, whose name may have suffixes; `None` for a function that does not matter. The
+    /// exact name takes precedence over the name without suffixes.
     pub fn from_function(name: &str) -> Option<FunctionClass> {
         let row = |name: &str| {
             let found = table::FUNCTIONS.binary_search_by_key(&name, |(known, _)| *known);

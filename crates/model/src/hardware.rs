@@ -1,7 +1,8 @@
 //! Hardware counters: the activity of a GPU's units, sampled beside the program.
 //!
 //! The session records each as a counter of the trace; analyses find the counter by its name. Each value is the mean
-//! over its sample's duration.
+//! over its sample's duration. A multiprocessor is one of the GPU's units that execute kernels, a warp a group of
+//! threads that it executes together.
 
 use crate::kind::kind;
 use crate::kinds::CounterUnit;

@@ -1,4 +1,5 @@
-//! Names of the stall reasons that the GPU's samplers report for warps of CUDA kernels.
+//! Names of the stall reasons that the GPU's samplers report for warps of CUDA kernels (groups of threads that
+//! execute together; a stall is why one cannot go on), and the reasons why an instruction has no source line.
 
 use crate::kernel_profile::Stall;
 use crate::kind::kind;
@@ -52,7 +53,7 @@ pub fn stall_reason(name: &str) -> Option<&str> {
     reason.filter(|reason| !reason.is_empty() && !reason.ends_with(NOT_ISSUED))
 }
 
-/// Returns the stall of a reason, where it is known.
+/// Returns the stall of a reason that [`stall_reason`] returned; `None` for an unknown one.
 ///
 /// ```
 /// use gapscope_model::instructions::stall;

@@ -1,7 +1,8 @@
 //! Turns kernel names of compilers and libraries into readable ones.
 //!
 //! The session demangles names, analyses make them readable, and the CUDA hook searches all [`Spellings`] for the
-//! kernels that it is to profile.
+//! kernels that it is to profile. `readable` asks the modules for one library or compiler each, which return `None`
+//! for names that are not theirs; `cpp` parses C++ names for them.
 
 mod communication;
 mod cpp;

@@ -1,4 +1,6 @@
-//! Joins several traces into one profile: writes the threads of each as they come, and at the end the facts of all.
+//! Joins several traces into one profile: writes the threads of each as they come, and at the end the facts of all,
+//! which are the other keys of a profile's JSON. [`JoinedProfile::begin`] comes first, then `write_part` for each
+//! trace, then `end`.
 
 use super::with_profile;
 use crate::json::CommaList;
@@ -16,20 +18,23 @@ const THREAD_INDEX_KEYS: [&str; 2] = ["initialVisibleThreads", "initialSelectedT
 /// The parts of the joined profile that are written at the end.
 #[derive(Default)]
 pub(crate) struct JoinedProfile {
+    /// Between the threads.
     commas: CommaList,
     /// The number of threads that have been written.
     threads: u64,
+    /// The counters of all traces, with indices of threads in the joined list.
     counters: Vec<Value>,
-    /// The facts of the first trace, without threads and counters.
+    /// The facts of the first trace, without threads and counters, but with the visible threads of all.
     facts: Map<String, Value>,
 }
 
 impl JoinedProfile {
+    /// Opens the profile and its list of threads.
     pub fn begin(out: &mut impl Write) -> io::Result<()> {
         out.write_all(b"{\"threads\":[")
     }
 
-    /// Writes the threads of a trace.
+    /// Writes the threads of a trace, and keeps its counters and facts for the end.
     pub fn write_part(&mut self, scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<()> {
         with_profile(scene, |profile, markers| {
             let at = profile
@@ -56,7 +61,8 @@ impl JoinedProfile {
         })
     }
 
-    /// Adds the facts of a trace whose threads follow `before` others.
+    /// Adds the facts of a trace whose threads follow `before` others. Of traces after the first, only the counters,
+    /// the visible threads and a longer list of categories are kept.
     fn add(&mut self, mut facts: Map<String, Value>, before: u64) {
         facts.remove("threads");
         let move_place = |place: &mut Value| {
@@ -98,6 +104,7 @@ impl JoinedProfile {
         }
     }
 
+    /// Closes the list of threads, and writes counters and facts.
     pub fn end(self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(b"],\"counters\":")?;
         serde_json::to_writer(&mut *out, &self.counters)?;

@@ -1,8 +1,11 @@
 //! Writes the markers of a profile column by column as they come from their lanes, because in memory each would take
 //! hundreds of bytes.
 //!
-//! The library that knows the format makes the profile itself. It gets only the markers that are the first to use
-//! some text, so that its tables of texts are complete; what it writes of these markers is replaced.
+//! The library that knows the format makes the profile itself. It gets only the markers that are the first of their
+//! lane to use some text, so that its tables of texts are complete; what it writes of these markers is replaced.
+//!
+//! The order of calls: [`Markers::number`] for all lanes, [`Markers::register`] for each, then [`Markers::write`]
+//! with the JSON that the library made.
 
 use super::{MarkerRow, MarkerType};
 use crate::ordered_output::write_in_order;
@@ -26,7 +29,9 @@ const NO_NUMBER: u32 = u32::MAX;
 
 /// The markers of all threads.
 pub(super) struct Markers<'a> {
+    /// What the slices of lanes get their names and details from.
     scene: &'a Scene<'a>,
+    /// The schema of each kind of slice.
     types: &'a [MarkerType; SliceKind::ALL.len()],
     /// The category of each kind as JSON.
     categories: Vec<String>,
@@ -34,6 +39,7 @@ pub(super) struct Markers<'a> {
     none: StringHandle,
     /// The index of the text for a missing value: the end, or that of an equal text.
     none_at: usize,
+    /// The registered lanes, in order. The first time of a thread's markers is its index here, in nanoseconds.
     threads: Vec<Thread<'a>>,
 }
 
@@ -71,7 +77,7 @@ impl<'a> Markers<'a> {
         }
     }
 
-    /// Numbers the texts of lanes, on all cores.
+    /// Numbers the texts of each lane from 0 by first use, as the library will, on all cores.
     pub fn number(&self, lanes: Vec<&'a Lane>) -> Vec<NumberedLane<'a>> {
         each(lanes, |lane| {
             let (mut numbers, mut count) = (vec![NO_NUMBER; self.texts.len() + 1], 0);
@@ -95,7 +101,8 @@ impl<'a> Markers<'a> {
         })
     }
 
-    /// Makes a lane the markers of a thread that has no texts yet.
+    /// Makes a lane the markers of a thread that has no texts yet: gives the library those that are the first to use
+    /// a text, in order, so that the library's numbers are those of the lane.
     pub fn register(
         &mut self,
         lane: NumberedLane<'a>,
@@ -110,7 +117,7 @@ impl<'a> Markers<'a> {
         self.threads.push(lane.thread);
     }
 
-    /// Visits the texts of a marker in the library's order.
+    /// Visits the texts of a marker, by index in `texts`, in the library's order: its name, then its fields.
     fn each_text(&self, drawn: &LaneSlice, mut visit: impl FnMut(usize)) {
         visit(self.scene.name(drawn).0 as usize);
         let row = self.row(drawn);
@@ -121,11 +128,13 @@ impl<'a> Markers<'a> {
         }
     }
 
+    /// Returns a slice as the library takes it.
     fn row(&self, drawn: &LaneSlice) -> MarkerRow<'a> {
         let of = &self.types[drawn.slice.kind as usize];
         MarkerRow::new(self.scene, drawn, of, self.texts, self.none)
     }
 
+    /// Returns the index of a value's text, or that for a missing value.
     fn text_of(&self, value: Option<DetailValue>) -> usize {
         match value {
             Some(DetailValue::Text(TextId(text))) => text as usize,
@@ -133,7 +142,8 @@ impl<'a> Markers<'a> {
         }
     }
 
-    /// Writes a profile with all markers.
+    /// Writes a profile, or one thread of it, with all markers in place of the registered ones. Markers of other
+    /// threads stay as they are.
     pub fn write(&self, mut profile: &[u8], out: &mut (impl Write + Send)) -> io::Result<()> {
         while let Some(at) = find(profile, MARKERS_KEY) {
             let (before, rest) = profile.split_at(at + MARKERS_KEY.len());
@@ -152,6 +162,7 @@ impl<'a> Markers<'a> {
         out.write_all(profile)
     }
 
+    /// Writes the markers of a thread as the format's object of columns.
     fn write_thread(&self, thread: &Thread, out: &mut (impl Write + Send)) -> io::Result<()> {
         write!(out, "{{\"length\":{},\"category\":", thread.lane.count())?;
         column(thread.lane, out, Block::slices, |drawn, text| {
@@ -187,6 +198,7 @@ impl<'a> Markers<'a> {
         out.write_all(b"}")
     }
 
+    /// Appends the fields of a marker as an object.
     fn data(&self, thread: &Thread, drawn: &LaneSlice, text: &mut Vec<u8>) -> io::Result<()> {
         let row = self.row(drawn);
         text.extend_from_slice(b"{\"type\":\"");
@@ -212,7 +224,8 @@ impl<'a> Markers<'a> {
     }
 }
 
-/// Writes a list with one value for each of the `items` of a lane.
+/// Writes a list with one value for each item of a lane. `items` returns those of a block (a part of the lane), and
+/// `value` appends the JSON of one.
 fn column<'a, T, I: Iterator<Item = T>>(
     lane: &'a Lane,
     out: &mut (impl Write + Send),
@@ -232,6 +245,7 @@ fn column<'a, T, I: Iterator<Item = T>>(
     out.write_all(b"]")
 }
 
+/// Returns where `what` first begins.
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|part| part == what)
 }

@@ -1,4 +1,5 @@
-//! Adds the samples of threads' stacks to a profile, with their frames.
+//! Adds the samples of threads' stacks to a profile, with their frames, which are named functions without addresses.
+//! [`SampledCode::new`] comes before [`SampledCode::add`] for each thread.
 
 use crate::scene::{Scene, ThreadSamples};
 use fxprof_processed_profile::{
@@ -10,7 +11,7 @@ use gapscope_trace::tables::{FrameKind, Samples, Table, ThreadState};
 use rustc_hash::FxHashMap;
 use std::time::Duration;
 
-/// Returns the median time between samples. The format demands one even without samples.
+/// Returns the median of the known periods of samples. The format demands one even without samples; then it is 1 ms.
 pub(super) fn interval(samples: &Samples) -> SamplingInterval {
     let mut periods: Vec<i64> = samples.period_ns.iter().flatten().collect();
     periods.retain(|ns| *ns > 0);
@@ -27,7 +28,8 @@ pub(super) fn interval(samples: &Samples) -> SamplingInterval {
 /// The frames of sampled code.
 pub(super) struct SampledCode<'a> {
     scene: &'a Scene<'a>,
-    /// The frames by row of the table `frames`. The last stands for stacks that could not be read.
+    /// The frames by row of the table `frames`, and a last one for stacks that could not be read. Empty without
+    /// samples.
     frames: Vec<FrameInfo>,
 }
 
@@ -52,7 +54,7 @@ impl<'a> SampledCode<'a> {
         SampledCode { scene, frames }
     }
 
-    /// Adds the samples of a thread.
+    /// Adds the samples of a thread. One that found the thread running counts its period as time of a processor.
     pub fn add(&self, samples: &ThreadSamples, thread: ThreadHandle, profile: &mut Profile) {
         let table = &self.scene.trace.tables.samples;
         let mut stacks: FxHashMap<Option<StackId>, Option<StackHandle>> = FxHashMap::default();
@@ -74,6 +76,7 @@ impl<'a> SampledCode<'a> {
         }
     }
 
+    /// Adds a stack to a thread of the profile, the outermost frame first.
     fn stack(
         &self,
         id: Option<StackId>,
@@ -92,6 +95,7 @@ impl<'a> SampledCode<'a> {
     }
 }
 
+/// Returns a frame that has only a name.
 fn frame(name: StringHandle, category: CategoryHandle) -> FrameInfo {
     FrameInfo {
         frame: Frame::Label(name),

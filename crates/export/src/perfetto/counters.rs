@@ -28,14 +28,15 @@ mod value {
     pub const INTEGER: u32 = 2;
     pub const DOUBLE: u32 = 3;
 }
+// The field of a counter track's unit, and values of enums.
 const UNIT_NAME: u32 = 6;
 const GROUP_SYSTEM: u64 = 1;
 const GROUP_MEMORY: u64 = 5;
 const BACKWARDS_LOOKING: u64 = 1;
 
 impl<W: Write> Writer<'_, W> {
-    /// Writes a GPU counter. Perfetto takes a value for the time since the sample before, so each is written at the
-    /// end of its time.
+    /// Writes a GPU counter: its description, then its values. Perfetto takes a value for the time since the sample
+    /// before, so each is written at the end of its time, and the first also at its start.
     pub(super) fn gpu_counter(&mut self, gpu: u32, counter: &Counter) -> io::Result<()> {
         self.next_uuid += 1;
         // The id is unique in the whole file. The low half counts up from 2.
@@ -68,6 +69,7 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
+    /// Writes the packet that gives a GPU counter its id, name, units and group in Perfetto's UI.
     fn describe(&mut self, gpu: u32, id: u64, counter: &Counter) -> io::Result<()> {
         let mut described = Message::default();
         described.number(spec::ID, id);
@@ -116,7 +118,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Returns Perfetto's units of a value: the numerator and the denominator.
+/// Returns Perfetto's units of a value: the numerator and the denominator, each absent where Perfetto needs none.
 fn units(unit: CounterUnit) -> (Option<u64>, Option<u64>) {
     match unit {
         CounterUnit::Bytes => (Some(unit::BYTE), None),

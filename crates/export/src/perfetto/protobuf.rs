@@ -9,6 +9,7 @@ pub(super) struct Message {
     bytes: Vec<u8>,
 }
 
+// Wire types: how the value of a field is encoded.
 const VARINT: u32 = 0;
 const FIXED_64: u32 = 1;
 const LENGTH: u32 = 2;
@@ -64,12 +65,14 @@ impl Message {
         out.write_all(&self.bytes)
     }
 
+    /// Appends a field with its length before its bytes.
     fn field(&mut self, field: u32, bytes: &[u8]) {
         self.key(field, LENGTH);
         varint(&mut self.bytes, bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Appends what precedes a value: the number of its field and its wire type.
     fn key(&mut self, field: u32, wire_type: u32) {
         varint(&mut self.bytes, u64::from(field << 3 | wire_type));
     }

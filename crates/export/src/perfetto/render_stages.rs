@@ -1,5 +1,8 @@
 //! Writes the work of queues as render stages, Perfetto's events for work on a GPU, which refer to specifications
-//! (names of queues and of kinds of work) by id.
+//! (names of queues and of kinds of work) by id. [`RenderStages::new`] reads all slices first, because specifications
+//! and the ids of stages are written before the stages.
+//!
+//! A target is the row of a command buffer, or of a submission without one, that a call submitted.
 
 use super::protobuf::Message;
 use super::{Writer, interned, packet};
@@ -16,6 +19,7 @@ use gapscope_trace::tables::OpaqueWorkKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Write};
 
+// Numbers of fields in protos/perfetto/trace/gpu/gpu_render_stage_event.proto.
 mod stage {
     pub const EVENT_ID: u32 = 1;
     pub const DURATION: u32 = 2;
@@ -44,8 +48,9 @@ enum StageKey {
     Named(SliceKind, TextId),
 }
 
-/// The specification of a stage.
+/// The specification of a stage: its id, name and text in Perfetto's UI, and the number of its category.
 struct Specification {
+    /// The id by which stages name it.
     iid: u64,
     name: TextId,
     description: String,
@@ -56,14 +61,14 @@ struct Specification {
 pub(super) struct RenderStages {
     /// The number of the GPU of each group, from 0; absent for other groups.
     gpus: Vec<Option<u32>>,
-    /// The specification of each queue.
+    /// The id of the specification of each queue.
     queues: FxHashMap<QueueId, u64>,
-    /// The specification of each stage.
+    /// The id of the specification of each stage.
     stages: FxHashMap<StageKey, u64>,
     specifications: Vec<Specification>,
-    /// For each target: the render stage that begins it, whether its command buffer is drawn, and whether a call
-    /// submitted that.
+    /// For each target, the id of the render stage that begins it.
     firsts: FxHashMap<u32, u64>,
+    /// For each row of the table of command buffers, whether it is drawn, and whether a drawn call submitted it.
     drawn: Vec<bool>,
     submitted: Vec<bool>,
 }
@@ -123,6 +128,7 @@ impl RenderStages {
         stages
     }
 
+    /// Adds the specification of a key, whose first slice is `drawn`, with the id `iid`.
     fn describe(&mut self, scene: &Scene, drawn: &LaneSlice, key: StageKey, iid: u64) {
         let slice = &drawn.slice;
         self.stages.insert(key, iid);
@@ -168,7 +174,8 @@ impl RenderStages {
         self.submitted.get(row as usize).copied().unwrap_or(false)
     }
 
-    /// Adds specifications and contexts.
+    /// Adds the specifications of queues and stages to the interned data, and a context for each process: its pid and
+    /// the API of its first device.
     pub fn intern(&self, scene: &Scene, data: &mut Message) {
         let mut part = Message::default();
         let several = scene.place.joined || self.gpus.iter().flatten().count() > 1;
@@ -217,7 +224,7 @@ impl RenderStages {
     }
 }
 
-/// The contents of a block that concern specifications.
+/// What [`RenderStages::new`] needs of a block of slices.
 #[derive(Default)]
 struct BlockSummary {
     /// The rows of command buffers.
@@ -227,11 +234,12 @@ struct BlockSummary {
     begun: Vec<(u32, u64)>,
     /// The number of render stages.
     stages: u64,
-    /// The first slice of each key, in order.
+    /// The first slice of each key, in order of time.
     keys: Vec<(StageKey, LaneSlice)>,
 }
 
 impl BlockSummary {
+    /// Reads a block. Only a block of a queue's track (`is_work`) has render stages.
     fn new(scene: &Scene, block: &Block, is_work: bool) -> BlockSummary {
         let mut seen = BlockSummary::default();
         let mut keys = FxHashSet::default();
@@ -261,6 +269,7 @@ pub(super) fn first_id(scene: &Scene) -> u64 {
     (u64::from(scene.place.number) << 32) + 1
 }
 
+/// Returns the key of a slice: its kernel, or its kind and name.
 fn stage_key(scene: &Scene, drawn: &LaneSlice) -> StageKey {
     match drawn.slice.kind {
         SliceKind::Dispatch => StageKey::Kernel(drawn.dispatch.kernel),
@@ -271,16 +280,18 @@ fn stage_key(scene: &Scene, drawn: &LaneSlice) -> StageKey {
 /// The names of the GPUs of a file, by number.
 #[derive(Default)]
 pub(crate) struct GpuInfo {
+    /// The message that names them.
     info: Message,
     count: u32,
 }
 
 impl GpuInfo {
+    /// Returns the number of GPUs so far.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Adds the GPUs of a scene.
+    /// Adds the GPUs of a scene: the name behind `: ` of the group's name, and the UUID where it has 16 bytes.
     pub(super) fn add(&mut self, scene: &Scene) {
         let groups = scene.groups.iter();
         for group in groups.filter(|group| group.kind == GroupKind::Gpu) {
@@ -312,7 +323,7 @@ impl GpuInfo {
 }
 
 impl<W: Write> Writer<'_, W> {
-    /// Writes a piece of work of a queue.
+    /// Writes a piece of work of a queue as the next render stage.
     fn render_stage(&mut self, of: &TrackContext, drawn: &LaneSlice) -> io::Result<()> {
         let slice = &drawn.slice;
         let id = self.next_stage;
@@ -335,7 +346,7 @@ impl<W: Write> Writer<'_, W> {
         self.end_event_as(packet::RENDER_STAGE, slice.start_ns)
     }
 
-    /// Returns the interned id of the process that owns a queue.
+    /// Returns the interned id of the process that owns a queue, which is its place in the manifest plus one.
     fn context_of(&self, queue: QueueId) -> Option<u64> {
         let manifest = &self.scene.trace.manifest;
         let process = manifest.device_of_queue(queue)?.process;
@@ -343,6 +354,8 @@ impl<W: Write> Writer<'_, W> {
         Some(processes.position(|p| p.id == process)? as u64 + 1)
     }
 
+    /// Adds to the event the sizes of a dispatch, the command buffer and submission, and those details for which
+    /// Perfetto has no field of its own.
     fn details_of_stage(&mut self, drawn: &LaneSlice) {
         let (scene, slice, dispatch) = (self.scene, &drawn.slice, &drawn.dispatch);
         let tables = &scene.trace.tables;
@@ -420,11 +433,13 @@ struct TrackContext {
     gpu: u32,
     /// The specification of the queue.
     queue: u64,
+    /// The interned id of the process; absent where it is not known.
     context: Option<u64>,
 }
 
 impl<W: Write + Send> Writer<'_, W> {
-    /// Writes the work of a queue. Perfetto itself splits overlapping work.
+    /// Writes the work of a queue, in blocks on all cores; the ids of stages go on from the earlier queues'. Perfetto
+    /// itself splits overlapping work.
     pub(super) fn render_stages(&mut self, gpu: u32, track: &Track) -> io::Result<()> {
         let queue = track.queue.unwrap_or_default();
         let of = TrackContext {

@@ -1,4 +1,5 @@
-//! Writes samples of threads (`perf_sample` in SQL) with interned stacks.
+//! Writes the scene's samples of threads (`perf_sample` in SQL). Their frames and stacks are interned: written once,
+//! and then named by id.
 
 use super::protobuf::Message;
 use super::{NEEDS_STATE, Writer, interned, packet};
@@ -20,6 +21,7 @@ mod sample {
     pub const THREAD: u32 = 3;
     pub const CALLSTACK: u32 = 4;
 }
+// Fields of interned messages: the id, the frames of a stack, the texts of a mapping's path.
 const IID: u32 = 1;
 const FRAME_IDS: u32 = 2;
 const PATH_STRINGS: u32 = 7;
@@ -57,8 +59,8 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// Writes all frames. The id of a frame is one more than its row; the id after the last stands for stacks that
-    /// could not be read.
+    /// Writes all frames in one packet. The id of a frame is one more than its row; the id after the last stands for
+    /// stacks that could not be read. The library, or else the file, of a frame is its mapping.
     fn frames(&mut self) -> io::Result<()> {
         let scene = self.scene;
         let table = &scene.trace.tables.frames;
@@ -102,6 +104,7 @@ impl<W: Write> Writer<'_, W> {
         self.state(&data)
     }
 
+    /// Writes a stack, the outermost frame first. Its id is one more than that in the trace.
     fn callstack(&mut self, stack: StackId) -> io::Result<()> {
         let mut rows: Vec<usize> = self.scene.stacks.frame_rows(stack).collect();
         if rows.is_empty() {
@@ -117,7 +120,7 @@ impl<W: Write> Writer<'_, W> {
         self.state(&data)
     }
 
-    /// Writes a packet of interned data.
+    /// Writes a packet of interned data, which are added to the earlier ones.
     fn state(&mut self, data: &Message) -> io::Result<()> {
         self.packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
         self.packet.message(packet::INTERNED_DATA, data);

@@ -1,4 +1,6 @@
-//! Makes the [`Scene`] of a trace, from the whole trace in memory or from its dispatches piece by piece.
+//! Makes the [`Scene`] of a trace, from the whole trace in memory or from its dispatches piece by piece. A first pass
+//! over dispatches finds the first work of each command buffer or submission, to which an arrow may lead from the
+//! host call that submitted it; a second pass packs them into lanes. All other rows are drawn between the passes.
 
 use super::gaps::GapSlices;
 use super::groups::{self, PidAllocator};
@@ -27,6 +29,7 @@ use std::sync::mpsc::sync_channel;
 struct FirstWork {
     start_ns: i64,
     kind: SliceKind,
+    /// The index of the queue among those of [`SlicesByOwner`].
     queue: u32,
     /// The row of a dispatch, or the index of other work among the slices of its queue.
     index: u32,
@@ -54,6 +57,7 @@ macro_rules! launch {
 struct LastTarget(Option<(Launch, Option<usize>)>);
 
 impl LastTarget {
+    /// Returns the target of a launch, and keeps it.
     #[inline]
     fn find(&mut self, builder: &Builder, launch: Launch) -> Option<usize> {
         match self.0 {
@@ -84,14 +88,16 @@ struct Builder<'a> {
     /// The numbers of dispatches and of their pieces that have been read.
     dispatches: usize,
     pieces: u32,
+    /// The number of dispatches with times.
     drawn_dispatches: u64,
     /// The first work of each target: the rows of the command buffers, then those of submissions whose work has no
     /// command buffer.
     firsts: Vec<Option<FirstWork>>,
-    /// The last end of each target.
+    /// The last end of each target, in nanoseconds.
     last_end_ns: Vec<Option<i64>>,
     /// The first and the last time that is drawn.
     times: Option<Interval>,
+    /// The counts of rows by table, as they are drawn.
     rows: Vec<TableRows>,
 }
 
@@ -127,7 +133,7 @@ impl<'a> Scene<'a> {
             })
         })?;
         let gaps = GapSlices::new(&timeline);
-        // The works take most of the memory, and counters do not need them.
+        // The works (pieces of GPU work on the timeline) take most of the memory, and counters do not need them.
         for gpu in &mut timeline.gpus {
             take(&mut gpu.works);
         }
@@ -273,7 +279,7 @@ impl Builder<'_> {
         added
     }
 
-    /// Draws the work that is in memory.
+    /// Makes slices of transfers, opaque work and command buffers, and counts dispatches.
     fn draw_others(&mut self) {
         self.count("dispatches", self.drawn_dispatches, self.dispatches);
         let tables = &self.trace.tables;
@@ -312,7 +318,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the row of a target's submission.
+    /// Returns the row of a target's submission: that of its command buffer, or the target itself.
     fn submission_of(&self, target: usize) -> Option<usize> {
         let ids = &self.trace.tables.command_buffers.submission;
         match ids.get(target) {
@@ -321,6 +327,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Adds a slice to those of its queue, and to the times of its target.
     fn draw_one(&mut self, slice: Slice, queue: QueueId, target: Option<usize>) {
         let place = self.slices.queue(queue);
         let slices = slices_of(&mut self.slices.queues[place], slice.kind);
@@ -330,7 +337,8 @@ impl Builder<'_> {
         self.reach(slice.kind, interval, place, index, target);
     }
 
-    /// Includes a piece of work in the times of its target.
+    /// Includes a piece of work in the drawn times and in those of its target. The target's first work is the
+    /// earliest; a command buffer is it only when no other work of the target was read before.
     #[inline]
     fn reach(
         &mut self,
@@ -363,11 +371,13 @@ impl Builder<'_> {
         }
     }
 
+    /// Includes an interval in the drawn times.
     #[inline]
     fn reach_time(&mut self, interval: Interval) {
         self.times = Some(self.times.unwrap_or(interval).hull(interval));
     }
 
+    /// Makes slices of host calls, by thread.
     fn draw_host(&mut self) {
         let table = &self.trace.tables.host_calls;
         let mut drawn = 0;
@@ -387,6 +397,7 @@ impl Builder<'_> {
         self.count("host_calls", drawn, table.len());
     }
 
+    /// Counts the labels, and moves their lanes to their owners.
     fn draw_labels(&mut self, labels: Labels) {
         if let Some(times) = labels.times {
             self.reach_time(times);
@@ -395,7 +406,8 @@ impl Builder<'_> {
         labels.place(&mut self.slices);
     }
 
-    /// Links submitting calls with the first work of each of their targets.
+    /// Links submitting calls with the first work of each of their targets. A call is that of a submission when its
+    /// process, thread and start are the same. Of first works, only those with an arrow are kept.
     fn link_calls(&mut self) -> Flows {
         let tables = &self.trace.tables;
         let calls = &tables.host_calls;
@@ -488,6 +500,7 @@ impl Builder<'_> {
         all.fold(recorded, |a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
+    /// Notes that `drawn` of a table's rows are drawn.
     fn count(&mut self, table: &'static str, drawn: u64, rows: usize) {
         self.rows.push(TableRows {
             table,
@@ -497,6 +510,7 @@ impl Builder<'_> {
     }
 }
 
+/// Returns the list of a queue's slices for work of a kind other than dispatches.
 fn slices_of(queue: &mut QueueSlices, kind: SliceKind) -> &mut Vec<Slice> {
     match kind {
         SliceKind::CommandBuffer => &mut queue.command_buffers,

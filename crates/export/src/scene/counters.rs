@@ -5,7 +5,8 @@ use crate::texts::cut;
 use gapscope_timeline::counters::{self, CounterOwner, Sample};
 use gapscope_timeline::vocabulary::Vocabulary;
 
-/// Adds each counter to its owner's group. `gpus` are the groups of the timeline's GPUs and of unknown devices.
+/// Adds each counter with samples to its owner's group. `gpus` are the groups of the timeline's GPUs and then that of
+/// unknown devices. A counter whose group is missing goes to the machine.
 pub(super) fn add(
     counters: Vec<counters::Counter>,
     names: &Vocabulary,

@@ -6,6 +6,7 @@ use crate::slice::{LaneSlice, SliceKind};
 use crate::texts::TextId;
 use gapscope_trace::ids::{Id, LabelId};
 
+/// Declares [`DetailKey`] from pairs of a variant and its text in exports.
 macro_rules! keys {
     ($($key:ident = $name:literal,)+) => {
         /// The key of a detail, named after the column of the trace if there is one.
@@ -159,6 +160,7 @@ impl Scene<'_> {
     }
 }
 
+/// Returns an id as the value of a detail.
 fn id(id: impl Id) -> DetailValue {
     DetailValue::Unsigned(id.number())
 }

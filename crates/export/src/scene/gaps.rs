@@ -11,15 +11,16 @@ use gapscope_trace::ids::SubmissionId;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GapRow {
     pub cause: Cause,
-    /// The length of the whole gap.
+    /// The length of the whole gap, with its other causes.
     pub gap_ns: i64,
     /// The submission whose work ends the gap.
     pub submission: Option<SubmissionId>,
 }
 
-/// The gaps by cause.
+/// The gaps by cause; empty when a trace does not allow the causes to be known.
 #[derive(Debug, Default)]
 pub(super) struct GapSlices {
+    /// What the slices show, by the row of the slice.
     pub rows: Vec<GapRow>,
     /// The slices of each GPU.
     pub slices: Vec<Vec<Slice>>,

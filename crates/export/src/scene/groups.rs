@@ -1,4 +1,5 @@
-//! Makes the groups and tracks of a trace, with their names.
+//! Makes the groups (of a process, a GPU or the machine) and their tracks from the slices that `builder` collected,
+//! with their names.
 
 use super::slices_by_owner::{QueueSlices, SlicesByOwner};
 use super::{Group, GroupKind, ThreadSamples, Track, samples};
@@ -18,7 +19,9 @@ pub(super) fn gpu_of_queues(names: &Vocabulary, by_owner: &SlicesByOwner) -> Vec
     by_owner.queues.iter().map(gpu).collect()
 }
 
-/// Makes a group for each of the timeline's `count` GPUs, with its queues, which are taken out of `by_owner`.
+/// Makes a group for each of the timeline's `count` GPUs, and for an unknown device that has queues, with its queues,
+/// which are taken out of `by_owner`. A queue has up to four tracks: work, command buffers, labels, and labels that
+/// the host set.
 pub(super) fn gpus(
     trace: &Trace,
     count: usize,
@@ -59,7 +62,8 @@ pub(super) fn gpus(
     groups
 }
 
-/// Makes a group for each recorded process with its threads, which are taken out of `by_owner`.
+/// Makes a group for each process, those of the manifest first, with its threads, which are taken out of `by_owner`,
+/// and their samples.
 pub(super) fn processes(
     trace: &Trace,
     names: &Vocabulary,
@@ -105,7 +109,7 @@ pub(super) fn processes(
 }
 
 impl Group {
-    /// Adds a track, unless it is empty.
+    /// Splits slices into lanes and adds them as a track, unless there are none.
     pub(super) fn add(
         &mut self,
         name: String,
@@ -117,6 +121,7 @@ impl Group {
         self.add_lanes(name, thread, lanes.map(Lane::from_slices).collect());
     }
 
+    /// Adds lanes as a track, unless there are none.
     fn add_lanes(&mut self, name: String, thread: Option<ThreadId>, lanes: Vec<Lane>) {
         if !lanes.is_empty() {
             self.tracks.push(Track {
@@ -134,6 +139,7 @@ pub(super) fn machine(pids: &mut PidAllocator) -> Group {
     group("host".to_owned(), pids.next(), GroupKind::Machine)
 }
 
+/// Makes an empty group.
 fn group(name: String, pid: u32, kind: GroupKind) -> Group {
     Group {
         name,
@@ -146,7 +152,8 @@ fn group(name: String, pid: u32, kind: GroupKind) -> Group {
     }
 }
 
-/// Allocates pids that no process of the trace has, for groups that are shown like a process.
+/// Allocates pids that no process of the trace has, for groups that are shown like a process. The value is the last
+/// one that was allocated.
 pub(super) struct PidAllocator(u32);
 
 impl PidAllocator {
@@ -156,6 +163,7 @@ impl PidAllocator {
         PidAllocator(pids.max().unwrap_or(0).clamp(1_000_000_000, 2_000_000_000))
     }
 
+    /// Allocates a pid.
     fn next(&mut self) -> u32 {
         self.0 += 1;
         self.0

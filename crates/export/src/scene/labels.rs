@@ -1,5 +1,5 @@
-//! Packs the labels of a trace into lanes before everything else, so that their table need not be in memory beside
-//! dispatches.
+//! Packs the labels of a trace (rows of the table `markers`) into lanes before everything else, so that their table
+//! need not be in memory beside dispatches: [`Labels::new`] comes before, and [`Labels::place`] after other slices.
 
 use super::slices_by_owner::{SlicesByOwner, ThreadKey};
 use crate::lanes::{self, Sharing};
@@ -16,13 +16,15 @@ use rustc_hash::FxHashMap;
 pub struct Labels {
     /// The lanes of each owner, in the order in which the table names them.
     owners: Vec<(LabelOwner, Vec<Lane>)>,
+    /// The number of labels with times.
     pub(super) drawn: u64,
+    /// The number of all labels.
     pub(super) rows: usize,
     /// The time from the first start to the last end.
     pub(super) times: Option<Interval>,
 }
 
-/// The owner of labels.
+/// The owner of labels: where they are drawn. Labels without a queue, or of another scope, are their thread's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum LabelOwner {
     /// The command buffers of a queue, by the device's time.

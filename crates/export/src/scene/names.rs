@@ -12,13 +12,19 @@ use rustc_hash::FxHashMap;
 
 /// All texts of a scene, with the indexes that find them.
 pub(crate) struct SceneNames {
+    /// All texts, by id.
     pub texts: Texts,
+    /// The ids of the texts that do not come from the trace.
     statics: FxHashMap<&'static str, TextId>,
+    /// The row of each kernel, by its id.
     kernel_index: IdIndex<KernelId>,
+    /// The texts of each row, and a last entry for unknown kernels.
     kernels: Vec<KernelText>,
+    /// The row of each label, by its id.
     label_index: IdIndex<LabelId>,
+    /// The texts of each row, and a last entry for unknown labels.
     labels: Vec<LabelText>,
-    /// The name of each row.
+    /// The name of each row: its own, or else its label, or else `command buffer`.
     command_buffers: Vec<TextId>,
 }
 
@@ -114,16 +120,19 @@ impl SceneNames {
         self.kernel_index.get(id)
     }
 
+    /// Returns the texts of a kernel; those of an unknown kernel if the trace lacks it.
     pub fn kernel(&self, id: KernelId) -> &KernelText {
         let row = self.kernel_index.get(id);
         &self.kernels[row.unwrap_or(self.kernels.len() - 1)]
     }
 
+    /// Returns the texts of a label; those of an unknown label if the trace lacks it.
     pub fn label(&self, id: LabelId) -> &LabelText {
         let row = self.label_index.get(id);
         &self.labels[row.unwrap_or(self.labels.len() - 1)]
     }
 
+    /// Returns the name of the command buffer in a row.
     pub fn command_buffer(&self, row: usize) -> TextId {
         self.command_buffers[row]
     }

@@ -15,7 +15,8 @@ pub(crate) struct ThreadSamples {
     pub rows: Vec<u32>,
 }
 
-/// Returns rows by thread. Samples of hooks are left out: they stand for a moment, and tools count samples as time.
+/// Returns the rows of samples by thread, each list in order of time. Samples of hooks are left out: they stand for a
+/// moment, and tools count samples as time.
 pub(super) fn by_thread(trace: &Trace) -> BTreeMap<(ProcessId, ThreadId), Vec<u32>> {
     let table = &trace.tables.samples;
     let mut threads: BTreeMap<_, Vec<u32>> = BTreeMap::new();

@@ -57,8 +57,11 @@ pub(super) struct ThreadKey {
 /// All slices except for gaps.
 #[derive(Debug, Default)]
 pub(super) struct SlicesByOwner {
+    /// The index of each queue in [`Self::queues`].
     queue_places: FxHashMap<QueueId, usize>,
+    /// The last queue that was found and its index, because neighbours mostly share one.
     last_queue: Option<(QueueId, usize)>,
+    /// The queues in the order in which they were first named, those of the manifest first.
     pub queues: Vec<QueueSlices>,
     pub threads: BTreeMap<ThreadKey, ThreadSlices>,
 }
@@ -73,7 +76,7 @@ impl SlicesByOwner {
         by_owner
     }
 
-    /// Returns the index of a queue in [`Self::queues`].
+    /// Returns the index of a queue in [`Self::queues`]; a queue that is not there yet is added.
     pub fn queue(&mut self, id: QueueId) -> usize {
         if let Some((last, place)) = self.last_queue
             && last == id

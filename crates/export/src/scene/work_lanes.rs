@@ -10,7 +10,8 @@ use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::lanes::Lanes;
 use gapscope_trace::optional::Optional;
 
-/// The earliest start of the dispatches of a queue, by piece.
+/// The earliest start of the dispatches of a queue, by piece: in order of pieces, and once settled the last piece
+/// first.
 #[derive(Debug, Default)]
 pub(super) struct PieceStarts(Vec<PieceStart>);
 
@@ -31,7 +32,7 @@ impl PieceStarts {
         }
     }
 
-    /// Replaces each start by the earliest of its piece and of all later ones.
+    /// Replaces each start by the earliest of its piece and of all later ones, and puts the last piece first.
     fn settle(&mut self) {
         let mut earliest_ns = i64::MAX;
         for PieceStart { start_ns, .. } in self.0.iter_mut().rev() {
@@ -42,20 +43,24 @@ impl PieceStarts {
     }
 
     /// Returns the earliest start of a dispatch after a piece, once settled; `None` when there is no such dispatch.
+    /// Forgets the pieces up to this one, so that pieces must come in their order.
     fn behind(&mut self, piece: u32) -> Option<i64> {
         while self.0.pop_if(|next| next.piece <= piece).is_some() {}
         self.0.last().map(|next| next.start_ns)
     }
 }
 
-/// The lanes of a queue's work under construction.
+/// The lanes of a queue's work under construction: [`WorkLanes::take`] for each piece, then [`WorkLanes::finish`].
 #[derive(Debug)]
 pub(super) struct WorkLanes {
+    /// The settled starts, which tell which rows are ready.
     starts: PieceStarts,
+    /// Finds the first lane that is free at a start.
     split: Lanes,
     lanes: Vec<Lane>,
     /// Other work than dispatches, in order.
     others: std::iter::Peekable<std::vec::IntoIter<Slice>>,
+    /// The dispatches that a later row may still precede.
     waiting: Vec<WaitingDispatch>,
     /// Number of rows of `waiting` that were not ready when they were last checked.
     unready: usize,
@@ -93,6 +98,7 @@ struct WaitingDispatch {
     end_ns: i64,
     /// Offset at which the packed facts begin.
     at: usize,
+    /// The number of bytes of these facts.
     length: usize,
 }
 
@@ -128,6 +134,9 @@ impl WorkLanes {
         self.end_piece(piece);
     }
 
+    /// Places the waiting dispatches that begin before any dispatch after this piece, with the other work between
+    /// them. Does nothing while fewer than twice as many wait as were left over before, unless no dispatch comes any
+    /// more.
     fn end_piece(&mut self, piece: u32) {
         let behind_ns = self.starts.behind(piece);
         // Rows that wait long are not searched for each piece.
@@ -170,12 +179,14 @@ impl WorkLanes {
         self.lanes
     }
 
+    /// Places work other than dispatches.
     fn place_other(&mut self, slice: &Slice) {
         let mut rest = Vec::new();
         pack_row(slice, &mut rest);
         self.place(slice.start_ns, slice.end_ns, &rest);
     }
 
+    /// Puts a slice, whose other facts are packed in `rest`, into the first free lane.
     fn place(&mut self, start_ns: i64, end_ns: i64, rest: &[u8]) {
         let lane = self.split.place(Interval::new(start_ns, end_ns));
         self.lanes.resize_with(self.split.count(), Lane::default);
@@ -183,7 +194,7 @@ impl WorkLanes {
     }
 }
 
-/// Returns the rows of a table that have times, with these.
+/// Returns the rows of a table whose start and duration are known and make an interval, with that interval.
 pub(super) fn timed(
     start_ns: &Optional<i64>,
     duration_ns: &Optional<i64>,

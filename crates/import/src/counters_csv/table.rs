@@ -23,7 +23,7 @@ impl<R: BufRead> Records<R> {
         self.bytes
     }
 
-    /// Reads the cells of the next record. A line break in quotes belongs to its cell.
+    /// Reads the cells of the next record; `None` at the end of the file. A line break in quotes belongs to its cell.
     pub fn next(&mut self) -> io::Result<Option<Vec<String>>> {
         let mut record = Vec::new();
         loop {
@@ -44,6 +44,7 @@ impl<R: BufRead> Records<R> {
     }
 }
 
+/// Splits a record at commas outside quotes. Two quotes in a quoted cell are one.
 fn cells(record: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
@@ -70,6 +71,7 @@ fn cells(record: &str) -> Vec<String> {
 
 /// The columns of the table by meaning.
 pub(super) struct Columns {
+    /// The column of the command buffer's label; `None` if the table has none.
     command_buffer: Option<usize>,
     /// The columns of labels, outermost first.
     labels: Vec<usize>,
@@ -113,7 +115,7 @@ impl Columns {
         }
     }
 
-    /// Returns the label of a row's command buffer.
+    /// Returns the label of a row's command buffer; a fixed text where it has none.
     pub fn command_buffer<'r>(&self, record: &'r [String]) -> &'r str {
         let cell = self.command_buffer.and_then(|column| record.get(column));
         cell.map(|cell| cell.trim())
@@ -150,7 +152,8 @@ impl Columns {
         }
     }
 
-    /// Returns all values of a row, such as `ALU Utilization=1.59, Kernel Invocations=4096`.
+    /// Returns all values of a row, such as `ALU Utilization=1.59, Kernel Invocations=4096`; `None` where all are
+    /// empty.
     pub fn values(&self, record: &[String]) -> Option<String> {
         let values = self.counters.iter().filter_map(|(column, name)| {
             let value = record.get(*column)?.trim();

@@ -1,5 +1,6 @@
-//! Joins the collected calls, work and labels of a document: gives work and waits the queues of the processes that use
-//! them, and adds the labels that the file does not write as ranges.
+//! Joins the collected calls, work and labels of a document: gives work and waits the queues of the processes that
+//! use them, and adds the labels that the file does not write as ranges. A correlation is the number that the
+//! profiler gives a call and the work that it launched.
 
 use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
@@ -17,7 +18,7 @@ use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 
 impl Collector<'_, '_> {
-    /// Completes the collected rows. Returns why facts are missing in them.
+    /// Completes the collected rows in the profile. Returns why facts are missing in them.
     pub(super) fn assemble(&mut self) -> FileReasons {
         self.lanes.name_all();
         self.main = self.main_process();
@@ -191,6 +192,7 @@ impl Collector<'_, '_> {
         Some(inventory.stream(device, Some(stream.context), stream.stream))
     }
 
+    /// Returns the device with a number in a process. A new device gets what the document says of that number.
     fn device(&mut self, process: ProcessId, number: Option<u32>) -> DeviceId {
         let api = self.profile.api;
         let mut known = self.metadata.devices.iter();
@@ -208,8 +210,8 @@ impl Collector<'_, '_> {
         })
     }
 
-    /// Adds the waits of streams for events. A wait names the call that recorded its event, which therefore
-    /// identifies the event.
+    /// Adds the waits of streams for events, and the recording of these events, all to the main process. A wait names
+    /// the call that recorded its event, which therefore identifies the event; 0 stands for an unknown one.
     fn add_stream_events(&mut self) {
         let process = self.main;
         for wait in std::mem::take(&mut self.synchronisations) {
@@ -234,7 +236,8 @@ impl Collector<'_, '_> {
         }
     }
 
-    /// Returns the id of the process that made most calls, or of the only process.
+    /// Returns the id of the process that made most calls, and of those with equally many the first; without any
+    /// thread, a new process with pid 0.
     fn main_process(&mut self) -> ProcessId {
         let mut calls: FxHashMap<ProcessId, u64> = FxHashMap::default();
         for lane in &self.lanes.all {

@@ -1,5 +1,5 @@
-//! Collects the events of a document. Markers and counters are written to the trace at once; GPU work and calls are
-//! kept until all events were read.
+//! Collects the events of a document, a receiver of what `document` reads. Markers and counters are written to the
+//! trace at once; GPU work, calls and annotations are kept until all events were read, for `assemble`.
 
 use super::category::Category;
 use super::counters::Counters;
@@ -37,8 +37,8 @@ pub(super) const HOST: &[u8] = b"host";
 const SINCE_1970_NS: i64 = 25 * 365 * DAY_NS;
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
-/// Returns the offset that is added to times, from the first time of the document. A time since 1970 is made to
-/// count from the beginning of its day, because the clock of a trace counts from the start of the machine.
+/// Returns the offset in nanoseconds that is added to times, from the first time of the document. A time since 1970
+/// is made to count from the beginning of its day, because the clock of a trace counts from the start of the machine.
 pub(super) fn shift_of(first_ns: i64) -> i64 {
     match first_ns {
         SINCE_1970_NS.. => first_ns % DAY_NS - first_ns,
@@ -56,6 +56,7 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) bytes: (u64, u64),
     /// The offset that is added to all times; `None` before the first event, which decides the offset.
     pub(super) shift_ns: Option<i64>,
+    /// The trace to which rows are pushed.
     pub(super) new: NewTrace,
     /// The texts of the file by their bytes between quotes.
     texts: FxHashMap<Box<[u8]>, TextId>,
@@ -80,6 +81,7 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) python_functions: u64,
     /// True if the calls are HIP's.
     pub(super) uses_hip: bool,
+    /// The number of markers that have been written.
     pub(super) markers: u64,
 }
 
@@ -132,6 +134,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.placed(times)
     }
 
+    /// Adds the offset to a start and an end, and extends the span of the trace by them.
     fn placed(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
         let placed = times.and_then(|(start_ns, end_ns)| {
             let shift_ns = *self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
@@ -156,10 +159,12 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.placed(at_ns).map(|span| span.start_ns)
     }
 
+    /// Counts a lost event.
     fn lose_event(&mut self, reason: &'static str) {
         self.profile.inventory.lose("events", 1, reason);
     }
 
+    /// Counts a loss of `what`, by the event's category, of which the first 64 bytes are named.
     pub(super) fn lost(&mut self, what: &str, category: &[u8], reason: &'static str) {
         let category = String::from_utf8_lossy(&category[..category.len().min(64)]);
         let kind = match category.is_empty() {
@@ -169,7 +174,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.profile.inventory.lose(kind, 1, reason);
     }
 
-    /// Collects an event with a start and a duration.
+    /// Collects an event with a start and a duration, by its category or, where it has none, by its process and name.
     fn complete(&mut self, event: &Event) -> Result<(), Error> {
         let category = match event.category.is_empty() {
             true => self.lanes.category_of(event),
@@ -258,6 +263,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.profile.recorded.ranges.push(range);
     }
 
+    /// Collects a call of a runtime or driver.
     fn call(&mut self, event: &Event, span: Span) {
         self.uses_hip |= event.name.starts_with(b"hip");
         let Some(lane) = self.lane(event) else { return };
@@ -279,6 +285,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.profile.recorded.calls.push((lane.process, call));
     }
 
+    /// Collects a kernel, copy or fill of a device, and the description of its collective.
     fn work(&mut self, event: &Event, category: Category, span: Span) {
         let args = WorkArgs::parse(event.args);
         let Some(queue) = self.stream(args.stream(event.pid, event.tid)) else {
@@ -347,6 +354,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.works.push((args.correlation, work));
     }
 
+    /// Collects a wait of the host or of a stream.
     fn synchronisation(&mut self, event: &Event) {
         let args = WorkArgs::parse(event.args);
         let (mut recorded_by, mut waits_on) = (None, None);

@@ -9,7 +9,8 @@ use std::hash::Hasher;
 /// The domain of NCCL's ranges.
 pub(super) const DOMAIN: &str = "NCCL";
 
-/// Returns the payload of a kernel's collective, with NCCL's fields first and PyTorch's after them.
+/// Returns the payload of a kernel's collective from the arguments of its event: texts `KEY=VALUE` with a comma
+/// between them, NCCL's communicator and message size first and PyTorch's after them.
 pub(super) fn payload(args: &[u8]) -> String {
     let mut fields = Vec::new();
     let (mut name, mut dtype) = ("", "");
@@ -73,7 +74,8 @@ pub(super) fn payload(args: &[u8]) -> String {
     payload
 }
 
-/// Returns the NCCL function for PyTorch's name of a collective: `allreduce`, `_allgather_base`, `all_to_allv`.
+/// Returns the NCCL function for PyTorch's name of a collective: `allreduce`, `_allgather_base`, `all_to_allv`;
+/// `None` for other names. Only the beginning of the name counts, without underscores.
 pub(super) fn function(name: &str) -> Option<&'static str> {
     let word: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
     let starts = |with: &str| word.starts_with(with);
@@ -98,7 +100,7 @@ pub(super) fn function_of_payload(payload: &str) -> Option<&'static str> {
     function(rest.split(", ").next()?)
 }
 
-/// Returns the size of an element by PyTorch's name of its type.
+/// Returns the bytes of an element by PyTorch's name of its type; `None` for other names.
 fn bytes_of(dtype: &str) -> Option<u64> {
     Some(match dtype {
         "Byte" | "Char" | "Bool" | "QInt8" | "QUInt8" => 1,

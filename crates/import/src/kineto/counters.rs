@@ -1,4 +1,5 @@
-//! Collects the values of counters: of PyTorch's memory, and of counters that other programs write.
+//! Collects the values of counters: of PyTorch's memory, and of counters that other programs write. Values become
+//! rows at once; [`Counters::push_into`] adds the rows of the counters themselves at the end.
 
 use super::event::Event;
 use super::json::{self, members};
@@ -32,6 +33,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// Returns the id of a counter, which `name` names if it is new; `None` beyond the maximum.
     fn id(&mut self, key: CounterKey, name: impl FnOnce() -> String) -> Option<CounterId> {
         if let Some(id) = self.ids.get(&key) {
             return Some(*id);
@@ -45,6 +47,7 @@ impl Counters {
         Some(id)
     }
 
+    /// Adds a value, or counts it as lost without a counter or a number.
     fn push(&mut self, id: Option<CounterId>, at_ns: i64, value: Option<f64>, to: &mut Tables) {
         match (id, value) {
             (Some(counter), Some(value)) => to.counter_values.push(CounterValue {
@@ -104,7 +107,8 @@ impl Counters {
         }
     }
 
-    /// Appends a row to the table of counters for each counter.
+    /// Appends a row to the table of counters for each counter. `device` returns the device with a number; without
+    /// one, the number is in the counter's name.
     pub(super) fn push_into(&self, device: impl Fn(u32) -> Option<DeviceId>, to: &mut Tables) {
         for (index, (key, name)) in self.all.iter().enumerate() {
             let (unit, device) = match key {

@@ -24,6 +24,7 @@ pub(super) trait Sink {
 /// The result of reading a document.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
+    /// The number of events that the sink took.
     pub(super) events: u64,
     /// The number of values of the array that are not events.
     pub(super) odd: u64,
@@ -38,7 +39,9 @@ pub(super) struct Summary {
 /// A document that is read through a buffer.
 pub(super) struct Document {
     source: Source,
+    /// The unread bytes, and those of the value that is being read.
     buffer: Vec<u8>,
+    /// The position in the buffer up to which the document is read.
     at: usize,
     /// The number of bytes of the document that precede the buffer.
     before: u64,
@@ -94,6 +97,7 @@ impl Document {
         }
     }
 
+    /// Returns a text that quotes the first 32 bytes.
     fn beginning(&self) -> String {
         let rest = &self.buffer[self.at..];
         let text = String::from_utf8_lossy(&rest[..rest.len().min(32)]);
@@ -139,11 +143,13 @@ impl Document {
         }
     }
 
+    /// Notes in the summary that the document ends too early.
     fn cut(&mut self) {
         let why = self.broken();
         self.summary.cut = Some(why.unwrap_or_else(|| "the file ends in the middle".to_owned()));
     }
 
+    /// Notes in the summary that the document is not JSON from here on.
     fn malformed(&mut self) {
         let at = self.before + self.at as u64;
         self.summary.cut = Some(format!("it is not JSON at byte {at} and behind"));
@@ -203,9 +209,9 @@ impl Document {
         }
     }
 
-    /// Returns the end of the value that begins at the position, and reads more of the file until the value is
-    /// complete. Returns `None` if the value never ends, which the summary then notes, or if it is too long and was
-    /// skipped.
+    /// Returns the end of the value that begins at the position, which `end` finds, and reads more of the file until
+    /// the value is complete. Returns `None` if the value never ends, which the summary then notes, or if it is too
+    /// long and was skipped.
     fn whole(&mut self, end: impl Fn(&[u8], usize) -> Result<usize, Stop>) -> Option<usize> {
         loop {
             match end(&self.buffer, self.at) {
@@ -228,6 +234,7 @@ impl Document {
         }
     }
 
+    /// Reads the value of a member and passes both to the sink.
     fn value<S: Sink>(&mut self, key: &[u8], sink: &mut S) -> Result<(), S::Error> {
         if self.next_byte().is_none() {
             self.cut();
@@ -298,7 +305,7 @@ impl Document {
         }
     }
 
-    /// Skips a value that is longer than the maximum.
+    /// Skips a value that is longer than the maximum, and counts it.
     fn skip(&mut self) {
         self.summary.too_long += 1;
         let (mut depth, mut in_string, mut escaped) = (0u64, false, false);

@@ -1,4 +1,4 @@
-//! Parses one event of the document into the members that an import uses.
+//! Parses one event of the document, an object of JSON, into the members that an import uses.
 
 use super::json::{Stop, bare, member};
 use super::number::nanoseconds;
@@ -19,7 +19,7 @@ pub(super) struct Event<'a> {
     pub(super) duration_ns: Option<i64>,
     /// The id that joins the parts of asynchronous events and of flows.
     pub(super) id: &'a [u8],
-    /// The object of arguments, with its brackets.
+    /// The object of arguments, with its brackets, which `json::members` reads.
     pub(super) args: &'a [u8],
 }
 

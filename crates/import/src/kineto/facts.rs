@@ -8,7 +8,7 @@ use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 /// label.
 pub(super) const STEP: &str = "ProfilerStep";
 
-/// A thread of the host.
+/// A thread of the host, in which ranges open and close.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
     pub(super) process: ProcessId,
@@ -31,6 +31,7 @@ pub(super) struct OpenRange {
 pub(super) struct Synchronisation {
     /// The correlation of the call that waits.
     pub(super) correlation: Option<Correlation>,
+    /// The stream that waits, or that the host waits for; `None` for a wait for a whole context.
     pub(super) stream: Option<QueueId>,
     /// The stream whose event is waited for.
     pub(super) waits_on: Option<QueueId>,

@@ -26,6 +26,7 @@ pub(super) fn recognises(path: &Path) -> bool {
     }
 }
 
+/// Returns the files of a folder whose names end like those of Chrome's JSON, by name.
 fn json_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
@@ -39,6 +40,8 @@ fn json_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Returns whether the start of a file looks like a document: an array whose first element is an object, with `"ph"`
+/// near it, or an object with `traceEvents`.
 fn is_document(path: &Path) -> bool {
     let Ok(mut file) = source::open(path) else {
         return false;
@@ -71,6 +74,7 @@ fn is_document(path: &Path) -> bool {
     }
 }
 
+/// Reads into `bytes` from `filled` on, and returns how many are filled when they are full or the file ends.
 fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> usize {
     while filled < bytes.len() {
         match source::read_full(file, &mut bytes[filled..][..1]) {
@@ -82,7 +86,7 @@ fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> us
     filled
 }
 
-/// Returns the files of the inputs. A folder stands for all its files.
+/// Returns the files of the inputs. A folder stands for all its files of JSON.
 pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for input in inputs {
@@ -107,7 +111,7 @@ pub(super) fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |facts| facts.len())
 }
 
-/// Reads the metadata of a document and the time of its first event.
+/// What is read of a document in advance: its metadata and the time of its first event.
 #[derive(Default)]
 struct Aside {
     metadata: Metadata,
@@ -134,7 +138,8 @@ impl Sink for Aside {
     }
 }
 
-/// Imports the files of several ranks, each into its own trace.
+/// Imports the files of several ranks (the processes of a distributed program), each into its own trace. Every file
+/// is read twice: first only for its rank and times. Each must have another rank.
 pub(super) fn ranks(
     files: &[PathBuf],
     all_bytes: u64,

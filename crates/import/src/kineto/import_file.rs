@@ -1,4 +1,5 @@
-//! Imports one file into a trace.
+//! Imports one file into a trace: reads its events, assembles the rows, describes what is not an event, and writes
+//! all.
 
 use super::collect::Collector;
 use super::document::Document;
@@ -6,7 +7,8 @@ use super::source::Source;
 use crate::{Error, NewTrace, Options, Output};
 use std::path::Path;
 
-/// Imports one file into a trace.
+/// Imports one file into a trace. `bytes` is the size of the files that were read before, and of all files;
+/// `shift_ns` is added to all times, and where it is `None` the file decides.
 pub(super) fn import(
     path: &Path,
     new: NewTrace,

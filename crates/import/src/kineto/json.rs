@@ -1,6 +1,7 @@
 //! Scans JSON as far as finding events needs it: the ends of values, members of objects, texts and numbers.
 //!
-//! Values are slices of the document. No function recurses, so that nesting costs nothing.
+//! Values are slices of the document, and positions are indices of its bytes. No function recurses, so that nesting
+//! costs nothing. Where a file is still being read, [`Stop::More`] asks for more bytes and the same call again.
 
 use std::borrow::Cow;
 
@@ -22,7 +23,7 @@ pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns the byte at a position.
+/// Returns the byte at a position, or [`Stop::More`] at the end.
 #[inline]
 pub(super) fn byte(bytes: &[u8], at: usize) -> Result<u8, Stop> {
     bytes.get(at).copied().ok_or(Stop::More)
@@ -216,6 +217,7 @@ pub(super) fn text(inside: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// Returns the value of the four digits of a `\u` escape; the replacement character's for others.
 fn hexadecimal(inside: &[u8], at: usize) -> u32 {
     let digits = inside.get(at..at + 4).unwrap_or_default();
     let digits = std::str::from_utf8(digits).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Collects the processes and threads of the host that events name, and numbers the threads as lanes.
+//! Collects the processes and threads of the host that events name, and numbers the threads as lanes, in the order of
+//! their first events.
 
 use super::category::Category;
 use super::event::Event;
@@ -26,16 +27,21 @@ pub(super) struct HostProcess {
 /// The threads of the host and their processes.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
+    /// The threads, by the number of their lane.
     pub(super) all: Vec<Lane>,
     /// The index of each thread, by its pid and tid as the file writes them.
     by_text: FxHashMap<Box<[u8]>, u32>,
+    /// The pid and tid of the event, with a zero byte between them.
     key: Vec<u8>,
+    /// The key and the lane of the last event, because neighbours mostly share one.
     last: Option<(Vec<u8>, u32)>,
     pub(super) processes: Vec<HostProcess>,
+    /// The index of each process, by its pid as the file writes it.
     by_pid: FxHashMap<Box<[u8]>, ProcessId>,
     /// Names of processes from metadata events, by pid; `thread_names` has the names of threads, by pid and tid.
     process_names: FxHashMap<Box<[u8]>, String>,
     thread_names: FxHashMap<Box<[u8]>, String>,
+    /// The number of thread ids that were made up.
     made_up: u32,
 }
 
@@ -58,6 +64,7 @@ impl Lanes {
         Some(lane)
     }
 
+    /// Sets `key` to that of a thread.
     fn key(&mut self, pid: &[u8], tid: &[u8]) {
         self.key.clear();
         self.key.extend_from_slice(pid);
@@ -65,6 +72,7 @@ impl Lanes {
         self.key.extend_from_slice(tid);
     }
 
+    /// Adds the thread of `key`. Its name is the text that stands in place of a number.
     fn add(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
         let process = self.process(pid);
         let small = whole(tid).and_then(|tid| u32::try_from(tid).ok());

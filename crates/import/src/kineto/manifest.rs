@@ -6,7 +6,7 @@ use crate::Options;
 use gapscope_model::LossKind;
 
 impl Collector<'_, '_> {
-    /// Adds the facts of a document, after its rows were assembled.
+    /// Adds the facts of a document, after its rows were assembled. `file` is the file's name for notes.
     pub(super) fn describe(&mut self, summary: &Summary, file: &str, options: &Options) {
         self.finish_ranges();
         self.count_losses(summary);
@@ -42,6 +42,7 @@ impl Collector<'_, '_> {
         }
     }
 
+    /// Counts what the document has and the trace lacks.
     fn count_losses(&mut self, summary: &Summary) {
         let inventory = &mut self.profile.inventory;
         let reason = "they are not numbers";

@@ -63,6 +63,7 @@ impl Metadata {
     }
 }
 
+/// Returns a string, or any other value as it is written.
 fn text(value: &[u8]) -> String {
     json::text(bare(value)).into_owned()
 }
@@ -72,6 +73,7 @@ fn version(of: &str, number: i64) -> Option<String> {
     (number > 0).then(|| format!("{of} {}.{}", number / 1000, number % 1000 / 10))
 }
 
+/// Reads an element of `deviceProperties`.
 fn device(value: &[u8]) -> ProfiledDevice {
     let mut device = ProfiledDevice::default();
     let (mut major, mut minor) = (None, None);
@@ -96,6 +98,7 @@ fn device(value: &[u8]) -> ProfiledDevice {
     device
 }
 
+/// Reads `distributedInfo`; `None` if it lacks the rank or the number of ranks.
 fn rank(value: &[u8]) -> Option<Rank> {
     let number = |name: &[u8]| {
         let (_, value) = members(value).find(|(key, _)| *key == name)?;

@@ -1,4 +1,5 @@
-//! Parses the numbers of events. Times are never rounded through floating point.
+//! Parses the numbers of events. Times are never rounded through floating point: whole microseconds and three
+//! decimals are read as digits, and the rest is rounded.
 
 /// The maximum of a time in nanoseconds, about 146 years. Greater times are impossible.
 const MAX_NS: i128 = 1 << 62;
@@ -47,7 +48,8 @@ pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Parses microseconds that are written with an exponent or many digits; the result is in nanoseconds.
+/// Parses microseconds that are written with an exponent or many digits; the result is in nanoseconds, rounded half
+/// up.
 fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
     let text = std::str::from_utf8(digits).ok()?;
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -89,14 +91,14 @@ fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Parses a whole number, which may be written as a text. A fraction is cut off.
+/// Parses a whole number, which may be written as a text. A fraction is cut off; `None` for anything else.
 pub(super) fn whole(value: &[u8]) -> Option<i64> {
     let digits = super::json::bare(value);
     let whole = digits.split(|b| *b == b'.').next()?;
     std::str::from_utf8(whole).ok()?.trim().parse().ok()
 }
 
-/// Parses a number, which may be written as a text.
+/// Parses a number, which may be written as a text; `None` for `NaN`, infinity and anything else.
 pub(super) fn real(value: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(super::json::bare(value)).ok()?;
     text.trim().parse().ok().filter(|n: &f64| n.is_finite())

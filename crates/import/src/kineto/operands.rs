@@ -8,10 +8,12 @@ use std::sync::Arc;
 /// The arguments that are kept, in this order.
 const KEPT: [&[u8]; 2] = [b"Input Dims", b"Input type"];
 
-/// The formatted operands. Equal texts are kept once.
+/// The formatted operands by the bytes of the kept arguments, so that equal texts are kept once.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
+    /// `None` for operators without these arguments.
     known: FxHashMap<Box<[u8]>, Option<Arc<str>>>,
+    /// The kept arguments of the current event, each with a zero byte behind it; reused for each.
     key: Vec<u8>,
 }
 

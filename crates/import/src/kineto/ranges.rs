@@ -1,4 +1,5 @@
-//! Writes ranges of the host (operators, annotations, functions of Python) as markers of threads.
+//! Writes ranges of the host (operators, functions of Python, ranges of other profilers) as markers of threads. A
+//! range comes as one event, as a beginning and an end on one thread, or as those of an asynchronous range.
 
 use super::collect::{Collector, HOST};
 use super::event::Event;
@@ -11,7 +12,7 @@ use gapscope_trace::tables::{Marker, MarkerScope};
 use std::sync::Arc;
 
 impl Collector<'_, '_> {
-    /// Writes a marker of a lane.
+    /// Writes a marker of a lane, and every 1024 markers lets the trace write its rows.
     fn marker(
         &mut self,
         lane: u32,
@@ -41,6 +42,7 @@ impl Collector<'_, '_> {
         }
     }
 
+    /// Writes the marker of an operator or of a function of Python.
     pub(super) fn range(
         &mut self,
         event: &Event,
@@ -65,6 +67,7 @@ impl Collector<'_, '_> {
         self.marker(lane, (name, domain, category), span, None)
     }
 
+    /// Returns the id of a category; `None` for an empty one.
     fn category_text(&mut self, category: &[u8]) -> Option<TextId> {
         (!category.is_empty()).then(|| self.text(category))
     }
@@ -100,6 +103,7 @@ impl Collector<'_, '_> {
         }
     }
 
+    /// Opens a range of a lane, inside those that are open.
     pub(super) fn begin(&mut self, event: &Event) {
         let opened = self.moment(event).and_then(|ns| self.opened(event, ns));
         if let Some((lane, open)) = opened {
@@ -134,6 +138,7 @@ impl Collector<'_, '_> {
         self.ended(event, at_ns, open)
     }
 
+    /// Writes an instant as a marker without duration, or a value of PyTorch's memory as one of its counters.
     pub(super) fn instant(&mut self, event: &Event) -> Result<(), Error> {
         let Some(at_ns) = self.moment(event) else {
             return Ok(());
@@ -150,7 +155,7 @@ impl Collector<'_, '_> {
         self.other_range(event, Span::between(at_ns, at_ns))
     }
 
-    /// Adds the ranges that began and never ended.
+    /// Counts the ranges that began and never ended as losses.
     pub(super) fn finish_ranges(&mut self) {
         let open: usize = self.lanes.all.iter().map(|lane| lane.open.len()).sum();
         let pending: usize = self.pending.values().map(Vec::len).sum();

@@ -1,4 +1,5 @@
-//! Reads a file in blocks on a thread of its own, and decompresses it if needed.
+//! Reads a file in blocks on a thread of its own, and decompresses it if needed: [`Source::open`] starts the thread,
+//! and [`Source::next`] appends one block after the other to a buffer.
 
 use crate::{Error, Output};
 use flate2::bufread::MultiGzDecoder;
@@ -34,6 +35,7 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(open_counted(path, Arc::default())?.0)
 }
 
+/// Opens a file like [`open`], and returns also its size. `count` grows with the bytes that are read of it.
 fn open_counted(path: &Path, count: Arc<AtomicU64>) -> io::Result<(Box<dyn Read + Send>, u64)> {
     let mut file = File::open(path)?;
     let bytes = file.metadata()?.len();
@@ -82,9 +84,12 @@ impl Read for Counted {
 
 /// A file that another thread reads.
 pub(super) struct Source {
+    /// The decompressed blocks; an error is the last item.
     blocks: Receiver<io::Result<Vec<u8>>>,
+    /// Blocks that were used, which go back to the thread.
     spent: SyncSender<Vec<u8>>,
     thread: Option<JoinHandle<()>>,
+    /// The number of bytes of the file that the thread has read.
     count: Arc<AtomicU64>,
     file_bytes: u64,
     /// The way in which the file ended; `None` while it is being read.
@@ -162,6 +167,7 @@ impl Drop for Source {
     }
 }
 
+/// Reads a file to its end or first error, and sends full blocks, only the last of which may be shorter.
 fn read_blocks(
     mut file: Box<dyn Read + Send>,
     to: &SyncSender<io::Result<Vec<u8>>>,

@@ -17,11 +17,12 @@ pub(super) struct Stream {
     pub(super) stream: Option<u32>,
 }
 
-/// The streams with their ids in the file, up to a maximum. A stream becomes a queue of each process that uses it, and
-/// the process is not known before all events were read.
+/// The streams with their ids in the file, up to a maximum. They have the type of queues' ids, but a stream becomes a
+/// queue of each process that uses it, and the process is not known before all events were read.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     streams: Interner<Stream, QueueId>,
+    /// The devices of the streams; `None` stands for an unknown device.
     devices: FxHashSet<Option<u32>>,
 }
 

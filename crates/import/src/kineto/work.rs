@@ -1,4 +1,5 @@
-//! Parses the arguments of a device's events in PyTorch's files.
+//! Parses the arguments of a device's events in PyTorch's files: an object of JSON goes in, and the facts of a
+//! kernel, copy or fill come out.
 
 use super::json::{bare, elements, members};
 use super::number::whole;
@@ -17,17 +18,22 @@ pub(super) struct WorkArgs<'a> {
     device: Option<u32>,
     context: Option<u32>,
     stream: Option<u32>,
+    /// The numbers of workgroups, and those of threads of a workgroup, in x, y and z.
     grid: [Option<u32>; 3],
     block: [Option<u32>; 3],
+    /// The registers of a thread, and the bytes of shared memory of a workgroup.
     registers: Option<u32>,
     shared_bytes: Option<u32>,
+    /// The bytes of a copy or fill.
     bytes: Option<u64>,
+    /// Whether the work is a node of a CUDA graph.
     pub(super) of_graph: bool,
     /// PyTorch's description of the collective that the kernel runs; `None` for other kernels.
     pub(super) collective: Option<&'a [u8]>,
 }
 
 impl<'a> WorkArgs<'a> {
+    /// Reads an event's object of arguments.
     pub(super) fn parse(args: &'a [u8]) -> WorkArgs<'a> {
         let mut parsed = WorkArgs::default();
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
@@ -82,10 +88,12 @@ impl<'a> WorkArgs<'a> {
         }
     }
 
+    /// Returns the numbers of workgroups in x, y and z.
     pub(super) fn groups(&self) -> [Option<u32>; 3] {
         self.grid
     }
 
+    /// Returns the copy that the event's name describes.
     pub(super) fn copy(&self, name: &str) -> DeviceWorkKind {
         let kind = transfers::kind(name);
         let host_memory = transfers::host_memory(name, kind);
@@ -96,6 +104,7 @@ impl<'a> WorkArgs<'a> {
         }
     }
 
+    /// Returns the fill of as many bytes as the arguments say.
     pub(super) fn fill(&self) -> DeviceWorkKind {
         DeviceWorkKind::Transfer {
             kind: TransferKind::Fill,

@@ -26,6 +26,7 @@ pub(super) struct XlaArgs<'a> {
 }
 
 impl<'a> XlaArgs<'a> {
+    /// Reads the object of arguments. Work without an operation has its module as scope.
     pub(super) fn parse(args: &'a [u8]) -> XlaArgs<'a> {
         let mut parsed = XlaArgs::default();
         let text = |value| std::str::from_utf8(bare(value)).unwrap_or_default();
@@ -47,7 +48,7 @@ impl<'a> XlaArgs<'a> {
         parsed
     }
 
-    /// Returns the transfer that the work is; `None` for a kernel.
+    /// Returns the transfer that the work is, by its details or the beginning of its name; `None` for a kernel.
     pub(super) fn transfer(&self, name: &str) -> Option<DeviceWorkKind> {
         let fill =
             !self.fill.is_empty() || name.starts_with("Memset") || name.starts_with("memset");
@@ -84,10 +85,12 @@ impl<'a> XlaArgs<'a> {
         }
     }
 
+    /// Returns the numbers of workgroups in x, y and z.
     pub(super) fn groups(&self) -> [Option<u32>; 3] {
         self.triple("grid")
     }
 
+    /// Returns three sizes of a kernel's details; a size of 0 is unknown.
     fn triple(&self, name: &str) -> [Option<u32>; 3] {
         let sizes = sizes(detail(self.kernel, name));
         sizes.map(|size| size.filter(|size| *size > 0))

@@ -1,5 +1,5 @@
 //! Reads the work of devices (kernels, copies, graphs) and the waits that order it from the tables of CUPTI's
-//! activity.
+//! activity into the profile. Columns of a row are read by their index in the list that the scan asks for.
 
 use super::import::{Import, span};
 use crate::Error;
@@ -11,7 +11,7 @@ use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::{MemoryPlace, TransferKind};
 use rustc_hash::FxHashMap;
 
-/// The columns with which all tables of work begin.
+/// The columns with which all tables of work begin, and then those of one table.
 macro_rules! columns {
     ($($more:literal),* $(,)?) => {
         ["start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId", $($more),*]
@@ -64,6 +64,8 @@ impl Import {
         self.read_order()
     }
 
+    /// Reads kernels with their launch shapes. A kernel's name is the demangled one, or else the short or the mangled
+    /// one.
     fn read_kernels(&mut self) -> Result<(), Error> {
         let columns = columns![
             "graphNodeId",
@@ -115,6 +117,7 @@ impl Import {
         Ok(())
     }
 
+    /// Adds a piece of work. A `graph_node` other than 0 means that it is part of a graph.
     fn add_work(&mut self, row: &Row, graph_node: Option<i64>, kind: DeviceWorkKind) {
         let Some((process, queue)) = self.place(row) else {
             return;
@@ -140,7 +143,8 @@ impl Import {
     }
 
     /// Returns the process and the queue of a row without work. Its device is unreliable, because it may be 0 in a
-    /// process that uses another one: the stream is on the device of its context, or else of its process.
+    /// process that uses another one. The device is therefore that of the process's known stream that is nearest: of
+    /// the same context and number, then of the same context, then any; only without one is it the row's own.
     fn known_place(&mut self, row: &Row) -> Option<(ProcessId, QueueId)> {
         let process = self.process(row.integer(2))?;
         let (context, stream) = (row.small(4)?, row.small(5)?);

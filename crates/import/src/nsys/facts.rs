@@ -1,5 +1,6 @@
 //! Reads the facts that an export states about the recording, the machine, and the processes, threads, devices and
-//! queues of its rows.
+//! queues of its rows, into the inventory. [`Import::read_about`] comes before the rows, [`Import::name_things`]
+//! after.
 
 use super::import::{Import, pid_of, thread_of};
 use crate::Error;
@@ -88,7 +89,8 @@ impl Import {
         Ok(pairs)
     }
 
-    /// Reads the faults that nsys reported, as notes and losses.
+    /// Reads the faults that nsys reported. Of the first [`MAX_NOTES`] distinct texts by alphabet, those with a word
+    /// of [`LOST`] become losses and the others notes.
     fn read_diagnostics(&mut self) -> Result<(), Error> {
         let mut seen: BTreeMap<String, u64> = BTreeMap::new();
         let columns = ["severity", "text"];
@@ -156,7 +158,8 @@ impl Import {
         self.describe_queues()
     }
 
-    /// Gives the devices of rows the facts of their GPUs.
+    /// Gives the devices of rows the facts of their GPUs, by process and number, or else by the number as the GPU's
+    /// id.
     fn describe_devices(&mut self) -> Result<(), Error> {
         // GPUs by process and number, and by the number alone.
         let mut gpus: FxHashMap<(u32, u32), i64> = FxHashMap::default();

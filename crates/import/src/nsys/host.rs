@@ -1,4 +1,5 @@
-//! Reads calls of CUDA, and the time that the driver and the profiler took from threads.
+//! Reads calls of CUDA, and the time that the driver and the profiler took from threads (overheads), into the
+//! profile.
 
 use super::import::Import;
 use crate::Error;
@@ -36,6 +37,7 @@ impl Import {
         self.read_overheads()
     }
 
+    /// Reads the overheads of CUPTI, by the names of their kinds, and of nsys, which are all instrumentation.
     fn read_overheads(&mut self) -> Result<(), Error> {
         let mut kinds: FxHashMap<i64, OverheadKind> = FxHashMap::default();
         self.scan("ENUM_CUPTI_OVERHEAD_TYPE", &["id", "name"], |_, row| {

@@ -1,4 +1,5 @@
-//! Imports one export into a trace: opens the database, reads its tables, and writes the rows.
+//! Imports one export into a trace: reads the tables of an open database, and writes the rows. [`Import::run`] does
+//! all in order; the other files of this folder read one kind of table each.
 
 use super::strings::Strings;
 use crate::inventory::NO_PLACE;
@@ -24,6 +25,7 @@ const STARTS: [&str; 9] = [
     "ProcessStreams",
     "EXPORT_",
 ];
+/// The ends of the names of such tables.
 const ENDS: [&str; 3] = ["_CALLCHAINS", "_DESCRIPTORS", "_CALLCHAIN"];
 
 /// Returns true if the rows of a table are not events.
@@ -41,6 +43,7 @@ pub(super) struct Import {
     pub(super) pid: Option<u32>,
     /// The queues of streams that events and waits name, by process, context and number.
     pub(super) queues: FxHashMap<(ProcessId, u32, u32), QueueId>,
+    /// The pages and rows that could not be read so far.
     pub(super) damage: Damage,
     /// The offset that puts the times on the clock of the first rank.
     pub(super) shift_ns: i64,
@@ -99,6 +102,7 @@ impl Import {
         profile.write(FileReasons::default(), options, new, output)
     }
 
+    /// Reads the texts, to which all other rows refer.
     fn read_strings(&mut self) -> Result<(), Error> {
         let mut strings = Strings::default();
         self.scan("StringIds", &["id", "value"], |_, row| {
@@ -110,6 +114,7 @@ impl Import {
         Ok(())
     }
 
+    /// Returns the error that the export has nothing to import, with advice.
     fn nothing_recorded(&self) -> Error {
         let path = self.database.path.display();
         Error::nothing(match self.pid {
@@ -144,7 +149,8 @@ impl Import {
         Ok(())
     }
 
-    /// Scans a table and returns whether it exists.
+    /// Scans a table, calls `take` with each row of the given columns, and returns whether the table exists. A table
+    /// that was scanned is not counted as a loss later.
     pub(super) fn scan(
         &mut self,
         table: &'static str,
@@ -161,8 +167,8 @@ impl Import {
         Ok(true)
     }
 
-    /// Returns the process of a global id (nsys' number for a process and thread); `None` if its work is not
-    /// wanted.
+    /// Returns the process of a global id (nsys' number for a process and thread); `None` if its work is not wanted,
+    /// because the options name another process.
     pub(super) fn process(&mut self, global: Option<i64>) -> Option<ProcessId> {
         let inventory = &mut self.profile.inventory;
         match global {
@@ -205,6 +211,7 @@ impl Import {
         Ok(())
     }
 
+    /// Counts the rows of tables that were not read, and the damage to the file, as losses.
     fn count_the_rest(&mut self) -> Result<(), Error> {
         let names: Vec<String> = (self.database.tables.iter())
             .map(|table| table.name.clone())
@@ -223,7 +230,7 @@ impl Import {
     }
 }
 
-/// Returns the span of a row whose first columns are `start` and `end`.
+/// Returns the span of a row whose first columns are `start` and `end`; `None` for missing or impossible times.
 pub(super) fn span(row: &Row) -> Option<Span> {
     Span::checked(row.integer(0)?, row.integer(1)?)
 }

@@ -1,4 +1,5 @@
-//! Reads NVTX ranges (intervals that the program marked) and calls of libraries, which become markers and labels.
+//! Reads NVTX ranges (intervals that the program marked) and calls of libraries into the profile as ranges, which
+//! become markers and labels.
 
 use super::import::{Import, thread_of};
 use crate::Error;
@@ -32,6 +33,7 @@ type Category = (Domain, i64);
 /// The texts of ranges, each split into the label and the details.
 #[derive(Default)]
 struct Texts {
+    /// The texts of the table of strings, by id.
     by_id: FxHashMap<i64, (TextId, Option<TextId>)>,
     /// The texts that stand in the rows themselves.
     written: FxHashMap<Box<[u8]>, (TextId, Option<TextId>)>,
@@ -136,7 +138,8 @@ impl Import {
         Some(self.profile.text(&name))
     }
 
-    /// Returns the text of a row without PyTorch's details, and the details.
+    /// Returns the text of a row without PyTorch's details, and the details. Texts that came before are kept in
+    /// `texts`.
     fn label(&mut self, row: &Row, texts: &mut Texts) -> (TextId, Option<TextId>) {
         if let Some(text) = row.text(4) {
             if let Some(known) = texts.written.get(text) {
@@ -156,6 +159,7 @@ impl Import {
         split
     }
 
+    /// Splits a text before the first of PyTorch's details.
     fn split(&mut self, text: &str) -> (TextId, Option<TextId>) {
         // `, ` begins all details.
         let mut starts = text.match_indices(", ").map(|(at, _)| at);
@@ -173,7 +177,8 @@ impl Import {
         }
     }
 
-    /// Returns the value that the program gave a range; `None` if there is none.
+    /// Returns the value that the program gave a range: a JSON text, or else the first number; `None` if there is
+    /// none.
     fn payload(&mut self, row: &Row) -> Option<TextId> {
         let json = match (row.text(15), row.integer(14)) {
             (Some(text), _) => Some(String::from_utf8_lossy(text).into_owned()),

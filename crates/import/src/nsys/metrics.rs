@@ -8,8 +8,8 @@ use gapscope_trace::tables::{Counter, CounterUnit, CounterValue, Table};
 use rustc_hash::FxHashMap;
 
 impl Import {
-    /// Writes metrics as counters. Versions of nsys name the device of a metric in different ways, so that a metric
-    /// of several GPUs becomes several counters without a device.
+    /// Writes metrics as counters at once. Versions of nsys name the device of a metric in different ways, so that a
+    /// metric of several GPUs becomes several counters without a device, one for each source (`typeId`).
     pub(super) fn read_metrics(&mut self, new: &mut NewTrace) -> Result<(), Error> {
         let mut names: FxHashMap<(i64, i64), String> = FxHashMap::default();
         let columns = ["typeId", "metricId", "metricName"];
@@ -63,7 +63,8 @@ impl Import {
     }
 }
 
-/// Splits a metric's name into the name and the unit, and returns the factor that converts its values to the unit.
+/// Splits a metric's name, such as `SMs Active [Throughput %]`, into the name and the unit in brackets, and returns
+/// also the factor that converts its values to the unit. Units that traces do not have stay in the name.
 fn unit_of(name: &str) -> (&str, CounterUnit, f64) {
     let Some((bare, unit)) = name
         .trim_end()

@@ -1,5 +1,5 @@
 //! Builds the trace while packets are read: gives work its process, submission and command buffer, and writes the
-//! rows.
+//! rows. Work and calls may come in any order; [`Builder::complete`] writes what had to wait.
 
 use super::first_pass::FirstPass;
 use crate::inventory::Inventory;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CommandBufferKey {
     pub pid: u32,
+    /// The number of the submission in the file.
     pub submission: Option<u32>,
     pub handle: u64,
 }
@@ -31,6 +32,7 @@ struct CommandBufferFacts {
     span_ns: Option<(i64, i64)>,
     /// True if the times are those of the command buffer itself; otherwise they are those of the work inside.
     exact: bool,
+    /// The number of commands so far, of any kind.
     commands: u32,
     dispatches: u32,
     transfers: u32,
@@ -41,9 +43,11 @@ struct CommandBufferFacts {
 /// A submission of which the call, the work, or both were read so far. Its row is written once both were read.
 #[derive(Default)]
 struct PendingSubmission {
+    /// The row, which still lacks the queue and kind of the work.
     call: Option<Box<Submission>>,
     /// The queue and kind of the first work.
     work: Option<(QueueId, SubmissionKind)>,
+    /// Whether the row is written.
     is_whole: bool,
 }
 
@@ -64,10 +68,12 @@ pub(super) struct Builder {
     pid: Option<u32>,
     /// The number of pieces of work of other processes.
     unwanted: u64,
+    /// Queues by device, by the number that the file or the track gives, and by name.
     queues: FxHashMap<(DeviceId, u64, Arc<str>), QueueId>,
     command_buffers: FxHashMap<CommandBufferKey, CommandBufferFacts>,
     /// The command buffers in the order of their ids.
     order: Vec<CommandBufferKey>,
+    /// All submissions, also those whose row is written.
     pending: FxHashMap<SubmissionId, PendingSubmission>,
     /// Submissions by pid and by the number that the driver gives.
     numbered: FxHashMap<(u32, u32), SubmissionId>,
@@ -97,7 +103,8 @@ impl Builder {
         }
     }
 
-    /// Returns the id of the process with a pid; `None` if its work is not wanted.
+    /// Returns the id of the process with a pid; `None` if its work is not wanted, which is counted. The pid 0 means
+    /// the only process of the file, or else an unknown one.
     pub fn process(&mut self, pid: u32) -> Option<ProcessId> {
         let pid = match pid {
             0 => self.first_pass.unnamed_pid(),
@@ -165,7 +172,8 @@ impl Builder {
         *entry.or_insert_with(|| first_pass.new_submission())
     }
 
-    /// Adds the call of a submission. Its queue becomes the queue of the submitted work.
+    /// Adds the call of a submission. Its queue becomes the queue of the submitted work. A second call of the same
+    /// submission is counted as a loss.
     pub fn submitted_by_call(&mut self, call: Submission) {
         let id = call.id;
         let pending = self.pending.entry(id).or_default();
@@ -185,6 +193,7 @@ impl Builder {
         self.write_whole(id);
     }
 
+    /// Writes the row of a submission once both its call and its work are known.
     fn write_whole(&mut self, id: SubmissionId) {
         if let Some(pending) = self.pending.get_mut(&id)
             && let Some((queue, kind)) = pending.work
@@ -244,6 +253,7 @@ impl Builder {
         known.label = label;
     }
 
+    /// Returns the facts of a command buffer, which is added if it is new.
     fn command_buffer(&mut self, key: CommandBufferKey, queue: QueueId) -> &mut CommandBufferFacts {
         let order = &mut self.order;
         let name = self.object_names.get(&(6, key.handle));

@@ -1,5 +1,5 @@
-//! Converts times of all clocks of a file to the clock of the trace, by way of snapshots (readings of several
-//! clocks at one moment).
+//! Converts times of all clocks of a file to the clock of the trace, by way of snapshots (readings of several clocks
+//! at one moment). The first pass adds the snapshots and calls [`Clocks::complete`]; the second converts times.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,11 +11,13 @@ pub(super) struct ClockId {
     id: u32,
 }
 
+// Clocks of the whole system, by their numbers in Perfetto's BuiltinClock.
 pub(super) const REALTIME: ClockId = ClockId::system(1);
 pub(super) const MONOTONIC: ClockId = ClockId::system(3);
 const BOOTTIME: ClockId = ClockId::system(6);
 
 impl ClockId {
+    /// Returns a clock of the whole system.
     const fn system(id: u32) -> ClockId {
         ClockId { sequence: 0, id }
     }
@@ -49,6 +51,7 @@ pub(super) struct Reading {
     pub clock: ClockId,
     /// The time in the clock's own unit.
     pub time: u64,
+    /// Whether the times of packets on this clock count from the packet before.
     pub incremental: bool,
     /// The number of nanoseconds in a unit.
     pub unit_ns: u64,
@@ -59,11 +62,15 @@ pub(super) struct Reading {
 pub(super) struct Clocks {
     /// For two clocks, the times that they showed at the same moment, in the order of the first clock's times.
     pairs: FxHashMap<(ClockId, ClockId), Vec<(i64, i64)>>,
+    /// The clocks that some snapshot has beside a clock.
     neighbours: FxHashMap<ClockId, Vec<ClockId>>,
+    /// The clock of the trace: the first that a snapshot names.
     trace: Option<ClockId>,
+    /// The units of clocks that do not count nanoseconds.
     units_ns: FxHashMap<ClockId, u64>,
     /// The last times of incremental clocks. The time of a packet on such a clock counts from the packet before it.
     incremental: FxHashMap<ClockId, i64>,
+    /// The results of [`Self::route`] so far.
     routes: FxHashMap<ClockId, Option<Vec<ClockId>>>,
 }
 
@@ -103,7 +110,7 @@ impl Clocks {
         }
     }
 
-    /// Returns the clock of the trace.
+    /// Returns the clock of the trace; BOOTTIME if no snapshot names one.
     pub fn trace_clock(&self) -> ClockId {
         self.trace.unwrap_or(BOOTTIME)
     }
@@ -131,7 +138,8 @@ impl Clocks {
         self.convert(clock, at_ns)
     }
 
-    /// Converts the time `at_ns` of a clock to the clock of the trace.
+    /// Converts the time `at_ns` of a clock to the clock of the trace, from clock to clock by the last snapshot
+    /// before it, or else the first one. `None` if no snapshots connect the clocks.
     pub fn convert(&mut self, clock: ClockId, mut at_ns: i64) -> Option<i64> {
         if clock == self.trace_clock() {
             return Some(at_ns);
@@ -152,8 +160,8 @@ impl Clocks {
         Some(at_ns)
     }
 
-    /// Returns the first time of `clock` that the snapshots relate to the trace's clock, and then the same moment
-    /// on the trace's clock; `None` without such a snapshot.
+    /// Returns the first time on the trace's clock that a snapshot relates to `clock`, and then the time of `clock`
+    /// at the same moment; `None` without such a snapshot.
     pub fn both(&self, clock: ClockId) -> Option<(i64, i64)> {
         self.pairs
             .get(&(self.trace_clock(), clock))?
@@ -161,8 +169,8 @@ impl Clocks {
             .copied()
     }
 
-    /// Returns the clocks on the shortest path from a clock to the trace's clock; `None` if no snapshots connect
-    /// them.
+    /// Returns the clocks on the shortest path from a clock, which is left out, to the trace's clock; `None` if no
+    /// snapshots connect them.
     fn route(&self, from: ClockId) -> Option<Vec<ClockId>> {
         let goal = self.trace_clock();
         let mut before: FxHashMap<ClockId, ClockId> = FxHashMap::default();
@@ -190,6 +198,7 @@ impl Clocks {
     }
 }
 
+/// Returns the time of a reading in nanoseconds; `None` if it is out of range.
 fn nanoseconds(reading: &Reading) -> Option<i64> {
     i64::try_from(reading.time.checked_mul(reading.unit_ns)?).ok()
 }

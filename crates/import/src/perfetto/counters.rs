@@ -1,5 +1,5 @@
-//! Reads the counters, memory totals, clock frequencies and allocations of GPUs from packets, and writes their
-//! rows.
+//! Reads the counters, memory totals, clock frequencies and allocations of GPUs from packets, and writes their rows.
+//! Values of described counters are kept until [`GpuCounters::complete`], because they are unordered.
 
 use super::build::Builder;
 use super::sequence::Sequence;
@@ -39,11 +39,12 @@ pub(super) struct GpuCounters {
     interned: FxHashMap<(u32, u64, u64), Described>,
     /// Allocations with their sizes, by process and handle of the device memory.
     allocations: FxHashMap<(u32, u64), (AllocationId, u64)>,
+    /// The last allocation id that was given.
     next_allocation: u32,
 }
 
 impl GpuCounters {
-    /// Reads a packet with descriptions or values of counters.
+    /// Reads a packet with descriptions or values of counters. `id` is the number of the sequence that wrote it.
     pub fn event(
         &mut self,
         event: Message,
@@ -102,7 +103,7 @@ impl GpuCounters {
         }
     }
 
-    /// Writes all values.
+    /// Writes all values of described counters.
     ///
     /// # Errors
     /// The system refuses to write.
@@ -122,6 +123,7 @@ impl GpuCounters {
         Ok(())
     }
 
+    /// Returns a counter of an interned descriptor; `None` if the sequence has not described it.
     fn interned(
         &mut self,
         id: u32,
@@ -171,7 +173,8 @@ impl GpuCounters {
         builder.counter_value("GPU clock", unit, Some(device), at_ns, None, value);
     }
 
-    /// Reads an event of Vulkan memory; allocations of device memory become rows.
+    /// Reads an event of Vulkan memory; allocations of device memory become rows. `clock` converts the event's own
+    /// time, which takes precedence over that of the packet.
     pub fn vulkan_memory(
         &mut self,
         event: Message,
@@ -258,7 +261,7 @@ impl Builder {
     }
 }
 
-/// Writes the values of a counter.
+/// Writes the values of a counter by time. One whose values hold up to their times loses the first value.
 fn write(described: Described, builder: &mut Builder) -> Result<(), Error> {
     let Some(device) = (!described.samples.is_empty()).then(|| builder.gpu(described.gpu)) else {
         return Ok(());
@@ -289,6 +292,7 @@ fn write(described: Described, builder: &mut Builder) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns the counters that a descriptor describes, each with its id.
 fn descriptions(descriptor: Message, gpu: u32) -> Vec<(u64, Described)> {
     let specs = descriptor.fields().filter(|(number, _)| *number == 1);
     let specs = specs.filter_map(|(_, value)| value.message());

@@ -2,7 +2,8 @@
 //! are read.
 //!
 //! The packets of several sequences (writers) are not in a common order in a file, so that this first pass over the
-//! file collects everything that other packets refer to.
+//! file collects everything that other packets refer to: [`FirstPass::add`] for each packet, then
+//! [`FirstPass::complete`].
 
 use super::clocks::{ClockId, Clocks, Reading};
 use super::sequence::{CLOCK_SNAPSHOT, Header, Sequences};
@@ -34,7 +35,9 @@ pub(super) struct CounterTrack {
     pub unit_name: Option<Arc<str>>,
     /// The unit: 1 is nanoseconds, 2 is a count, 3 is bytes.
     pub unit: u64,
+    /// The factor of the values; absent for 1.
     pub multiplier: Option<i64>,
+    /// Whether values are differences from the value before.
     pub incremental: bool,
 }
 
@@ -67,6 +70,7 @@ pub(super) struct TrackPlace {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gpu {
     pub name: String,
+    /// The UUID as hexadecimal; empty if it is not known.
     pub uuid: String,
 }
 
@@ -74,11 +78,13 @@ pub(super) struct Gpu {
 #[derive(Default)]
 pub(super) struct FirstPass {
     pub clocks: Clocks,
+    /// The GPUs by their number.
     pub gpus: Vec<Gpu>,
     /// The names and arguments of processes by pid.
     pub processes: FxHashMap<u32, (String, Vec<String>)>,
     /// The names of threads by pid and thread id.
     pub thread_names: FxHashMap<(u32, u32), String>,
+    /// The tracks by id, and in `places` what they and their parents say together.
     tracks: FxHashMap<u64, Track>,
     places: FxHashMap<u64, TrackPlace>,
     /// The number of the only sequence that writes a track; `None` if several sequences do.
@@ -89,11 +95,15 @@ pub(super) struct FirstPass {
     pub flows: FxHashMap<u64, SubmissionId>,
     /// The submissions whose calls are in the file, by process and by the driver's number.
     pub submits: FxHashSet<(u32, u32)>,
+    /// The slices with flows, until the end.
     ends_of_flows: Vec<FlowEnd>,
+    /// The last submission id that was given.
     next_submission: u64,
+    /// The states of sequences in this pass.
     sequences: Sequences,
     /// The pids of all tracks and of all GPU work.
     pids: FxHashSet<u32>,
+    /// The numbers of the file's last statistics.
     lost_chunks: u64,
     lost_packets: u64,
     invalid_packets: u64,
@@ -103,6 +113,7 @@ pub(super) struct FirstPass {
 struct FlowEnd {
     flow: u64,
     track: u64,
+    /// Whether the slice's category says that it is GPU work.
     by_category: bool,
 }
 
@@ -146,7 +157,8 @@ impl FirstPass {
         }
     }
 
-    /// Completes the facts after the last packet.
+    /// Completes the facts after the last packet: resolves tracks, gives a submission to each flow that leads from a
+    /// slice of the host to GPU work, and counts losses.
     pub fn complete(&mut self, inventory: &mut Inventory) {
         self.clocks.complete();
         let mut circles = 0;
@@ -252,6 +264,7 @@ impl FirstPass {
         (place, false)
     }
 
+    /// Notes which sequence writes the event's track, and the stages and flows that it links to.
     fn add_event(&mut self, event: Message, header: Header) {
         let sequence = self.sequences.entry(header.sequence);
         let links = track_event::links(event, sequence);
@@ -281,6 +294,7 @@ impl FirstPass {
         }
     }
 
+    /// Reads a description of a track, and what it says of a process or thread.
     fn add_track(&mut self, descriptor: Message) {
         let mut id = 0;
         let mut track = Track::default();
@@ -320,6 +334,7 @@ impl FirstPass {
         }
     }
 
+    /// Reads the thread of a sequence, as old traces describe it.
     fn add_thread(&mut self, descriptor: Message, sequence: u32) {
         let (pid, tid, name) = thread(descriptor);
         self.name_thread(pid, tid, name);
@@ -329,6 +344,7 @@ impl FirstPass {
         self.sequences.entry(sequence).thread = Some((pid, tid));
     }
 
+    /// Sets the name and arguments of a process, unless the name is empty.
     fn name_process(&mut self, pid: u32, name: String, arguments: Vec<String>) {
         let known = self.processes.entry(pid).or_default();
         if !name.is_empty() {
@@ -336,6 +352,7 @@ impl FirstPass {
         }
     }
 
+    /// Sets the name of a thread, unless the name is empty.
     fn name_thread(&mut self, pid: u32, tid: u32, name: String) {
         let known = self.thread_names.entry((pid, tid)).or_default();
         if !name.is_empty() {
@@ -343,6 +360,7 @@ impl FirstPass {
         }
     }
 
+    /// Reads the names of processes and threads from a process tree.
     fn add_processes(&mut self, tree: Message) {
         for (number, value) in tree.fields() {
             let Some(entry) = value.message() else {
@@ -373,6 +391,7 @@ impl FirstPass {
         }
     }
 
+    /// Reads the names and UUIDs of GPUs, which are numbered in this order.
     fn add_gpus(&mut self, info: Message) {
         for (number, value) in info.fields() {
             let (1, Some(message)) = (number, value.message()) else {
@@ -387,6 +406,7 @@ impl FirstPass {
         }
     }
 
+    /// Reads how much Perfetto lost.
     fn add_statistics(&mut self, statistics: Message) {
         // The numbers are cumulative, so that the numbers in the last packet count.
         let (mut chunks, mut packets, mut invalid) = (0u64, 0u64, 0u64);
@@ -438,6 +458,8 @@ pub(super) fn snapshot(snapshot: Message, sequence: u32) -> (Vec<Reading>, Optio
     (readings, primary)
 }
 
+/// Returns the pid, name and arguments of a process. The first word of its command line is the name where it has
+/// none.
 fn process(descriptor: Message) -> (u32, String, Vec<String>) {
     let (mut pid, mut name, mut words) = (0, String::new(), Vec::new());
     for (number, value) in descriptor.fields() {
@@ -457,12 +479,14 @@ fn process(descriptor: Message) -> (u32, String, Vec<String>) {
     (pid, name, words)
 }
 
+/// Returns the pid, the thread id and the name of a thread.
 pub(super) fn thread(descriptor: Message) -> (u32, u32, String) {
     let [pid, tid, name] = descriptor.last([1, 2, 5]);
     let (pid, tid) = (pid.number() as u32, tid.number() as u32);
     (pid, tid, name.text().into_owned())
 }
 
+/// Reads the counter of a track's description.
 fn counter(descriptor: Message) -> CounterTrack {
     let mut counter = CounterTrack::default();
     for (number, value) in descriptor.fields() {

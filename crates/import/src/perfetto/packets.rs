@@ -1,4 +1,5 @@
-//! Reads a file as a stream of packets, decompressed where needed, and recognises such files.
+//! Reads a file as a stream of packets (the fields 1 of its outermost message), decompressed where needed, and
+//! recognises such files.
 
 use crate::Error;
 use crate::protobuf::{Message, varint};
@@ -31,7 +32,8 @@ pub(super) struct Damage {
     pub torn: u64,
 }
 
-/// Reads a file, which may be compressed as a whole (gzip), and passes every packet to `take`.
+/// Reads a file, which may be compressed as a whole (gzip), and passes every packet to `take`. `progress` is called
+/// before each, with the position in the file. Returns the damage to the file.
 ///
 /// # Errors
 /// The file cannot be opened or read, or `take` returns an error.
@@ -106,7 +108,9 @@ type Take<'a> = &'a mut dyn FnMut(Message) -> Result<(), Error>;
 
 /// The state of reading packets from a file, or from a bundle of compressed packets.
 struct Stream<'a> {
+    /// The packet that is being read.
     buffer: Vec<u8>,
+    /// The number of malformed messages.
     torn: &'a Cell<u64>,
     damage: &'a mut Damage,
     /// The error of the system, if reading failed.
@@ -114,7 +118,8 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Passes all packets of a stream to `take`. Returns false if the stream is cut or damaged.
+    /// Passes all packets of a stream to `take`. Returns false if the stream is cut or damaged. `outermost` is false
+    /// inside a compressed bundle.
     fn packets(
         &mut self,
         from: &mut dyn BufRead,
@@ -243,7 +248,8 @@ impl Stream<'_> {
     }
 }
 
-/// Returns true if the first bytes of a file are packets.
+/// Returns true if the first bytes of a file are packets: all fields may be those of packets, and at least one
+/// distinguishes them from other messages.
 pub(super) fn recognises(mut bytes: &[u8]) -> bool {
     let torn = Cell::new(0);
     let mut known = 0;

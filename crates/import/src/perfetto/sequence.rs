@@ -1,5 +1,5 @@
-//! Keeps the state of each sequence (the packets of one writer): the clock, texts and defaults that a packet sets
-//! for the packets after it.
+//! Keeps the state of each sequence (the packets of one writer): the clock, texts and defaults that a packet sets for
+//! the packets after it. Each pass calls [`Sequences::advance`] for every packet, in the order of the file.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;
@@ -36,6 +36,7 @@ pub(super) struct Header {
 pub(super) struct Specification {
     pub name: Arc<str>,
     pub description: Arc<str>,
+    /// The kind of the stage: 1 is graphics, 2 is compute.
     pub category: u64,
 }
 
@@ -51,6 +52,7 @@ pub(super) struct Context {
 pub(super) struct ComputeKernel {
     pub name: Arc<str>,
     pub demangled_name: Option<Arc<str>>,
+    /// The integer arguments with their names.
     pub arguments: Vec<(Arc<str>, u64)>,
 }
 
@@ -64,6 +66,7 @@ pub(super) struct Interned {
     pub specifications: FxHashMap<u64, Specification>,
     pub contexts: FxHashMap<u64, Context>,
     pub kernels: FxHashMap<u64, ComputeKernel>,
+    /// The names of arguments of kernels and launches.
     argument_names: FxHashMap<u64, Arc<str>>,
     /// The descriptors of counters by id: the GPU and the undecoded counters.
     pub counter_descriptors: FxHashMap<u64, (u32, Vec<u8>)>,
@@ -72,9 +75,11 @@ pub(super) struct Interned {
 /// The state of one sequence.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
+    /// Whether a packet of the sequence came before.
     seen: bool,
     /// True if all interned data since the last reset were read.
     valid: bool,
+    /// The clock and the track of packets that name none.
     default_clock: Option<u64>,
     pub default_track: Option<u64>,
     /// The pid and thread id of all events of the sequence, in old traces; `None` in newer ones.
@@ -140,6 +145,7 @@ impl Sequences {
 }
 
 impl Sequence {
+    /// Sets the default clock, and the default track if the packet names one.
     fn set_defaults(&mut self, defaults: Message) {
         for (number, value) in defaults.fields() {
             match number {
@@ -190,6 +196,7 @@ impl Interned {
         }
     }
 
+    /// Adds the process and API of a graphics context.
     fn add_context(&mut self, entry: Message) {
         let [id, pid, api] = entry.last([1, 2, 3]);
         let context = Context {
@@ -199,6 +206,7 @@ impl Interned {
         self.contexts.insert(id.number(), context);
     }
 
+    /// Adds the name of a queue or of a stage.
     fn add_specification(&mut self, entry: Message) {
         let [id, name, description, category] = entry.last([1, 2, 3, 4]);
         let specification = Specification {
@@ -209,6 +217,7 @@ impl Interned {
         self.specifications.insert(id.number(), specification);
     }
 
+    /// Keeps a descriptor of counters, which `counters` decodes when a value refers to it.
     fn add_counters(&mut self, entry: Message) {
         let [id, descriptor, gpu] = entry.last([1, 2, 3]);
         let descriptor = descriptor.message().map_or(&[][..], Message::bytes);
@@ -216,6 +225,7 @@ impl Interned {
         self.counter_descriptors.insert(id.number(), described);
     }
 
+    /// Adds a kernel with its integer arguments.
     fn add_kernel(&mut self, entry: Message) {
         let (mut id, mut kernel) = (0, ComputeKernel::default());
         for (number, value) in entry.fields() {

@@ -1,5 +1,5 @@
-//! Converts track events to rows: slices of host threads to calls and markers, slices of GPUs to work, and values
-//! to counters.
+//! Converts track events to rows: slices (intervals on a track) of host threads to calls and markers, slices of GPUs
+//! to work, and values to counters. [`Slices::add`] takes events in the order of the file, then [`Slices::complete`].
 
 use super::build::{Builder, CommandBufferKey};
 use super::first_pass::TrackPlace;
@@ -24,11 +24,13 @@ struct OpenSlice {
 /// The state of all tracks: the slices that are open, and the sums of counters.
 #[derive(Default)]
 pub(super) struct Slices {
+    /// The open slices of each track, outermost first.
     open: FxHashMap<u64, Vec<OpenSlice>>,
     /// Slices that overlap others without nesting, by category and id.
     overlapping: FxHashMap<(Arc<str>, u64), Vec<OpenSlice>>,
     /// The events of tracks that several sequences write, which are sorted at the end of the file.
     waiting: Vec<Event>,
+    /// The place of each track that was met.
     places: FxHashMap<u64, TrackPlace>,
     /// The submissions of flows whose call was already read.
     taken: FxHashSet<SubmissionId>,
@@ -37,7 +39,7 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// Adds an event.
+    /// Adds an event, or keeps it back when its track's events are unordered.
     pub fn add(&mut self, event: Event, builder: &mut Builder) {
         if builder.first_pass.has_many_writers(event.track) {
             self.waiting.push(event);
@@ -95,6 +97,7 @@ impl Slices {
         }
     }
 
+    /// Returns the process, thread and names of a track.
     fn place(&mut self, track: u64, builder: &Builder) -> &TrackPlace {
         let place = self.places.entry(track);
         place.or_insert_with(|| builder.first_pass.place(track))
@@ -121,6 +124,7 @@ impl Slices {
         }
     }
 
+    /// Ends an open slice; one without a start, or that ends before it, is a loss.
     fn end(&mut self, open: Option<OpenSlice>, end_ns: i64, builder: &mut Builder) {
         let Some(open) = open else {
             let reason = "the file has no start of them";
@@ -135,6 +139,7 @@ impl Slices {
         self.slice(open.event, open.label, end_ns, builder);
     }
 
+    /// Writes a slice that one event states, or an instant with the duration 0.
     fn whole(&mut self, event: Event, duration_ns: i64, builder: &mut Builder) {
         let label = self.label(&event, builder);
         match event.at_ns.checked_add(duration_ns) {
@@ -187,7 +192,8 @@ impl Slices {
         rows::host_call(builder.trace.tables_mut(), HostCall { bytes, ..row });
     }
 
-    /// Adds the submission of a call that submitted work.
+    /// Adds the submission of a call that submitted work, and returns whether it did: the event names render stages,
+    /// or a flow leads from it to GPU work. The first call of a flow counts.
     fn submission(
         &mut self,
         event: &Event,
@@ -224,6 +230,7 @@ impl Slices {
         true
     }
 
+    /// Writes a value of a track's counter, in its unit.
     fn counter(&mut self, event: &Event, value: f64, builder: &mut Builder) {
         let place = self.place(event.track, builder).clone();
         let track = place.counter.unwrap_or_default();
@@ -280,6 +287,7 @@ impl Builder {
         });
     }
 
+    /// Writes a slice as a marker. Labels of gapscope's own exports have their scope.
     fn marker(
         &mut self,
         event: &Event,
@@ -358,7 +366,8 @@ impl Builder {
         rows::host_call(self.trace.tables_mut(), row);
     }
 
-    /// Adds GPU work that a profiler wrote as a slice of a track.
+    /// Adds GPU work that a profiler wrote as a slice of a track: a transfer by its category, or else by its name; a
+    /// dispatch otherwise.
     fn gpu_slice(
         &mut self,
         event: &Event,

@@ -1,5 +1,5 @@
 //! Converts render stages (intervals of GPU work) to rows of work, and reads Vulkan's submissions and names of
-//! objects.
+//! objects. A stage and its queue are named by specifications, which the sequence interns or an old file lists.
 
 use super::build::{Builder, CommandBufferKey, WorkKind};
 use super::sequence::{Sequence, Specification};
@@ -15,6 +15,7 @@ use gapscope_trace::tables::*;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+// The numbers of categories of specifications.
 const GRAPHICS: u64 = 1;
 const COMPUTE: u64 = 2;
 
@@ -23,6 +24,7 @@ const COMPUTE: u64 = 2;
 pub(super) struct OldSpecifications {
     queues: Vec<Specification>,
     stages: Vec<Specification>,
+    /// The pids of contexts.
     contexts: FxHashMap<u64, u32>,
 }
 
@@ -35,17 +37,23 @@ struct Stage<'a> {
     context: u64,
     command_buffer: Option<u64>,
     submission: Option<u32>,
+    /// The ids of the interned specifications of the queue and of the stage.
     queue_iid: Option<u64>,
     stage_iid: Option<u64>,
+    /// The indexes of the queue and of the stage in an old file.
     old_queue: Option<i32>,
     old_stage: Option<i32>,
     name: Option<Arc<str>>,
     kernel_iid: Option<u64>,
+    /// The numbers of workgroups, and those of threads of a workgroup, in x, y and z.
     grid: [Option<u32>; 3],
     local: [Option<u32>; 3],
+    /// Whether the stage states how a kernel was launched.
     has_launch: bool,
     arguments: Vec<(Arc<str>, u64)>,
+    /// The ids of the render stages that the work waits for.
     waits: Vec<u64>,
+    /// The facts that gapscope's own exports add: the path of the label, the position and the bytes of the work.
     label: Option<Arc<str>>,
     position: Option<u32>,
     bytes: Option<u64>,
@@ -53,7 +61,8 @@ struct Stage<'a> {
 }
 
 impl Builder {
-    /// Adds a render stage that began at `start_ns`.
+    /// Adds a render stage that began at `start_ns`, or the old file's specifications that its packet has. A stage
+    /// without times or queue is a loss.
     pub(super) fn render_stage(
         &mut self,
         event: Message,
@@ -150,7 +159,7 @@ impl Builder {
         );
     }
 
-    /// Writes a render stage as a dispatch, a transfer or opaque work.
+    /// Writes a render stage as a dispatch, a transfer or opaque work, in its command buffer or else its submission.
     fn push(
         &mut self,
         stage: Stage,
@@ -257,7 +266,8 @@ impl Builder {
         }
     }
 
-    /// Returns the id of the label with a path, as gapscope's own exports write it.
+    /// Returns the id of the label with a path, as gapscope's own exports write it: texts joined by ` / `, outermost
+    /// first.
     pub(super) fn label_of_path(&mut self, path: &str) -> LabelId {
         let labels = &mut self.inventory.labels;
         let mut texts = path.split(" / ");
@@ -265,6 +275,7 @@ impl Builder {
         texts.fold(first, |around, text| labels.named(Some(around), text))
     }
 
+    /// Writes that a submission waits for those of other render stages.
     fn depend(&mut self, submission: SubmissionId, waits: &[u64]) {
         let mut unknown = 0;
         for stage in waits {
@@ -283,6 +294,7 @@ impl Builder {
         );
     }
 
+    /// Returns the kernel of a dispatch. Arguments of the launch take precedence over those of the kernel.
     fn kernel(
         &mut self,
         stage: &Stage,
@@ -386,6 +398,7 @@ struct Placed {
 }
 
 impl OldSpecifications {
+    /// Adds the names that a packet lists, behind those of earlier packets.
     fn add(&mut self, specifications: Message) {
         for (number, value) in specifications.fields() {
             let Some(entry) = value.message() else {
@@ -414,6 +427,7 @@ impl OldSpecifications {
 }
 
 impl<'a> Stage<'a> {
+    /// Decodes a stage, with the names that the sequence has interned.
     fn parse(event: Message<'a>, sequence: &Sequence) -> Stage<'a> {
         let mut stage = Stage::default();
         for (number, value) in event.fields() {
@@ -444,6 +458,7 @@ impl<'a> Stage<'a> {
         stage
     }
 
+    /// Reads the sizes and arguments of a launch.
     fn add_launch(&mut self, launch: Message, sequence: &Sequence) {
         self.has_launch = true;
         for (number, value) in launch.fields() {
@@ -467,6 +482,7 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Reads one of the facts that gapscope's own exports add as texts.
     fn add_extra(&mut self, extra: Message) {
         let [name, value] = extra.last([1, 2]).map(Value::text);
         match &*name {

@@ -1,4 +1,5 @@
 //! Decodes track events: the slices, instants and counter values of a track, with their names, arguments and links.
+//! The first pass over the file asks only for [`links`], the second for all with [`decode`].
 
 use super::sequence::Sequence;
 use crate::protobuf::{Message, Packed, Value};
@@ -58,7 +59,9 @@ pub(super) struct Event {
     pub name: Arc<str>,
     /// The first category.
     pub category: Arc<str>,
+    /// The arguments with their names.
     pub details: Vec<(Arc<str>, Detail)>,
+    /// The ids of the flows (arrows between slices) that start or end here.
     pub flows: Vec<u64>,
     /// The ids of the render stages that the event submitted.
     pub submitted: Vec<u64>,
@@ -86,7 +89,7 @@ impl Event {
         self.detail(name)?.unsigned()
     }
 
-    /// Formats the arguments as a marker's payload: `bytes=4096, root=0`.
+    /// Formats the arguments as a marker's payload: `bytes=4096, root=0`; `None` without arguments.
     pub fn payload(&self) -> Option<Arc<str>> {
         let mut text = String::new();
         for (name, detail) in &self.details {
@@ -182,12 +185,14 @@ fn default_track(sequence: &Sequence) -> u64 {
     sequence.default_track.or(thread).unwrap_or(0)
 }
 
+/// Returns the text of the first of an event's interned categories; empty if it is not known.
 fn first_category(value: Value, sequence: &Sequence) -> Arc<str> {
     let first = value.numbers(Packed::Varint).next();
     let text = first.and_then(|id| sequence.interned.categories.get(&id));
     text.cloned().unwrap_or_default()
 }
 
+/// Returns the ids of the render stages in an event's `gpu_correlation`.
 fn submitted(correlation: Value) -> Vec<u64> {
     let fields = correlation.message().into_iter().flat_map(Message::fields);
     let of = fields.filter(|(number, _)| *number == 1);
@@ -195,7 +200,8 @@ fn submitted(correlation: Value) -> Vec<u64> {
         .collect()
 }
 
-/// Decodes an event at `at_ns`. Returns `None` if its time is unknown.
+/// Decodes an event at `at_ns`, the time of its packet, over which a time of the event's own takes precedence.
+/// Returns `None` if the time is unknown. Times that are relative to the event before move the sequence's time on.
 pub(super) fn decode(
     message: Message,
     at_ns: Option<i64>,
@@ -270,7 +276,7 @@ pub(super) fn decode(
     timed.then_some(event)
 }
 
-/// Applies the legacy fields of Chrome's JSON to an event.
+/// Applies the legacy fields of Chrome's JSON, such as the phase, to an event. `None` if its duration is impossible.
 fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Option<()> {
     let (mut phase, mut duration_us, mut id) = (0, 0i64, 0);
     for (number, value) in legacy.fields() {
@@ -298,6 +304,7 @@ fn apply_legacy(legacy: Message, event: &mut Event, sequence: &Sequence) -> Opti
     Some(())
 }
 
+/// Returns the name and value of an argument; `None` for values of other types.
 fn detail(annotation: Message, sequence: &Sequence) -> Option<(Arc<str>, Detail)> {
     let (mut name, mut detail) = (None, None);
     for (number, value) in annotation.fields() {

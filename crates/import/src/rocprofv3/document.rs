@@ -1,4 +1,6 @@
-//! Reads rocprofv3's document and passes each record to [`crate::rocm`] as soon as it is decoded.
+//! Reads rocprofv3's document and passes each record to [`crate::rocm`] as soon as it is decoded. The levels of the
+//! document are [`Documents`], [`Processes`], [`Process`], [`Kinds`] (of records) and [`Records`], each a [`Part`]
+//! that `serde` drives through [`Read`].
 
 use super::records::{AgentRecord, Handle, KernelSymbol, Metadata, Record, Strings};
 use crate::inventory::NO_PLACE;
@@ -24,7 +26,7 @@ pub(super) trait Part {
     }
 }
 
-/// Reads a value into a part.
+/// Reads a value into a part, which gets its members or elements in the order of the document.
 pub(super) struct Read<'a, T>(pub &'a mut T);
 
 impl<'de, T: Part> DeserializeSeed<'de> for Read<'_, T> {
@@ -58,7 +60,9 @@ impl<'de, T: Part> Visitor<'de> for Read<'_, T> {
 /// The document, which is an object with the list of processes.
 pub(super) struct Documents<'a> {
     pub profile: &'a mut Profile,
+    /// The machines of the processes so far.
     pub machines: &'a mut Vec<String>,
+    /// The only process that is imported, if the options name one.
     pub pid: Option<u32>,
 }
 
@@ -143,12 +147,14 @@ impl Process<'_, '_> {
 struct Kinds<'a> {
     recorded: Recorded<'a>,
     names: &'a Strings,
+    /// The texts of the program's ranges, by correlation.
     messages: FxHashMap<u64, TextId>,
     /// The kinds so far, each with the number of its records that are not imported.
     others: Vec<(String, u64)>,
 }
 
 impl<'a> Kinds<'a> {
+    /// Adds the texts, GPUs and kernels of a process, which come before its records.
     fn new(process: &'a mut Process<'_, '_>) -> Kinds<'a> {
         let profile = &mut *process.documents.profile;
         let mut messages = FxHashMap::default();

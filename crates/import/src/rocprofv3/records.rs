@@ -1,5 +1,5 @@
-//! The records of rocprofv3's document as types for deserialization. Members that a version lacks are `None` or
-//! empty.
+//! The records of rocprofv3's document as types for deserialization; `document` reads them. Members have the names of
+//! the document. Members that a version lacks are `None` or empty. Times are in nanoseconds.
 
 use serde::{Deserialize, Deserializer};
 
@@ -36,6 +36,7 @@ impl Size {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Record {
+    /// The numbers of the kind and the operation, whose texts are in [`Strings::buffer_records`].
     pub kind: usize,
     pub operation: usize,
     pub correlation_id: CorrelationIds,
@@ -57,6 +58,7 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Returns the start and the end; `None` if one is missing.
     pub fn times(&self) -> Option<(i64, i64)> {
         self.start_timestamp.zip(self.end_timestamp)
     }
@@ -145,7 +147,8 @@ pub(super) struct Message {
     pub value: String,
 }
 
-/// Deserializes an address or handle from a number, `{"handle": 1}`, or a text such as `0x7f…`.
+/// Deserializes an address or handle from a number, `{"handle": 1}`, or a text such as `0x7f…`; `None` for other
+/// values.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

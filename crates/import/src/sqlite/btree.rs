@@ -10,7 +10,7 @@ const LEAF: u8 = 0x0d;
 /// The size of the database header, which precedes the first page's own header.
 const FIRST_PAGE_SKIPS: usize = 100;
 
-/// Passes each row of the table at page `root` to `take`.
+/// Passes each row of the table at page `root` to `take`, with the `wanted` values. Returns what could not be read.
 pub(super) fn scan(
     pages: &mut Pages,
     root: u32,
@@ -32,7 +32,8 @@ pub(super) fn count(pages: &mut Pages, root: u32) -> u64 {
     rows
 }
 
-/// Passes each cell (a stored row) of the leaves to `take`, with the cell's page.
+/// Passes the offset of each cell (a stored row) of the leaves to `take`, with the cell's page, in the order of row
+/// ids.
 fn walk(
     pages: &mut Pages,
     root: u32,
@@ -75,7 +76,8 @@ fn walk(
     damage
 }
 
-/// Reads one row and returns `None` if it cannot be decoded.
+/// Reads the row at the offset `cell` and returns `None` if it cannot be decoded. `whole` is space for the record of
+/// a long row, whose rest is in a chain of overflow pages.
 fn read_row(
     pages: &mut Pages,
     page: &[u8],
@@ -89,6 +91,7 @@ fn read_row(
     let (row_id, rest) = varint(rest)?;
     let bytes = usize::try_from(bytes).ok()?;
     let usable = pages.usable();
+    // The lengths of the part in the page are those of the file format.
     let most_here = usable - 35;
     if bytes <= most_here {
         return wanted.read(rest.get(..bytes)?, row_id as i64, take);
@@ -117,10 +120,12 @@ fn read_row(
     wanted.read(whole, row_id as i64, take)
 }
 
+/// Reads a big-endian number of two bytes; `None` behind the end.
 fn two(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
+/// Reads a big-endian number of four bytes; `None` behind the end.
 fn four(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }

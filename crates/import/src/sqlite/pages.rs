@@ -19,14 +19,18 @@ pub(super) struct Pages {
     page_bytes: usize,
     /// The usable bytes of a page, which are the same for all pages.
     usable: usize,
+    /// The number of whole pages in the file.
     count: u32,
+    /// The number of pages that the header promises and the file lacks.
     missing: u64,
     blocks: Vec<Block>,
+    /// The number of uses of blocks so far.
     clock: u64,
+    /// A bit for each page that was read.
     seen: Vec<u64>,
 }
 
-/// A part of the file that is kept in memory: its number, its bytes and the moment of its last use.
+/// A part of the file that is kept in memory: its number, its bytes, and the value of `clock` at its last use.
 struct Block {
     number: u64,
     bytes: Vec<u8>,
@@ -128,6 +132,7 @@ impl Pages {
         }
     }
 
+    /// Returns a block, which is read if it is not in memory; `None` if the system fails to read it.
     fn block(&mut self, number: u64) -> Option<&[u8]> {
         self.clock += 1;
         let at = match self.blocks.iter().position(|block| block.number == number) {

@@ -1,4 +1,5 @@
-//! Decodes the values of a row from its record, which is the form in which SQLite stores a row.
+//! Decodes the values of a row from its record, which is the form in which SQLite stores a row: a header with the
+//! type of each value, then the values. `wanted` says which values a scan asks for, and [`Row`] gives them to it.
 
 /// The maximum number of values that a scan can ask for.
 pub(crate) const MAX_VALUES: usize = 24;
@@ -19,7 +20,9 @@ struct Cell {
 /// because many are not needed.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
+    /// The places of the wanted values, in the order of the scan's columns.
     cells: [Cell; MAX_VALUES],
+    /// The record behind its header.
     values: &'a [u8],
     row_id: i64,
 }
@@ -172,7 +175,7 @@ fn big_endian(bytes: &[u8]) -> i64 {
     }
 }
 
-/// Reads a varint (a number of one to nine bytes) and returns it with the bytes behind it.
+/// Reads a varint (a number of one to nine bytes) and returns it with the bytes behind it; `None` if it does not end.
 #[inline]
 pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     if let [byte @ 0..0x80, rest @ ..] = bytes {

@@ -1,4 +1,4 @@
-//! Parses the columns of a table from the SQL text that created the table.
+//! Parses the columns of a table from the SQL text that created the table, so that a scan can ask for them by name.
 
 use super::record::{MAX_VALUES, Wanted};
 
@@ -12,6 +12,7 @@ pub(super) struct Columns {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Column {
     name: String,
+    /// Where its values are.
     storage: Storage,
 }
 
@@ -38,7 +39,8 @@ impl Columns {
         }
     }
 
-    /// Parses the columns of the table that `sql` creates. Returns `None` if the table cannot be scanned.
+    /// Parses the columns of the table that `sql` creates. Returns `None` if the table cannot be scanned: it has no
+    /// row ids, or the text is no `CREATE TABLE`.
     pub fn parse(sql: &str) -> Option<Columns> {
         let tokens = tokens(sql);
         let is = |token: Option<&Token>, word: &str| token.is_some_and(|t| t.is(word));
@@ -86,7 +88,7 @@ impl Columns {
         self.columns.iter().position(same)
     }
 
-    /// Maps the columns `names` to the values of the table's records.
+    /// Maps the columns `names` to the values of the table's records. The slot of a value is the index of its name.
     pub fn wanted(&self, names: &[&str]) -> Wanted {
         debug_assert!(names.len() <= MAX_VALUES);
         let mut wanted = Wanted::default();
@@ -124,6 +126,8 @@ enum Definition {
     Key(String),
 }
 
+/// Returns the column or the only key that an element defines; `None` for other constraints. An integer that is the
+/// primary key is the id of the row.
 fn definition(tokens: &[Token]) -> Option<Definition> {
     let first = tokens.first()?;
     let is_key = tokens
@@ -159,6 +163,7 @@ fn definition(tokens: &[Token]) -> Option<Definition> {
 #[derive(Debug)]
 struct Token {
     text: String,
+    /// Whether the text was in quotes, so that it is a name and no keyword or sign.
     quoted: bool,
 }
 
@@ -169,6 +174,7 @@ impl Token {
     }
 }
 
+/// Splits SQL into tokens, without white space and comments.
 fn tokens(sql: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = sql;

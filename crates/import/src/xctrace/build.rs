@@ -1,4 +1,6 @@
 //! Builds the trace of one process from the facts of all exports: command buffers, GPU work, labels, host activity.
+//! An instance is one commit of a command buffer. [`build`] calls the parts in order; facts have times from the start
+//! of the recording, rows have times on the machine's clock.
 
 mod audit;
 mod host;
@@ -24,7 +26,7 @@ const PROCESS: ProcessId = ProcessId(1);
 const DEVICE: DeviceId = DeviceId(1);
 const QUEUE: QueueId = QueueId(1);
 
-/// Builds the trace of the wanted process.
+/// Builds the trace of the wanted process, or returns an error if it has no Metal work.
 pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error> {
     facts.finish();
     let pid = target(&facts, options)?;
@@ -58,7 +60,8 @@ pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error>
     Ok(builder.finish(run, options))
 }
 
-/// Returns the pid of the process whose work is wanted.
+/// Returns the pid of the process whose work is wanted: that of the options, that of the table of contents, or the
+/// only one with Metal work.
 fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
     let named = facts.toc.as_ref().and_then(|toc| toc.metal_run()?.pid);
     if let Some(pid) = options.pid.or(named) {
@@ -95,11 +98,15 @@ fn target(facts: &Facts, options: &Options) -> Result<u32, Error> {
 /// A commit of a command buffer. In Metal 4, one command buffer can be committed several times.
 struct Instance {
     id: CommandBufferId,
+    /// The moment of the commit; `None` if the exports lack it.
     committed_ns: Option<i64>,
+    /// The first moment at which it was seen finished; `None` if the exports do not say.
     seen_ns: Option<i64>,
+    /// The first start and the last end of its GPU work; `i64::MAX` and `i64::MIN` before the first piece.
     start_ns: i64,
     end_ns: i64,
     transfers: u32,
+    /// The number of its pieces of GPU work so far, and of the transfers among them.
     positions: u32,
     label: Option<LabelId>,
     name: Option<String>,
@@ -115,10 +122,12 @@ impl Instance {
 /// The trace that is built from the facts of one process.
 struct Builder {
     pid: u32,
+    /// The name of the process; empty if it is not known.
     name: String,
     /// The start of the trace on the machine's clock.
     base_ns: i64,
     facts: Facts,
+    /// The instances in the order of their ids, which count from 1.
     instances: Vec<Instance>,
     /// Indices of `instances` by Metal's id, in the order of commits.
     by_id: FxHashMap<u64, Vec<usize>>,
@@ -127,14 +136,17 @@ struct Builder {
 }
 
 impl Builder {
+    /// Returns a time of the facts on the machine's clock.
     fn at(&self, ns: i64) -> i64 {
         self.base_ns.saturating_add(ns)
     }
 
+    /// Returns whether a row is of the wanted process.
     fn is_target(&self, pid: Option<u32>) -> bool {
         pid == Some(self.pid)
     }
 
+    /// Returns the number of GPU intervals of the wanted process.
     fn own_intervals(&self) -> usize {
         self.facts
             .intervals
@@ -143,6 +155,7 @@ impl Builder {
             .count()
     }
 
+    /// Returns the number of rows of a table in all exports.
     fn rows(&self, table: &str) -> u64 {
         self.facts.rows.get(table).copied().unwrap_or(0)
     }
@@ -163,7 +176,8 @@ impl Builder {
         }
     }
 
-    /// Adds the commits of the process as submissions, with their encoding and labels.
+    /// Adds the commits of the process as submissions, in order of time, with their encoding (a marker from the
+    /// creation of a command buffer to its commit) and labels.
     fn command_buffers(&mut self) {
         let mut submissions = std::mem::take(&mut self.facts.submissions);
         submissions.retain(|submission| self.is_target(submission.pid));
@@ -240,6 +254,7 @@ impl Builder {
         .collect()
     }
 
+    /// Gives an instance its own label, if it has one.
     fn name_instance(&mut self, index: usize, label: Option<&str>) {
         let Some(label) = label else { return };
         let id = self.labels.named(None, label);
@@ -247,6 +262,7 @@ impl Builder {
         self.instances[index].name = Some(label.to_owned());
     }
 
+    /// Adds an instance of the command buffer with an id of Metal, and returns its index.
     fn add_instance(&mut self, metal_id: u64, committed_ns: Option<i64>) -> usize {
         let index = self.instances.len();
         self.instances.push(Instance {
@@ -272,7 +288,8 @@ impl Builder {
         indices.iter().rfind(before).or(indices.first()).copied()
     }
 
-    /// Adds the pieces of GPU work, and counts those without a commit or a command buffer as losses.
+    /// Adds the pieces of GPU work, and counts those without a commit or a command buffer as losses. A command buffer
+    /// without a commit gets an instance of its own.
     fn gpu_work(&mut self) {
         let Pieces { pieces, refused } = pieces(&self.facts.intervals, self.pid);
         let reason = "their times are impossible";
@@ -319,7 +336,8 @@ impl Builder {
         }
     }
 
-    /// Adds the row of a piece of GPU work. Returns false if the piece has no label.
+    /// Adds the row of a piece of GPU work: a transfer if it is a blit, opaque work otherwise. Returns false if the
+    /// piece has no label.
     fn push_piece(
         &mut self,
         piece: &Piece,
@@ -370,7 +388,7 @@ impl Builder {
     }
 }
 
-/// Mach counts thread ids from the machine's start, so that they fit in practice.
+/// Returns a thread id in 32 bits. Mach counts thread ids from the machine's start, so that they fit in practice.
 fn thread_id(tid: u64) -> ThreadId {
     ThreadId(u32::try_from(tid).unwrap_or(u32::MAX))
 }

@@ -1,5 +1,6 @@
 //! Decodes the XML elements of cells into values. xctrace writes a value once, with an id, and then refers to it by
-//! the id; a value may contain other values.
+//! the id; a value may contain other values. `document` fills an [`Element`] as its parts come, and asks for its
+//! [`Element::value`] at its end. `fmt` is an attribute with the value in a form for people.
 
 use std::rc::Rc;
 
@@ -47,6 +48,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Returns the encoding of the elements with a tag.
     pub fn from_tag(tag: &str) -> Kind {
         match tag {
             "start-time"
@@ -90,6 +92,7 @@ impl Kind {
 /// An element that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct Element {
+    /// The id by which later elements refer to it; `None` if it has none.
     pub id: Option<u64>,
     fmt: String,
     text: String,
@@ -130,7 +133,7 @@ impl Element {
         }
     }
 
-    /// Returns the value of an element whose tag has an encoding.
+    /// Returns the value of the element, whose tag has the encoding `kind`.
     pub fn value(&self, kind: Kind) -> Value {
         let text = self.text.trim();
         match kind {
@@ -175,7 +178,7 @@ impl Element {
     }
 }
 
-/// Parses a whole number, decimal or as `0x…`.
+/// Parses a whole number, decimal or as `0x…`; `None` for other texts.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -183,7 +186,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Returns the text before the last `mark`, or the whole text if it has no `mark`.
+/// Returns the text before the first `mark`, or the whole text if it has no `mark`.
 fn before<'a>(text: &'a str, mark: &str) -> &'a str {
     match text.find(mark) {
         Some(at) => &text[..at],

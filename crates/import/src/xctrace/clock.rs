@@ -17,6 +17,7 @@ pub(crate) struct Lifetime {
     pub committed_ns: i64,
     pub start_ns: i64,
     pub end_ns: i64,
+    /// `None` if the exports do not say when it was seen finished; then it bounds nothing.
     pub seen_ns: Option<i64>,
 }
 
@@ -31,7 +32,8 @@ pub(crate) struct Bound {
     pub contradictions: u64,
 }
 
-/// Bounds the error by the lifetimes of command buffers.
+/// Bounds the error by the lifetimes of command buffers: for each second the greater of its two shortest waits, and
+/// of these, and of all contradictions, the greatest.
 pub(crate) fn bound(lifetimes: impl Iterator<Item = Lifetime>) -> Bound {
     let mut stretches: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     let mut bound = Bound::default();

@@ -2,7 +2,8 @@
 
 use chrono::DateTime;
 
-/// Parses an ISO 8601 date with an offset or `Z`, and returns nanoseconds since 1970.
+/// Parses an ISO 8601 date with an offset or `Z`, and returns nanoseconds since 1970; `None` for other texts and
+/// earlier dates.
 pub(crate) fn unix_ns(text: &str) -> Option<i64> {
     let date = DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z").ok()?;
     date.timestamp_nanos_opt().filter(|ns| *ns >= 0)

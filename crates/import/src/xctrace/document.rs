@@ -17,6 +17,7 @@ use std::rc::Rc;
 /// The maximum depth of elements in a row. Deeper elements are damage.
 const DEEPEST: usize = 64;
 
+// The reasons why a row is damaged.
 const WRONG_CELLS: &str = "the row has not one cell for each column";
 const WRONG_TYPE: &str = "a cell is not of its column's type";
 const DANGLING: &str = "a cell refers to a value that the document does not have";
@@ -43,7 +44,8 @@ struct WaitingRow {
     cells: Vec<Cell>,
 }
 
-/// Reads a document whose root element has been read, passes each row to `take` and returns the summary.
+/// Reads a document whose root element has been read, passes each row to `take` and returns the summary. Rows that
+/// refer to later values come at the end; damaged rows are only counted.
 pub(crate) fn read<R: BufRead>(
     reader: &mut Reader<R>,
     take: &mut dyn FnMut(&Schema, Row),
@@ -66,21 +68,26 @@ pub(crate) fn read<R: BufRead>(
 
 /// The state of reading a document of tables.
 struct Document<'a> {
+    /// Called with each whole row and its schema.
     take: &'a mut dyn FnMut(&Schema, Row),
+    /// The values of the document so far, by id.
     values: FxHashMap<u64, Value>,
     /// The tags that were seen, with the encodings of their elements.
     tags: FxHashMap<Box<str>, (Rc<str>, Kind)>,
+    /// The schema of the current node; `None` before the first.
     schema: Option<Rc<Schema>>,
     /// The schema that is being read.
     fresh: Option<Schema>,
     /// Rows with references to values that were not read yet.
     waiting: Vec<WaitingRow>,
     summary: Summary,
+    /// The cells of the current row, and their values when it is passed on; both keep their memory.
     cells: Vec<Cell>,
     values_of_row: Vec<Value>,
 }
 
 impl Document<'_> {
+    /// Reads schemas and rows up to the end of the document, and returns how it ended.
     fn read_all<R: BufRead>(&mut self, reader: &mut Reader<R>) -> Ending {
         reader.config_mut().expand_empty_elements = true;
         let mut buffer = Vec::new();
@@ -135,6 +142,7 @@ impl Document<'_> {
         }
     }
 
+    /// Sets a field of the last column of the schema that is being read.
     fn set_column(&mut self, field: impl Fn(&mut Column) -> &mut String, text: &str) {
         if let Some(column) = self.fresh.as_mut().and_then(|s| s.columns.last_mut()) {
             *field(column) = text.trim().to_owned();
@@ -255,6 +263,7 @@ impl Document<'_> {
         }
     }
 
+    /// Returns a tag and the encoding of its elements.
     fn tag(&mut self, name: &str) -> (Rc<str>, Kind) {
         if let Some((tag, kind)) = self.tags.get(name) {
             return (tag.clone(), *kind);
@@ -265,6 +274,8 @@ impl Document<'_> {
         (tag, kind)
     }
 
+    /// Passes the row in `cells` on, lets it wait for later values, or counts it as damaged: `fault` is the damage
+    /// that its reading found.
     fn finish_row(&mut self, fault: Option<&'static str>) {
         let Some(schema) = self.schema.clone() else {
             self.damaged("?", NO_SCHEMA);
@@ -307,6 +318,7 @@ impl Document<'_> {
         }
     }
 
+    /// Passes a row to `take`, and counts it.
     fn hand_over(&mut self, schema: &Schema, cells: &[Cell]) {
         let mut values = std::mem::take(&mut self.values_of_row);
         values.clear();
@@ -323,6 +335,7 @@ impl Document<'_> {
         self.values_of_row = values;
     }
 
+    /// Counts a damaged row.
     fn damaged(&mut self, table: &str, reason: &'static str) {
         let damage = Damage {
             table: table.to_owned(),
@@ -333,6 +346,7 @@ impl Document<'_> {
 }
 
 /// Returns the damage of a row whose cells do not match the schema: a value in the wrong column would look right.
+/// `None` if all match, have no type of interest, or are missing.
 fn fault_of(schema: &Schema, cells: &[Cell]) -> Option<&'static str> {
     if cells.len() != schema.columns.len() {
         return Some(WRONG_CELLS);
@@ -354,11 +368,12 @@ fn broken(error: &quick_xml::Error, torn: Ending) -> Ending {
     }
 }
 
+/// Returns the name of an element.
 pub(crate) fn name<'a>(start: &'a BytesStart) -> &'a str {
     start.name().into_inner()
 }
 
-/// Returns the value of an attribute with its entities resolved.
+/// Returns the value of an attribute with its entities resolved; `None` if the element lacks it.
 pub(crate) fn attribute(start: &BytesStart, key: &str) -> Option<String> {
     let attribute = start.try_get_attribute(key).ok()??;
     Some(

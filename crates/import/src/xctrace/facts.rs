@@ -1,4 +1,6 @@
-//! Collects the facts of the rows of all exports, by table, for the builder of the trace.
+//! Collects the facts of the rows of all exports, by table, for the builder of the trace. [`Facts::add`] takes each
+//! row, [`Facts::add_summary`] each file, then [`Facts::finish`] counts what was lost. Times are nanoseconds from the
+//! start of the recording.
 
 pub(super) mod records;
 mod tables;
@@ -23,6 +25,7 @@ pub(crate) struct Facts {
     pub toc: Option<Toc>,
     /// Mach's absolute time at the trace's start, in nanoseconds.
     pub epoch_ns: Option<i64>,
+    /// The name of the GPU, and the numbers of intervals of each GPU that intervals name.
     pub gpu: Option<Rc<str>>,
     pub gpus: BTreeMap<Rc<str>, u64>,
     pub intervals: Vec<GpuInterval>,
@@ -40,10 +43,13 @@ pub(crate) struct Facts {
     pub performance_ns: BTreeMap<Rc<str>, i64>,
     /// The times in each thermal state.
     pub thermal: BTreeMap<Rc<str>, Vec<Span>>,
+    /// Starts and ends of work, and what they belong to, for exports without intervals.
     pub points: Vec<ExecutionPoint>,
     pub gpu_submissions: Vec<GpuSubmission>,
     pub spills: Vec<Spill>,
+    /// The number of samples of the shader profiler.
     pub shader_samples: u64,
+    /// The names of all processes, by pid.
     pub processes: BTreeMap<u32, Rc<str>>,
     /// The number of rows of each known table.
     pub rows: BTreeMap<&'static str, u64>,
@@ -58,12 +64,14 @@ pub(crate) struct Facts {
 /// A table that lacks a column.
 #[derive(Debug)]
 struct UnfitTable {
+    /// The name of the first column that it lacks, and the number of its rows.
     missing: &'static str,
     rows: u64,
 }
 
 impl Facts {
-    /// Adds a row.
+    /// Adds a row. Rows of tables that no import uses are ignored; those without a needed column or value are
+    /// counted.
     pub fn add(&mut self, schema: &Schema, row: Row) {
         let Some(table) = TABLES.iter().find(|table| table.schema == schema.name) else {
             return;
@@ -253,6 +261,7 @@ impl Facts {
         Some(())
     }
 
+    /// Adds an interval of a host thread, whose kind and text are in the columns `group` and `text`.
     fn host_interval(&mut self, row: Row, group: &str, text: &str) -> Option<()> {
         let interval = HostInterval {
             start_ns: row.ns("start")?,
@@ -266,6 +275,7 @@ impl Facts {
         Some(())
     }
 
+    /// Returns the pid of a process, and keeps its name.
     fn pid(&mut self, process: Option<&Rc<Process>>) -> Option<u32> {
         let process = process?;
         let known = self.processes.entry(process.pid);

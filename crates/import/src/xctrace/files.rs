@@ -24,6 +24,7 @@ pub(super) fn recognises(path: &Path) -> bool {
         || starts_as_xml(path)
 }
 
+/// Returns true if the first sign of a file that is not white space is `<`.
 fn starts_as_xml(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut start));
@@ -31,7 +32,8 @@ fn starts_as_xml(path: &Path) -> bool {
     read.is_ok() && text.trim_ascii_start().starts_with(b"<")
 }
 
-/// Returns the files that are given, and the `.xml` files of the folders that are given.
+/// Returns the files that are given, and the `.xml` files of the folders that are given, those of each folder by
+/// name. A recording, and a folder without such files, is an error.
 pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for input in inputs {

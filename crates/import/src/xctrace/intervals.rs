@@ -41,7 +41,8 @@ pub(crate) struct Pieces {
     pub refused: u64,
 }
 
-/// Returns the pieces of the intervals of `pid`.
+/// Returns the pieces of the intervals of `pid`: intervals of one command buffer, encoder and channel that overlap or
+/// touch are one piece.
 pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> Pieces {
     let mut refused = 0;
     let mut pieces: Vec<Piece> = Vec::new();
@@ -94,6 +95,7 @@ pub(crate) fn pieces(intervals: &[GpuInterval], pid: u32) -> Pieces {
 }
 
 /// Makes intervals from the starts and ends of work on the GPU's channels, for exports without `metal-gpu-intervals`.
+/// Sorts `points` by time. Starts without an end, and work of no known command buffer, make none.
 pub(crate) fn from_points(
     points: &mut [ExecutionPoint],
     submissions: &[GpuSubmission],

@@ -17,7 +17,8 @@ pub(crate) fn given(label: Option<&str>) -> Option<&str> {
     label.filter(|label| !label.is_empty() && default_kind(label).is_none())
 }
 
-/// Removes the process or thread that Instruments appends: `X (python (99926))` becomes `X`.
+/// Removes the process or thread that Instruments appends: `X (python (99926))` becomes `X`. `process` and `pid` are
+/// the recorded process; other texts stay as they are.
 pub(crate) fn without_owner<'a>(text: &'a str, process: &str, pid: u32) -> &'a str {
     let text = text.trim_end();
     let owner = [

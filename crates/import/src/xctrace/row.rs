@@ -13,6 +13,7 @@ pub(crate) struct Schema {
 /// A column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Column {
+    /// The name of the column, and the tag of its cells.
     pub mnemonic: String,
     pub engineering_type: String,
 }
@@ -37,6 +38,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// Returns the cell in a column; `None` if the table lacks the column.
     fn value(&self, mnemonic: &str) -> Option<&Value> {
         self.cells.get(self.schema.index_of(mnemonic)?)
     }
@@ -49,7 +51,7 @@ impl Row<'_> {
         }
     }
 
-    /// Returns a time or duration in nanoseconds.
+    /// Returns a time or duration in nanoseconds; `None` as for [`Self::number`].
     pub fn ns(&self, mnemonic: &str) -> Option<i64> {
         i64::try_from(self.number(mnemonic)?).ok()
     }
@@ -68,6 +70,7 @@ impl Row<'_> {
         }
     }
 
+    /// Returns the process in a column; `None` as for [`Self::number`].
     pub fn process(&self, mnemonic: &str) -> Option<&Rc<Process>> {
         match self.value(mnemonic)? {
             Value::Process(process) => Some(process),
@@ -75,6 +78,7 @@ impl Row<'_> {
         }
     }
 
+    /// Returns the thread in a column; `None` as for [`Self::number`].
     pub fn thread(&self, mnemonic: &str) -> Option<&Rc<Thread>> {
         match self.value(mnemonic)? {
             Value::Thread(thread) => Some(thread),

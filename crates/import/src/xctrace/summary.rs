@@ -32,6 +32,7 @@ pub(crate) struct Summary {
 /// The reason why rows of a table were not read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Damage {
+    /// The name of the table's schema; `?` where the table has none.
     pub table: String,
     pub reason: &'static str,
 }

@@ -1,6 +1,7 @@
 //! Reads the table of contents that `xctrace export --toc` writes.
 //!
-//! The document also holds the name of the machine, its UUID and the environment of the target, which are not read.
+//! The document lists the runs of a recording with their process, machine, times and tables. It also holds the name
+//! of the machine, its UUID and the environment of the target, which are not read.
 
 use super::document::{attribute, name};
 use super::root::{DocumentError, Root, root};
@@ -60,7 +61,7 @@ impl Toc {
         }
     }
 
-    /// Returns the run that has Metal's tables, or else the last run.
+    /// Returns the last run that has Metal's tables, or else the last run.
     pub fn metal_run(&self) -> Option<&Run> {
         let metal = |run: &&Run| run.tables.iter().any(|table| table.starts_with("metal-"));
         self.runs.iter().rfind(metal).or(self.runs.last())
@@ -68,7 +69,8 @@ impl Toc {
 }
 
 impl Run {
-    /// Returns the exit of the process, if the process ended within the recording.
+    /// Returns the exit of the process, if the process ended within the recording: the reasons of its end and of the
+    /// run's end, where they are given, must be exits.
     pub fn exit(&self) -> Option<Exit> {
         let orderly = self.termination_reason.as_deref();
         let exited = self.end_reason.as_deref();
@@ -144,7 +146,7 @@ pub(super) fn read<R: BufRead>(reader: &mut Reader<R>) -> Result<Toc, DocumentEr
     }
 }
 
-/// Converts a decimal number of seconds to nanoseconds exactly.
+/// Converts a decimal number of seconds to nanoseconds exactly; further decimals are cut off.
 fn seconds_to_ns(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits: String = fraction

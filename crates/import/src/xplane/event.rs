@@ -8,6 +8,7 @@ use std::borrow::Cow;
 pub(super) struct Line<'a> {
     pub id: i64,
     pub name: Cow<'a, str>,
+    /// The time from which the times of its events count.
     pub start_ns: i64,
     message: Message<'a>,
 }
@@ -17,6 +18,7 @@ pub(super) struct Event<'a> {
     pub name: &'a str,
     pub start_ns: i64,
     pub duration_ns: i64,
+    /// The facts of the event, and then those of its kind, with their names.
     pub facts: Vec<(&'a str, Fact<'a>)>,
 }
 
@@ -29,6 +31,7 @@ pub(super) enum Odd {
 }
 
 impl<'a> Line<'a> {
+    /// Decodes a line without its events. A line without a name gets the one that the profiler shows.
     pub fn parse(message: Message<'a>) -> Line<'a> {
         let mut line = Line {
             id: 0,
@@ -58,7 +61,7 @@ impl<'a> Line<'a> {
         fields.filter_map(|(_, value)| value.message())
     }
 
-    /// Decodes an event of the line.
+    /// Decodes an event of the line, whose names and texts `plane` has.
     pub fn event<'p>(&self, message: Message<'p>, plane: &'p Plane<'p>) -> Result<Event<'p>, Odd> {
         let (mut id, mut offset_ps, mut duration_ps) = (0, 0, 0);
         let mut aggregate = false;
@@ -114,7 +117,7 @@ impl Event<'_> {
     }
 }
 
-/// Returns the value of a fact that the plane itself has, by its name.
+/// Returns the value of a fact that the plane itself has, by its name; `None` if it lacks the fact.
 pub(super) fn own_fact<'a>(plane: &Plane<'a>, name: &str) -> Option<Fact<'a>> {
     let mut facts = plane.own_stats.iter().filter_map(|stat| plane.stat(*stat));
     facts.find(|(key, _)| *key == name).map(|(_, fact)| fact)

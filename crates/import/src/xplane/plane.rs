@@ -19,13 +19,17 @@ pub(super) struct Plane<'a> {
     pub is_host: bool,
     pub name: Cow<'a, str>,
     pub lines: Vec<Message<'a>>,
+    /// The kinds of events, and in `stats` the names of facts and texts, by id.
     events: FxHashMap<i64, EventMetadata<'a>>,
     stats: FxHashMap<i64, Cow<'a, str>>,
+    /// The undecoded facts of the plane itself.
     pub own_stats: Vec<Message<'a>>,
+    /// The size of the plane in the file.
     pub bytes: u64,
 }
 
 impl<'a> Plane<'a> {
+    /// Decodes a plane without its lines.
     pub fn parse(message: Message<'a>) -> Plane<'a> {
         let mut plane = Plane {
             gpu: None,
@@ -65,7 +69,8 @@ impl<'a> Plane<'a> {
         self.events.get(&id)
     }
 
-    /// Decodes a fact and returns its name and value. The value may refer to a text that the plane keeps once.
+    /// Decodes a fact and returns its name and value; `None` if it lacks one. The value may refer to a text that the
+    /// plane keeps once.
     pub fn stat(&self, stat: Message<'a>) -> Option<(&str, Fact<'a>)> {
         let (mut name, mut fact) = (None, None);
         for (number, value) in stat.fields() {
@@ -82,6 +87,7 @@ impl<'a> Plane<'a> {
         Some((name?, fact?))
     }
 
+    /// Reads a kind of events with its id.
     fn add_event(&mut self, entry: Message<'a>) {
         let key = entry.field(1).map_or(0, Value::signed);
         let Some(metadata) = entry.field(2).and_then(Value::message) else {
@@ -101,6 +107,7 @@ impl<'a> Plane<'a> {
         self.events.insert(key, event);
     }
 
+    /// Reads the name of a fact, or a text, with its id.
     fn add_stat(&mut self, entry: Message<'a>) {
         let key = entry.field(1).map_or(0, Value::signed);
         let metadata = entry.field(2).and_then(Value::message);

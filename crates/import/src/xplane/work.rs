@@ -1,4 +1,5 @@
-//! Converts the planes of a profile to calls, ranges and device work, and writes them with the builder of traces.
+//! Converts the planes of a profile to calls, ranges and device work of a [`Profile`], from which the caller writes
+//! the trace: [`Collector::new`], [`Collector::add`] for each plane, [`Collector::complete`].
 
 use super::event::{Event, Line, Odd, own_fact};
 use super::plane::Plane;
@@ -26,11 +27,14 @@ const MAX_REGISTERS_PER_THREAD: u32 = 1024;
 pub(super) struct Collector {
     pub profile: Profile,
     process: ProcessId,
+    /// The ids of functions by name.
     functions: Interner<Arc<str>, FunctionId>,
+    /// The number of events of lines that repeat the work of streams.
     derived: u64,
 }
 
 impl Collector {
+    /// Begins with the process `pid` (0 if it is not known), and the start of the profile if the planes say it.
     pub fn new(mut profile: Profile, pid: u32, planes: &[Plane]) -> Collector {
         let inventory = &mut profile.inventory;
         let process = inventory.process(pid);
@@ -48,7 +52,8 @@ impl Collector {
         }
     }
 
-    /// Adds a plane.
+    /// Adds a plane: a GPU's streams become queues, and the host's lines threads. Other planes and lines are only
+    /// counted.
     pub fn add(&mut self, plane: &Plane) {
         let device = plane.gpu.map(|gpu| self.device(gpu, plane));
         if device.is_none() && !plane.is_host {
@@ -130,6 +135,7 @@ impl Collector {
         })
     }
 
+    /// Adds a line of a GPU as a queue with its work.
     fn stream(&mut self, line: &Line, plane: &Plane, device: DeviceId) {
         let inventory = &mut self.profile.inventory;
         let queue = inventory.add_queue(device, Some(line.name.to_string()));
@@ -141,6 +147,7 @@ impl Collector {
         }
     }
 
+    /// Adds a line of the host as a thread with its events.
     fn thread(&mut self, line: &Line, plane: &Plane) {
         // The lower halves of 64-bit thread ids are unique in practice.
         let thread = ThreadId(line.id as u32);
@@ -154,6 +161,7 @@ impl Collector {
         }
     }
 
+    /// Counts an event that is not imported as a loss of its kind.
     fn lose(&mut self, odd: Odd, kind: LossKind) {
         let reason = match odd {
             Odd::Impossible => "their times are impossible",
@@ -162,7 +170,7 @@ impl Collector {
         self.profile.inventory.lose(kind, 1, reason);
     }
 
-    /// Adds an event of a host thread as a call or a range.
+    /// Adds an event of a host thread: a call if its name is a function's or it has a correlation, a range otherwise.
     fn host_event(&mut self, event: &Event, thread: ThreadId) {
         let span = Span {
             start_ns: event.start_ns,
@@ -186,6 +194,7 @@ impl Collector {
         self.profile.recorded.calls.push((self.process, call));
     }
 
+    /// Returns the id of a call's function. A name that is no function's is taken for a launch.
     fn function(&mut self, name: &str, is_function: bool) -> FunctionId {
         let known = self.functions.len();
         let id = self.functions.id(name.into());
@@ -203,6 +212,7 @@ impl Collector {
         id
     }
 
+    /// Adds a range of a thread, with its facts as payload.
     fn range(&mut self, event: &Event, thread: ThreadId, span: Span) {
         // The profiler uses names that begin with an underscore for links of its own.
         let facts = event
@@ -228,6 +238,7 @@ impl Collector {
         self.profile.recorded.ranges.push(range);
     }
 
+    /// Adds a transfer, if the event has details of one or only the name of one, or else a kernel.
     fn gpu_work(&mut self, event: &Event, queue: QueueId) {
         let span = Span {
             start_ns: event.start_ns,
@@ -266,6 +277,7 @@ impl Collector {
         self.profile.recorded.work.push(work);
     }
 
+    /// Returns the kernel of an event, whose launch is in its `kernel_details`.
     fn kernel(&mut self, event: &Event, details: &str) -> KernelId {
         let number = |key| detail(details, key).and_then(|text| text.parse::<u32>().ok());
         let registers = number("regs");

@@ -29,19 +29,24 @@ const MAX_REFERENCES: usize = 16;
 /// Bounds of the offset between two clocks, and the map through them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Brackets {
+    /// The driver's rate of the device's clock.
     rate: Rate,
+    /// The windows by number, which is device time divided by [`KNOT_NS`]. `references` are the first that were
+    /// completed, and `knots` the offsets that are fixed at their starts.
     windows: BTreeMap<i64, Window>,
     references: Vec<Window>,
     knots: BTreeMap<i64, Offset>,
     /// Bounds of the offset's relative change, if it is constant.
     change: RateRange,
+    /// The number of command buffers.
     used: u32,
+    /// The greatest error of a time that was mapped.
     error_ns: i64,
     /// Whether bounds ever contradicted each other: the error is then unknown.
     contradicted: bool,
 }
 
-/// The tightest bounds of a window.
+/// The tightest bounds of a window; `None` on a side without bounds.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Window {
     lower: Option<Bound>,
@@ -80,6 +85,7 @@ pub struct Offset {
 }
 
 impl FeasibleOffsets {
+    /// Returns the offset that the map goes through.
     fn middle_ns(self) -> i64 {
         self.lower_ns.midpoint(self.upper_ns)
     }
@@ -112,7 +118,7 @@ impl Brackets {
     }
 
     /// Adds a command buffer that ran from `start` to `end` on the device, after its submission and before it was
-    /// seen to have finished.
+    /// seen to have finished. An end in a newer window completes the newest before it, which then bounds the rate.
     pub fn add(&mut self, start: Ticks, end: Ticks, submitted_ns: i64, seen_ns: i64) {
         let (start, end) = (self.rate.ns(start.0), self.rate.ns(end.0));
         let lower = submitted_ns.saturating_sub(start);
@@ -140,7 +146,8 @@ impl Brackets {
         }
     }
 
-    /// Narrows the bounds of the rate with the bounds of a completed window.
+    /// Narrows the bounds of the rate with the bounds of a completed window, by its slopes to windows at least
+    /// [`FIT_NS`] before it.
     fn narrow_rate(&mut self, index: i64) {
         let Some(window) = self.windows.get(&index).copied() else {
             return;
@@ -163,6 +170,7 @@ impl Brackets {
         }
     }
 
+    /// Drops windows and knots beyond the horizon once there are twice as many windows.
     fn prune(&mut self, newest: i64) {
         if self.windows.len() as i64 > 2 * HORIZON_WINDOWS {
             self.windows = self.windows.split_off(&(newest - HORIZON_WINDOWS));
@@ -170,7 +178,8 @@ impl Brackets {
         }
     }
 
-    /// Returns the relative change of the offset, and its error.
+    /// Returns the relative change of the offset, and its error: 0 and the tolerance of any clock until it is known
+    /// better.
     fn drift(&self) -> (f64, f64) {
         let RateRange { least, most } = self.change;
         let tolerance = (most - least) / 2.0 + RATE_WANDER;
@@ -182,7 +191,8 @@ impl Brackets {
         }
     }
 
-    /// Returns the feasible offsets at a moment of the nominal device clock.
+    /// Returns the feasible offsets at a moment of the nominal device clock; `None` without bounds on both sides.
+    /// Bounds widen with their distance.
     fn feasible(&self, at: i64) -> Option<FeasibleOffsets> {
         let (drift, tolerance) = self.drift();
         let moved = |bound: Bound, widening: f64| {
@@ -209,12 +219,13 @@ impl Brackets {
         })
     }
 
+    /// Returns the feasible offsets at the start of the newest window.
     fn newest(&self) -> Option<FeasibleOffsets> {
         let (index, _) = self.windows.last_key_value()?;
         self.feasible(*index * KNOT_NS)
     }
 
-    /// Returns the least and the greatest feasible ticks at a host time.
+    /// Returns the least and the greatest feasible ticks at a host time, by the newest bounds; `None` without bounds.
     pub fn ticks_at(&self, host_ns: i64) -> Option<(Ticks, Ticks)> {
         let newest = self.newest()?;
         let ticks = |offset: i64| {
@@ -223,7 +234,7 @@ impl Brackets {
         Some((ticks(newest.upper_ns), ticks(newest.lower_ns)))
     }
 
-    /// Returns true when there are bounds after `ticks`, too.
+    /// Returns true when there are bounds behind the window after that of `ticks`.
     pub fn settled(&self, ticks: Ticks) -> bool {
         let index = self.rate.ns(ticks.0).div_euclid(KNOT_NS);
         self.windows

@@ -1,4 +1,6 @@
 //! Maps device ticks to host time by samples in which the driver reads both clocks together: linear between samples.
+//! A piece is the line between two samples. [`Calibrated::add`] takes samples as they are read, and
+//! [`Calibrated::host_ns`] maps times meanwhile.
 
 use super::{Fit, Line, Point, RATE_TOLERANCE, Rate, Ticks, within_decades};
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,8 @@ const MAX_SAMPLES: usize = 4096;
 /// The least length of a piece as a multiple of the errors at its ends, which makes its slope right to a thousandth.
 const MIN_PIECE_LENGTH: i64 = 1000;
 
-/// Extrapolation takes its rate from the outermost sample and the farthest sample within this distance.
+/// The length of time within which the farthest sample from the outermost one is looked for; times outside the
+/// samples take their rate from these two.
 const BASELINE_NS: i64 = 10_000_000_000;
 
 /// The greatest relative deviation from the rate of a piece at which a clock counts as continuing.
@@ -22,9 +25,13 @@ const MIN_LEAP_NS: i64 = 10_000_000;
 /// Maps device ticks to host time by linear pieces between samples.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Calibrated {
+    /// The driver's rate of the clock.
     nominal: Rate,
+    /// The last samples, by time.
     samples: VecDeque<Sample>,
+    /// The first sample of all, which may no longer be among `samples`.
     first: Option<Sample>,
+    /// The number of samples that have been taken.
     used: u32,
     /// The greatest error of pieces that times were mapped with and that are no longer kept.
     dropped_error_ns: i64,
@@ -72,7 +79,8 @@ impl Calibrated {
         }
     }
 
-    /// Adds a sample. Returns false when the device's clock went back.
+    /// Adds a sample, unless it lies too near the last one for a piece, or before it. A single sample that nothing
+    /// was mapped by is replaced by a near one with a smaller error. Returns false when the device's clock went back.
     pub fn add(&mut self, ticks: Ticks, host_ns: i64, error_ns: i64) -> bool {
         let sample = Sample {
             ticks: ticks.0,
@@ -120,7 +128,7 @@ impl Calibrated {
     }
 
     /// Returns true when the device's clock did not continue from the samples, as after the machine slept: it
-    /// restarted, or ran on while the host's clock stood still.
+    /// restarted, or ran on while the host's clock stood still. The reading that shows it is not added.
     pub fn has_leapt(&self, ticks: Ticks, host_ns: i64, error_ns: i64) -> bool {
         let (Some(last), Some(expected)) = (self.samples.back(), self.ticks_at(host_ns)) else {
             return false;
@@ -151,7 +159,7 @@ impl Calibrated {
         (self.first, self.used) = (first.or(self.first), used);
     }
 
-    /// Returns the approximate ticks at a host time.
+    /// Returns the approximate ticks at a host time; `None` without a sample.
     pub fn ticks_at(&self, host_ns: i64) -> Option<Ticks> {
         let after = self.samples.partition_point(|s| s.host_ns <= host_ns);
         let sample = self.samples.get(after.saturating_sub(1))?;
@@ -160,7 +168,8 @@ impl Calibrated {
         Some(Ticks(sample.ticks.saturating_add(ticks)))
     }
 
-    /// Returns how far a host time lies outside the samples.
+    /// Returns how many nanoseconds a host time lies outside the samples: 0 inside, the greatest number without
+    /// samples.
     pub fn distance_ns(&self, host_ns: i64) -> i64 {
         match (self.samples.front(), self.samples.back()) {
             (Some(first), Some(last)) => (first.host_ns.saturating_sub(host_ns))
@@ -190,6 +199,7 @@ impl Calibrated {
         self.seek(ticks)
     }
 
+    /// Maps ticks by another piece than the last one, or outside the samples.
     fn seek(&mut self, ticks: Ticks) -> Option<i64> {
         let after = self.samples.partition_point(|s| s.ticks <= ticks.0);
         if after > 0 && after < self.samples.len() {
@@ -244,6 +254,7 @@ impl Calibrated {
         Some((anchor.host_ns.saturating_add(ns), error))
     }
 
+    /// Returns the sample next to the last one (`behind`) or the first one.
     fn neighbour(&self, behind: bool) -> Option<&Sample> {
         let count = self.samples.len();
         if count < 2 {

@@ -1,5 +1,5 @@
-//! Maps any device tick to host time, with an error bound, by pairs of readings of both clocks ([`PairedClock`]). The
-//! SDK and replays use it.
+//! Maps any device tick to host time, with an error bound, by pairs of readings of both clocks, which are its samples
+//! ([`PairedClock`]). The SDK and replays use it.
 
 use super::{Line, Point};
 use serde::Serialize;
@@ -97,7 +97,9 @@ impl ClockPair {
 pub struct PairedClock {
     /// Sorted by both clocks.
     pairs: Vec<ClockPair>,
+    /// The length of a tick according to the driver.
     nanoseconds_per_tick: Option<f64>,
+    /// The number of samples that contradicted others.
     refused: u64,
     /// Greatest distance of an inner sample, dropped ones included, from the line through its neighbours.
     bend_ns: u64,
@@ -277,6 +279,7 @@ impl PairedClock {
         })
     }
 
+    /// Returns the time of a tick by one sample and the driver's length of a tick.
     fn convert_by_one(&self, pair: ClockPair, ticks: u64) -> Result<HostTime, NoTime> {
         let length = self.nanoseconds_per_tick.ok_or(NoTime::OneSample)?;
         // Only the distance is in floating point: it is small where the tick is near the sample.
@@ -290,8 +293,8 @@ impl PairedClock {
         })
     }
 
-    /// Raises the samples' own error bound to what they show of the bend. Three samples show something even where
-    /// their own errors are unknown.
+    /// Raises the samples' own error bound `said` to what they show of the bend. Three samples show something even
+    /// where their own errors are unknown.
     fn bound(&self, said: Option<u64>) -> Option<u64> {
         match said {
             Some(error) => Some(error.max(self.bend_ns)),

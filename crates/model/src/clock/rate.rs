@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The number of binary digits behind the point.
 const SHIFT: u32 = 52;
 const MIN_NS: i128 = i64::MIN as i128;
 const MAX_NS: i128 = i64::MAX as i128;
@@ -27,7 +28,7 @@ impl Rate {
         self.0 as f64 / (1u64 << SHIFT) as f64
     }
 
-    /// Returns the nanoseconds of a number of ticks.
+    /// Returns the nanoseconds of a number of ticks, rounded to the nearest and within decades.
     #[inline]
     pub fn ns(self, ticks: i64) -> i64 {
         let product = i128::from(ticks).saturating_mul(self.0);

@@ -106,7 +106,7 @@ impl FunctionClass {
         )
     }
 
-    /// Returns the loss to count for device work that leaves no record.
+    /// Returns the loss to count for device work that leaves no record; `None` for functions without such work.
     pub fn unrecorded_work(self) -> Option<LossKind> {
         match self {
             Self::Prefetch => Some(LossKind::ManagedMemoryMoves),
@@ -132,7 +132,7 @@ impl FunctionClass {
         )
     }
 
-    /// Returns the kind of submission of a call that submits.
+    /// Returns the kind of submission of a call that submits; `None` for functions that submit nothing.
     pub fn submission_kind(self) -> Option<SubmissionKind> {
         match self {
             Self::LaunchHostFunction => Some(SubmissionKind::HostFunction),
@@ -147,7 +147,7 @@ impl FunctionClass {
         }
     }
 
-    /// Returns the kind of host call.
+    /// Returns the kind under which a call of the function is in the table `host_calls`.
     pub fn host_call_kind(self) -> HostCallKind {
         match self {
             Self::LaunchKernel | Self::LaunchGraph | Self::Transfer => HostCallKind::Launch,

@@ -22,6 +22,7 @@ const PREFIXES: [&str; 8] = [
 
 /// Namespaces of libraries that communicate; those of [`COMPUTING_NAMESPACES`] inside them are excluded.
 const NAMESPACES: [&str; 3] = ["deep_ep", "mscclpp", "mori"];
+/// Namespaces of such libraries whose kernels compute.
 const COMPUTING_NAMESPACES: [&str; 1] = ["layout"];
 
 /// Parts of the names of kernels that communicate, in lower case and without underscores.
@@ -63,7 +64,8 @@ const EXCLUDED_WORDS: [&str; 6] = [
 /// which have no limit.
 const MAX_NAME_BYTES: usize = 4096;
 
-/// Returns true when a kernel of this name mostly moves data between devices or waits for other devices.
+/// Returns true when a kernel of this name mostly moves data between devices or waits for other devices: a prefix of
+/// a library decides alone; otherwise a namespace or a word of communication does, unless an excluded word is there.
 pub fn is_communication(name: &str) -> bool {
     let path = path(&name[..name.floor_char_boundary(MAX_NAME_BYTES)]);
     let Some((own, around)) = path.split_last() else {
@@ -110,6 +112,7 @@ fn mangled_path(mangled: &str) -> Vec<&str> {
     path
 }
 
+/// Returns the path of a C++ name that is not mangled.
 fn plain_path(name: &str) -> Vec<&str> {
     let mut path = Vec::new();
     let (mut depth, mut from) = (0usize, None);

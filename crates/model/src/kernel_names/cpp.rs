@@ -1,4 +1,5 @@
-//! Parses names of C++ functions and types into trees of their brackets.
+//! Parses names of C++ functions and types into trees of their brackets: [`parse`] makes tokens of a name, and
+//! [`path`] makes of tokens the segments between `::`, each with its arguments.
 //!
 //! It accepts the output of GNU's demangler, `at::native::(anonymous namespace)::k<4ul, {lambda(float)#1}>(int)`, and
 //! of Nsight's, `at::native::<unnamed>::k<(unsigned long)4, [lambda(float) (instance 1)]>(T1)`.
@@ -12,8 +13,9 @@ const MAX_DEPTH: usize = 100;
 #[derive(Debug, PartialEq)]
 pub(super) struct Token<'a> {
     pub kind: TokenKind<'a>,
-    /// True after blanks.
+    /// True if blanks precede the token.
     pub spaced: bool,
+    /// The offset in the name at which the token begins.
     start: usize,
 }
 
@@ -36,6 +38,7 @@ impl<'a> Token<'a> {
         self.start
     }
 
+    /// Returns the text of an identifier or number; `None` for other tokens.
     fn word(&self) -> Option<&'a str> {
         match self.kind {
             TokenKind::Word(word) => Some(word),
@@ -52,7 +55,8 @@ struct OpenBracket<'a> {
     items: Vec<Vec<Token<'a>>>,
 }
 
-/// Splits a name into tokens; `None` where its brackets do not match.
+/// Splits a name into tokens; `None` where its brackets do not match, a comma stands outside of them, or a limit is
+/// exceeded. In a name that was cut (it ends with `…`) the open brackets end there.
 pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
     if name.len() > MAX_NAME_BYTES {
         return None;
@@ -131,7 +135,7 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
     open.is_empty().then_some(tokens)
 }
 
-/// Returns the tokens before a bracket, followed by the group that it closes.
+/// Returns the tokens before a bracket, followed by the group that it closes. `last` is the group's last item.
 fn close<'a>(mut closed: OpenBracket<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>> {
     // The first item holds the tokens before the bracket.
     let mut tokens = closed.items.remove(0);
@@ -146,10 +150,12 @@ fn close<'a>(mut closed: OpenBracket<'a>, last: Vec<Token<'a>>) -> Vec<Token<'a>
     tokens
 }
 
+/// Returns true for letters of identifiers and numbers.
 fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '~' | '$')
 }
 
+/// Returns true if a closing bracket belongs to an opening one.
 fn closes(open: char, close: char) -> bool {
     matches!(
         (open, close),
@@ -205,6 +211,7 @@ pub(super) fn path<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<Segment<'t, 'a>> {
     parts.map(segment).collect()
 }
 
+/// Reads the name, the arguments and the parameters of a segment.
 fn segment<'t, 'a>(tokens: &'t [Token<'a>]) -> Segment<'t, 'a> {
     let mut parsed = Segment {
         name: "",
@@ -245,6 +252,7 @@ pub(super) fn number(tokens: &[Token]) -> Option<u64> {
     word(tokens)?.trim_end_matches(['u', 'l']).parse().ok()
 }
 
+/// Returns true for `true` and `(bool)1`.
 pub(super) fn is_true(tokens: &[Token]) -> bool {
     let is_bool = |token: &Token| matches!(&token.kind, TokenKind::Group('(', items) if items.len() == 1 && word(&items[0]) == Some("bool"));
     match tokens {

@@ -32,6 +32,7 @@ pub fn demangle(mangled: &str) -> Option<CppName> {
     })
 }
 
+/// Cuts a name that is too long, and marks the cut with `…`.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -71,7 +72,7 @@ fn shorten(name: &str) -> String {
     plain_numbers(&short)
 }
 
-/// Returns the start of the name whose template arguments end at the end of `text`.
+/// Returns the start of the name whose template arguments end at the end of `text`; `None` where no `<` opens them.
 fn name_start(text: &str) -> Option<usize> {
     let mut depth = 0;
     let open = text.char_indices().rev().find_map(|(at, c)| {

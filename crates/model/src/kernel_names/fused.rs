@@ -4,9 +4,11 @@
 
 use super::operations::snake;
 
+/// The most operations of a name; names with more are not recognised.
 const MAX_OPERATIONS: usize = 24;
 
-/// Returns a name such as `sin cos exp log (fused f32, contiguous)`.
+/// Returns a name such as `sin cos exp log (fused f32, contiguous)`; `None` for names that MLX did not make. Behind
+/// the list stands `V`, `S` or `C` for each input, and values are numbered from 1, the inputs first.
 pub(super) fn name(name: &str) -> Option<String> {
     let (tape, rest) = name.split_once('_')?;
     let inputs = rest.split('_').next()?;
@@ -44,7 +46,8 @@ pub(super) fn name(name: &str) -> Option<String> {
     ))
 }
 
-/// Parses the start of a result's node; returns its type and the rest.
+/// Parses the start of the node (an item of the list) of the value with the number `result`: its letters, type and
+/// flag. Returns its type and the rest; `None` where another text begins.
 fn node(text: &str, result: u64) -> Option<(String, &str)> {
     let text = text.strip_prefix(letters(result).as_str())?;
     let kind = text.chars().next().filter(|c| "biufcV".contains(*c))?;
@@ -64,7 +67,7 @@ fn node(text: &str, result: u64) -> Option<(String, &str)> {
     Some((type_name, if flag { &text[1..] } else { text }))
 }
 
-/// Returns where the node of a result begins, behind the operation at the start of `text`.
+/// Returns where the node of a result begins, behind the operation at the start of `text`; `None` for the last one.
 fn next_node(text: &str, result: u64) -> Option<usize> {
     let name = letters(result);
     let mut found = text.match_indices(name.as_str());

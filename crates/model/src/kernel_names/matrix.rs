@@ -2,7 +2,9 @@
 //! underscores, which are reordered by interest: `nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_bias_TNN` becomes `gemm
 //! bf16 128x256 bias TNN (nvjet sm90 tst 64x4 1x2 h bz coopA)`. Only words that all kernels have are dropped.
 
-/// The properties of a matrix product or convolution, from the words of its kernel's name.
+/// The properties of a matrix product or convolution, from the words of its kernel's name: the tile is the size of
+/// the part that a workgroup computes, the epilogue what follows on the result; `details` are all other words. Empty
+/// where no word says it.
 #[derive(Default)]
 struct Product<'a> {
     operation: &'a str,
@@ -14,6 +16,7 @@ struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
+    /// Sorts a word in by its form. A repetition of the input type is dropped.
     fn word(&mut self, word: &'a str) {
         if self.tile.is_empty() && is_tile(word) {
             self.tile = word;
@@ -28,6 +31,7 @@ impl<'a> Product<'a> {
         }
     }
 
+    /// Returns the readable name; `None` without a tile.
     fn name(self) -> Option<String> {
         if self.tile.is_empty() {
             return None;
@@ -44,6 +48,7 @@ impl<'a> Product<'a> {
     }
 }
 
+/// Returns the readable name of a kernel, by its first words; `None` for other kernels.
 pub(super) fn name(name: &str) -> Option<String> {
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
     match words.first()? {
@@ -111,7 +116,7 @@ fn instruction(words: &[&str]) -> Option<String> {
     product.name()
 }
 
-/// Splits a word into the instruction and the readable operation.
+/// Splits a word such as `s16816gemm` into the instruction and the readable operation; `None` for other words.
 fn operation(word: &str) -> Option<(&str, &'static str)> {
     [
         ("gemm", "gemm"),
@@ -168,7 +173,7 @@ fn xmma(words: &[&str]) -> Option<String> {
     product.name()
 }
 
-/// Returns the two types in a word such as `f32f32`.
+/// Returns the two types in a word such as `f32f32`; `None` for other words.
 fn pair(word: &str) -> Option<(&str, &str)> {
     (2..word.len().saturating_sub(1)).find_map(|at| {
         let (a, b) = (word.get(..at)?, word.get(at..)?);
@@ -176,6 +181,7 @@ fn pair(word: &str) -> Option<(&str, &str)> {
     })
 }
 
+/// Returns true for the name of a type of numbers.
 fn is_type(word: &str) -> bool {
     matches!(
         word,
@@ -203,6 +209,7 @@ fn is_tile(word: &str) -> bool {
     sides.len() >= 2 && sides.iter().all(number)
 }
 
+/// Returns true for a word that says what follows on the product.
 fn is_epilogue(word: &str) -> bool {
     matches!(
         word,

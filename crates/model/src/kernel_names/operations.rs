@@ -1,5 +1,6 @@
-//! Names the operations of PyTorch's functors and lambdas, and formats C++ types and values without namespaces. Both are in
-//! one module, because an operation has types, and a template argument may be a lambda.
+//! Names the operations of PyTorch's functors (types whose values are called like functions) and lambdas, and formats
+//! C++ types and values without namespaces: parsed tokens go in, a [`Functor`] or a text comes out. Both are in one
+//! module, because an operation has types, and a template argument may be a lambda.
 
 use super::cpp::{self, Segment, Token, TokenKind};
 use std::fmt;
@@ -8,6 +9,7 @@ use std::fmt;
 #[derive(Debug, PartialEq)]
 pub(super) struct Functor {
     pub name: String,
+    /// The types that tell operations of one name apart.
     pub types: Vec<String>,
 }
 
@@ -29,6 +31,7 @@ pub(super) fn functor(tokens: &[Token]) -> Option<Functor> {
     }
 }
 
+/// Names a lambda by the function that it is in.
 fn lambda_functor(path: &[Segment], lambda: &Segment) -> Option<Functor> {
     let place = path.iter().position(|part| part.parameters.is_some())?;
     let mut function = path[place];
@@ -70,6 +73,7 @@ fn lambda_functor(path: &[Segment], lambda: &Segment) -> Option<Functor> {
     })
 }
 
+/// Names a functor by its type's name, without what PyTorch adds to it.
 fn struct_functor(part: &Segment) -> Option<Functor> {
     let argument = |at: usize| part.arguments.get(at).map(Vec::as_slice);
     let whole = |name: String| {
@@ -103,7 +107,8 @@ fn struct_functor(part: &Segment) -> Option<Functor> {
     (!operation.is_empty()).then(|| whole(snake(operation)))
 }
 
-/// Names `BinaryFunctor<A, B, R, Op>`: an operation on types A and B with the result R.
+/// Names `BinaryFunctor<A, B, R, Op>`: an operation on types A and B with the result R. `named` makes its name from
+/// that of `Op`.
 fn between(part: &Segment, named: impl Fn(String) -> String) -> Option<Functor> {
     let [a, b, result, operation] = part.arguments else {
         return None;
@@ -189,6 +194,7 @@ pub(super) fn type_text(tokens: &[Token]) -> String {
     text
 }
 
+/// Appends template arguments or parameters, with commas between them.
 fn list(items: &[Vec<Token>], out: &mut String) {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
@@ -198,6 +204,7 @@ fn list(items: &[Vec<Token>], out: &mut String) {
     }
 }
 
+/// Appends a type or a value without namespaces: a lambda by its operation, a value without the cast to its type.
 fn write_type(tokens: &[Token], out: &mut String) {
     let tokens = match tokens {
         [cast, value @ ..] if is_number(value) => {
@@ -272,7 +279,8 @@ fn write_type(tokens: &[Token], out: &mut String) {
     }
 }
 
-/// Formats PyTorch's `OpaqueType<4>`, which stands for any type of that size, as `4B`.
+/// Formats PyTorch's `OpaqueType<4>`, which stands for any type of that size, as `4B`. `before` is the token before
+/// the brackets; `None` for other types.
 fn opaque(before: Option<&Token>, items: &[Vec<Token>]) -> Option<String> {
     match (before.map(|token| &token.kind), items) {
         (Some(TokenKind::Word("OpaqueType")), [bytes]) => Some(format!("{}B", cpp::number(bytes)?)),
@@ -290,7 +298,8 @@ fn is_number(tokens: &[Token]) -> bool {
     }
 }
 
-/// Formats a value that is written with a cast to its type.
+/// Formats a value that is written with a cast to its type; `None` for other types than truth values, integers and
+/// ggml's.
 fn literal(cast: &[Token], value: &[Token]) -> Option<String> {
     let last = cpp::word(&value[value.len() - 1..])?;
     let sign = if value.len() == 2 { "-" } else { "" };
@@ -320,7 +329,7 @@ fn renamed(word: &str) -> &str {
     }
 }
 
-/// Returns the name of llama.cpp's tensor types, by their numbers in ggml.h.
+/// Returns the name of one of llama.cpp's tensor types, by its number in ggml.h; `None` for unknown numbers.
 fn ggml_type(number: &str) -> Option<&'static str> {
     Some(match number {
         "0" => "f32",

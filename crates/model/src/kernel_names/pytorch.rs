@@ -1,8 +1,10 @@
-//! Names PyTorch's kernels by their operations: `gelu<bf16> (vec4)`, `sum<float> (reduce 512,1)`.
+//! Names PyTorch's kernels by their operations: `gelu<bf16> (vec4)`, `sum<float> (reduce 512,1)`. The parsed name of
+//! a template goes in; its arguments say the operation, the types and, in brackets, how the kernel runs.
 
 use super::cpp::{self, Segment, Token};
 use super::operations::{Functor, functor, snake, type_text};
 
+/// Returns the readable name; `None` for kernels that are not PyTorch's, and for unknown operations.
 pub(super) fn name(kernel: &Segment) -> Option<String> {
     let argument = |at: usize| kernel.arguments.get(at).map(Vec::as_slice);
     let number = |at: usize| argument(at).and_then(cpp::number);

@@ -36,7 +36,8 @@ pub fn readable<'a>(name: &'a str, full_name: Option<&str>) -> Cow<'a, str> {
     }
 }
 
-/// Returns the readable name of a kernel from a known library.
+/// Returns the readable name of a kernel from a known library, by the first module that recognises it; `None` for
+/// others.
 pub fn library_kernel_name(name: &str) -> Option<String> {
     let tokens = cpp::parse(name)?;
     let path = cpp::path(&tokens);
@@ -52,7 +53,8 @@ pub fn library_kernel_name(name: &str) -> Option<String> {
     }
 }
 
-/// Returns a function's name without its return type, namespaces and parameters.
+/// Returns a function's name without its return type, namespaces and parameters; `None` for other names, and for
+/// those that would mean nothing.
 fn plain(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
     let kernel: &Segment = path.last()?;

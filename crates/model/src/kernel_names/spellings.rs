@@ -2,7 +2,7 @@
 
 use super::{demangle, readable};
 
-/// The spellings of a kernel's name: in the code, in C++, and in reports.
+/// The different spellings of a kernel's name: in the code, in C++ (full and short), and last in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spellings(Vec<String>);
 

@@ -1,9 +1,11 @@
-//! Names kernels of CUTLASS, FlashAttention and CUB by their template arguments.
+//! Names kernels of CUTLASS, FlashAttention and CUB by their template arguments: the parsed path of the name goes in.
+//! A tile is the size of the part that a workgroup computes.
 
 use super::cpp::{self, Segment, Token};
 use super::matrix;
 use super::operations::{snake, type_text};
 
+/// Returns the readable name; `None` for kernels of other libraries.
 pub(super) fn name(path: &[Segment]) -> Option<String> {
     let kernel = path.last()?;
     match kernel.name {
@@ -36,10 +38,12 @@ fn flash_attention(kernel: &Segment) -> Option<String> {
     Some(format!("{name}<{float}, hdim {head}> ({rows}x{columns})"))
 }
 
+/// Returns true for types of floating-point numbers.
 fn is_float(text: &str) -> bool {
     matches!(text, "bf16" | "half" | "float" | "double" | "tf32")
 }
 
+/// Names the argument of CUTLASS's `device_kernel`, inside the wrappers for an architecture.
 fn device_kernel(tokens: &[Token]) -> Option<String> {
     let path = cpp::path(tokens);
     let kernel = path.last()?;
@@ -99,7 +103,7 @@ fn universal(kernel: &Segment) -> Option<String> {
     ))
 }
 
-/// Returns the sizes in `cute::tuple<cute::C<128>, cute::C<64>>`.
+/// Returns the sizes in `cute::tuple<cute::C<128>, cute::C<64>>`; `None` for other types.
 fn tile(tokens: &[Token]) -> Option<Vec<u64>> {
     let path = cpp::path(tokens);
     let tuple = path.last().filter(|part| part.name == "tuple")?;

@@ -8,6 +8,8 @@ use super::Builder;
 use std::collections::BTreeMap;
 
 impl Builder {
+    /// Notes each needed table without rows, and why: `run` is the recording in the table of contents, which lists
+    /// the tables that it has.
     pub(super) fn note_missing_tables(&mut self, run: Option<&Run>) {
         for table in TABLES.iter().filter(|table| table.needed) {
             if self.rows(table.schema) > 0 {
@@ -25,6 +27,7 @@ impl Builder {
         }
     }
 
+    /// Returns the sentence of the error that the process has no Metal work.
     pub(super) fn why_nothing(&self) -> String {
         let others = self.facts.intervals.len() + self.facts.submissions.len();
         let name = if self.name.is_empty() {
@@ -44,7 +47,8 @@ impl Builder {
         }
     }
 
-    /// Reports other influences on the numbers: other processes, clocks, and register spills.
+    /// Notes other influences on the numbers: other processes (the three with most GPU time), performance states, and
+    /// register spills.
     pub(super) fn audit(&mut self) {
         let times = |intervals: &[&GpuInterval]| {
             let spans = intervals.iter();

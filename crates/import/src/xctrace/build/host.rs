@@ -20,7 +20,7 @@ struct KernelKey {
 }
 
 impl Builder {
-    /// Adds host intervals as markers, and reads when command buffers finished or failed.
+    /// Adds host intervals as markers under a label of their kind, and reads when command buffers finished or failed.
     pub(super) fn host_work(&mut self) {
         let host = std::mem::take(&mut self.facts.host);
         for interval in host
@@ -67,7 +67,7 @@ impl Builder {
         }
     }
 
-    /// Adds compute shaders as kernels.
+    /// Adds compute shaders of the process as kernels, each entry point once.
     pub(super) fn kernels(&mut self) {
         let mut kernels: Interner<KernelKey, KernelId> = Interner::default();
         for shader in std::mem::take(&mut self.facts.shaders) {
@@ -118,6 +118,7 @@ impl Builder {
         }
     }
 
+    /// Adds the allocations of the process, and their frees where the lifetime is known, in order of time.
     pub(super) fn memory(&mut self) {
         let mut allocations = std::mem::take(&mut self.facts.allocations);
         allocations.retain(|allocation| self.is_target(allocation.pid));
@@ -148,7 +149,7 @@ impl Builder {
     }
 
     /// Adds each thermal state other than the usual one as a counter, from which analyses read the times in the
-    /// state.
+    /// state: its value is 100 % there.
     pub(super) fn thermal_states(&mut self) {
         let states = self.facts.thermal.iter();
         let unusual = states.filter(|(state, _)| ***state != *"Nominal");

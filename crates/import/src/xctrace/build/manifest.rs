@@ -168,8 +168,8 @@ impl Builder {
         self.trace
     }
 
-    /// Returns the end of the recording: the end in the table of contents, or the end of the last work if that is
-    /// later.
+    /// Returns the end of the recording, in nanoseconds from its start: the end in the table of contents, or the end
+    /// of the last work if that is later.
     fn end_ns(&self, run: &Run) -> i64 {
         let tables = &self.trace.tables;
         let ends = |starts: &Optional<i64>, durations: &Optional<i64>| {

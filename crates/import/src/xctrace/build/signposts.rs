@@ -1,4 +1,5 @@
-//! Adds the labels that the program set through the SDK, which Instruments records as signposts.
+//! Adds the labels that the program set through gapscope's SDK, which Instruments records as signposts (messages of a
+//! program to Instruments): a begin and an end for each label, or one event for an instant.
 
 use super::super::facts::{Mark, Signpost};
 use super::{Builder, PROCESS, thread_id};
@@ -11,7 +12,8 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 impl Builder {
-    /// Writes the labels, and returns them for the work of their threads.
+    /// Writes the labels, and returns them for the work of their threads. An end closes the last begin of its id on
+    /// its thread; what has no other end is counted as a loss.
     pub(super) fn program_labels(&mut self) -> ThreadLabels {
         let mut signposts = std::mem::take(&mut self.facts.signposts);
         signposts.retain(|signpost| self.is_target(signpost.pid));

@@ -1,4 +1,6 @@
-//! The rows of exports as types: GPU intervals, commits, encoders, host intervals, shaders and others.
+//! The rows of exports as types: GPU intervals, commits, encoders (each a series of commands in a command buffer),
+//! host intervals, shaders and others. Times are nanoseconds from the start of the recording; `command_buffer`,
+//! `encoder` and `resource` are Metal's ids.
 
 use crate::xctrace::cell::Thread;
 use std::rc::Rc;
@@ -13,7 +15,8 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    /// Returns the channel that Instruments calls `name`.
+    /// Returns the channel that Instruments calls `name`, by the words in it: those of rendering first, then of
+    /// copies.
     pub fn named(name: Option<&str>) -> Channel {
         let Some(name) = name else {
             return Channel::Other;
@@ -45,7 +48,7 @@ pub(crate) struct GpuInterval {
     pub encoder: Option<u64>,
 }
 
-/// A command buffer that the application committed.
+/// A command buffer that the application created and committed, on a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Submission {
     pub created_ns: i64,
@@ -103,6 +106,7 @@ pub(crate) struct Allocation {
 pub(crate) struct ExecutionPoint {
     pub at_ns: i64,
     pub is_start: bool,
+    /// Instruments' id of the piece of work.
     pub gpu_submission: u64,
 }
 
@@ -146,6 +150,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
+    /// Returns the mark that Instruments calls `name`; `None` for other names.
     pub fn named(name: &str) -> Option<Mark> {
         match name {
             "Begin" => Some(Mark::Begin),

@@ -2,6 +2,7 @@
 
 use crate::xctrace::table::Table;
 
+/// Returns a table whose absence is not noted.
 const fn table(schema: &'static str, gives: &'static str) -> Table {
     Table {
         schema,
@@ -10,6 +11,7 @@ const fn table(schema: &'static str, gives: &'static str) -> Table {
     }
 }
 
+/// Returns a table whose absence the trace notes.
 const fn needed(schema: &'static str, gives: &'static str) -> Table {
     Table {
         schema,
@@ -18,6 +20,7 @@ const fn needed(schema: &'static str, gives: &'static str) -> Table {
     }
 }
 
+/// The tables that an import reads, the most important ones first.
 pub(crate) const TABLES: [Table; 21] = [
     needed("metal-gpu-intervals", "times of GPU work"),
     needed(
@@ -66,7 +69,7 @@ pub(crate) const TABLES: [Table; 21] = [
     ),
 ];
 
-/// Returns the columns that a table must have.
+/// Returns the columns that a table must have; the rows of a table that lacks one are lost.
 pub(super) fn columns(table: &str) -> &'static [&'static str] {
     match table {
         "metal-gpu-intervals" => &["start", "duration", "process"],
