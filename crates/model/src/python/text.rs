@@ -3,6 +3,7 @@
 use super::bytes::{Inconsistent, at, word};
 use super::layout::TextOffsets;
 
+/// The most characters; a longer string counts as inconsistent.
 const MAX_CHARACTERS: usize = 16 << 10;
 
 /// The location of a string's characters.
@@ -16,6 +17,7 @@ pub struct Text {
     pub width: usize,
 }
 
+/// Decodes the header of a string into the location of its characters.
 pub fn text(offsets: &TextOffsets, header: &[u8]) -> Result<Text, Inconsistent> {
     const NO_TEXT: Inconsistent = Inconsistent("a string is not one");
     let state = u32::from_le_bytes(at(header, offsets.state)?);

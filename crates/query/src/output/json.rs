@@ -9,7 +9,9 @@ use std::io::{self, Write};
 
 pub(super) struct JsonWriter<'a> {
     out: &'a mut (dyn Write + Send),
+    /// The objects of the current batch, a line for each.
     lines: Vec<u8>,
+    /// True once an object was written, so that a comma comes before the next.
     started: bool,
 }
 

@@ -25,14 +25,17 @@ pub(super) struct Reader {
     file_columns: Vec<String>,
     groups: std::vec::IntoIter<RowGroup>,
     batch_rows: usize,
+    /// The rows that the limit still allows; `None` without a limit.
     left: Option<usize>,
     source: SourceValues,
+    /// The row group that is being read; `None` before the first.
     open: Option<OpenGroup>,
     failed: bool,
 }
 
 /// The values that all rows of a trace share.
 struct SourceValues {
+    /// Index of the trace among the session's.
     index: usize,
     names: HashMap<IdName, Names>,
     /// Columns with one value in every row, as long as the longest batch so far.
@@ -84,6 +87,7 @@ impl Reader {
         }
     }
 
+    /// Returns the next batch, of this row group or of the next that has rows; `None` at the end.
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if self.left == Some(0) {
@@ -113,6 +117,7 @@ impl Reader {
         }
     }
 
+    /// Opens a row group; a new trace needs new names. Columns that the file lacks are not read.
     fn start(&mut self, group: RowGroup) -> Result<()> {
         if self.source.index != group.source {
             self.source = SourceValues::new(group.source);
@@ -147,7 +152,8 @@ impl Reader {
         ))
     }
 
-    /// Adds the columns that the file does not have.
+    /// Adds the columns that the file does not have (null where their keys are missing), and cuts the batch at the
+    /// limit.
     fn complete(&mut self, rows: usize, read: Option<&RecordBatch>) -> Result<RecordBatch> {
         let keep = self.left.map_or(rows, |left| left.min(rows));
         self.left = self.left.map(|left| left - keep);
