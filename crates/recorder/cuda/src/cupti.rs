@@ -77,7 +77,7 @@ impl Cupti {
         &self.file
     }
 
-    /// Starts to record a kind.
+    /// Starts to record a kind of records ([`numbers::kind`]); returns CUPTI's result.
     pub fn enable(&self, kind: u32) -> Code {
         // SAFETY: CUPTI's function with one of its kinds.
         unsafe { (self.functions.enable)(kind) }
@@ -137,7 +137,7 @@ impl Cupti {
     }
 }
 
-/// Opens a candidate. `Err(None)` means that it does not exist.
+/// Opens a candidate and checks its version and functions. `Err(None)` means that it cannot be loaded.
 fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Unusable>> {
     let (name, was_loaded) = match candidate {
         search::Candidate::Loaded(path) => (path.clone(), true),

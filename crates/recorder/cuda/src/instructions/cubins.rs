@@ -1,8 +1,8 @@
 //! Keeps cubins (files with machine code for GPUs) that have tables of source lines, and writes them as events, so
 //! that the session finds the lines of sampled instructions.
 //!
-//! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a cubin copies it, if
-//! it has lines; the flusher's thread asks CUPTI for its checksum and writes it.
+//! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a
+//! cubin copies it, if it has lines; the flusher's thread asks CUPTI for its checksum and writes it.
 
 use crate::recorder::Recorder;
 use gapscope_cupti::CubinLibrary;
@@ -18,10 +18,13 @@ const MAX_CUBIN_BYTES: usize = 32 << 20;
 const MAX_PENDING_BYTES: usize = 64 << 20;
 /// The most bytes of cubins that a process writes; further cubins are written without their bytes.
 const MAX_WRITTEN_BYTES: usize = 256 << 20;
+/// The first bytes of an ELF file, the format of cubins.
 const ELF: &[u8] = b"\x7fELF";
+/// The name of the section with source lines, among the names of sections.
 const LINES: &[u8] = b"\0.debug_line\0";
 
 static LIBRARY: OnceLock<CubinLibrary> = OnceLock::new();
+/// What the loading threads pass on to the flusher's.
 static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
     copies: Vec::new(),
     not_kept: Vec::new(),
@@ -40,6 +43,7 @@ struct PendingCubins {
 /// The cubins that have been written of this process.
 #[derive(Default)]
 pub struct WrittenCubins {
+    /// The checksums of the written cubins.
     known: FxHashSet<u64>,
     bytes: usize,
 }
@@ -132,6 +136,7 @@ impl WrittenCubins {
         }
     }
 
+    /// Writes a cubin by its checksum, unless it was written before; without its bytes where too many were written.
     fn write_one(&mut self, recorder: &Recorder, cubin: u64, bytes: &[u8]) {
         if !self.known.insert(cubin) {
             return;

@@ -3,9 +3,11 @@
 
 use gapscope_spool::event::SourceFormat;
 
+/// The first bytes of a cubin, which is an ELF file.
 const ELF: [u8; 4] = *b"\x7fELF";
 /// FATBINC_MAGIC: a structure of compilers that points to the binary (fatbinary_section.h).
 const POINTER_TO_FAT_BINARY: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
+/// The first bytes of a fat binary.
 const FAT_BINARY: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
 /// The place and the length of code, or the reason why they are not known.
@@ -44,7 +46,8 @@ fn is_text(byte: &u8) -> bool {
 /// # Safety
 /// The address is 0, or that of code that the driver has taken.
 pub unsafe fn measure(at: usize, max_bytes: usize) -> Extent {
-    // SAFETY: as the caller promises: the bytes that are read are part of the code, or of the structure that points to it.
+    // SAFETY: as the caller promises: the bytes that are read are part of the code, or of the structure that points
+    // to it.
     unsafe {
         let code = at as *const u8;
         if code.is_null() {
