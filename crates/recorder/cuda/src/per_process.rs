@@ -41,6 +41,7 @@ impl<T: Send + Sync> PerProcess<T> {
         (held.generation == gapscope_spool::writer::generation()).then_some(&held.value)
     }
 
+    /// Stores a new value, unless another thread has stored one since `current` was read; returns the stored one.
     #[cold]
     fn replace(&self, current: *mut Tagged<T>, generation: u32, value: T) -> &'static T {
         let new = Box::into_raw(Box::new(Tagged { generation, value }));

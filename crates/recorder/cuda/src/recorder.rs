@@ -18,6 +18,7 @@ const MAX_PROCESS_TEXTS: usize = 1 << 16;
 /// The recorder of this process.
 pub struct Recorder {
     spool: Spool,
+    /// The text that a label must contain to start the recording; `None` where no label does.
     start_label: Option<String>,
     texts: PerProcess<Mutex<Texts>>,
     /// The process that has written something: a forked child that does nothing leaves no spool.
@@ -32,6 +33,7 @@ struct Texts {
 
 /// The ids of the texts that this thread has used.
 struct ThreadTexts {
+    /// The generation (count of forks) of the process in which the ids were used.
     generation: u32,
     ids: FxHashMap<Box<[u8]>, ids::Text>,
 }
@@ -40,6 +42,7 @@ thread_local! {
     static TEXTS: RefCell<Option<ThreadTexts>> = const { RefCell::new(None) };
 }
 
+/// The recorder, once [`start`] was called; `None` in it where the process is not recorded.
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
 
 /// Returns the recorder when this process is being recorded and [`start`] has been called.
@@ -153,7 +156,7 @@ impl Recorder {
             .unwrap_or_else(|_| self.new_text(text))
     }
 
-    /// Returns the id of a text that this thread has not used.
+    /// Returns the id of a text that this thread has not used, and writes the text where the process has not.
     #[cold]
     fn new_text(&self, text: &[u8]) -> ids::Text {
         let texts = self.texts.get(|| {

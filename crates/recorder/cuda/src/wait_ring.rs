@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The most operations that wait to be read, which happens every 100 ms and whenever CUPTI hands over a buffer.
 const MAX_OPERATIONS: usize = 1 << 16;
+/// The 64-bit words of an operation: kind and correlation, stream, event, start and length.
 const WORDS: usize = 5;
 
 /// The operations of this process.
@@ -21,6 +22,7 @@ pub struct Operation {
     pub kind: OperationKind,
     pub correlation: ids::Correlation,
     pub stream: StreamId,
+    /// The record of an event that was made or waited for; none for submissions.
     pub event: Occurrence,
 }
 
@@ -50,15 +52,17 @@ pub struct Occurrence {
 /// The ring of operations on their way from the program's threads to the reader of records.
 pub struct Ring {
     slots: [Slot; MAX_OPERATIONS],
-    /// The counts of operations that were put and that were taken.
+    /// The count of operations that were put.
     put: AtomicU64,
+    /// The count of operations that were taken.
     taken: AtomicU64,
+    /// The count of those that did not fit, since it was last asked for.
     lost: AtomicU32,
 }
 
 /// A slot of the ring, which holds at most one operation.
 struct Slot {
-    /// 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
+    /// A round is one pass through all slots. 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
     turn: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -135,6 +139,7 @@ impl Ring {
         }
     }
 
+    /// Returns the slot of the operation number `at`, and how often the ring was filled before.
     fn slot(&self, at: u64) -> (&Slot, u64) {
         let slots = MAX_OPERATIONS as u64;
         (&self.slots[(at % slots) as usize], at / slots)

@@ -1,8 +1,8 @@
 //! Fills the table of functions of NVTX's payload extension (labels with structured values), for each module that
 //! uses it.
 //!
-//! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the first with these
-//! structures.
+//! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the
+//! first with these structures.
 
 use super::domains::Domain;
 use super::label;
@@ -37,7 +37,8 @@ struct Segment {
     slots: *mut *const c_void,
 }
 
-/// Puts our functions into an extension's table. Returns false for an extension that is not recorded; its functions do nothing.
+/// Puts our functions into an extension's table. Returns false for an extension that is not recorded; its functions
+/// do nothing.
 ///
 /// # Safety
 /// `module` is null or what NVTX passed.
@@ -90,15 +91,17 @@ pub unsafe fn attach_extension(module: *const ExtensionModule) -> bool {
     true
 }
 
+/// Says that labels of every domain are wanted.
 unsafe extern "C" fn is_enabled(_domain: *const Domain) -> u8 {
     1
 }
 
+/// Returns the time on the host's clock, in nanoseconds.
 unsafe extern "C" fn timestamp() -> i64 {
     monotonic_ns()
 }
 
-/// Returns the id at a word of attributes, or a new one.
+/// Returns the id at a word (8 bytes) of attributes, or a new one where the program chose none; 0 without attributes.
 ///
 /// # Safety
 /// `attributes` is null or has a number at this word.
@@ -122,6 +125,7 @@ unsafe extern "C" fn time_domain(_domain: *const Domain, attributes: *const u64)
     unsafe { chosen_id(attributes, 2) }
 }
 
+/// Takes deferred events, which the program reports after they happened: they are counted as lost.
 unsafe extern "C" fn deferred(_domain: *const Domain, _data: *const PayloadData, count: usize) {
     lose_deferred(u64::from(count > 0));
 }

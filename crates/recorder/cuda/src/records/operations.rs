@@ -1,5 +1,5 @@
 //! Turns operations that callbacks passed on from the program's threads into activities: waits, submissions and
-//! records of CUDA events.
+//! records of CUDA events (calls that put an event on a stream). They need queues, which contexts must be known for.
 
 use super::reader::Reader;
 use crate::cupti::numbers::NO_ID;
@@ -13,7 +13,8 @@ const MAX_WAITING: usize = 1 << 16;
 const NO_QUEUE: &str = "their stream is not known";
 
 impl Reader {
-    /// Reads the operations so far. Those of contexts that CUPTI has not described yet wait, unless this is the `last` time.
+    /// Reads the operations so far. Those of contexts that CUPTI has not described yet wait, unless this is the
+    /// `last` time.
     pub(super) fn read_operations(&mut self, last: bool) {
         let before = std::mem::take(&mut self.waiting);
         let new = std::iter::from_fn(|| OPERATIONS.take());
@@ -36,6 +37,8 @@ impl Reader {
             .add_many(LossKind::WaitsAndEvents, lost, "too many at once");
     }
 
+    /// Packs a wait. A wait for a context gets any of its queues; one that needs a queue and has none is counted as
+    /// lost.
     fn wait(&mut self, operation: &Operation, kind: WaitKind, span: Option<Span>) {
         let stream = operation.stream;
         let queue = match kind {

@@ -31,7 +31,9 @@ pub struct Schema {
     next: *const Schema,
 }
 
+/// The newest schema, at the head of a list; null before the first.
 static NEWEST: AtomicPtr<Schema> = AtomicPtr::new(std::ptr::null_mut());
+/// Number of schemas in the list.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the newest schema with an id.
@@ -47,7 +49,7 @@ pub fn find(domain: *const Domain, id: u64) -> Option<&'static Schema> {
     None
 }
 
-/// Keeps a schema that the program has registered in a domain.
+/// Keeps a schema that the program has registered in a domain, unless there are [`MAX_SCHEMAS`].
 pub fn add(domain: *const Domain, id: u64, shape: Shape) {
     if COUNT.fetch_add(1, Relaxed) >= MAX_SCHEMAS {
         COUNT.fetch_sub(1, Relaxed);

@@ -42,7 +42,9 @@ pub enum Encoding {
     Unsigned(usize),
     /// A signed integer of this many bytes.
     Signed(usize),
+    /// A floating-point number of 4 bytes.
     Float,
+    /// A floating-point number of 8 bytes.
     Double,
     /// A text of this many bytes, up to the first zero.
     Text(usize),
