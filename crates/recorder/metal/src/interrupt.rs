@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// The time between two looks at the tool and the signals.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The end of a tool.
@@ -28,6 +29,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
+    /// Takes SIGINT, SIGTERM and SIGHUP, which then end this process no more.
     pub fn take() -> io::Result<Interrupts> {
         let came = Arc::new(AtomicBool::new(false));
         let mut handlers = Vec::new();

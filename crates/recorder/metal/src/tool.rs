@@ -36,7 +36,7 @@ impl Xctrace {
         }
     }
 
-    /// Returns whether [`XCTRACE_VARIABLE`] names one, through which every system then records.
+    /// Returns whether [`XCTRACE_VARIABLE`] names an xctrace; any system, not only macOS, then records through it.
     pub fn is_chosen() -> bool {
         std::env::var_os(XCTRACE_VARIABLE).is_some_and(|path| !path.is_empty())
     }
@@ -84,7 +84,7 @@ impl Xctrace {
     }
 }
 
-/// Returns the end of a program's output on one line.
+/// Returns the last three lines of a program's output on one line; a phrase for an empty output.
 pub(crate) fn last_words(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

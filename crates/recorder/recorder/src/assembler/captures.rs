@@ -53,7 +53,7 @@ impl Assembler {
         });
     }
 
-    /// Ends a window.
+    /// Ends a window, the last that was started with this number, and writes it as a marker (a labelled time).
     pub(super) fn end_capture(
         &mut self,
         process: ProcessId,

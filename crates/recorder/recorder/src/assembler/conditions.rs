@@ -28,7 +28,9 @@ struct HeldCondition {
     counter: Option<CounterId>,
     /// The start of the interval in which the condition is known without a break.
     known_ns: i64,
+    /// The time of the last reading.
     seen_ns: i64,
+    /// The last value; `None` while it is unknown.
     value: Option<f64>,
 }
 
@@ -49,6 +51,7 @@ impl Assembler {
 }
 
 impl Conditions {
+    /// Takes a reading. A condition gets a counter at its first value; one of events, at its first that is not 0.
     fn read(
         &mut self,
         device: Option<DeviceId>,
@@ -118,6 +121,7 @@ impl HeldCondition {
         }
     }
 
+    /// Appends the value as a row, if the condition has a counter.
     fn write(&self, start_ns: i64, duration_ns: Option<i64>, tables: &mut Tables) {
         if let (Some(counter), Some(value)) = (self.counter, self.value) {
             tables.counter_values.push(CounterValue {

@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 /// The counters of a trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
+    /// The id of the next counter.
     next: u32,
     sampled: Vec<Sampled>,
+    /// The counters of queue families that count; of equal families the last holds.
     counted: Vec<Counted>,
 }
 
@@ -106,6 +108,7 @@ impl Counters {
         true
     }
 
+    /// Returns the id of a sampled counter of a device, which the first call makes and writes.
     fn sampled_counter(
         &mut self,
         device: DeviceId,

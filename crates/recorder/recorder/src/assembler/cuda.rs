@@ -2,7 +2,8 @@
 //! trace, and passes them to the process's [`TimelineBuilder`].
 //!
 //! Each host call comes from the thread that made it. Each piece of device work comes as a separate record, up to
-//! seconds after it happened and in any order. Equal correlations join calls and work.
+//! seconds after it happened and in any order. Correlations are CUPTI's numbers of calls: equal ones join calls and
+//! work. A `Return` says that work had ended when a call returned; it bounds the error of the device's clock.
 
 mod activity;
 mod finish;
@@ -45,6 +46,7 @@ pub struct Cuda {
     pub(super) is_used: bool,
     /// The number of activities that the process has written, as its batches say.
     written: u64,
+    /// The number of activities whose batches have come.
     came: u64,
 }
 
@@ -61,6 +63,7 @@ struct KernelLaunch {
 struct Route {
     queue: QueueId,
     kind: TransferKind,
+    /// The memory on the host's side; `None` where there is none or it is unknown.
     host_memory: Option<MemoryPlace>,
 }
 
@@ -176,6 +179,7 @@ impl Assembler {
         }
     }
 
+    /// Converts a call to ids of the trace; one whose times are damaged is counted as lost.
     fn checked_call(&mut self, process: ProcessId, record: CallRecord) -> Option<ApiCall> {
         self.processes[process].cuda.is_used = true;
         let Some(span) = self.checked(Some(record.span)) else {

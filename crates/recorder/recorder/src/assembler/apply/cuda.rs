@@ -16,6 +16,7 @@ impl Assembler {
         event: CudaEvent<'_>,
         tables: &mut Tables,
     ) {
+        // A call without a graph's number of host functions.
         let call = |thread, function, span, correlation, result| CallRecord {
             function,
             thread,

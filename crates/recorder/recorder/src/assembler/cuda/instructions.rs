@@ -25,9 +25,11 @@ const MAX_LINES: usize = 1 << 22;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Instructions {
     sampling: FxHashMap<hook::Device, Sampling>,
+    /// The loaded code by CUPTI's checksum.
     cubins: FxHashMap<u64, Cubin>,
     /// The number of rows of the line tables.
     lines: usize,
+    /// The index of each function's name.
     functions: FxHashMap<String, u32>,
     counts: FxHashMap<Key, u64>,
 }
@@ -46,7 +48,9 @@ enum Cubin {
     /// The code came without bytes, or its line table was beyond [`MAX_LINES`].
     NotKept,
     Kept {
+        /// The hash of the bytes, by which the trace names the code.
         source: [u8; 16],
+        /// The line table; `None` where the code has none.
         lines: Option<Lines>,
     },
 }
@@ -58,6 +62,7 @@ struct Key {
     cubin: u64,
     /// The index in [`Instructions::functions`].
     function: u32,
+    /// The instruction's offset in the function, in bytes.
     offset: u64,
     reason: u32,
 }
