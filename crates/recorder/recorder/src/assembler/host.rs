@@ -1,4 +1,5 @@
-//! Adds the labels that the host sets on queues and threads.
+//! Adds the labels that the host sets on queues and threads: the starts and ends of labels go in; rows come out, one
+//! for each label that ended.
 
 use super::Assembler;
 use super::commands;
@@ -39,6 +40,7 @@ impl Assembler {
         self.thread_label(process, thread, (domain, scope), record, tables);
     }
 
+    /// Opens or ends a label on a queue. An end without an open label is ignored.
     fn queue_label(
         &mut self,
         process: ProcessId,

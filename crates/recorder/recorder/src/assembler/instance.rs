@@ -68,7 +68,7 @@ pub enum ClockPosition {
         start: Reading,
         /// The last reading of the instance.
         end: Ticks,
-        /// The maximum time inside the instance.
+        /// The maximum time inside the instance, in ticks.
         longest: i64,
     },
     /// The position cannot become known.
@@ -88,17 +88,18 @@ pub enum NoPosition {
     Unplaced(Unplaced),
 }
 
-/// The timestamps of one recording in one instance, by query.
+/// The timestamps of one recording in one instance, by query (the index of a timestamp that the hook asked for).
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Timestamps {
     /// The id of the recording in the process.
     pub recording: hook::CommandRecording,
+    /// The raw ticks by query; [`NO_TICKS`] where the device wrote none.
     pub ticks: Vec<u64>,
 }
 
 impl Instance {
-    /// Adds timestamps from query `first` on. `most` is the number of queries of the recording. Returns how many
-    /// timestamps did not fit.
+    /// Adds timestamps, 8 bytes each, from query `first` on. `most` is the number of queries of the recording.
+    /// Returns how many timestamps did not fit.
     pub fn add(
         &mut self,
         recording: hook::CommandRecording,

@@ -23,6 +23,7 @@ pub struct LoadedCode {
 /// The code of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCode {
+    /// The hash of the code.
     pub source: [u8; 16],
     /// The path of the source file.
     pub file: Option<Arc<str>>,
@@ -41,6 +42,7 @@ impl LoadedCode {
         self.files.get(path).copied().flatten()
     }
 
+    /// Notes a source file that code names, if it is new.
     fn name_file(&mut self, path: &Arc<str>) {
         if !self.files.contains_key(path) {
             self.files.insert(Arc::clone(path), None);
@@ -50,7 +52,7 @@ impl LoadedCode {
 }
 
 impl Assembler {
-    /// Adds code that a process has loaded.
+    /// Adds code that a process has loaded, and keeps the pieces of it from which kernels get their code.
     pub(super) fn loaded(&mut self, process: ProcessId, format: SourceFormat, bytes: &[u8]) {
         let pieces = code::pieces(format, bytes);
         if pieces.is_empty() {

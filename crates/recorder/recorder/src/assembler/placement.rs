@@ -53,7 +53,7 @@ pub struct Placement<'a> {
     pub bits: u32,
     /// The reading of the instance from which ticks are unwrapped.
     pub base: Reading,
-    /// The maximum valid time.
+    /// The maximum valid time between two readings, in ticks.
     pub longest: i64,
 }
 

@@ -64,6 +64,7 @@ pub struct Process {
 pub struct Allocation {
     pub id: AllocationId,
     pub device: DeviceId,
+    /// The number of the heap that the memory is in.
     pub heap: u32,
     pub bytes: u64,
 }

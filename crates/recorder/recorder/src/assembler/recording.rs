@@ -1,5 +1,6 @@
 //! Command recordings: the commands of a command buffer, with ids of the trace. A recording is kept until it can no
-//! longer be submitted, and expanded into rows for each instance (execution).
+//! longer be submitted, and expanded into rows for each instance (execution). A query is the index of a timestamp
+//! that the hook asked the device for.
 
 use super::bindings::BoundSets;
 use gapscope_spool::event::{NO_QUERY, OpaqueWorkKind, TransferKind};

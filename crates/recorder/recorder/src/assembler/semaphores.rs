@@ -18,6 +18,7 @@ const MAX_SIGNALS: usize = 256;
 pub struct Semaphores {
     /// The submission that last signalled each binary semaphore.
     binary: FxHashMap<hook::Semaphore, SubmissionId>,
+    /// The timeline semaphores. A semaphore is one where the event's value is not 0.
     timelines: FxHashMap<hook::Semaphore, Timeline>,
 }
 
@@ -38,7 +39,8 @@ enum Signal {
 }
 
 impl Semaphores {
-    /// Adds a submission that waits for semaphores and then signals others.
+    /// Adds a submission that waits for semaphores and then signals others; value 0 stands for a binary semaphore.
+    /// Waits whose signal is known become rows.
     pub fn submit(
         &mut self,
         submission: SubmissionId,
@@ -73,6 +75,7 @@ impl Semaphores {
         self.signal(semaphore, Signal::Host(at_ns), tables);
     }
 
+    /// Keeps a signal, and writes the waits that it meets.
     fn signal(&mut self, semaphore: SemaphoreValue, signal: Signal, tables: &mut Tables) {
         let timeline = self.timelines.entry(semaphore.semaphore).or_default();
         if timeline.signals.len() == MAX_SIGNALS {
@@ -123,6 +126,7 @@ impl Timeline {
     }
 }
 
+/// Writes the row of a wait; `signal` is `None` where nobody is known to have signalled.
 fn write(submission: SubmissionId, signal: Option<Signal>, tables: &mut Tables) {
     let (waits_for, host_signal_ns) = match signal {
         Some(Signal::Submission(id)) => (Some(id), None),
