@@ -2,9 +2,9 @@
 //! little-endian. A caller reads a thread state, then its frames from the innermost outwards, then the code object of
 //! each with its name, path and line table, and passes the bytes of each to the method of [`Layout`] of that name.
 //!
-//! The functions are pure and work on bytes that the caller has read: the session reads the memory of another
-//! process, which changes meanwhile, and the hook that of its own thread. The bytes are not trusted: nonsense is
-//! [`Inconsistent`].
+//! The functions are pure and work on bytes that the caller has read: the session (gapscope's process that writes the
+//! trace) reads the memory of another process, which changes meanwhile, and the hook (gapscope's library in the
+//! program) that of its own thread. The bytes are not trusted: nonsense is [`Inconsistent`].
 //!
 //! From 3.13 on the interpreter publishes its offsets (`_Py_DebugOffsets`, at the start of `_PyRuntime`); before that
 //! they are constants of the version.

@@ -1,4 +1,5 @@
-//! Holds the traces of a session, and collects remarks on problems with reading them.
+//! Holds the traces of a session (the traces that were opened together), and collects remarks on problems with
+//! reading them.
 
 use crate::source::{Source, Traces};
 use gapscope_trace::panics::guarded;

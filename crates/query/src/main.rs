@@ -221,7 +221,7 @@ fn format(format: AnswerFormat) -> Format {
     }
 }
 
-/// Writes a sentence to the user's terminal, on one line.
+/// Writes a sentence to stderr, on one line.
 fn warn(sentence: &str) {
     say(&format!(
         "gapscope: {}\n",

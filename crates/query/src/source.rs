@@ -104,7 +104,7 @@ impl Traces {
     }
 
     /// Adds a trace and the traces of its ranks, unless `known` has its path. A folder that cannot be queried is
-    /// skipped; it is an error where it is the `only` one.
+    /// skipped; one that cannot be read is an error where it is the `only` one.
     fn add(
         &mut self,
         folder: PathBuf,
@@ -235,7 +235,7 @@ pub fn looks_like_sql(argument: &OsStr) -> bool {
 }
 
 /// Returns a glob for the traces in a folder that is not itself a trace, or in its subfolders; `None` where the first
-/// 1,000 entries have none.
+/// entries have none.
 fn traces_below(folder: &Path) -> Option<String> {
     let has_manifest = |path: &Path| path.join("trace.json").is_file();
     let below = |folder: &Path| -> Vec<PathBuf> {

@@ -1,5 +1,5 @@
-//! Excludes row groups that cannot have a row of the answer, by the statistics in the footers of files and by the
-//! values that all rows of a trace share.
+//! Excludes row groups (parts of Parquet files) that cannot have a row of the answer, by the statistics in the
+//! footers of files and by the values that all rows of a trace share.
 
 use super::row_group::RowGroup;
 use crate::schema::{Origin, TableFacts};

@@ -1,5 +1,5 @@
-//! Reads the row groups of a partition one after the other into batches, and adds the columns that no file has: the
-//! trace's name, folder values, and names behind ids.
+//! Reads the row groups (parts of Parquet files) of a partition (the groups that run on one thread) one after the
+//! other into batches, and adds the columns that no file has: the trace's name, folder values, and names behind ids.
 
 use super::leaf::Result;
 use super::names::Names;

@@ -1,5 +1,5 @@
-//! Provides a table of all traces to DataFusion: opens the files, and makes a plan for the columns and filters of a
-//! query.
+//! Provides a table of all traces to DataFusion (the SQL engine): opens the files, and makes a plan for the columns
+//! and filters of a query. A source is one of the session's traces.
 
 use super::leaf::{Leaf, Result, inexact};
 use super::plan::{Scan, share_out};

@@ -7,13 +7,13 @@
 //! records of waits and events. A callback is paid for only by its own call: 0.1 to 0.3 µs.
 //!
 //! CUPTI calls [`callback`] on the program's thread at the start and at the end of such a call. The thread writes the
-//! call to its own log. Waits, records of events on streams, and submissions without a device record go to the reader
-//! of records ([`wait_ring`](crate::wait_ring)), which knows the ids of queues. The thread takes no lock that another
-//! one holds, and allocates nothing.
+//! call to its own log. Waits, records of events on streams, and submissions without a device record (of which CUPTI
+//! reports no work) go to the reader of records ([`wait_ring`](crate::wait_ring)), which knows the ids of queues. The
+//! thread takes no lock that another one holds, and allocates nothing.
 //!
-//! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation, and the
-//! outer call is recorded. Launches are recorded by the driver's call alone, which saves them a second pair of
-//! callbacks.
+//! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation (CUPTI's
+//! number of a call), and the outer call is recorded. Launches are recorded by the driver's call alone, which saves
+//! them a second pair of callbacks.
 
 mod calls;
 mod data;

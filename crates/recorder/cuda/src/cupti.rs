@@ -28,7 +28,7 @@ pub struct Cupti {
 /// The reason why there is no usable libcupti.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unusable {
-    /// A stable phrase for the ledger.
+    /// A stable phrase for the ledger, which counts losses by kind and reason.
     pub reason: &'static str,
     /// A sentence for the user.
     pub sentence: String,

@@ -1,9 +1,10 @@
 //! Samples the instructions of the program's kernels when the user asks for them (CUPTI's PC sampling): at a fixed
 //! rate the GPU notes at which instruction its threads are and why they wait. The samples are written as events.
 //!
-//! A context is sampled from its creation to its end. The flusher's thread takes the samples that CUPTI has and
-//! writes them; so does a thread that loads or unloads code, because addresses of code may be used again. Launches
-//! never come here. A failure becomes a sentence in the trace, and the program goes on without samples.
+//! A context (a program's state on one GPU) is sampled from its creation to its end. The flusher's thread, which
+//! writes what was recorded every 100 ms, takes the samples that CUPTI has and writes them; so does a thread that
+//! loads or unloads code, because addresses of code may be used again. Launches never come here. A failure becomes a
+//! sentence in the trace, and the program goes on without samples.
 
 mod contexts;
 mod cubins;

@@ -2,8 +2,9 @@
 //! code) and fat binaries (several of them in one file).
 //!
 //! The thread that loads a module copies it, if it is not too large, once the driver has taken it; the flusher's
-//! thread hashes the copies and writes each once. The session reads the code. Modules are loaded seldom, and code
-//! that is loaded while recording is off may run later, so these callbacks stay on.
+//! thread, which writes every 100 ms, hashes the copies and writes each once. The session (gapscope's process that
+//! writes the trace) reads the code. Modules are loaded seldom, and code that is loaded while recording is off may
+//! run later, so these callbacks stay on.
 
 mod extent;
 

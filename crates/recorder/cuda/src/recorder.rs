@@ -1,5 +1,5 @@
-//! The recorder of the process, which all modules share: the spool to which events are written, and the ids of
-//! texts.
+//! The recorder of the process, which all modules share: the spool (the log of events that the session reads), and
+//! the ids of texts.
 
 use crate::per_process::PerProcess;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -58,7 +58,8 @@ pub fn start() -> Option<&'static Recorder> {
 
 impl Recorder {
     fn new() -> Option<Recorder> {
-        // Without a spool the program stays unrecorded; the session sees that no process appeared.
+        // Without a spool the program stays unrecorded; the session (gapscope's process that writes the trace) sees
+        // that no process appeared.
         let spool = Spool::from_env(|| hook::process_event("cuda"))
             .ok()
             .flatten()?;

@@ -1,6 +1,6 @@
 //! A ring buffer of fixed size, without locks: the program's threads put operations in (waits, records of events,
-//! and submissions without a device record), and the reader of records takes them out. Operations that do not fit
-//! are counted.
+//! and submissions of which CUPTI reports no work), and the reader of records takes them out. Operations that do not
+//! fit are counted.
 
 use crate::streams::StreamId;
 use gapscope_spool::event::{Span, WaitKind};

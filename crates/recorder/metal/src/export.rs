@@ -119,7 +119,7 @@ impl Exporter<'_> {
     }
 
     /// Exports a table, again if its file is torn or unreadable: the first whole file is taken, otherwise the first
-    /// with rows.
+    /// with any content.
     fn table(&self, schema: &str, xpath: &str) -> Result<TableExport, Error> {
         let mut torn: Option<WrittenTable> = None;
         let mut reason = String::new();

@@ -57,7 +57,7 @@ impl Call {
     /// Classifies a function by its name; `None` where nothing of it is recorded.
     fn new(domain: u32, number: u32, name: &'static str, selection: CallSelection) -> Option<Call> {
         let class = FunctionClass::from_function(name)?;
-        // The driver's call inside has the same correlation; a launch pays for one pair of callbacks only.
+        // The driver's call inside is the same call; a launch pays for one pair of callbacks only.
         let is_twice = domain == domain::RUNTIME && class.is_launch();
         let is_recorded = selection.calls && class.is_recorded() && !is_twice;
         let effect = Effect::for_function(class, name)

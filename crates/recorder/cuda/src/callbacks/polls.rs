@@ -1,6 +1,6 @@
 //! Folds polls (calls that only ask whether work is done). A host that waits in this way makes a million of them a
-//! second: calls that follow each other become one event, which the next flush writes, or the thread when it does
-//! something else.
+//! second: calls that follow each other become one event, which the next flush (every 100 ms) writes, or the thread
+//! when it does something else.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{BETWEEN_POLLS_NS, CudaEvent, Span};
@@ -72,8 +72,8 @@ impl Slot {
     }
 }
 
-/// Adds a poll of this thread to the former polls if it continues them; otherwise writes those, which other threads
-/// of the slot may have left.
+/// Adds a poll of this thread to the former polls if it continues them. Otherwise the former polls of the slot,
+/// perhaps another thread's, are written; where the slot is locked, the poll itself.
 pub fn add(recorder: &Recorder, function: ids::Function, span: Span, result: u32) {
     let thread = thread_id();
     let new = Polls {

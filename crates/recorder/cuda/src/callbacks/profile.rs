@@ -28,13 +28,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Whether a launch is being profiled, or launches are still to be profiled.
 static IS_ON: AtomicBool = AtomicBool::new(false);
-/// The user's choice of kernels; `None` without one, or when profiling has ended.
+/// The user's choice of kernels; `None` without one, and after profiling was given up.
 static CHOICE: Mutex<Option<Choice>> = Mutex::new(None);
 /// The launch that is being profiled: one at a time.
 static ACTIVE: Mutex<Option<ActiveProfile>> = Mutex::new(None);
 
 thread_local! {
-    /// The correlation of this thread's launch that is being profiled. The cell needs no destructor.
+    /// The correlation (CUPTI's number of the call) of this thread's launch that is being profiled; none otherwise.
+    /// The cell needs no destructor.
     static PROFILED: Cell<ids::Correlation> = const { Cell::new(ids::Correlation::NONE) };
 }
 

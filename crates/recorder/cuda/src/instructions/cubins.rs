@@ -1,8 +1,9 @@
 //! Keeps cubins (files with machine code for GPUs) that have tables of source lines, and writes them as events, so
-//! that the session finds the lines of sampled instructions.
+//! that the session (gapscope's process that writes the trace) finds the lines of sampled instructions.
 //!
 //! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a
-//! cubin copies it, if it has lines; the flusher's thread asks CUPTI for its checksum and writes it.
+//! cubin copies it, if it has lines; the flusher's thread, which writes every 100 ms, asks CUPTI for its checksum and
+//! writes it.
 
 use crate::recorder::Recorder;
 use gapscope_cupti::CubinLibrary;

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Domain {
     id: ids::LabelDomain,
     name: String,
-    /// The process whose spool has its name.
+    /// The process, by its generation (count of forks), in whose log its name was written; 0 before.
     named_in: AtomicU32,
 }
 

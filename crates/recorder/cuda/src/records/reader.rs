@@ -1,5 +1,5 @@
-//! Reads all records of a process: keeps the devices, queues and kernels that records name, packs activities into
-//! batches, and writes these.
+//! Reads all records of a process: keeps the devices, queues and kernels that records name, packs activities (work,
+//! waits, overheads) into batches, and writes these as events.
 
 use super::kernels::Kernels;
 use super::losses::Losses;

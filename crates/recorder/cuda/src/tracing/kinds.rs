@@ -12,7 +12,7 @@ pub struct Kind {
     number: u32,
     /// The name in [`gapscope_spool::env::CUDA_WITHOUT`]; empty where the kind is always on.
     name: &'static str,
-    /// The kind of loss in the ledger.
+    /// The kind of loss, by which the ledger counts what was not recorded.
     loss: LossKind,
 }
 

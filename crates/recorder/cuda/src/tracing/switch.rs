@@ -1,4 +1,5 @@
-//! Switches recording on and off in this process, when the session, the program or a label asks for it.
+//! Switches recording on and off in this process, when the session (gapscope's process that writes the trace), the
+//! program or a label asks for it.
 
 use super::flush::flush;
 use super::kinds::{self, WORK};

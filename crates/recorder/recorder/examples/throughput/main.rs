@@ -1,5 +1,6 @@
-//! Measures what the session costs for each dispatch or launch, and what they take on disk: `cargo run --release -p
-//! gapscope-recorder --example throughput -- vulkan 1000000`, or `cuda` for a spool of the CUDA library.
+//! Measures what the session (gapscope's process that writes the trace) costs for each dispatch or launch, and what
+//! they take on disk: `cargo run --release -p gapscope-recorder --example throughput -- vulkan 1000000`, or `cuda`
+//! for a spool of the CUDA library.
 //!
 //! The example fills a spool (the log of events) as the hook (gapscope's library in a recorded program) would, then
 //! times the way into a trace. Everything is there before the session begins, so the time is that after the program's

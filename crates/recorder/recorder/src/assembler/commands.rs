@@ -1,5 +1,5 @@
-//! Appends commands of the spool to command recordings (the contents of command buffers), and replaces the hook's
-//! ids by those of the trace.
+//! Appends commands of events to command recordings (the contents of command buffers), and replaces the ids of the
+//! hook (gapscope's library in the program) by those of the trace.
 
 use super::Assembler;
 use super::recording::Step;

@@ -1,5 +1,5 @@
-//! Tracks the counters of a trace (quantities over time), and adds values of hardware counters: samples, and values
-//! that command buffers counted.
+//! Tracks the counters of a trace (quantities over time), and adds values of hardware counters: samples at a fixed
+//! rate, and values that were counted while command buffers ran (performance queries of Vulkan).
 
 use super::Assembler;
 use crate::counters::pipe::{Batch, Column};

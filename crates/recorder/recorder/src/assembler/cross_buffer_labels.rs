@@ -24,8 +24,7 @@ pub struct CrossBufferLabels {
     open: Vec<CrossBufferLabelId>,
     /// The labels that are open, or have command buffers that are not expanded yet.
     spans: FxHashMap<CrossBufferLabelId, CrossBufferLabel>,
-    /// Whether the program once left too many labels open: from then on, labels start no more across command buffers
-    /// while none is open.
+    /// Whether the program once left too many labels open: from then on no label spans several command buffers.
     unbalanced: bool,
 }
 

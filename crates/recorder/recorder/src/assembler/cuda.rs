@@ -1,5 +1,5 @@
-//! Converts the calls of CUDA programs and the records of CUDA's tracing library from ids of the hook to ids of the
-//! trace, and passes them to the process's [`TimelineBuilder`].
+//! Converts the calls of CUDA programs and the records of CUDA's tracing library from ids of the hook (gapscope's
+//! library in the program) to ids of the trace, and passes them to the process's [`TimelineBuilder`].
 //!
 //! Each host call comes from the thread that made it. Each piece of device work comes as a separate record, up to
 //! seconds after it happened and in any order. Correlations are CUPTI's numbers of calls: equal ones join calls and

@@ -1,5 +1,6 @@
 //! Expands a finished instance (a submitted execution of a command recording) into rows: each command of the
-//! recording becomes a row with the times that the instance's timestamps give.
+//! recording becomes a row with the times that the instance's timestamps give. A query is the index of a timestamp
+//! that the hook (gapscope's library in the program) asked the device for.
 
 use super::cross_buffer_labels::{CrossBufferLabelId, CrossBufferLabels};
 use super::instance::{Instance, RawInterval};
@@ -20,7 +21,8 @@ use rustc_hash::FxHashMap;
 /// The id of a command buffer that was recorded by the program while gapscope was not recording.
 const NOT_RECORDED: hook::CommandRecording = hook::CommandRecording::NONE;
 
-/// The maximum depth of secondary recordings; a deeper one means a damaged spool.
+/// The maximum depth of secondary recordings (those that another recording executes); a deeper one means a damaged
+/// spool.
 const MAX_SECONDARY_DEPTH: u32 = 8;
 
 /// The expansion of one instance.

@@ -1,5 +1,6 @@
 //! The state of an instance (a submitted execution of a command recording): its times arrive in parts, until it
-//! becomes rows.
+//! becomes rows. The hook is gapscope's library in the program, which asks the device for the times; a tick is a time
+//! as the device wrote it.
 
 use super::cross_buffer_labels::BufferLabels;
 use crate::clock::{Ticks, Unplaced};

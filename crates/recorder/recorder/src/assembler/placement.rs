@@ -1,5 +1,5 @@
-//! Maps the raw ticks (times as the device wrote them) of an instance to the host's clock, or gives the reason why
-//! they cannot be mapped.
+//! Maps the raw ticks (times as the device wrote them) of an instance (a submitted execution of a command buffer) to
+//! the host's clock, or gives the reason why they cannot be mapped.
 
 use super::instance::{RawInterval, Reading};
 use crate::clock::{DeviceClock, Ticks};

@@ -1,4 +1,5 @@
-//! The state of a recorded process: the objects that its events have defined, and their ids in the trace.
+//! The state of a recorded process: the objects that its events have defined, and their ids in the trace. Keys are
+//! ids of the hook (gapscope's library in the process), values those of the trace.
 
 use super::bindings::Contents;
 use super::cuda::Cuda;

@@ -18,7 +18,7 @@ const MAX_SIGNALS: usize = 256;
 pub struct Semaphores {
     /// The submission that last signalled each binary semaphore.
     binary: FxHashMap<hook::Semaphore, SubmissionId>,
-    /// The timeline semaphores. A semaphore is one where the event's value is not 0.
+    /// The timeline semaphores: those whose values in events are not 0.
     timelines: FxHashMap<hook::Semaphore, Timeline>,
 }
 

@@ -1,4 +1,5 @@
-//! Applies the events that only the CUDA library writes, each by a call of the function that keeps its content.
+//! Applies the events that only the CUDA library writes, each by a call of the function that keeps its content: an
+//! event goes in, rows are appended to the tables.
 
 use super::super::Assembler;
 use super::super::cuda::{CallRecord, Profile};

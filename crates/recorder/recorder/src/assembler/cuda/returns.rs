@@ -92,8 +92,9 @@ impl Returns {
         })
     }
 
-    /// Adds work that ended on a queue. Returns the bound by the earlier of the first wait for the queue and the
-    /// first wait for an event that began after the launch; `None` where none is known.
+    /// Adds work that ended on a queue. Returns the bound by the earlier of two returns: that of the first wait for
+    /// the queue that began after the launch, and that of the first wait for an event that was recorded after it;
+    /// `None` where none is known.
     #[inline]
     pub fn ended(&mut self, queue: QueueId, work: EndedWork) -> Option<Return> {
         let queue = self.queues.entry(queue).or_default();
