@@ -205,6 +205,7 @@ const INTERPRETER_OWNER: u8 = 3;
 /// `PyVarObject.ob_size`, the same in every build with a lock.
 const VARIABLE_LENGTH: u64 = 16;
 
+/// The offsets of 3.11, which publishes no table.
 const PYTHON_3_11: Layout = Layout {
     first_interpreter: 40,
     next_interpreter: 0,
@@ -242,6 +243,7 @@ const PYTHON_3_11: Layout = Layout {
     bytes_data: 32,
 };
 
+/// The offsets of 3.12, which publishes no table.
 const PYTHON_3_12: Layout = Layout {
     first_thread: 72,
     lock: Lock::BehindInterpreter {

@@ -30,6 +30,7 @@ pub(crate) struct ComputedDefinition {
 pub(crate) struct ComputedTable {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
+    /// Returns the rows of a trace, without the columns that all tables have.
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 }
 
@@ -127,6 +128,7 @@ struct ComputedScan {
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
     /// The columns that the query needs, by index.
     projection: Vec<usize>,
+    /// The indices of the traces of each partition.
     partitions: Vec<Vec<usize>>,
 }
 

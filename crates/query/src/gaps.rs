@@ -46,7 +46,7 @@ pub(crate) fn table() -> ComputedDefinition {
     }
 }
 
-/// The rows of one trace, by columns.
+/// The rows of one trace, by columns; [`table`] says what each column means.
 #[derive(Debug, Default)]
 struct GapRows {
     device: Vec<Option<u32>>,

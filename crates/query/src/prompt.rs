@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+/// The answer to `.help`.
 const HELP: &str = "\
 A statement ends with ; and may have several lines. Ctrl-C stops it, Ctrl-D leaves.
   .schema [TABLE]  tables and columns

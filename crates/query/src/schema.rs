@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub(crate) struct TableFacts {
     pub name: &'static str,
     pub meaning: &'static str,
+    /// All columns in order: those of the trace first, then its own, then names.
     pub columns: Vec<ColumnFacts>,
     pub schema: SchemaRef,
 }
@@ -48,6 +49,7 @@ pub(crate) enum IdName {
     /// The path of the label in the row itself.
     LabelItself,
     Queue,
+    /// The device of the queue in the column `queue`.
     DeviceOfQueue,
     Device,
     Thread,
@@ -64,7 +66,9 @@ pub(crate) enum StackProperty {
     Function,
     File,
     Line,
+    /// The innermost line of the program's own code, as reports write it.
     Code,
+    /// The whole stack as one text.
     Text,
 }
 

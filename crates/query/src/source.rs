@@ -25,6 +25,7 @@ pub struct Source {
 /// A column from folders called `NAME=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Partition {
+    /// The name before the `=`, in lower case.
     pub name: String,
     /// True when every value is an integer.
     pub is_integer: bool,

@@ -110,6 +110,7 @@ pub(super) struct ThreadOffsets {
     /// The frame's offset in that structure; `None` where the thread state has the frame's address itself.
     pub behind: Option<u64>,
     pub native_id: u64,
+    /// Offset of the address of the chunk of memory with most frames.
     pub chunk: u64,
 }
 
@@ -128,6 +129,7 @@ pub(super) struct FrameOffsets {
 pub(super) struct CodeOffsets {
     pub file: u64,
     pub name: u64,
+    /// Offset of the address of the line table.
     pub lines: u64,
     pub first_line: u64,
     /// Offset of the first instruction itself, which is part of the code object.

@@ -19,6 +19,7 @@ pub struct Lines<'a> {
 struct Entry {
     /// Start of the entry, in bytes from the first instruction.
     start: u64,
+    /// End of the entry, likewise.
     end: u64,
     /// The source line; `None` for instructions that the compiler added.
     line: Option<i32>,

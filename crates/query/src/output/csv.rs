@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
 use std::io::{self, Write};
 
+/// Writes one answer as CSV.
 pub(super) struct CsvWriter<'a> {
     out: &'a mut (dyn Write + Send),
 }

@@ -7,6 +7,7 @@ use datafusion::arrow::json::WriterBuilder;
 use datafusion::arrow::json::writer::LineDelimited;
 use std::io::{self, Write};
 
+/// Writes one answer as a JSON array.
 pub(super) struct JsonWriter<'a> {
     out: &'a mut (dyn Write + Send),
     /// The objects of the current batch, a line for each.

@@ -10,6 +10,7 @@ use parquet::file::properties::WriterProperties;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+/// Writes one answer as Parquet.
 pub(super) struct ParquetWriter<'a> {
     /// The columns as they are written.
     schema: SchemaRef,

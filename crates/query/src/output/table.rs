@@ -24,6 +24,7 @@ const MAX_DECIMALS: i32 = 3;
 const SMALL: f64 = 0.001;
 /// Columns with larger fractions, or which need more decimals than [`MAX_PLAIN_DECIMALS`], are not rounded.
 const MAX_PLAIN: f64 = 1e15;
+/// The most decimals with which a column is rounded.
 const MAX_PLAIN_DECIMALS: i32 = 9;
 /// Columns of counts, besides those whose names end in `_count`.
 const COUNT_COLUMNS: &[&str] = &[

@@ -20,6 +20,7 @@ use futures::stream;
 use std::fmt;
 use std::sync::Arc;
 
+/// A result with an error of the engine.
 pub(crate) type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The rows of a table, in partitions. They are assigned before execution, because a plan may run twice.

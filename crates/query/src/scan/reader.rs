@@ -1,5 +1,6 @@
-//! Reads the row groups (parts of Parquet files) of a partition (the groups that run on one thread) one after the
-//! other into batches, and adds the columns that no file has: the trace's name, folder values, and names behind ids.
+//! Reads the row groups (parts of Parquet files) of a partition (a part of the scan, which runs beside the others)
+//! one after the other into batches, and adds the columns that no file has: the trace's name, folder values, and
+//! names behind ids.
 
 use super::leaf::Result;
 use super::names::Names;
@@ -18,11 +19,14 @@ use std::sync::Arc;
 /// The state of reading the row groups of one partition; it is an iterator of batches.
 pub(super) struct Reader {
     library: Arc<Library>,
+    /// The table's file in each trace; `None` where there is none.
     files: Arc<Vec<Option<TableFile>>>,
+    /// The columns of the answer, in order.
     columns: Arc<[ColumnFacts]>,
     schema: SchemaRef,
     /// The columns to read of a file: those of the answer and the keys of names.
     file_columns: Vec<String>,
+    /// The row groups that are still to be read.
     groups: std::vec::IntoIter<RowGroup>,
     batch_rows: usize,
     /// The rows that the limit still allows; `None` without a limit.
@@ -30,6 +34,7 @@ pub(super) struct Reader {
     source: SourceValues,
     /// The row group that is being read; `None` before the first.
     open: Option<OpenGroup>,
+    /// True after an error, which ends the iteration.
     failed: bool,
 }
 
@@ -37,6 +42,7 @@ pub(super) struct Reader {
 struct SourceValues {
     /// Index of the trace among the session's.
     index: usize,
+    /// The names behind ids, once they were needed.
     names: HashMap<IdName, Names>,
     /// Columns with one value in every row, as long as the longest batch so far.
     values: HashMap<TraceValue, ArrayRef>,

@@ -65,6 +65,7 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 /// The call that a thread is in.
 #[derive(Debug, Clone, Copy)]
 struct OpenCall {
+    /// The number of the window in which the call began.
     window: u32,
     domain: u32,
     /// CUPTI's number of the function in its domain (driver or runtime).

@@ -67,8 +67,10 @@ static CODE_PARAMETERS: OnceLock<Vec<Option<CodeParameter>>> = OnceLock::new();
 #[derive(Debug, Default)]
 struct PendingCode {
     copies: Vec<Vec<u8>>,
+    /// Files that were loaded by name, which are read later.
     files: Vec<PathBuf>,
     bytes: usize,
+    /// The reason of each loss.
     losses: Vec<&'static str>,
 }
 
@@ -85,6 +87,7 @@ static PENDING: Mutex<PendingCode> = Mutex::new(PendingCode {
 pub struct WrittenModules {
     /// The first 16 bytes of the BLAKE3 hash of each.
     hashes: FxHashSet<[u8; 16]>,
+    /// The bytes that were written together.
     bytes: usize,
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// A value that each process has for itself: a forked child leaves its parent's alone and gets a new one.
 pub struct PerProcess<T: 'static> {
+    /// The value made last; null before the first.
     current: AtomicPtr<Tagged<T>>,
 }
 

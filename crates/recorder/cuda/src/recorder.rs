@@ -27,6 +27,7 @@ pub struct Recorder {
 
 /// The ids of the texts that this process has written.
 struct Texts {
+    /// The next id.
     next: u32,
     ids: FxHashMap<Box<[u8]>, ids::Text>,
 }
@@ -39,6 +40,7 @@ struct ThreadTexts {
 }
 
 thread_local! {
+    /// The ids that this thread remembers; `None` before the first.
     static TEXTS: RefCell<Option<ThreadTexts>> = const { RefCell::new(None) };
 }
 

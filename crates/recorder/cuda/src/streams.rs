@@ -14,6 +14,7 @@ const PER_THREAD: usize = 2;
 /// A stream by CUPTI's numbers for it and its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StreamId {
+    /// CUPTI's number of the context.
     pub context: u32,
     /// The stream's number; [`NO_ID`] where there is no stream, or it is not known.
     pub stream: u32,

@@ -45,6 +45,7 @@ const FIRST_WAIT: u32 = 2;
 /// A record of an event. `number` counts the event's records from 1; 0 means none, or not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrence {
+    /// The id of the event in this process.
     pub event: ids::CudaEvent,
     pub number: u32,
 }
@@ -64,6 +65,7 @@ pub struct Ring {
 struct Slot {
     /// A round is one pass through all slots. 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
     turn: AtomicU64,
+    /// The operation in packed form.
     words: [AtomicU64; WORDS],
 }
 

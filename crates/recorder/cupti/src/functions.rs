@@ -9,7 +9,9 @@ use std::ffi::{c_int, c_void};
 
 /// A function that takes one structure of parameters.
 pub struct Function<P> {
+    /// The name in the library.
     symbol: &'static str,
+    /// The address.
     at: unsafe extern "C" fn(*mut P) -> c_int,
 }
 

@@ -22,6 +22,7 @@ pub enum ProfilerKind {
 #[derive(Debug)]
 pub struct Host {
     functions: HostFunctions,
+    /// CUPTI's handle of this object.
     object: *mut c_void,
     // CUPTI may read them again.
     _chip: CString,

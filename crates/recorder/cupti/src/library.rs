@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy)]
 pub struct Cupti {
     pub(crate) profiler: Profiler,
+    /// The planning and computing of metrics.
     pub(crate) host: HostFunctions,
     /// The sampling of counters; a failure where the library lacks it.
     pub(crate) pm: Result<PmFunctions, Failure>,

@@ -76,7 +76,9 @@ pub struct PcSampling {
     context: *mut c_void,
     /// The reasons that are counted. CUPTI may read them again.
     numbers: Vec<u32>,
+    /// Their names, in the same order.
     names: Vec<String>,
+    /// The cycles between two samples; `None` where CUPTI does not tell them.
     period_cycles: Option<u64>,
     /// The buffer into which each round takes samples.
     taken: SampleBuffer,

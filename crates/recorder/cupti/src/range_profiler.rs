@@ -19,9 +19,11 @@ const KERNEL_REPLAY: c_int = 2;
 #[derive(Debug)]
 pub struct RangeProfiler {
     functions: RangeFunctions,
+    /// CUPTI's handle of this profiler.
     object: *mut c_void,
     /// The configuration, which CUPTI goes on using, as it does `data`.
     config: Vec<u8>,
+    /// The counts; `None` before they are configured.
     data: Option<CounterData>,
     is_running: bool,
 }

@@ -87,7 +87,9 @@ pub(crate) fn export(
 /// Runs the exports of one recording into one folder.
 struct Exporter<'a> {
     xctrace: &'a Xctrace,
+    /// xctrace's bundle.
     recording: &'a Path,
+    /// Where the files are written.
     folder: &'a Path,
     interrupts: &'a Interrupts,
 }
@@ -100,7 +102,7 @@ struct ExportExit {
     words: String,
 }
 
-/// The outcome of exporting a table.
+/// The outcome of exporting a table: its file, or the reason why there is none with content.
 enum TableExport {
     Written(WrittenTable),
     Missing { reason: String },

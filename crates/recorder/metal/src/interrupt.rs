@@ -24,6 +24,7 @@ pub(crate) struct ToolExit {
 /// Handlers of signals, which are taken as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
+    /// Whether a signal came that was not asked about yet.
     came: Arc<AtomicBool>,
     handlers: Vec<signal_hook::SigId>,
 }

@@ -15,6 +15,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A thread that copies a growing file to the standard output.
 #[derive(Debug)]
 pub(crate) struct TargetOutput {
+    /// Asks the thread to copy the rest and end.
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }

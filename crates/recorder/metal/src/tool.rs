@@ -45,6 +45,7 @@ impl Xctrace {
         &self.program
     }
 
+    /// Returns a command that runs xctrace with these arguments and no standard input.
     pub(crate) fn command<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,

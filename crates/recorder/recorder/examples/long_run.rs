@@ -82,6 +82,7 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
+    /// Runs threads one after the other, each of which writes a few host calls.
     fn run_threads(&self) {
         for _ in 0..THREADS_A_DRAIN {
             std::thread::scope(|scope| {
@@ -143,6 +144,7 @@ impl Session {
         }
     }
 
+    /// Converts all events so far to rows.
     fn drain(&mut self) -> Result<(), Box<dyn Error>> {
         let Session {
             process,
@@ -161,6 +163,7 @@ impl Session {
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
+    /// Writes the rows and the state, and deletes the events that are no longer needed.
     fn checkpoint(&mut self) -> Result<(), Box<dyn Error>> {
         self.writer.checkpoint()?;
         let mut manifest = Manifest::default();

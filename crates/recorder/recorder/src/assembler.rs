@@ -61,16 +61,20 @@ use std::sync::Arc;
 /// Converts events to rows, and keeps the state that later events refer to.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Assembler {
+    /// What is timed on the GPU: each dispatch, or command buffers alone, as the user chose.
     mode: SamplingMode,
     processes: Indexed<ProcessId, Process>,
     devices: Indexed<DeviceId, Device>,
     queues: Indexed<QueueId, Queue>,
     kernels: Kernels,
+    /// The code that CUDA programs loaded.
     code: LoadedCode,
     labels: Labels,
     buffers: buffers::Buffers,
     binding_sets: bindings::BindingSets,
+    /// The losses so far.
     ledger: Ledger,
+    /// Numbers submissions and command buffers, and counts dispatches.
     ids: Ids,
     /// The number of allocations that have got an id.
     allocations: u32,

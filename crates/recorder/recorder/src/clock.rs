@@ -51,7 +51,7 @@ struct RawSample {
     /// The raw ticks of the device.
     raw: u64,
     host_ns: i64,
-    /// The most by which the two readings may be apart.
+    /// The greatest distance between the two readings, in nanoseconds.
     error_ns: u32,
 }
 

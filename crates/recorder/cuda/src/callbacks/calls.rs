@@ -44,6 +44,7 @@ pub struct Call {
     domain: u32,
     /// The id of the function in events.
     pub function: ids::Function,
+    /// What the function does, by its name.
     pub class: FunctionClass,
     /// Whether the call itself is recorded.
     pub is_recorded: bool,
@@ -98,6 +99,7 @@ impl Call {
 #[derive(Debug)]
 pub struct Calls([Vec<Option<Call>>; 2]);
 
+/// The domains of calls, in the order of the lists in [`Calls`].
 const DOMAINS: [u32; 2] = [domain::DRIVER, domain::RUNTIME];
 
 impl Calls {

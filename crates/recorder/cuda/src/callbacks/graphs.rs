@@ -80,8 +80,11 @@ type Pair = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 /// The driver's functions that describe a graph.
 #[derive(Clone, Copy)]
 struct GraphFunctions {
+    /// Returns the nodes of a graph; with a null array, their number.
     nodes: Pointers,
+    /// Returns the kind of a node.
     kind: Pair,
+    /// Returns the graph that a node runs.
     child: Pair,
     /// The function exists since CUDA 12.0.
     flags: Option<Pair>,

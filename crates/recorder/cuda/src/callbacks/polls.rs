@@ -37,11 +37,14 @@ struct Polls {
     thread: u32,
     /// The thread's [`RUN`] at the first poll.
     run: u32,
+    /// The start of the first poll.
     begin_ns: i64,
+    /// The end of the last poll.
     end_ns: i64,
     count: u32,
     /// The time inside the calls, without that between them.
     busy_ns: i64,
+    /// The answer, the same of each: the CUDA result code.
     result: u32,
 }
 

@@ -18,6 +18,7 @@ pub struct Field<T> {
 /// A record in one of CUPTI's buffers.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
+    /// The address of the record.
     at: *const u8,
     buffer: PhantomData<&'a [u8]>,
 }

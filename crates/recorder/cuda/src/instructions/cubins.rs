@@ -24,6 +24,7 @@ const ELF: &[u8] = b"\x7fELF";
 /// The name of the section with source lines, among the names of sections.
 const LINES: &[u8] = b"\0.debug_line\0";
 
+/// CUPTI's functions for cubins, once [`prepare`] has found them.
 static LIBRARY: OnceLock<CubinLibrary> = OnceLock::new();
 /// What the loading threads pass on to the flusher's.
 static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
@@ -35,9 +36,11 @@ static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
 /// The cubins that have not been written yet, and the bytes of their copies.
 #[derive(Default)]
 struct PendingCubins {
+    /// Copies of cubins with line tables.
     copies: Vec<Vec<u8>>,
     /// The checksums of cubins that are too large.
     not_kept: Vec<u64>,
+    /// The bytes of the copies together.
     bytes: usize,
 }
 
@@ -46,6 +49,7 @@ struct PendingCubins {
 pub struct WrittenCubins {
     /// The checksums of the written cubins.
     known: FxHashSet<u64>,
+    /// The bytes that were written of them together.
     bytes: usize,
 }
 

@@ -56,7 +56,9 @@ pub struct SampleBatches<'a> {
     are_recorded: bool,
     /// The checksum of the cubin (file with machine code) of the current function.
     cubin: u64,
+    /// The current function, by its name in the code; empty where CUPTI has none.
     function: String,
+    /// Whether the user wants samples of the current function.
     is_wanted: bool,
     /// Each entry has the instruction's offset in the function, the number of the reason, and the count of samples.
     samples: Vec<(u64, u32, u32)>,

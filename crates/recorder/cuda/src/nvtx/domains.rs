@@ -29,6 +29,7 @@ struct Registry {
     strings: FxHashMap<String, &'static RegisteredString>,
 }
 
+/// The registry of this process.
 static REGISTRY: PerProcess<Mutex<Registry>> = PerProcess::new();
 /// The id of the next domain. It is not per process: a forked child may know its parent's domains.
 static NEXT_DOMAIN: AtomicU32 = AtomicU32::new(1);

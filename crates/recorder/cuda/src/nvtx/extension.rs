@@ -23,6 +23,7 @@ const VERSIONS: std::ops::RangeInclusive<u16> = 0x0103..=0x01ff;
 pub struct ExtensionModule {
     nvtx: u16,
     bytes: u16,
+    /// The number of the extension.
     module: u16,
     version: u16,
     segment_count: usize,
@@ -34,6 +35,7 @@ pub struct ExtensionModule {
 struct Segment {
     id: usize,
     slot_count: usize,
+    /// The table's places for functions.
     slots: *mut *const c_void,
 }
 
@@ -134,6 +136,7 @@ unsafe extern "C" fn deferred_batch(_domain: *const Domain, _batch: *const c_voi
     lose_deferred(1);
 }
 
+/// Counts deferred events as lost.
 fn lose_deferred(count: u64) {
     guard(|| {
         if let Some(recorder) = recorder() {

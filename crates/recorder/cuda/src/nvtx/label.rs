@@ -37,6 +37,7 @@ const DEFAULT: *const Domain = std::ptr::null();
 struct LabelContent<'a> {
     text: Text<'a>,
     attributes: Option<Attributes>,
+    /// Structured values of the payload extension.
     payloads: &'a [PayloadData],
 }
 

@@ -18,7 +18,9 @@ pub struct Devices(FxHashMap<u32, Device>);
 #[derive(Debug, Default)]
 struct Device {
     facts: Option<DeviceFacts>,
+    /// Whether work named it, so that it belongs to the trace.
     used: bool,
+    /// Whether its event was written.
     written: bool,
 }
 

@@ -21,6 +21,7 @@ pub struct Kernels {
     /// The names by CUPTI's address. Another module may be loaded there later, so that the text is compared once a
     /// buffer.
     names: FxHashMap<usize, CachedName>,
+    /// The launch shapes that were written and not forgotten.
     shapes: FxHashMap<LaunchShape, ids::Launch>,
     /// Number of shapes that have got an id.
     next_shape: u32,

@@ -1,5 +1,6 @@
 //! Turns operations that callbacks passed on from the program's threads into activities: waits, submissions and
-//! records of CUDA events (calls that put an event on a stream). They need queues, which contexts must be known for.
+//! records of CUDA events (calls that put an event on a stream). An activity needs its queue, so that an operation
+//! waits until CUPTI has described its context.
 
 use super::reader::Reader;
 use crate::cupti::numbers::NO_ID;
@@ -61,6 +62,7 @@ impl Reader {
         });
     }
 
+    /// Packs a submission; one whose stream is not known is counted as lost.
     fn submission(&mut self, operation: &Operation) {
         let queue = self.queues.of_known_stream(operation.stream, self.recorder);
         if queue == ids::Queue::NONE {
@@ -73,6 +75,7 @@ impl Reader {
         });
     }
 
+    /// Packs a record of an event; one whose event or stream is not known is counted as lost.
     fn event_record(&mut self, operation: &Operation) {
         if operation.event.event == ids::CudaEvent::NONE {
             self.losses

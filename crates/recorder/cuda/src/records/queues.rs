@@ -19,6 +19,7 @@ pub struct Queues {
     pub devices: Devices,
     /// The contexts by CUPTI's number.
     contexts: FxHashMap<u32, Context>,
+    /// The facts of streams that CUPTI has described.
     streams: FxHashMap<StreamId, Stream>,
     /// The streams that are queues in the trace, since work or an operation named them.
     queues: FxHashMap<StreamId, ids::Queue>,
@@ -31,6 +32,7 @@ pub struct Queues {
 /// The facts of a context (a program's state on one GPU).
 #[derive(Debug)]
 struct Context {
+    /// CUPTI's number of the device.
     device: u32,
     /// The default stream; `None` until the context's own record has come.
     default_stream: Option<u32>,

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub struct Routes {
     routes: FxHashMap<RouteKey, ids::Route>,
+    /// The route of the last transfer, which the next one often has, too.
     last: Option<(RouteKey, ids::Route)>,
 }
 

@@ -19,7 +19,9 @@ pub mod attribute {
 #[derive(Debug, Clone, Copy)]
 pub struct Attribute {
     kind: c_int,
+    /// CUPTI's answer.
     status: c_int,
+    /// The value, in the first two words at most.
     data: [u64; 3],
 }
 

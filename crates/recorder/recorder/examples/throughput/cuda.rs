@@ -16,14 +16,16 @@ const KERNELS: u32 = 40;
 const SHAPES: u32 = 50;
 /// The activities in a batch.
 const BATCH: u32 = 4096;
-/// The ids of the two functions that are called.
+/// The id of the function that launches.
 const LAUNCH: u32 = 1;
+/// The id of the function that waits.
 const SYNCHRONIZE: u32 = 2;
 
 /// Writes activities into the spool in batches.
 struct Batches<'a> {
     spool: &'a Spool,
     packer: Packer,
+    /// Number of activities in the batches that were written.
     written: u64,
 }
 

@@ -37,12 +37,15 @@ struct ContentRange {
 /// A buffer range that a dispatch may reach: a row of a binding set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ReachedRange {
+    /// The index at which its descriptor set is bound.
     set: u32,
     binding: u32,
     element: u32,
     buffer: BufferId,
+    /// The start in the buffer, dynamic offset included.
     offset: u64,
     bytes: u64,
+    /// Whether the code says that it reads the range; false where the code is unknown.
     reads: bool,
     writes: bool,
 }
@@ -182,6 +185,7 @@ impl BoundSets {
 /// The binding sets of the trace, each with one id.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BindingSets {
+    /// The id of the next set.
     next: u32,
     /// The ids of binding sets. A set that was forgotten here gets a second id, and its rows are in the trace twice.
     #[serde(skip)]

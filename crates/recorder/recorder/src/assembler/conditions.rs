@@ -21,8 +21,10 @@ pub struct Conditions {
 /// A condition and its last value.
 #[derive(Debug, Serialize, Deserialize)]
 struct HeldCondition {
+    /// The GPU; `None` for a condition of the machine.
     device: Option<DeviceId>,
     condition: Condition,
+    /// The name of what reads the condition.
     source: Arc<str>,
     /// The counter, once the condition has one.
     counter: Option<CounterId>,

@@ -23,7 +23,9 @@ pub struct Counters {
 #[derive(Debug, Serialize, Deserialize)]
 struct Counted {
     device: DeviceId,
+    /// The index of the queue family.
     family: u32,
+    /// The id of each counter with its unit in Vulkan, in the order of the values.
     counters: Vec<(CounterId, PerformanceUnit)>,
 }
 
@@ -32,6 +34,7 @@ struct Counted {
 struct Sampled {
     device: DeviceId,
     counter: HardwareCounter,
+    /// The text that says where the values come from.
     source: String,
     id: CounterId,
 }

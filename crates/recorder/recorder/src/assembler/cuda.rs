@@ -37,7 +37,9 @@ const MAX_BUSY_INTERVALS: usize = 1 << 16;
 pub struct Cuda {
     launches: FxHashMap<hook::Launch, KernelLaunch>,
     routes: FxHashMap<hook::Route, Route>,
+    /// Widens correlations of 32 bits, which wrap, to numbers that ascend.
     correlations: CorrelationWidener,
+    /// Pairs of work and the calls that waited for it.
     returns: Returns,
     /// Profiles of launches whose work was not recorded yet.
     profiles: FxHashMap<Correlation, Profile>,
@@ -73,6 +75,7 @@ pub(super) struct CallRecord {
     pub thread: hook::Thread,
     pub correlation: hook::Correlation,
     pub span: Span,
+    /// The CUDA result code; 0 is success.
     pub result: u32,
     /// The number of host nodes of the launched graph, if it is known.
     pub host_functions: Option<u32>,

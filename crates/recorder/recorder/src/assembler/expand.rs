@@ -39,6 +39,7 @@ pub struct Expansion<'a> {
     pub sampled: bool,
     pub kernels: &'a mut Kernels,
     pub labels: &'a mut Labels,
+    /// The labels of the queue that span several command buffers.
     pub spanning: &'a mut CrossBufferLabels,
     pub ledger: &'a mut Ledger,
     pub tables: &'a mut Tables,
@@ -65,6 +66,7 @@ pub struct State {
 struct OpenLabel {
     label: LabelId,
     text: TextId,
+    /// The span of the timed work inside so far.
     covered: CoveringSpan,
     /// The id of the label if it spans several command buffers.
     spanning: Option<CrossBufferLabelId>,

@@ -13,6 +13,7 @@ use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 /// The start or the end of a label.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LabelRecord {
+    /// Whether the label begins, ends, or has no duration.
     pub edge: LabelEdge,
     pub text: hook::Text,
     pub at_ns: i64,
@@ -40,7 +41,7 @@ impl Assembler {
         self.thread_label(process, thread, (domain, scope), record, tables);
     }
 
-    /// Opens or ends a label on a queue. An end without an open label is ignored.
+    /// Opens or ends a label on a queue, or writes one without duration. An end without an open label is ignored.
     fn queue_label(
         &mut self,
         process: ProcessId,

@@ -65,8 +65,11 @@ pub struct Kernel {
 /// The shape of a kernel's launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Shape {
+    /// The threads of a workgroup in x, y and z.
     local_size: [u32; 3],
+    /// The registers of a thread.
     registers: u16,
+    /// The local memory of a thread.
     local_bytes: u32,
     static_shared_bytes: u32,
     dynamic_shared_bytes: u32,
@@ -80,7 +83,9 @@ const MAX_SHAPES: u32 = 1 << 12;
 pub(super) enum CommonLabel {
     #[default]
     NotDispatched,
+    /// The text of the innermost label around each dispatch so far.
     Always(TextId),
+    /// Dispatches had different labels, or none.
     Various,
 }
 

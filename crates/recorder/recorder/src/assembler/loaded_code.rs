@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// The code of kernels by their names.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LoadedCode {
+    /// The code by process and name of the kernel.
     kernels: FxHashMap<(ProcessId, String), KernelCode>,
     /// The files that code was written in, with the hashes of the files that are kept.
     files: FxHashMap<Arc<str>, Option<[u8; 16]>>,

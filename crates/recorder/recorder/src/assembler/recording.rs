@@ -58,7 +58,9 @@ impl Default for Recording {
 /// The queries before and after a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryPair {
+    /// The index of the timestamp before the work.
     pub start: u32,
+    /// The index of the timestamp after it.
     pub end: u32,
 }
 

@@ -26,6 +26,7 @@ pub struct Semaphores {
 /// submission.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Timeline {
+    /// The last signals, each with the value that it set.
     signals: VecDeque<(u64, Signal)>,
     /// Values that were waited for before they were signalled.
     waits: Vec<(u64, SubmissionId)>,

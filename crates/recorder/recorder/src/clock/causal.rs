@@ -21,7 +21,7 @@ const NEAR_NS_PER_S: i64 = 20_000;
 /// their median and moved by 1.3 ns a second; what lies above is taken for the launches' own latency, which such a
 /// run cannot tell from the clocks.
 const STEP_NS: i64 = 2_600;
-/// The rate to that step, in ns a second.
+/// The rate beside that step, in ns a second.
 const FAR_NS_PER_S: i64 = 600;
 /// The first length of the windows of time, each of which keeps its least distances. The bound includes what the
 /// offset may move within one window.

@@ -24,6 +24,7 @@ pub struct Choice {
 /// A choice of the user, and the number of its launches that are still to be profiled.
 struct Remaining {
     wanted: Wanted,
+    /// Number of launches that are still to be profiled.
     left: u32,
     /// Whether a launch of such a kernel was seen, also if it was not profiled.
     seen: bool,
@@ -36,6 +37,7 @@ struct MatchedKernel {
     wanted: Vec<usize>,
     /// The name as people read it.
     shown: Box<str>,
+    /// Whether it communicates with other devices, by its name.
     communicates: bool,
 }
 

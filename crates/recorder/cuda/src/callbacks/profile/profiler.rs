@@ -17,11 +17,13 @@ const ROOM: u32 = 2;
 /// The metrics that a chip has, and how they are counted.
 #[derive(Clone)]
 struct Plan {
+    /// CUPTI's name of the chip, such as `GH100`.
     chip: CString,
     /// Their indices in [`METRICS`].
     indices: Vec<u16>,
     /// CUPTI's encoded configuration of the counters for these metrics.
     config: Vec<u8>,
+    /// How often a kernel runs until all metrics are counted.
     passes: u32,
 }
 
@@ -32,7 +34,9 @@ static CUPTI: Mutex<Option<Cupti>> = Mutex::new(None);
 
 /// A running profiler.
 pub struct Profiler {
+    /// Counts while the kernel runs.
     range: RangeProfiler,
+    /// Computes the metrics from the counts.
     host: Host,
     metrics: Metrics,
     plan: Plan,

@@ -22,11 +22,13 @@ const CATEGORY: u64 = 68;
 mod flag {
     /// The value is not in the payload but at an address or a distance.
     pub const ELSEWHERE: u64 = 1 << 1 | 1 << 2 | 1 << 3;
+    /// The value's address is in the payload.
     pub const POINTER: u64 = 1 << 1;
     /// The bits with the kind of array; 0 for a single value.
     pub const ARRAY: u64 = 7 << 4;
     pub const FIXED_SIZE: u64 = 1 << 4;
     pub const ZERO_TERMINATED: u64 = 2 << 4;
+    /// A tool may read and copy what the address points to.
     pub const DEEP_COPY: u64 = 1 << 8;
     pub const HIDE: u64 = 1 << 9;
     /// The bits with the role, of which [`MESSAGE`] is one.
@@ -38,6 +40,7 @@ mod flag {
 #[repr(C)]
 struct Entry {
     flags: u64,
+    /// The type of the value: one of NVTX, or the id of a schema.
     kind: u64,
     name: *const c_char,
     description: *const c_char,
@@ -79,6 +82,7 @@ pub struct EnumAttributes {
     name: *const c_char,
     entries: *const EnumEntry,
     entry_count: usize,
+    /// The size of a value in bytes.
     bytes: usize,
     id: u64,
 }

@@ -25,6 +25,7 @@ pub fn id_or_new(chosen: u64) -> u64 {
 /// A registered layout or enumeration. It lives as long as the process.
 pub struct Schema {
     domain: *const Domain,
+    /// The id that payloads name it by, unique in its domain.
     id: u64,
     pub shape: Shape,
     /// The schema that was registered before.

@@ -18,6 +18,7 @@ pub struct Layout {
 #[derive(Debug)]
 pub struct Field {
     pub name: String,
+    /// Offset in the payload, in bytes.
     pub offset: usize,
     pub encoding: Encoding,
     pub role: Role,
@@ -26,6 +27,7 @@ pub struct Field {
 /// The purpose of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
+    /// A value that is shown with its name.
     Value,
     /// The label's text.
     Message,

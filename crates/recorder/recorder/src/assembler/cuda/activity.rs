@@ -15,7 +15,9 @@ use gapscope_trace::tables::Tables;
 struct WaitRecord {
     kind: WaitKind,
     queue: Option<QueueId>,
+    /// The record of an event that was waited for; number 0 for none.
     occurrence: EventOccurrence,
+    /// The time of the host's wait; `None` for a wait of a queue.
     span: Option<Span>,
     correlation: Option<Correlation>,
 }

@@ -31,12 +31,14 @@ pub struct Instructions {
     lines: usize,
     /// The index of each function's name.
     functions: FxHashMap<String, u32>,
+    /// The number of samples by instruction and reason.
     counts: FxHashMap<Key, u64>,
 }
 
 /// The sampling of a device: its period, and the names of the reasons for which threads wait.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Sampling {
+    /// The cycles between two samples; 0 where they are unknown.
     period_cycles: u64,
     /// The reasons by number; `None` for a reason that counts a part of another reason's samples.
     reasons: FxHashMap<u32, Option<Arc<str>>>,
@@ -64,6 +66,7 @@ struct Key {
     function: u32,
     /// The instruction's offset in the function, in bytes.
     offset: u64,
+    /// CUPTI's number of the reason.
     reason: u32,
 }
 
