@@ -66,12 +66,16 @@ impl<'a> Lines<'a> {
                     }
                     delta
                 }
+                // This form has no columns.
                 13 => signed(&mut after),
+                // The difference is 0, 1 or 2; two columns of a byte each follow.
                 10..=12 => {
                     skip(&mut after, 2);
                     i32::from(kind) - 10
                 }
+                // These instructions have no line.
                 15 => 0,
+                // The line is the same; a byte has the columns.
                 _ => {
                     skip(&mut after, 1);
                     0

@@ -193,6 +193,8 @@ impl DeviceClock {
                 Err(Unplaced::Contradiction)
             };
         }
+        // The clock wraps after a period: a reading has places a period apart, of which exactly one must be in the
+        // range.
         let period = 1i64 << bits.min(62);
         let slack = slack.min(period / 8);
         let lowest = from.0.saturating_sub(slack);

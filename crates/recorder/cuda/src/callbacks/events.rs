@@ -105,7 +105,8 @@ impl Events {
         }
     }
 
-    /// Notes that the event is destroyed: the next event with its handle has no records, and continues their numbers.
+    /// Notes that the event is destroyed: the next event with its handle starts without a record, and its records are
+    /// numbered on.
     pub fn forget(&self, handle: usize) {
         if let Some(slot) = self.0.find(handle, false) {
             self.change(slot, |before| before & NUMBER);

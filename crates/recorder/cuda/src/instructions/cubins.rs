@@ -107,6 +107,8 @@ fn has_lines(cubin: &[u8]) -> bool {
             wide[..bytes].copy_from_slice(cubin.get(at..at.checked_add(bytes)?)?);
             usize::try_from(u64::from_le_bytes(wide)).ok()
         };
+        // The ELF header has the offset of the table of sections, the size of an entry, and the index of the names'
+        // one.
         let (sections, each, names) = (number(0x28, 8)?, number(0x3a, 2)?, number(0x3e, 2)?);
         let header = sections.checked_add(each.checked_mul(names)?)?;
         let start = number(header.checked_add(0x18)?, 8)?;

@@ -96,12 +96,16 @@ unsafe fn fat_binary_bytes(code: *const u8) -> usize {
 /// # Safety
 /// An ELF file of 64 bits is at this address.
 unsafe fn elf_bytes(code: *const u8) -> usize {
+    // The size of an entry in the table of sections.
     const SECTION_BYTES: usize = 64;
+    // SHT_NOBITS: the type of a section without bytes in the file.
     const NOT_IN_THE_FILE: u32 = 8;
     // SAFETY: as the caller promises.
     unsafe {
         let word = |at: usize| code.add(at).cast::<u64>().read_unaligned() as usize;
         let half = |at: usize| usize::from(code.add(at).cast::<u16>().read_unaligned());
+        // The header has the offsets of the tables of segments and sections, and for each the size and number of
+        // entries.
         let (segments, sections) = (word(0x20), word(0x28));
         let ends = [
             segments.saturating_add(half(0x36) * half(0x38)),

@@ -72,7 +72,8 @@ impl Attributes {
         unsafe { Text::message(self.message_type, self.message) }
     }
 
-    /// Returns the number that the label carries, by its nvtxPayloadType_t; `None` for none.
+    /// Returns the number that the label carries, by its nvtxPayloadType_t: 1 to 3 have 64 bits, 4 to 6 have 32;
+    /// `None` for none.
     pub fn payload(&self) -> Option<Payload> {
         let low = self.payload as u32;
         match self.payload_type {

@@ -60,6 +60,7 @@ impl Memory {
                 losses.add(LossKind::MemoryEvents, NO_TIMES);
                 return;
             };
+            // CUpti_ActivityMemoryOperationType: 1 is an allocation, 2 a free.
             match record.get(OPERATION) {
                 1 => {
                     self.next += 1;

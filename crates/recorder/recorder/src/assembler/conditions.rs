@@ -94,6 +94,7 @@ impl Conditions {
                 queue: None,
                 source: held.source.clone(),
             });
+            // The zeros before the first event were known, too.
             if held.value == Some(0.0) {
                 held.write(held.known_ns, None, tables);
             }
