@@ -1,7 +1,8 @@
 //! The metrics in the profile of one CUDA kernel launch.
 //!
-//! The hook measures them, the session writes them to the table `kernel_metrics`, and analyses find them by their
-//! names, which are those of Nsight Compute.
+//! The hook (gapscope's library in the recorded program) measures them, the session (gapscope's process that writes
+//! the trace) stores them in the table `kernel_metrics`, and analyses find them by their names, which are those of
+//! Nsight Compute, NVIDIA's kernel profiler.
 
 mod metrics;
 mod stall;
@@ -50,7 +51,7 @@ kind! {
 }
 
 impl MetricUnit {
-    /// Returns the unit that a metric's name implies.
+    /// Returns the unit that a metric's name implies, by the words before and after its first dot.
     ///
     /// ```
     /// use gapscope_model::kernel_profile::MetricUnit;

@@ -1,7 +1,8 @@
 //! Defines the macro `kind!`, which makes enumerations whose values have a text, in the trace, and a number, in the
 //! spool (the event log that hooks write).
 
-/// Defines an enumeration of kinds. Unknown texts and numbers read as `Unknown`, which is the default.
+/// Defines an enumeration of kinds from lines `Value = "text"`; numbers count the lines from 0. Unknown texts and
+/// numbers read as `Unknown`, which is the default.
 macro_rules! kind {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $value_doc:literal])+ $value:ident = $text:literal,)+ }) => {
         $(#[$doc])*

@@ -1,4 +1,7 @@
-//! Defines the kinds of work, host calls, memory places, markers and other items that hooks, spool and trace share.
+//! Defines the kinds of work, host calls, memory places, markers and other items. Hooks (gapscope's libraries in
+//! recorded programs), the spool (the event log that they write) and the trace share these kinds.
+//!
+//! Opaque work is GPU work that is timed as a whole; polls that are folded are many calls stored as one row.
 
 use crate::kind::kind;
 

@@ -1,6 +1,8 @@
-//! The vocabulary that hooks, session, SDK and trace share: kinds of work, the loss ledger, clock fits.
+//! The vocabulary that hooks, session, SDK and trace share: kinds of work, the ledger of losses, conversions of
+//! clocks.
 //!
-//! Hooks report events through the spool, and the trace passes them on to analyses. Kinds of transfers, calls,
+//! Hooks, gapscope's libraries in recorded programs, report events through the spool (their log of events); the
+//! session makes a trace of them, which analyses read. Kinds of transfers, calls,
 //! submissions and losses are the same on both sides, so they are defined once, here; `gapscope-spool` and
 //! `gapscope-trace` re-export them.
 #![forbid(unsafe_code)]

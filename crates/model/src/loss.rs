@@ -1,9 +1,11 @@
-//! The loss ledger: counts what was not recorded, by kind and reason.
+//! The loss ledger: counts what was not recorded, by kind and reason. [`Ledger::add`] takes each loss, and
+//! [`Ledger::losses`] returns the sums.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// Defines [`LossKind`] from lines `Kind = "text"`.
 macro_rules! loss_kinds {
     ($($kind:ident = $text:literal,)+) => {
         /// The kind of something that was not recorded. Its text is in the plural.
@@ -129,14 +131,14 @@ impl LossKind {
         }
     }
 
-    /// Returns the kind of a text.
+    /// Returns the kind of a text; [`LossKind::Other`] for a text that is not listed.
     pub fn from_text(text: impl Into<Cow<'static, str>>) -> LossKind {
         let text = text.into();
         LossKind::from_known_text(&text).unwrap_or(LossKind::Other(text))
     }
 }
 
-/// Converts the text of a known kind to the singular.
+/// Converts the text of a known kind to the singular: its noun before words such as "of" loses the plural's ending.
 fn singular(text: &str) -> Cow<'_, str> {
     // Of "waits and events", a single loss may be either.
     if text.contains(" and ") || text.contains(',') {
@@ -237,7 +239,9 @@ const MAX_ENTRIES: usize = 256;
 /// The counts of losses by kind and reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
+    /// The number of lost things, by kind and then by reason.
     counts: BTreeMap<LossKind, BTreeMap<Cow<'static, str>, u64>>,
+    /// Number of pairs of a kind and a reason; it stops at [`MAX_ENTRIES`].
     entries: usize,
 }
 

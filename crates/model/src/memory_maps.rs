@@ -1,4 +1,5 @@
-//! Parses `/proc/PID/maps`: the file's bytes go in, a [`Mapping`] for each line comes out. Nothing is allocated, since hooks use it too.
+//! Parses `/proc/PID/maps`, Linux's list of a process's memory areas: the file's bytes go in, a [`Mapping`] for each
+//! line comes out. Nothing is allocated, since hooks (gapscope's libraries in recorded programs) use it too.
 
 /// A line of `/proc/PID/maps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +12,8 @@ pub struct Mapping<'a> {
     pub is_readable: bool,
     /// The offset of `start` in the file.
     pub offset: u64,
-    /// The file as the process sees it, with ` (deleted)` behind it where it was removed; `None` for memory without a file.
+    /// The file as the process sees it, with ` (deleted)` behind it where it was removed; `None` for memory without a
+    /// file.
     pub path: Option<&'a [u8]>,
 }
 
@@ -20,6 +22,7 @@ pub fn mappings(maps: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
     maps.split(|byte| *byte == b'\n').filter_map(mapping)
 }
 
+/// Parses one line; `None` where a field is missing or an address is not hexadecimal.
 fn mapping(line: &[u8]) -> Option<Mapping<'_>> {
     // Five fields, then the path, which may contain spaces.
     let mut fields = line.splitn(6, |byte| *byte == b' ');

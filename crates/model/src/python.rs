@@ -1,9 +1,10 @@
 //! Decodes the stacks of CPython's threads from memory: 3.11 to 3.15, builds with a lock (GIL), 64 bits,
-//! little-endian.
+//! little-endian. A caller reads a thread state, then its frames from the innermost outwards, then the code object of
+//! each with its name, path and line table, and passes the bytes of each to the method of [`Layout`] of that name.
 //!
-//! The functions are pure and work on bytes that the caller has read: the session reads the memory of another
-//! process, which changes meanwhile, and the hook that of its own thread. The bytes are not trusted: nonsense is
-//! [`Inconsistent`].
+//! The functions are pure and work on bytes that the caller has read: the session (gapscope's process that writes the
+//! trace) reads the memory of another process, which changes meanwhile, and the hook (gapscope's library in the
+//! program) that of its own thread. The bytes are not trusted: nonsense is [`Inconsistent`].
 //!
 //! From 3.13 on the interpreter publishes its offsets (`_Py_DebugOffsets`, at the start of `_PyRuntime`); before that
 //! they are constants of the version.
@@ -24,7 +25,7 @@ pub use text::Text;
 use bytes::{at, word};
 use layout::{CodeOffsets, FrameOffsets, TextOffsets, ThreadOffsets};
 
-/// A thread state of the interpreter.
+/// A thread state, the interpreter's structure for one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// The address of the next thread state, or 0.
@@ -197,11 +198,14 @@ impl Layout {
 
 /// The owners of frames are thread, generator, frame object, interpreter, C stack.
 const MAX_OWNER: u8 = 4;
+/// The owner of a frame that belongs to a generator.
 const GENERATOR_OWNER: u8 = 1;
+/// From this owner on, a frame is the interpreter's own and has no code object.
 const INTERPRETER_OWNER: u8 = 3;
 /// `PyVarObject.ob_size`, the same in every build with a lock.
 const VARIABLE_LENGTH: u64 = 16;
 
+/// The offsets of 3.11, which publishes no table.
 const PYTHON_3_11: Layout = Layout {
     first_interpreter: 40,
     next_interpreter: 0,
@@ -239,6 +243,7 @@ const PYTHON_3_11: Layout = Layout {
     bytes_data: 32,
 };
 
+/// The offsets of 3.12, which publishes no table.
 const PYTHON_3_12: Layout = Layout {
     first_thread: 72,
     lock: Lock::BehindInterpreter {

@@ -15,7 +15,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Times beyond this are impossible: differences of two times must fit, too.
+    /// Times beyond this value, in either direction, are impossible: differences of two times must fit, too.
     pub const MAX_NS: i64 = i64::MAX / 4;
 
     /// Returns the span from one time to a later one.
@@ -26,8 +26,8 @@ impl Span {
         }
     }
 
-    /// Returns the span from one time to another of a stranger's file; `None` where they are impossible: the end lies before the
-    /// start, or one of them is absurd.
+    /// Returns the span between two times of a file that another tool wrote; `None` where they are impossible: the
+    /// end lies before the start, or a time is beyond [`Self::MAX_NS`].
     pub fn checked(start_ns: i64, end_ns: i64) -> Option<Span> {
         let is_sane = |ns: i64| (-Self::MAX_NS..=Self::MAX_NS).contains(&ns);
         (is_sane(start_ns) && is_sane(end_ns) && start_ns <= end_ns)
@@ -40,7 +40,7 @@ impl Span {
     }
 }
 
-/// Numbers an enum; numbers that are not listed are its last variant.
+/// Defines an enum whose variants have the numbers from 0; the last is `Unknown`, which other numbers read as.
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident,)+ }) => {
         $(#[$meta])*
@@ -112,8 +112,9 @@ impl OverheadKind {
         )
     }
 
-    /// Returns the kind by the name that CUPTI, Nsight Systems or Kineto gives it, such as `CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL`
-    /// or `Command Buffer Full`.
+    /// Returns the kind by the name that CUPTI, Nsight Systems or Kineto gives it, such as
+    /// `CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL` or `Command Buffer Full`: the first in the list whose words are
+    /// in the name.
     pub fn from_tool_name(name: &str) -> OverheadKind {
         let plain = name.to_ascii_uppercase().replace(' ', "_");
         let kinds = [

@@ -1,4 +1,5 @@
 //! Measures queries over many traces: `cargo run --release -p gapscope-query --example many [-- TRACES DISPATCHES]`.
+//! It prints the seconds of each query, and with the environment variable `SHOW` its answer.
 //!
 //! One trace is generated, and its files are hard-linked into the other folders, so that a thousand traces need
 //! little disk space; each is read like any other.
@@ -68,6 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Makes the folder `to` with hard links to the files of the folder `from`.
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {

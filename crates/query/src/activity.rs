@@ -18,6 +18,7 @@ use gapscope_trace::{Selection, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+/// Returns the columns that both tables have besides those of their owner.
 fn figures() -> Vec<ColumnFacts> {
     own_columns! {
         pieces: UInt64, "Pieces of work with known times: dispatches, transfers and opaque work; command buffers where only they were timed.";
@@ -53,6 +54,7 @@ pub(crate) fn device_table() -> ComputedDefinition {
     )
 }
 
+/// Defines the table of processes.
 pub(crate) fn process_table() -> ComputedDefinition {
     definition(
         "process_activity",
@@ -70,6 +72,7 @@ pub(crate) fn process_table() -> ComputedDefinition {
     )
 }
 
+/// Defines a table of the owner's `columns` and the common figures; `rows` computes both for a trace.
 fn definition(
     name: &'static str,
     meaning: &'static str,
@@ -88,6 +91,7 @@ fn definition(
 /// The intervals of work by owner, a device or a process.
 struct Activity<K>(BTreeMap<K, Vec<Interval>>);
 
+/// Selects the times of all work, and those of command buffers where only these were timed.
 fn selection(mode: SamplingMode) -> Selection {
     const TIMES: [&str; 3] = ["queue", "start_ns", "duration_ns"];
     let selection = Selection::manifest()
@@ -118,6 +122,7 @@ impl<K: Copy + Ord> Activity<K> {
         Activity(works)
     }
 
+    /// Returns the arrays of the columns that the function `figures` lists, a row for each owner.
     fn figures(&self) -> Vec<ArrayRef> {
         let each = |figure: fn(&[Interval]) -> i64| {
             let figures = self.0.values().map(|works| figure(works));
@@ -137,7 +142,7 @@ impl<K: Copy + Ord> Activity<K> {
     }
 }
 
-/// Returns the times of all work by owner, in the order of their starts.
+/// Returns the times of all work by owner, in the order of their starts. Work of a queue without owner is left out.
 fn works<K: Copy + Ord>(
     trace: &Trace,
     owner: impl Fn(QueueId) -> Option<K>,

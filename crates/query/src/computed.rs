@@ -1,5 +1,6 @@
-//! Tables whose rows are computed from each trace while a query that names them runs, one trace at a time on each
-//! core.
+//! Makes tables for DataFusion (the SQL engine) whose rows are computed from each trace while a query that names them
+//! runs, one trace at a time on each core. A [`ComputedDefinition`] goes in; a batch of rows comes out for each
+//! trace.
 
 use crate::library::Library;
 use crate::scan::{Leaf, LeafSource, Pruning, Result, RowGroup, inexact};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 pub(crate) struct ComputedDefinition {
     pub name: &'static str,
     pub meaning: &'static str,
-    /// The table's own columns.
+    /// The table's own columns, without those that all tables have, such as `trace`.
     pub columns: Vec<ColumnFacts>,
     /// Returns the rows of a trace, an array for each of the columns. Problems are reported to the library.
     pub rows: fn(&Library, &Source) -> Vec<ArrayRef>,
@@ -29,6 +30,7 @@ pub(crate) struct ComputedDefinition {
 pub(crate) struct ComputedTable {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
+    /// Returns the rows of a trace, without the columns that all tables have.
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
 }
 
@@ -85,6 +87,7 @@ impl TableProvider for ComputedTable {
             index: 0,
             rows: 1,
         };
+        // Pruning asks about row groups: one stands for each trace.
         let groups: Vec<RowGroup> = (0..sources).map(group).collect();
         let kept = Pruning {
             facts: &self.facts,
@@ -98,6 +101,7 @@ impl TableProvider for ComputedTable {
             .collect();
         let all: Vec<usize> = (0..self.facts.columns.len()).collect();
         let projection = projection.unwrap_or(&all).clone();
+        // Neighbouring traces form a partition, of which there are at most as many as cores.
         let most = state.config().target_partitions().max(1);
         let each = sources.len().div_ceil(most).max(1);
         let mut partitions: Vec<Vec<usize>> = sources.chunks(each).map(<[_]>::to_vec).collect();
@@ -122,7 +126,9 @@ struct ComputedScan {
     facts: Arc<TableFacts>,
     library: Arc<Library>,
     rows: fn(&Library, &Source) -> Vec<ArrayRef>,
+    /// The columns that the query needs, by index.
     projection: Vec<usize>,
+    /// The indices of the traces of each partition.
     partitions: Vec<Vec<usize>>,
 }
 
@@ -158,7 +164,7 @@ impl LeafSource for ComputedScan {
     }
 }
 
-/// Adds the common columns to the rows of a trace.
+/// Adds the columns that all tables have to the rows of a trace; `source` is its index, `own` the computed arrays.
 fn batch(
     facts: &TableFacts,
     library: &Library,

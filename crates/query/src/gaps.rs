@@ -19,6 +19,7 @@ use gapscope_trace::Trace;
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
 use std::sync::Arc;
 
+/// Defines the table.
 pub(crate) fn table() -> ComputedDefinition {
     let causes = Cause::ALL.map(Cause::as_str);
     ComputedDefinition {
@@ -45,7 +46,7 @@ pub(crate) fn table() -> ComputedDefinition {
     }
 }
 
-/// The rows of one trace, by columns.
+/// The rows of one trace, by columns; [`table`] says what each column means.
 #[derive(Debug, Default)]
 struct GapRows {
     device: Vec<Option<u32>>,
@@ -78,6 +79,7 @@ fn read_gaps(library: &Library, source: &Source) -> GapRows {
 }
 
 impl GapRows {
+    /// Finds the gaps of each device; each part with one cause is a row, or two where the warm-up ends in it.
     fn from_trace(trace: &Trace) -> GapRows {
         let timeline = Timeline::new(trace);
         let busy_ns = busy::any_busy_ns(&timeline);
@@ -136,6 +138,7 @@ impl GapRows {
         rows
     }
 
+    /// Returns the columns in the order in which [`table`] lists them.
     fn arrays(self) -> Vec<ArrayRef> {
         vec![
             Arc::new(UInt32Array::from(self.device)),

@@ -12,6 +12,7 @@ use gapscope_analysis::limits::KernelCounter;
 use gapscope_analysis::{Findings, Options};
 use std::sync::Arc;
 
+/// Defines the table.
 pub(crate) fn table() -> ComputedDefinition {
     ComputedDefinition {
         name: "kernel_counters",
@@ -47,6 +48,7 @@ fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
     })
 }
 
+/// Makes the columns, in the order in which [`table`] lists them: a row for each counter of each kernel.
 fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
     let mut rows: Vec<(&Kernel, Option<&KernelCounter>)> = Vec::new();
     for kernel in kernels {

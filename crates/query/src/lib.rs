@@ -2,8 +2,9 @@
 //!
 //! [`Traces::open`] finds the traces, and [`Session`] answers queries on them. Each table of the trace format is one
 //! SQL table with the rows of all traces: besides its own columns it has `trace`, a column for each `NAME=VALUE`
-//! folder on the way to the traces, and the names behind its ids (`kernel_name`, `label_path`, …). Manifests become
-//! tables, too (`traces`, `devices`, …). Rows are read as they are needed, so memory does not grow with the traces.
+//! folder on the way to the traces, and the names behind its ids (`kernel_name`, `label_path`, …). Manifests
+//! (`trace.json`, which describes a trace) become tables, too (`traces`, `devices`, …). Rows are read as they are
+//! needed, so memory does not grow with the traces.
 //!
 //! `docs/query.md` is the users' description.
 #![forbid(unsafe_code)]

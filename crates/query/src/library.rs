@@ -1,4 +1,5 @@
-//! Holds the traces of a session, and collects remarks on problems with reading them.
+//! Holds the traces of a session (the traces that were opened together), and collects remarks on problems with
+//! reading them.
 
 use crate::source::{Source, Traces};
 use gapscope_trace::panics::guarded;
@@ -9,10 +10,12 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Library {
     pub traces: Traces,
+    /// Sentences about missing data that the user has not seen yet, without duplicates.
     remarks: Mutex<Vec<String>>,
 }
 
 impl Library {
+    /// Keeps the traces; problems of their manifests are the first remarks.
     pub fn new(traces: Traces) -> Library {
         let sources = traces.sources.iter();
         let remarks = sources
@@ -32,8 +35,8 @@ impl Library {
         }
     }
 
-    /// Reads the tables of a trace and computes something from them. A problem is reported as a remark that says that the `rows` of the trace are
-    /// missing; without a result the default is returned.
+    /// Reads the tables of a trace and computes something from them. A problem is reported as a remark that names
+    /// what is missing, `rows`; where the trace cannot be read or `compute` panics, the default is returned.
     pub fn compute<T: Default>(
         &self,
         source: &Source,

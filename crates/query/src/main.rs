@@ -1,5 +1,5 @@
 //! The program behind `gapscope query`, which `gapscope` starts with its own arguments: answers one statement, or
-//! opens the prompt.
+//! opens the prompt. The answer goes to stdout or the file of `-o`, sentences about problems to stderr.
 #![forbid(unsafe_code)]
 
 use clap::{Args, Command, FromArgMatches};
@@ -65,6 +65,8 @@ impl Failure {
     }
 }
 
+/// Opens the traces and answers what the arguments ask for: the schema, a saved query, the SQL behind the traces, the
+/// prompt where stdin is a terminal, or the SQL from stdin.
 fn run(arguments: &Query) -> Result<ExitCode, Failure> {
     if let Some(sentence) = memory::apply_variable()? {
         warn(&sentence);
@@ -114,6 +116,7 @@ fn run(arguments: &Query) -> Result<ExitCode, Failure> {
     Ok(status(incomplete))
 }
 
+/// Returns the exit status: a special one where data were missing.
 fn status(incomplete: bool) -> ExitCode {
     match incomplete {
         true => ExitCode::from(INCOMPLETE),
@@ -146,6 +149,7 @@ fn from_stdin() -> Result<String, Failure> {
     Ok(text)
 }
 
+/// Runs one statement and writes its answer to stdout, or to a new file that is removed again if that fails.
 fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), Failure> {
     let format = format(arguments.format);
     let Some(path) = file(arguments) else {
@@ -173,11 +177,13 @@ fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), Failure
     })
 }
 
+/// Returns the file of `-o`; `None` for stdout.
 fn file(arguments: &Query) -> Option<&Path> {
     let path = arguments.output.as_deref()?;
     (path.as_os_str() != "-").then_some(path)
 }
 
+/// Opens the prompt.
 fn ask(arguments: &Query, session: &Session) -> Result<(), Failure> {
     if file(arguments).is_some() {
         return Err(Failure::FileForPrompt);
@@ -200,6 +206,7 @@ fn ask(arguments: &Query, session: &Session) -> Result<(), Failure> {
     )?)
 }
 
+/// Returns the path of the prompt's history; `None` where there is no folder for state.
 fn history() -> Option<PathBuf> {
     Some(state_folder()?.join("query-history"))
 }
@@ -214,6 +221,7 @@ fn format(format: AnswerFormat) -> Format {
     }
 }
 
+/// Writes a sentence to stderr, on one line.
 fn warn(sentence: &str) {
     say(&format!(
         "gapscope: {}\n",

@@ -1,4 +1,5 @@
-//! Makes SQL tables of the manifests of traces (`trace.json`): `traces`, `devices` and others.
+//! Makes SQL tables of the manifests of traces (`trace.json`): `traces`, `devices` and others. The rows of all traces
+//! are made when a session starts, and stay in memory.
 
 use crate::schema::{ColumnFacts, Origin, TableFacts};
 use crate::source::Traces;
@@ -11,6 +12,7 @@ use gapscope_trace::manifest::{ClockMethod, Device, Exit, Loss, Manifest, Proces
 use std::slice;
 use std::sync::Arc;
 
+/// Returns the rows of a manifest, each with the values of the table's own columns.
 type RowsOfTrace = dyn Fn(&Manifest) -> Vec<Vec<ScalarValue>>;
 
 /// The definition of a table whose rows come from manifests.
@@ -48,12 +50,14 @@ pub(crate) struct FilledTable {
     pub table: Arc<MemTable>,
 }
 
+/// Returns all tables of manifests, with their rows.
 pub(crate) fn tables(traces: &Traces) -> Result<Vec<FilledTable>, DataFusionError> {
     let tables = definitions().into_iter();
     tables.map(|table| table.fill(traces)).collect()
 }
 
 impl ManifestTable {
+    /// Makes the rows of all traces; each begins with the columns that all tables have, such as `trace`.
     fn fill(self, traces: &Traces) -> Result<FilledTable, DataFusionError> {
         let facts = TableFacts::new(self.name, self.meaning, &traces.partitions, self.columns);
         let mut values: Vec<Vec<ScalarValue>> = facts.columns.iter().map(|_| Vec::new()).collect();
@@ -111,6 +115,7 @@ macro_rules! columns {
     }};
 }
 
+/// Lists the tables, with their columns in order.
 fn definitions() -> Vec<ManifestTable> {
     let traces = columns! { m: Manifest;
         command: TEXT, "The recorded command.", text(&m.command.join(" "));
@@ -197,6 +202,7 @@ fn exit(manifest: &Manifest) -> (ScalarValue, ScalarValue) {
     (ScalarValue::Int32(code), ScalarValue::Int32(signal))
 }
 
+/// Returns the greatest clock error of the devices in nanoseconds; NULL where a device's is unknown.
 fn greatest_error(manifest: &Manifest) -> ScalarValue {
     let errors = manifest.devices.iter().map(|device| device.clock.error_ns);
     let errors: Option<Vec<i64>> = errors.collect();

@@ -1,4 +1,5 @@
-//! Writes answers as a table, CSV, JSON or Parquet, batch by batch.
+//! Writes answers as a table, CSV, JSON, JSON lines or Parquet, batch by batch: [`Format::writer`] makes the writer
+//! of a format, which then gets the batches of rows.
 
 mod cells;
 mod csv;
@@ -33,6 +34,7 @@ pub enum Format {
 pub struct RowCount(pub u64);
 
 impl Format {
+    /// Returns a writer for an answer with these columns; most write the header at once.
     pub(crate) fn writer<'a>(
         self,
         schema: &SchemaRef,

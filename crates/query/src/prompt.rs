@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+/// The answer to `.help`.
 const HELP: &str = "\
 A statement ends with ; and may have several lines. Ctrl-C stops it, Ctrl-D leaves.
   .schema [TABLE]  tables and columns
@@ -110,6 +111,7 @@ fn parse_format(name: &str) -> Option<Format> {
     }
 }
 
+/// Saves the history, and makes its folder; errors are ignored.
 fn save(editor: &mut Editor<Completions, FileHistory>, path: &PathBuf) {
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);
@@ -117,6 +119,8 @@ fn save(editor: &mut Editor<Completions, FileHistory>, path: &PathBuf) {
     let _ = editor.save_history(path);
 }
 
+/// Runs a statement, writes its answer with the number of rows and the time, and says what went wrong. The outer
+/// error ends the prompt, because its reader closed the pipe; the inner result is that of writing the last line.
 fn answer(
     session: &Session,
     sql: &str,
@@ -147,9 +151,10 @@ fn answer(
     }
 }
 
-/// Completes words, and recognises complete statements.
+/// The helper of the line editor, with all words in order: it completes them, and recognises complete statements.
 struct Completions(Vec<String>);
 
+/// The words of SQL that are completed.
 const KEYWORDS: [&str; 22] = [
     "select",
     "from",
@@ -193,6 +198,7 @@ impl Completions {
 impl Completer for Completions {
     type Candidate = String;
 
+    /// Returns where the word before the cursor begins, and the words that begin with it.
     fn complete(
         &self,
         line: &str,
@@ -237,6 +243,7 @@ fn is_complete(input: &str) -> bool {
     text.is_empty() || text.starts_with('.') || (text.ends_with(';') && !ends_in_quotes(text))
 }
 
+/// Returns true where a quote is still open at the end of the text.
 fn ends_in_quotes(text: &str) -> bool {
     let mut open = None;
     for character in text.chars().filter(|c| matches!(c, '\'' | '"')) {

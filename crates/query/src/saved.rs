@@ -130,6 +130,8 @@ impl Session {
         Ok(self.sql_of(saved))
     }
 
+    /// Returns the SQL of a saved query for these traces. With several traces, `{by}` becomes `trace` and the columns
+    /// of folders (`NAME=VALUE` in a trace's path) that every table has under the same name; with one trace, nothing.
     pub(crate) fn sql_of(&self, saved: &SavedQuery) -> String {
         let mut by = String::new();
         if self.traces().sources.len() > 1 {
@@ -146,6 +148,7 @@ impl Session {
         saved.sql.replace("{by}", &by)
     }
 
+    /// Returns true where a table has a column of this name itself, so that the folder's is called `folder_NAME`.
     fn is_own_column(&self, name: &str) -> bool {
         let folder = format!("folder_{name}");
         let mut tables = self.tables.iter();

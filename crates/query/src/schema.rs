@@ -1,4 +1,5 @@
-//! Defines the SQL tables of the trace format, and the source of each column's values.
+//! Defines the SQL tables of the trace format, and the source of each column's values. Besides its own columns each
+//! table has those of its trace, and a column of names for each column of ids.
 
 use crate::source::{Partition, TraceValue};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 pub(crate) struct TableFacts {
     pub name: &'static str,
     pub meaning: &'static str,
+    /// All columns in order: those of the trace first, then its own, then names.
     pub columns: Vec<ColumnFacts>,
     pub schema: SchemaRef,
 }
@@ -27,6 +29,7 @@ pub(crate) struct ColumnFacts {
 /// The origin of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
+    /// The trace: a value that all of its rows share.
     Trace(TraceValue),
     /// The table itself: its file, or the computation of its rows.
     Own,
@@ -34,10 +37,11 @@ pub(crate) enum Origin {
     Name(IdName),
 }
 
-/// A name behind an id.
+/// A name behind an id: it says which ids lead to it and which column shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum IdName {
     Kernel,
+    /// The kernel's whole name in the code.
     KernelWhole,
     /// The name of the kernel in the row itself.
     KernelItself,
@@ -45,6 +49,7 @@ pub(crate) enum IdName {
     /// The path of the label in the row itself.
     LabelItself,
     Queue,
+    /// The device of the queue in the column `queue`.
     DeviceOfQueue,
     Device,
     Thread,
@@ -61,7 +66,9 @@ pub(crate) enum StackProperty {
     Function,
     File,
     Line,
+    /// The innermost line of the program's own code, as reports write it.
     Code,
+    /// The whole stack as one text.
     Text,
 }
 
@@ -241,11 +248,13 @@ impl TableFacts {
         }
     }
 
+    /// Returns the index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
+/// Describes all tables of the trace format.
 pub(crate) fn tables(partitions: &[Partition]) -> Vec<Arc<TableFacts>> {
     let mut tables = Vec::new();
     macro_rules! add {
@@ -255,6 +264,7 @@ pub(crate) fn tables(partitions: &[Partition]) -> Vec<Arc<TableFacts>> {
     tables
 }
 
+/// Describes a table of the trace format: its columns, then those of the names behind its ids.
 fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
     let own = T::columns().into_iter().map(|column| {
         let mut meaning = column.meaning.trim().to_owned();
@@ -280,6 +290,7 @@ fn table<T: Table>(partitions: &[Partition]) -> TableFacts {
     )
 }
 
+/// Returns the type in answers: texts that files store by index become plain ones.
 fn data_type(of_trace: DataType) -> DataType {
     match of_trace {
         DataType::Dictionary(..) => DataType::Utf8View,

@@ -1,4 +1,5 @@
-//! A session: registers the tables of some traces and answers queries on them.
+//! A session: registers the tables of some traces with DataFusion (the SQL engine), and answers queries on them. SQL
+//! goes in; the answer goes to a writer in the chosen format.
 
 use crate::computed::ComputedTable;
 use crate::library::Library;
@@ -22,13 +23,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// The rows of a batch, the unit in which the engine passes rows on.
 const BATCH_ROWS: usize = 1 << 14;
+/// How often a running query looks whether it has to stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
 /// The SQL tables of some traces, and the engine that answers queries on them.
 pub struct Session {
     library: Arc<Library>,
+    /// The most rows of an answer; `None` without a limit.
     max_rows: Option<u64>,
+    /// The descriptions of all tables, in the order in which they are listed.
     pub(crate) tables: Vec<Arc<TableFacts>>,
     context: SessionContext,
     runtime: tokio::runtime::Runtime,
@@ -143,6 +148,7 @@ impl Session {
         })
     }
 
+    /// Checks and runs a statement, and writes each batch as it comes. Returns the number of rows.
     async fn answer(
         &self,
         sql: &str,
@@ -222,6 +228,7 @@ impl Session {
     }
 }
 
+/// Returns the short name by which a column's type is listed.
 pub(crate) fn type_name(data_type: &datafusion::arrow::datatypes::DataType) -> &'static str {
     use datafusion::arrow::datatypes::DataType;
     match data_type {
@@ -240,7 +247,8 @@ fn engine_memory_bytes() -> usize {
     usize::try_from(memory::limit() / 3 * 2).unwrap_or(usize::MAX)
 }
 
-/// Returns an error of the engine as one sentence with a hint.
+/// Returns an error of the engine as one sentence with a hint; `tables` are those that a missing name is compared
+/// with.
 fn describe(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
     match error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -283,11 +291,13 @@ fn describe(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
     }
 }
 
+/// Joins a text's words by single spaces.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
+/// Says which column is missing and which are like it, or that its table must be named.
 fn schema_sentence(error: &SchemaError) -> String {
     match error {
         SchemaError::FieldNotFound {
@@ -322,6 +332,7 @@ fn missing_table(text: &str) -> Option<&str> {
     Some(name.strip_prefix("datafusion.public.").unwrap_or(name))
 }
 
+/// Says that a table is missing, and names similar ones or else all.
 fn no_table(name: &str, tables: &[Arc<TableFacts>]) -> String {
     let known = || tables.iter().map(|table| table.name);
     let alike = similar(name, known());

@@ -1,6 +1,6 @@
 //! Finds the known names of tables, columns or queries that are most similar to a misspelt one.
 
-/// Returns the names of `known` that are most similar to `name`, the best first, if they are similar enough.
+/// Returns up to three names of `known` that are most similar to `name`, the best first; none if no likeness is 0.8.
 pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_lowercase();
     let mut scored: Vec<(f64, &str)> = known
@@ -13,6 +13,7 @@ pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
+/// Returns the likeness of two names, from 0 to 1.
 fn likeness(a: &str, b: &str) -> f64 {
     // This matches `name` with `kernel_name`, and `kernels` with `kernel`.
     let contained = a.len() >= 3 && b.len() >= 3 && (b.contains(a) || a.contains(b));

@@ -1,4 +1,5 @@
-//! Finds the traces of a session: expands globs and reads manifests and `NAME=VALUE` folders.
+//! Finds the traces of a session: expands globs, reads manifests (`trace.json`, which describes a trace), and makes
+//! columns (partitions) of folders called `NAME=VALUE` in the traces' paths.
 
 use crate::Error;
 use datafusion::arrow::datatypes::DataType;
@@ -24,6 +25,7 @@ pub struct Source {
 /// A column from folders called `NAME=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Partition {
+    /// The name before the `=`, in lower case.
     pub name: String,
     /// True when every value is an integer.
     pub is_integer: bool,
@@ -54,6 +56,7 @@ pub struct Traces {
     pub sources: Vec<Source>,
     /// A sentence for each argument that cannot be queried.
     pub skipped: Vec<String>,
+    /// The columns from folders, of all traces together, ordered by name.
     pub(crate) partitions: Vec<Partition>,
 }
 
@@ -86,6 +89,7 @@ impl Traces {
         Ok(traces)
     }
 
+    /// Returns a value of the trace with the index `source`; NULL where its path has no such folder.
     pub(crate) fn value(&self, value: TraceValue, source: usize) -> ScalarValue {
         let source = &self.sources[source];
         match value {
@@ -100,6 +104,8 @@ impl Traces {
         }
     }
 
+    /// Adds a trace and the traces of its ranks, unless `known` has its path. A folder that cannot be queried is
+    /// skipped; one that cannot be read is an error where it is the `only` one.
     fn add(
         &mut self,
         folder: PathBuf,
@@ -141,6 +147,7 @@ impl Traces {
         Ok(())
     }
 
+    /// Finds the columns from folders, and the values of each trace.
     fn find_partitions(&mut self) {
         let of_sources: Vec<_> = self.sources.iter().map(|s| partitions(&s.folder)).collect();
         let names: BTreeSet<&String> = of_sources.iter().flat_map(BTreeMap::keys).collect();
@@ -228,7 +235,8 @@ pub fn looks_like_sql(argument: &OsStr) -> bool {
         || (text.contains(char::is_whitespace) && expand(argument).is_err())
 }
 
-/// Returns a glob for the traces in a folder that is not itself a trace.
+/// Returns a glob for the traces in a folder that is not itself a trace, or in its subfolders; `None` where the first
+/// entries have none.
 fn traces_below(folder: &Path) -> Option<String> {
     let has_manifest = |path: &Path| path.join("trace.json").is_file();
     let below = |folder: &Path| -> Vec<PathBuf> {
@@ -248,6 +256,7 @@ fn traces_below(folder: &Path) -> Option<String> {
         .then(|| folder.join("*/*").display().to_string())
 }
 
+/// The value by which Hive, and tools like it, mark a folder without a value.
 const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Returns the `NAME=VALUE` folders of a path; a value may be absent.

@@ -27,6 +27,7 @@ impl Metric {
 }
 
 /// Declares constants for the metrics' names, and the list of metrics.
+/// Each line is `CONSTANT = "name": "meaning"`, under the section (topic) of reports that shows it.
 macro_rules! metrics {
     ($($section:ident { $($constant:ident = $name:literal: $meaning:literal,)+ })+) => {
         /// Names of metrics.
@@ -34,6 +35,7 @@ macro_rules! metrics {
             $($(#[doc = $meaning] pub const $constant: &str = $name;)+)+
         }
 
+        /// The metrics listed below, in the same order; those of stalls are not among them.
         const FIXED: &[Metric] = &[$($(
             Metric { name: $name, section: MetricSection::$section, meaning: $meaning },
         )+)+];
@@ -95,6 +97,7 @@ pub static GRID: Metric = Metric {
     meaning: "Workgroups of the launch.",
 };
 
+/// Number of metrics that `metrics!` lists; one for each [`Stall`] follows them.
 const FIXED_METRICS: usize = FIXED.len();
 const ALL: usize = FIXED_METRICS + Stall::ALL.len();
 

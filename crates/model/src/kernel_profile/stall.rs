@@ -1,7 +1,7 @@
 //! Defines [`Stall`], the reasons for which a warp (32 threads of a CUDA kernel that run together) does not issue its
 //! next instruction.
 
-/// Declares the reasons.
+/// Declares the reasons. Each line is `Variant = "part of the metric's name": "meaning"`, where advice may follow.
 macro_rules! stalls {
     ($($stall:ident = $key:literal: $meaning:literal $(, advice: $advice:literal)?;)+) => {
         /// A reason for which a warp does not issue its next instruction.

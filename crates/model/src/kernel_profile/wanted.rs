@@ -1,5 +1,6 @@
-//! Parses the user's request for profiles of kernel launches, `NAME` or `NAME:N`, and passes it on through an
-//! environment variable.
+//! Parses the user's requests for profiles of kernel launches, `NAME` or `NAME:N`, and formats them for the
+//! environment variable through which the recorded program gets them. `N` is the number of launches, 1 where it is
+//! left out.
 
 use std::str::FromStr;
 
@@ -27,7 +28,7 @@ impl Wanted {
     /// The most launches; a greater number is an error. Profiling a launch takes a good part of a second.
     pub const MAX_LAUNCHES: u32 = 1000;
 
-    /// Formats several requests for an environment variable, one a line.
+    /// Formats several requests for an environment variable: a line `LAUNCHES NAME` for each.
     pub fn to_lines(all: &[Wanted]) -> String {
         let line = |wanted: &Wanted| format!("{} {}", wanted.launches, wanted.name);
         all.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -6,10 +6,12 @@
 #[error("{0}")]
 pub struct Inconsistent(pub &'static str);
 
+/// Returns the little-endian number of 8 bytes at `offset`.
 pub(super) fn word(bytes: &[u8], offset: u64) -> Result<u64, Inconsistent> {
     Ok(u64::from_le_bytes(at(bytes, offset)?))
 }
 
+/// Returns the `N` bytes at `offset`; an error where `bytes` ends before.
 pub(super) fn at<const N: usize>(bytes: &[u8], offset: u64) -> Result<[u8; N], Inconsistent> {
     let start = usize::try_from(offset).ok();
     start

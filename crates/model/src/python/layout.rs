@@ -26,6 +26,7 @@ impl Version {
         (self.0 >> 24) as u8
     }
 
+    /// Returns true before the first release candidate, whose level is `0xc`.
     pub(super) fn is_alpha_or_beta(self) -> bool {
         (self.0 >> 4) & 0xf < 0xc
     }
@@ -106,8 +107,10 @@ pub(super) struct ThreadOffsets {
     /// Offset of the frame's address; where `behind` is set, of the address of a structure with the frame at offset
     /// `behind`.
     pub frame: u64,
+    /// The frame's offset in that structure; `None` where the thread state has the frame's address itself.
     pub behind: Option<u64>,
     pub native_id: u64,
+    /// Offset of the address of the chunk of memory with most frames.
     pub chunk: u64,
 }
 
@@ -117,6 +120,7 @@ pub(super) struct FrameOffsets {
     pub code: u64,
     pub previous: u64,
     pub instruction: u64,
+    /// Offset of the byte that says whose frame it is.
     pub owner: u64,
 }
 
@@ -125,8 +129,10 @@ pub(super) struct FrameOffsets {
 pub(super) struct CodeOffsets {
     pub file: u64,
     pub name: u64,
+    /// Offset of the address of the line table.
     pub lines: u64,
     pub first_line: u64,
+    /// Offset of the first instruction itself, which is part of the code object.
     pub instructions: u64,
 }
 
@@ -134,7 +140,10 @@ pub(super) struct CodeOffsets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextOffsets {
     pub length: u64,
+    /// Offset of the bits that say how characters are stored.
     pub state: u64,
+    /// Offset of the characters of a string that is all ASCII.
     pub ascii_data: u64,
+    /// Offset of the characters of any other string.
     pub other_data: u64,
 }

@@ -1,9 +1,11 @@
 //! Decodes the line table of a code object: the location table of 3.11 and later (`Objects/locations.md` of CPython).
+//! The table's bytes and the line of the `def` go in; the source line of an instruction comes out.
 
 /// The most bytes of a table; a longer one counts as inconsistent. The table of a module with 100,000 lines has about
 /// 1 MiB.
 pub const MAX_TABLE_BYTES: usize = 4 << 20;
 
+/// The size of an instruction, in which the table counts.
 const INSTRUCTION_BYTES: u64 = 2;
 
 /// The line table of a code object.
@@ -17,6 +19,7 @@ pub struct Lines<'a> {
 struct Entry {
     /// Start of the entry, in bytes from the first instruction.
     start: u64,
+    /// End of the entry, likewise.
     end: u64,
     /// The source line; `None` for instructions that the compiler added.
     line: Option<i32>,
@@ -45,6 +48,8 @@ impl<'a> Lines<'a> {
         self.entries().last().map_or(0, |entry| entry.end)
     }
 
+    /// Decodes the entries in order. A first byte has the number of instructions in bits 0 to 2, and in bits 3 to 6
+    /// the form of what follows, in which the line is the difference to the entry before.
     fn entries(&self) -> impl Iterator<Item = Entry> + 'a {
         let mut rest = self.table;
         let (mut line, mut start) = (self.first_line, 0);
@@ -61,12 +66,16 @@ impl<'a> Lines<'a> {
                     }
                     delta
                 }
+                // This form has no columns.
                 13 => signed(&mut after),
+                // The difference is 0, 1 or 2; two columns of a byte each follow.
                 10..=12 => {
                     skip(&mut after, 2);
                     i32::from(kind) - 10
                 }
+                // These instructions have no line.
                 15 => 0,
+                // The line is the same; a byte has the columns.
                 _ => {
                     skip(&mut after, 1);
                     0
@@ -90,6 +99,7 @@ fn line(line: i32) -> Option<u32> {
     u32::try_from(line).ok().filter(|line| *line > 0)
 }
 
+/// Drops bytes from the front of `rest`.
 fn skip(rest: &mut &[u8], bytes: usize) {
     *rest = rest.get(bytes..).unwrap_or_default();
 }

@@ -7,20 +7,21 @@ use super::layout::{
     TextOffsets, ThreadOffsets, Unsupported, Version,
 };
 
+/// The bytes that the table begins with.
 const COOKIE: &[u8; 8] = b"xdebugpy";
 /// The greatest offset in `_PyRuntime` and interpreters, which are large; a table with a greater one is refused.
 const MAX_INTERPRETER_OFFSET: u64 = 16 << 20;
 /// The size of `PyCompactUnicodeObject` less that of `PyASCIIObject`.
 const COMPACT_MORE_BYTES: u64 = 16;
 
-/// These positions are the same in all versions.
+/// The positions from here to `FIRST_THREAD`, in words, are the same in all versions.
 const VERSION: u64 = 1;
 const FREE_THREADED: u64 = 2;
 const FIRST_INTERPRETER: u64 = 5;
 const NEXT_INTERPRETER: u64 = 8;
 const FIRST_THREAD: u64 = 9;
 
-/// The position of an offset in the table, in words, in Python 3.13, 3.14 and 3.15.
+/// The positions of one offset in the table, in words (8 bytes), in Python 3.13, 3.14 and 3.15.
 type Positions = [u64; 3];
 
 const LOCKED: Positions = [17, 18, 18];
@@ -43,6 +44,8 @@ const TEXT_STATE: Positions = [68, 78, 90];
 const TEXT_LENGTH: Positions = [69, 79, 91];
 const ASCII_BYTES: Positions = [70, 80, 92];
 
+/// Returns the layout that a table describes. It is refused where its cookie or version differs, or an offset is too
+/// large.
 pub fn layout(version: Version, table: &[u8]) -> Result<Layout, Unsupported> {
     let entry = |place: u64| word(table, place * 8).map_err(|_| Unsupported::Table);
     if at(table, 0) != Ok(*COOKIE) || entry(VERSION)? != u64::from(version.0) {

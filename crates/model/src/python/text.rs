@@ -3,6 +3,7 @@
 use super::bytes::{Inconsistent, at, word};
 use super::layout::TextOffsets;
 
+/// The most characters; a longer string counts as inconsistent.
 const MAX_CHARACTERS: usize = 16 << 10;
 
 /// The location of a string's characters.
@@ -16,10 +17,12 @@ pub struct Text {
     pub width: usize,
 }
 
+/// Decodes the header of a string into the location of its characters.
 pub fn text(offsets: &TextOffsets, header: &[u8]) -> Result<Text, Inconsistent> {
     const NO_TEXT: Inconsistent = Inconsistent("a string is not one");
     let state = u32::from_le_bytes(at(header, offsets.state)?);
     let length = word(header, offsets.length)?;
+    // Bits 2 to 4 are the bytes per character, bit 5 says compact, and bit 6 ASCII.
     let (kind, is_compact, is_ascii) = (state >> 2 & 7, state >> 5 & 1 == 1, state >> 6 & 1 == 1);
     let characters = usize::try_from(length).unwrap_or(usize::MAX);
     if characters > MAX_CHARACTERS || !is_compact || !matches!(kind, 1 | 2 | 4) {

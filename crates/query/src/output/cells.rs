@@ -9,6 +9,7 @@ use std::io;
 /// The columns of a batch with their formatters.
 pub(super) struct Cells<'a> {
     columns: Vec<(&'a dyn Array, ArrayFormatter<'a>)>,
+    /// The text of the last value, kept so that its memory is used again.
     text: String,
 }
 

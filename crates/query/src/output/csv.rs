@@ -1,4 +1,5 @@
-//! Writes answers as CSV, in the same way as the export.
+//! Writes answers as CSV, in the form that `gapscope export` writes: a line of column names, then a line for each
+//! row.
 
 use super::cells::Cells;
 use super::writer::Writer;
@@ -7,6 +8,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
 use std::io::{self, Write};
 
+/// Writes one answer as CSV.
 pub(super) struct CsvWriter<'a> {
     out: &'a mut (dyn Write + Send),
 }

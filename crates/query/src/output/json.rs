@@ -7,9 +7,12 @@ use datafusion::arrow::json::WriterBuilder;
 use datafusion::arrow::json::writer::LineDelimited;
 use std::io::{self, Write};
 
+/// Writes one answer as a JSON array.
 pub(super) struct JsonWriter<'a> {
     out: &'a mut (dyn Write + Send),
+    /// The objects of the current batch, a line for each.
     lines: Vec<u8>,
+    /// True once an object was written, so that a comma comes before the next.
     started: bool,
 }
 

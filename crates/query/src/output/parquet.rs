@@ -1,4 +1,4 @@
-//! Writes answers as Parquet.
+//! Writes answers as Parquet, a binary file format of tables.
 
 use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
@@ -10,7 +10,9 @@ use parquet::file::properties::WriterProperties;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+/// Writes one answer as Parquet.
 pub(super) struct ParquetWriter<'a> {
+    /// The columns as they are written.
     schema: SchemaRef,
     writer: ArrowWriter<&'a mut (dyn Write + Send)>,
 }

@@ -8,6 +8,7 @@ use datafusion::arrow::util::display::FormatOptions;
 use serde_json::json;
 use std::io::{self, Write};
 
+/// Writes one answer as JSON lines.
 pub(super) struct RowsWriter<'a> {
     out: &'a mut (dyn Write + Send),
 }

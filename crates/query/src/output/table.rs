@@ -16,12 +16,15 @@ const MEASURED_ROWS: usize = 1000;
 const MAX_CELL_CHARACTERS: usize = 100;
 /// Significant digits of the largest fraction in a column; CSV, JSON and Parquet have all digits.
 const SIGNIFICANT_DIGITS: i32 = 3;
-/// The fewest and most decimals of a column, unless all of its values are below [`SMALL`].
+/// The fewest decimals (digits behind the point) of a column, unless all of its values are below [`SMALL`].
 const MIN_DECIMALS: i32 = 2;
+/// The most decimals, likewise.
 const MAX_DECIMALS: i32 = 3;
+/// Columns whose values are all below this number get the decimals that their digits need.
 const SMALL: f64 = 0.001;
-/// Larger fractions, and those with more decimals, are written with an exponent.
+/// Columns with larger fractions, or which need more decimals than [`MAX_PLAIN_DECIMALS`], are not rounded.
 const MAX_PLAIN: f64 = 1e15;
+/// The most decimals with which a column is rounded.
 const MAX_PLAIN_DECIMALS: i32 = 9;
 /// Columns of counts, besides those whose names end in `_count`.
 const COUNT_COLUMNS: &[&str] = &[
@@ -42,7 +45,9 @@ const COUNT_COLUMNS: &[&str] = &[
 pub(super) struct TableWriter<'a> {
     out: &'a mut (dyn Write + Send),
     columns: Vec<Column>,
+    /// The first rows, not yet rounded, until the widths are settled.
     waiting: Vec<Vec<String>>,
+    /// True once widths and decimals are known, and the header is written.
     settled: bool,
     /// True for the plans of `EXPLAIN`, which are whole pages.
     is_plan: bool,
@@ -56,6 +61,7 @@ struct Column {
     is_quantity: bool,
     /// Decimals of a column of fractions, once they are known.
     decimals: Option<usize>,
+    /// The width of the widest cell of the first rows or the name, in places of a terminal.
     width: usize,
 }
 
@@ -98,6 +104,7 @@ impl<'a> TableWriter<'a> {
         }
     }
 
+    /// Determines the decimals and widths, and writes the header and the waiting rows. Does nothing the second time.
     fn settle(&mut self) -> io::Result<()> {
         if std::mem::replace(&mut self.settled, true) {
             return Ok(());
@@ -122,6 +129,7 @@ impl<'a> TableWriter<'a> {
         Ok(())
     }
 
+    /// Writes a line of cells, aligned by their columns.
     fn line(&mut self, cells: &[String]) -> io::Result<()> {
         let mut line = String::new();
         for (cell, column) in cells.iter().zip(&self.columns) {
@@ -176,6 +184,7 @@ impl Writer for TableWriter<'_> {
 }
 
 impl Column {
+    /// Returns the cell's final text: rounded, and with thousands separators where the column has them.
     fn text(&self, value: String) -> String {
         let text = match self.kind {
             Kind::Text => return value,
@@ -203,8 +212,8 @@ fn is_quantity(column: &str) -> bool {
         || COUNT_COLUMNS.contains(&column)
 }
 
-/// Returns the decimals for all fractions of a column: enough for [`SIGNIFICANT_DIGITS`] significant digits of the largest, and
-/// no more than the values have; `None` where the values are too small or too large.
+/// Returns the decimals for all fractions of a column: enough for [`SIGNIFICANT_DIGITS`] significant digits of the
+/// largest, and no more than the values have; `None` where the values are too small or too large.
 fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     let (mut most, mut given) = (0.0, 1);
     for text in values {
@@ -226,7 +235,8 @@ fn decimals<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
     (most < MAX_PLAIN && decimals <= MAX_PLAIN_DECIMALS).then_some(decimals as usize)
 }
 
-/// Rounds a fraction to some decimals. A value other than 0 never reads as 0.
+/// Rounds a fraction to some decimals; without decimals it stays as it is. A value other than 0 never reads as 0:
+/// `<0.01` stands for a smaller one.
 fn rounded(number: String, decimals: Option<usize>) -> String {
     let Some(value) = number.parse::<f64>().ok().filter(|value| value.is_finite()) else {
         return number;

@@ -1,5 +1,5 @@
-//! Makes a plan of DataFusion (the SQL engine) of a source of rows: the engine asks the plan for its partitions, which run in parallel, and gets
-//! batches of rows.
+//! Makes a plan of DataFusion (the SQL engine) of a source of rows: the engine asks the plan for its partitions,
+//! which run in parallel, and gets batches of rows.
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -20,6 +20,7 @@ use futures::stream;
 use std::fmt;
 use std::sync::Arc;
 
+/// A result with an error of the engine.
 pub(crate) type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The rows of a table, in partitions. They are assigned before execution, because a plan may run twice.
@@ -27,6 +28,7 @@ pub(crate) trait LeafSource: fmt::Debug + Send + Sync + 'static {
     /// The name of the plan in `EXPLAIN`; [`fmt::Display`] writes what stands behind it.
     const NAME: &'static str;
 
+    /// Returns the number of partitions.
     fn partitions(&self) -> usize;
 
     /// Reads a partition, in batches of about `batch_rows` rows.
@@ -36,7 +38,7 @@ pub(crate) trait LeafSource: fmt::Debug + Send + Sync + 'static {
         batch_rows: usize,
     ) -> impl Iterator<Item = Result<RecordBatch>> + Send + 'static;
 
-    /// Returns the number of rows of a partition, or of all.
+    /// Returns the number of rows of a partition, or of all for `None`; absent where it is not known in advance.
     fn rows(&self, _partition: Option<usize>) -> Precision<usize> {
         Precision::Absent
     }
@@ -66,7 +68,8 @@ impl<S: LeafSource> Leaf<S> {
     }
 }
 
-/// Returns the answer of tables whose filters exclude whole parts, so that the engine filters the remaining rows again.
+/// Returns the answer of tables that use filters only to leave out whole parts: the engine filters the remaining
+/// rows.
 pub(crate) fn inexact<T>(filters: &[T]) -> Result<Vec<TableProviderFilterPushDown>> {
     Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
 }

@@ -29,9 +29,11 @@ pub(super) struct Names {
     resolve_keys: KeyResolver,
 }
 
+/// Returns the index of each row's name from its key columns; null where the id is unknown.
 type KeyResolver = Box<dyn Fn(&[ArrayRef]) -> UInt32Array + Send>;
 
 impl Names {
+    /// Reads the names of a kind that a trace has.
     pub fn load(name: IdName, source: &Source, library: &Library) -> Names {
         let manifest = &source.manifest;
         let vocabulary = || Vocabulary::new(manifest);
@@ -121,6 +123,8 @@ fn tables(source: &Source, library: &Library, selection: &Selection) -> Tables {
     }
 }
 
+/// Returns a property of each call stack: its innermost function, file or line, the code that it shows, or all
+/// frames.
 fn stacks(what: StackProperty, source: &Source, library: &Library) -> Names {
     let selection = Selection::manifest().with::<Stacks>().with::<Frames>();
     let tables = tables(source, library, &selection);
@@ -147,10 +151,12 @@ fn stacks(what: StackProperty, source: &Source, library: &Library) -> Names {
     by_id(StackId, ids, texts)
 }
 
+/// Returns names that one column of ids leads to; `ids` and `texts` are in the same order.
 fn by_id<I: Id>(id: fn(u32) -> I, ids: &[I], texts: impl Iterator<Item = Option<String>>) -> Names {
     by_ids(id, ids, Arc::new(texts.collect::<StringViewArray>()))
 }
 
+/// Does the same as [`by_id`] for an array of any type.
 fn by_ids<I: Id>(id: fn(u32) -> I, ids: &[I], texts: ArrayRef) -> Names {
     let index = IdIndex::new(ids);
     Names {
@@ -163,6 +169,7 @@ fn by_ids<I: Id>(id: fn(u32) -> I, ids: &[I], texts: ArrayRef) -> Names {
     }
 }
 
+/// Returns the names of threads, whose keys are two columns: the process and the system's thread id.
 fn threads(manifest: &Manifest, vocabulary: &Vocabulary) -> Names {
     let threads = manifest.threads.iter();
     // The numbers of a process and of its thread.

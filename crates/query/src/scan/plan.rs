@@ -1,5 +1,5 @@
-//! Defines the scan of a table of the trace format: its row groups (parts of a Parquet file) of all traces, distributed over partitions that run
-//! in parallel.
+//! Defines the scan of a table of the trace format: its row groups (parts of a Parquet file) of all traces,
+//! distributed over partitions that run in parallel.
 
 use super::leaf::{LeafSource, Result};
 use super::reader::Reader;
@@ -18,16 +18,19 @@ use std::sync::Arc;
 pub(super) struct Scan {
     pub facts: Arc<TableFacts>,
     pub library: Arc<Library>,
+    /// The table's file in each trace, in the order of the session's traces; `None` where there is none.
     pub files: Arc<Vec<Option<TableFile>>>,
     /// The columns in the order of the schema.
     pub columns: Vec<ColumnFacts>,
     pub schema: SchemaRef,
     /// The row groups of each partition.
     pub partitions: Vec<Vec<RowGroup>>,
+    /// The most rows that the query needs of each partition.
     pub limit: Option<usize>,
 }
 
-/// Distributes row groups evenly by rows. Neighbours stay together, because those of one trace share its names.
+/// Distributes row groups evenly by rows over at most `most` partitions. Neighbours stay together, because those of
+/// one trace share its names.
 pub(super) fn share_out(groups: Vec<RowGroup>, most: usize) -> Vec<Vec<RowGroup>> {
     let count = groups.len().clamp(1, most.max(1));
     let all: usize = groups.iter().map(|group| group.rows).sum();

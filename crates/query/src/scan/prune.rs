@@ -1,5 +1,5 @@
-//! Excludes row groups that cannot have a row of the answer, by the statistics in the footers of files and by the
-//! values that all rows of a trace share.
+//! Excludes row groups (parts of Parquet files) that cannot have a row of the answer, by the statistics in the
+//! footers of files and by the values that all rows of a trace share.
 
 use super::row_group::RowGroup;
 use crate::schema::{Origin, TableFacts};
@@ -21,6 +21,7 @@ use std::sync::Arc;
 pub(crate) struct Pruning<'a> {
     pub facts: &'a TableFacts,
     pub traces: &'a Traces,
+    /// The table's file in each trace; `None` where there is none.
     pub files: &'a [Option<TableFile>],
     pub groups: &'a [RowGroup],
 }
@@ -47,7 +48,7 @@ impl Pruning<'_> {
         }
     }
 
-    /// Returns the value that all rows of a row group share.
+    /// Returns, for each row group, the value that its rows share; `None` for a column that is not the trace's.
     fn constants(&self, column: &Column) -> Option<ArrayRef> {
         let column = &self.facts.columns[self.facts.column(&column.name)?];
         let Origin::Trace(value) = column.origin else {
@@ -57,7 +58,8 @@ impl Pruning<'_> {
         ScalarValue::iter_to_array(groups.map(|group| self.traces.value(value, group.source))).ok()
     }
 
-    /// Returns a statistic of a column for each row group; null where a footer lacks it.
+    /// Returns a statistic of a column for each row group; null where a footer lacks it, and `None` for a column that
+    /// the table's files do not have or whose statistics cannot be used.
     fn file_statistics(&self, column: &Column, statistic: Statistic) -> Option<ArrayRef> {
         let known = &self.facts.columns[self.facts.column(&column.name)?];
         let data_type = match statistic {

@@ -1,5 +1,6 @@
-//! Reads the row groups of a partition one after the other into batches, and adds the columns that no file has: the
-//! trace's name, folder values, and names behind ids.
+//! Reads the row groups (parts of Parquet files) of a partition (a part of the scan, which runs beside the others)
+//! one after the other into batches, and adds the columns that no file has: the trace's name, folder values, and
+//! names behind ids.
 
 use super::leaf::Result;
 use super::names::Names;
@@ -18,22 +19,30 @@ use std::sync::Arc;
 /// The state of reading the row groups of one partition; it is an iterator of batches.
 pub(super) struct Reader {
     library: Arc<Library>,
+    /// The table's file in each trace; `None` where there is none.
     files: Arc<Vec<Option<TableFile>>>,
+    /// The columns of the answer, in order.
     columns: Arc<[ColumnFacts]>,
     schema: SchemaRef,
     /// The columns to read of a file: those of the answer and the keys of names.
     file_columns: Vec<String>,
+    /// The row groups that are still to be read.
     groups: std::vec::IntoIter<RowGroup>,
     batch_rows: usize,
+    /// The rows that the limit still allows; `None` without a limit.
     left: Option<usize>,
     source: SourceValues,
+    /// The row group that is being read; `None` before the first.
     open: Option<OpenGroup>,
+    /// True after an error, which ends the iteration.
     failed: bool,
 }
 
 /// The values that all rows of a trace share.
 struct SourceValues {
+    /// Index of the trace among the session's.
     index: usize,
+    /// The names behind ids, once they were needed.
     names: HashMap<IdName, Names>,
     /// Columns with one value in every row, as long as the longest batch so far.
     values: HashMap<TraceValue, ArrayRef>,
@@ -84,6 +93,7 @@ impl Reader {
         }
     }
 
+    /// Returns the next batch, of this row group or of the next that has rows; `None` at the end.
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if self.left == Some(0) {
@@ -113,6 +123,7 @@ impl Reader {
         }
     }
 
+    /// Opens a row group; a new trace needs new names. Columns that the file lacks are not read.
     fn start(&mut self, group: RowGroup) -> Result<()> {
         if self.source.index != group.source {
             self.source = SourceValues::new(group.source);
@@ -147,7 +158,8 @@ impl Reader {
         ))
     }
 
-    /// Adds the columns that the file does not have.
+    /// Adds the columns that the file does not have (null where their keys are missing), and cuts the batch at the
+    /// limit.
     fn complete(&mut self, rows: usize, read: Option<&RecordBatch>) -> Result<RecordBatch> {
         let keep = self.left.map_or(rows, |left| left.min(rows));
         self.left = self.left.map(|left| left - keep);

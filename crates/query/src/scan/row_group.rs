@@ -5,6 +5,8 @@
 pub(crate) struct RowGroup {
     /// Index of the trace among the session's sources.
     pub source: usize,
+    /// Index of the row group in its file.
     pub index: usize,
+    /// Number of rows.
     pub rows: usize,
 }

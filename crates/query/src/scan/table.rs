@@ -1,5 +1,5 @@
-//! Provides a table of all traces to DataFusion: opens the files, and makes a plan for the columns and filters of a
-//! query.
+//! Provides a table of all traces to DataFusion (the SQL engine): opens the files, and makes a plan for the columns
+//! and filters of a query. A source is one of the session's traces.
 
 use super::leaf::{Leaf, Result, inexact};
 use super::plan::{Scan, share_out};
@@ -38,6 +38,7 @@ impl TraceTable {
         }
     }
 
+    /// Returns the table's file of each trace; the first call opens them and remarks on those that cannot be read.
     fn files(&self) -> Arc<Vec<Option<TableFile>>> {
         let files = self.files.get_or_init(|| {
             let sources = &self.library.traces.sources;
@@ -83,6 +84,7 @@ enum OpenError {
     },
 }
 
+/// Opens the table's file of a trace, and refuses a column whose type differs from the format's.
 fn open(folder: &Path, facts: &TableFacts) -> std::result::Result<TableFile, OpenError> {
     let path = table_path(folder, facts);
     let file = match TableFile::open(&path, facts.name, facts.schema.clone()) {
@@ -122,6 +124,7 @@ impl TableProvider for TraceTable {
         inexact(filters)
     }
 
+    /// Makes the plan: all row groups but those that cannot match, with the columns of `projection` (`None`: all).
     async fn scan(
         &self,
         state: &dyn Session,

@@ -1,7 +1,8 @@
 //! Lends CUPTI (the tracing library of the CUDA driver) the buffers that it fills with records of work, and hands
 //! the filled ones to the reader of records.
 //!
-//! CUPTI asks for a buffer on the program's thread and gives it back on a thread of its own, or on the flusher's. It would fill each
+//! CUPTI asks for a buffer ([`requested`]) on the program's thread and gives it back ([`completed`]) on a thread of
+//! its own, or on that of the flusher, our thread that asks for filled buffers. It would fill each
 //! buffer with zeros on the program's thread; instead, buffers are zeroed here when they come back.
 
 use crate::recorder::recorder;
@@ -22,6 +23,7 @@ const MAX_POOLED: usize = 32;
 static POOL: [AtomicPtr<u8>; MAX_POOLED] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_POOLED];
 
+/// Takes a buffer of zeros from the pool, or else from the system; null without memory.
 fn take() -> *mut u8 {
     for slot in &POOL {
         if !slot.load(Relaxed).is_null() {
@@ -31,7 +33,8 @@ fn take() -> *mut u8 {
             }
         }
     }
-    // SAFETY: an anonymous private mapping at a new address, which is zero and aligned to pages (CUPTI needs 8 bytes).
+    // SAFETY: an anonymous private mapping at a new address, which is zero and aligned to pages (CUPTI needs 8
+    // bytes).
     let mapped = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -88,7 +91,8 @@ pub unsafe extern "C" fn requested(
     }
 }
 
-/// Takes a buffer back from CUPTI, with `valid` bytes of records.
+/// Takes a buffer of `bytes` bytes back from CUPTI, with `valid` bytes of records: reads them, counts the records
+/// that CUPTI dropped as lost, and zeroes the buffer.
 ///
 /// # Safety
 /// The call is CUPTI's own: the buffer is one that [`requested`] gave.

@@ -2,16 +2,18 @@
 //! function of ours at the start and the end of each selected call, which becomes an event in the log of the
 //! calling thread.
 //!
-//! CUPTI also has records of calls, and of waits and events. They make every call of the program slower, even calls that are left out:
-//! on an H200 a launch took about 0.7 µs longer with records of calls, and another 0.6 µs with records of waits and events. A callback
-//! is paid for only by its own call: 0.1 to 0.3 µs.
+//! CUPTI also has records of calls, and of waits and events. They make every call of the program slower, even calls
+//! that are left out: on an H200 a launch took about 0.7 µs longer with records of calls, and another 0.6 µs with
+//! records of waits and events. A callback is paid for only by its own call: 0.1 to 0.3 µs.
 //!
-//! CUPTI calls [`callback`] on the program's thread at the start and at the end of such a call. The thread writes the call to its own
-//! log. Waits, records of events on streams, and submissions without a device record go to the reader of records
-//! ([`wait_ring`](crate::wait_ring)), which knows the ids of queues. The thread takes no lock that another one holds, and allocates nothing.
+//! CUPTI calls [`callback`] on the program's thread at the start and at the end of such a call. The thread writes the
+//! call to its own log. Waits, records of events on streams, and submissions without a device record (of which CUPTI
+//! reports no work) go to the reader of records ([`wait_ring`](crate::wait_ring)), which knows the ids of queues. The
+//! thread takes no lock that another one holds, and allocates nothing.
 //!
-//! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation, and the outer call is
-//! recorded. Launches are recorded by the driver's call alone, which saves them a second pair of callbacks.
+//! Most calls of the runtime make one of the driver, which is the same call: it has the same correlation (CUPTI's
+//! number of a call), and the outer call is recorded. Launches are recorded by the driver's call alone, which saves
+//! them a second pair of callbacks.
 
 mod calls;
 mod data;
@@ -46,14 +48,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use target::Target;
 
-/// The size of a CUstreamBatchMemOpParams, which begins with its operation, and CU_STREAM_MEM_OP_WAIT_VALUE_32 and _64.
+/// The size in bytes of a CUstreamBatchMemOpParams, which begins with the number of its operation.
 const OPERATION_BYTES: usize = 48;
+/// The operations that wait: CU_STREAM_MEM_OP_WAIT_VALUE_32 and _64.
 const WAITS_FOR_VALUES: [u32; 2] = [1, 4];
 /// CU_EVENT_RECORD_EXTERNAL: in a capture, the graph records the event at each launch.
 const EXTERNAL: u32 = 1;
 
-/// Changes when recording starts: calls that began before do not count.
+/// The number of the window, the time from a start of recording to its end: calls that began in another do not count.
 static WINDOW: AtomicU32 = AtomicU32::new(0);
+/// The recorded calls, found at the first start of recording.
 static CALLS: OnceLock<Calls> = OnceLock::new();
 /// Whether calls are recorded. Callbacks of calls that load code come at any time.
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -61,10 +65,14 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 /// The call that a thread is in.
 #[derive(Debug, Clone, Copy)]
 struct OpenCall {
+    /// The number of the window in which the call began.
     window: u32,
     domain: u32,
+    /// CUPTI's number of the function in its domain (driver or runtime).
     number: u32,
+    /// CUPTI's number of this call, which its records of work have, too.
     correlation: ids::Correlation,
+    /// The state at the start of the event that the call records or waits for, if it has one.
     event: Option<Snapshot>,
     start_ns: i64,
 }
@@ -107,7 +115,8 @@ pub fn end_window(subscription: &Subscription) {
     }
 }
 
-/// Switches all callbacks, and returns how often CUPTI refused.
+/// Switches all callbacks, but leaves those of loading calls on, and returns how often CUPTI refused one of an
+/// existing call.
 fn switch(calls: &Calls, subscription: &Subscription, on: bool) -> u64 {
     let refused = calls.all().filter(|(domain, number, call)| {
         let stays = !on && loaded_modules::loads_code(*domain, *number);
@@ -195,7 +204,8 @@ unsafe fn start(call: &Call, data: &CallbackData, [window, domain, number]: [u32
     }
 }
 
-/// Returns the last record of the event at the start of a call with this effect on it.
+/// Notes what a call with this effect starts to do to the event, and returns the event's last record (its own, where
+/// the call is one); `None` where it is unknown or of no use.
 fn event_at_start(effect: Effect, event: usize) -> Option<Snapshot> {
     match effect {
         Effect::Record { .. } | Effect::RecordInContext => EVENTS.record_begins(event),
@@ -295,7 +305,8 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bo
     }
 }
 
-/// Passes on what a call put on a stream. Returns false where it put nothing there: it went into a graph, or the stream is not known.
+/// Passes on what a call put on a stream. Returns false where it put nothing there: it went into a graph, or the
+/// stream is not known.
 ///
 /// # Safety
 /// As for [`end`].

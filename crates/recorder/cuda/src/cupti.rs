@@ -28,7 +28,7 @@ pub struct Cupti {
 /// The reason why there is no usable libcupti.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unusable {
-    /// A stable phrase for the ledger.
+    /// A stable phrase for the ledger, which counts losses by kind and reason.
     pub reason: &'static str,
     /// A sentence for the user.
     pub sentence: String,
@@ -77,7 +77,7 @@ impl Cupti {
         &self.file
     }
 
-    /// Starts to record a kind.
+    /// Starts to record a kind of records ([`numbers::kind`]); returns CUPTI's result.
     pub fn enable(&self, kind: u32) -> Code {
         // SAFETY: CUPTI's function with one of its kinds.
         unsafe { (self.functions.enable)(kind) }
@@ -137,7 +137,7 @@ impl Cupti {
     }
 }
 
-/// Opens a candidate. `Err(None)` means that it does not exist.
+/// Opens a candidate and checks its version and functions. `Err(None)` means that it cannot be loaded.
 fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Unusable>> {
     let (name, was_loaded) = match candidate {
         search::Candidate::Loaded(path) => (path.clone(), true),

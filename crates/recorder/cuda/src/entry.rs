@@ -1,4 +1,5 @@
-//! The functions that this library exports: calls of the driver, of NVTX and of the program come in, and go to the modules below.
+//! The functions that this library exports: calls of the driver, of NVTX (NVIDIA's interface for labels) and of the
+//! program come in, and go to the modules below.
 
 use crate::process::recorder;
 use crate::recorder::Recorder;
@@ -21,7 +22,8 @@ pub extern "C" fn InitializeInjection() -> c_int {
     1
 }
 
-/// Called by each module with NVTX at its first label, when `NVTX_INJECTION64_PATH` names this library. Returns 0 for "no tool".
+/// Called by each module with NVTX at its first label, when `NVTX_INJECTION64_PATH` names this library. Returns 0 for
+/// "no tool".
 ///
 /// # Safety
 /// `get_export_table` is null or NVTX's function.
@@ -38,8 +40,8 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(
     c_int::from(attached.unwrap_or(false))
 }
 
-/// Called by each module with an NVTX extension at its first use, when `NVTX_INJECTION64_PATH` names this library. Returns 0 where the
-/// extension is not recorded; its functions then do nothing.
+/// Called by each module with an NVTX extension at its first use, when `NVTX_INJECTION64_PATH` names this library.
+/// Returns 0 where the extension is not recorded; its functions then do nothing.
 ///
 /// # Safety
 /// `module` is null or NVTX's description of the extension.

@@ -1,8 +1,9 @@
 //! Samples the instructions of the program's kernels when the user asks for them (CUPTI's PC sampling): at a fixed
 //! rate the GPU notes at which instruction its threads are and why they wait. The samples are written as events.
 //!
-//! A context is sampled from its creation to its end. The flusher's thread takes the samples that CUPTI has and writes them; so does a
-//! thread that loads or unloads code, because addresses of code may be used again. Launches never come here. A failure becomes a
+//! A context (a program's state on one GPU) is sampled from its creation to its end. The flusher's thread, which
+//! writes what was recorded every 100 ms, takes the samples that CUPTI has and writes them; so does a thread that
+//! loads or unloads code, because addresses of code may be used again. Launches never come here. A failure becomes a
 //! sentence in the trace, and the program goes on without samples.
 
 mod contexts;
@@ -27,8 +28,11 @@ use std::time::{Duration, Instant};
 /// The longest that the program's threads wait for the flusher's: CUPTI may itself wait for a lock that they hold.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
+/// Whether contexts are sampled.
 static IS_ON: AtomicBool = AtomicBool::new(false);
+/// CUPTI's functions for sampling, once [`prepare`] has found them.
 static LIBRARY: OnceLock<PcLibrary> = OnceLock::new();
+/// The sampled contexts; `None` before [`prepare`] and after [`finish`].
 static CONTEXTS: Mutex<Option<SampledContexts>> = Mutex::new(None);
 
 /// CUpti_ResourceData: the data of a callback at the start or end of a context or code.
@@ -102,6 +106,7 @@ pub unsafe fn resource(number: u32, data: *const c_void) {
     }
 }
 
+/// Starts to sample a new context, and writes how it is sampled.
 fn begin(recorder: &Recorder, context: *mut c_void) {
     let Some(library) = LIBRARY.get() else { return };
     // SAFETY: the context has just been made.
@@ -153,6 +158,7 @@ fn lock() -> MutexGuard<'static, Option<SampledContexts>> {
     CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Locks the contexts; `None` where another thread holds them for longer than `within`.
 fn lock_soon(within: Duration) -> Option<MutexGuard<'static, Option<SampledContexts>>> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! Gives the texts of labels their ids. Recording may start with a label of a certain text.
+//! Gives the texts of labels their ids: a text goes in, its number in events comes out. Recording may start with a
+//! label of a certain text.
 
 use crate::recorder::Recorder;
 use crate::tracing;

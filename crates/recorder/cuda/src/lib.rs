@@ -1,9 +1,10 @@
-//! The library that the CUDA driver loads into a program to record it: CUPTI's records and callbacks and NVTX's labels go in, events
-//! in the spool come out.
+//! The library that the CUDA driver loads into a program to record it: CUPTI's records and callbacks and NVTX's
+//! labels go in, events in the spool (the log that the session reads) come out.
 //!
-//! The driver calls [`entry::InitializeInjection`] inside the program's first `cuInit` (`CUDA_INJECTION64_PATH`); each module with NVTX
-//! calls [`entry::InitializeInjectionNvtx2`] at its first label, and [`entry::InitializeInjectionNvtxExtension`] where it uses payloads
-//! (`NVTX_INJECTION64_PATH`, the same file). A program that does none of this never loads the library.
+//! The driver calls [`entry::InitializeInjection`] inside the program's first `cuInit` (`CUDA_INJECTION64_PATH`);
+//! each module with NVTX calls [`entry::InitializeInjectionNvtx2`] at its first label, and
+//! [`entry::InitializeInjectionNvtxExtension`] where it uses payloads (`NVTX_INJECTION64_PATH`, the same file). A
+//! program that does none of this never loads the library.
 //!
 //! ```text
 //! program ── CUDA calls ──> driver ──> CUPTI ── buffers of records ──> buffers
@@ -13,13 +14,14 @@
 //!    └── NVTX ──> nvtx ── labels ──> spool <── batches of activities ────┘
 //! ```
 //!
-//! [`tracing`] subscribes to CUPTI and switches it on and off. CUPTI fills [`buffers`] and hands them back on a thread of its own, or
-//! on ours, which asks for them every 100 ms so that little is lost at a sudden end. [`records`] turns their records into packed
-//! events. The program's own threads run only CUPTI, the NVTX functions, and the [`callbacks`] of calls that launch, wait or may take long.
+//! [`tracing`] subscribes to CUPTI and switches it on and off. CUPTI fills [`buffers`] and hands them back on a
+//! thread of its own, or on ours, which asks for them every 100 ms so that little is lost at a sudden end.
+//! [`records`] turns their records into packed events. The program's own threads run only CUPTI, the NVTX functions,
+//! and the [`callbacks`] of calls that launch, wait or may take long.
 //!
 //! # Layers
-//! Modules use those above them in this list and none below; the same holds within a module. `cargo xtask tidy` checks that there is
-//! no cycle.
+//! Modules use those above them in this list and none below; the same holds within a module. `cargo xtask tidy`
+//! checks that there is no cycle.
 //!
 //! | layer | modules |
 //! |---|---|
@@ -30,8 +32,8 @@
 //! | orchestration | [`tracing`], [`labels`], [`process`] |
 //! | what the program calls | [`nvtx`], [`entry`] |
 //!
-//! Building needs nothing of CUDA: CUPTI is found at run time ([`cupti`]), and the offsets in its records are constants that a test
-//! compares with the headers of twelve versions.
+//! Building needs nothing of CUDA: CUPTI is found at run time ([`cupti`]), and the offsets in its records are
+//! constants that a test compares with the headers of twelve versions.
 #![warn(missing_docs)]
 
 mod buffers;

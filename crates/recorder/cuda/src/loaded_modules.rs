@@ -1,9 +1,10 @@
 //! Keeps the code that the program gives to the CUDA driver, and writes it as events: PTX (text), cubins (machine
 //! code) and fat binaries (several of them in one file).
 //!
-//! The thread that loads a module copies it, if it is not too large, once the driver has taken it; the flusher's thread hashes the
-//! copies and writes each once. The session reads the code. Modules are loaded seldom, and code that is loaded while recording is off
-//! may run later, so these callbacks stay on.
+//! The thread that loads a module copies it, if it is not too large, once the driver has taken it; the flusher's
+//! thread, which writes every 100 ms, hashes the copies and writes each once. The session (gapscope's process that
+//! writes the trace) reads the code. Modules are loaded seldom, and code that is loaded while recording is off may
+//! run later, so these callbacks stay on.
 
 mod extent;
 
@@ -66,11 +67,14 @@ static CODE_PARAMETERS: OnceLock<Vec<Option<CodeParameter>>> = OnceLock::new();
 #[derive(Debug, Default)]
 struct PendingCode {
     copies: Vec<Vec<u8>>,
+    /// Files that were loaded by name, which are read later.
     files: Vec<PathBuf>,
     bytes: usize,
+    /// The reason of each loss.
     losses: Vec<&'static str>,
 }
 
+/// What the loading threads pass on to the flusher's.
 static PENDING: Mutex<PendingCode> = Mutex::new(PendingCode {
     copies: Vec::new(),
     files: Vec::new(),
@@ -81,7 +85,9 @@ static PENDING: Mutex<PendingCode> = Mutex::new(PendingCode {
 /// The code that has been written of this process.
 #[derive(Debug, Default)]
 pub struct WrittenModules {
+    /// The first 16 bytes of the BLAKE3 hash of each.
     hashes: FxHashSet<[u8; 16]>,
+    /// The bytes that were written together.
     bytes: usize,
 }
 
@@ -95,11 +101,13 @@ pub fn follow(subscription: &Subscription) {
     }
 }
 
+/// Returns the list of [`CODE_PARAMETERS`].
 fn code_parameters(cupti: &Cupti) -> Vec<Option<CodeParameter>> {
     let image = |number| CodeParameter::for_function(cupti.call_name(domain::DRIVER, number)?);
     (0..CALL_NUMBERS).map(image).collect()
 }
 
+/// Returns the parameter by which a call names code; `None` for a call that loads none.
 fn code_parameter(domain: u32, number: u32) -> Option<CodeParameter> {
     let images = CODE_PARAMETERS.get().filter(|_| domain == domain::DRIVER)?;
     *images.get(number as usize)?
@@ -192,6 +200,7 @@ impl WrittenModules {
         }
     }
 
+    /// Writes code, unless it was written before or too much was written.
     fn write_one(&mut self, recorder: &Recorder, bytes: &[u8]) {
         let Some(format) = extent::format(bytes) else {
             return lose(recorder, UNKNOWN_FORMAT);

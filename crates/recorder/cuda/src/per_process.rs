@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// A value that each process has for itself: a forked child leaves its parent's alone and gets a new one.
 pub struct PerProcess<T: 'static> {
+    /// The value made last; null before the first.
     current: AtomicPtr<Tagged<T>>,
 }
 
@@ -41,6 +42,7 @@ impl<T: Send + Sync> PerProcess<T> {
         (held.generation == gapscope_spool::writer::generation()).then_some(&held.value)
     }
 
+    /// Stores a new value, unless another thread has stored one since `current` was read; returns the stored one.
     #[cold]
     fn replace(&self, current: *mut Tagged<T>, generation: u32, value: T) -> &'static T {
         let new = Box::into_raw(Box::new(Tagged { generation, value }));

@@ -1,5 +1,5 @@
-//! The recorder of the process, which all modules share: the spool to which events are written, and the ids of
-//! texts.
+//! The recorder of the process, which all modules share: the spool (the log of events that the session reads), and
+//! the ids of texts.
 
 use crate::per_process::PerProcess;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -18,6 +18,7 @@ const MAX_PROCESS_TEXTS: usize = 1 << 16;
 /// The recorder of this process.
 pub struct Recorder {
     spool: Spool,
+    /// The text that a label must contain to start the recording; `None` where no label does.
     start_label: Option<String>,
     texts: PerProcess<Mutex<Texts>>,
     /// The process that has written something: a forked child that does nothing leaves no spool.
@@ -26,20 +27,24 @@ pub struct Recorder {
 
 /// The ids of the texts that this process has written.
 struct Texts {
+    /// The next id.
     next: u32,
     ids: FxHashMap<Box<[u8]>, ids::Text>,
 }
 
 /// The ids of the texts that this thread has used.
 struct ThreadTexts {
+    /// The generation (count of forks) of the process in which the ids were used.
     generation: u32,
     ids: FxHashMap<Box<[u8]>, ids::Text>,
 }
 
 thread_local! {
+    /// The ids that this thread remembers; `None` before the first.
     static TEXTS: RefCell<Option<ThreadTexts>> = const { RefCell::new(None) };
 }
 
+/// The recorder, once [`start`] was called; `None` in it where the process is not recorded.
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
 
 /// Returns the recorder when this process is being recorded and [`start`] has been called.
@@ -55,7 +60,8 @@ pub fn start() -> Option<&'static Recorder> {
 
 impl Recorder {
     fn new() -> Option<Recorder> {
-        // Without a spool the program stays unrecorded; the session sees that no process appeared.
+        // Without a spool the program stays unrecorded; the session (gapscope's process that writes the trace) sees
+        // that no process appeared.
         let spool = Spool::from_env(|| hook::process_event("cuda"))
             .ok()
             .flatten()?;
@@ -153,7 +159,7 @@ impl Recorder {
             .unwrap_or_else(|_| self.new_text(text))
     }
 
-    /// Returns the id of a text that this thread has not used.
+    /// Returns the id of a text that this thread has not used, and writes the text where the process has not.
     #[cold]
     fn new_text(&self, text: &[u8]) -> ids::Text {
         let texts = self.texts.get(|| {

@@ -25,6 +25,7 @@ use gapscope_spool::hook::guard;
 use reader::Reader;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The reader of this process, behind a lock, because CUPTI may hand over buffers on several threads.
 static READER: PerProcess<Mutex<Reader>> = PerProcess::new();
 
 fn reader(recorder: &'static Recorder) -> MutexGuard<'static, Reader> {
@@ -32,7 +33,7 @@ fn reader(recorder: &'static Recorder) -> MutexGuard<'static, Reader> {
     reader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the records of a buffer that came at `at_ns`.
+/// Reads the records of a buffer that came at `at_ns`, and writes each batch of events that is full.
 ///
 /// # Safety
 /// CUPTI says that `bytes` bytes at `buffer` hold its records.
@@ -99,6 +100,7 @@ pub fn close(recorder: &'static Recorder) {
 }
 
 impl Reader {
+    /// Passes a record to the function for its kind.
     fn record(&mut self, record: &Record<'_>) {
         // SAFETY: each function reads the fields of the kind that it is called for.
         unsafe {

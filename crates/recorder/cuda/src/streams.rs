@@ -6,14 +6,15 @@ use crate::driver;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD: handles of the default stream of all threads, and of each thread's
-/// own.
+/// CU_STREAM_LEGACY: the handle of the default stream of all threads.
 const LEGACY: usize = 1;
+/// CU_STREAM_PER_THREAD: the handle of each thread's own default stream.
 const PER_THREAD: usize = 2;
 
 /// A stream by CUPTI's numbers for it and its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StreamId {
+    /// CUPTI's number of the context.
     pub context: u32,
     /// The stream's number; [`NO_ID`] where there is no stream, or it is not known.
     pub stream: u32,
@@ -73,7 +74,8 @@ impl StreamHandle {
     }
 }
 
-/// Returns the id of a stream, most likely of the current context; `None` where CUPTI does not know it.
+/// Returns the id of a stream: first as one of the current context, then by the context that the driver names; `None`
+/// where CUPTI does not know it.
 ///
 /// # Safety
 /// The context is CUPTI's own, and the stream a live one of the program.

@@ -19,6 +19,7 @@ unsafe impl Send for Subscription {}
 // SAFETY: as above.
 unsafe impl Sync for Subscription {}
 
+/// The subscription, once [`subscribe`] was called; `None` in it where CUPTI was not found or refused.
 static SUBSCRIPTION: OnceLock<Option<Subscription>> = OnceLock::new();
 
 /// Returns the CUPTI of this process when it is subscribed to.
@@ -34,7 +35,8 @@ pub fn live() -> Option<&'static Subscription> {
     (subscription.generation == generation()).then_some(subscription)
 }
 
-/// Finds CUPTI and subscribes to it, which only one client can. Nothing else of CUPTI is called before.
+/// Finds CUPTI and subscribes to it, which only one client can. Nothing else of CUPTI is called before. A failure is
+/// written as a loss of all CUDA work.
 pub fn subscribe(recorder: &Recorder, callback: Callback) -> Option<&'static Subscription> {
     let subscription = SUBSCRIPTION.get_or_init(|| Subscription::new(recorder, callback));
     subscription.as_ref()

@@ -16,7 +16,7 @@ use gapscope_spool::monotonic_ns;
 use std::sync::Once;
 pub use switch::record;
 
-/// Starts tracing. Called inside cuInit, before the program has made a context.
+/// Starts tracing, once. Called inside cuInit, before the program has made a context.
 pub fn start(recorder: &'static Recorder) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -26,10 +26,13 @@ pub fn start(recorder: &'static Recorder) {
     });
 }
 
+/// The clock for all of CUPTI's times: the host's, in nanoseconds.
 extern "C" fn now() -> u64 {
     monotonic_ns() as u64
 }
 
+/// Sets CUPTI up, switches on what is always on, reads the user's requests, and starts the flusher. Recording starts
+/// when the session says so.
 fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
     if let Err((reason, code)) = set_up(recorder, cupti) {
         let answer = cupti.describe(code);
@@ -59,11 +62,13 @@ fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
     flusher::start(recorder);
 }
 
-/// Sets threads, clock and buffers before anything is switched on.
+/// Sets threads, clock and buffers before anything is switched on. An error is the reason for the user, and CUPTI's
+/// code.
 fn set_up(recorder: &Recorder, cupti: &Cupti) -> Result<(), (&'static str, i32)> {
     const THREADS: LossKind = LossKind::OverheadThreads;
     let functions = &cupti.functions;
-    // SAFETY: CUPTI's functions with the parameters that they ask for; the callbacks are of this library, which is pinned.
+    // SAFETY: CUPTI's functions with the parameters that they ask for; the callbacks are of this library, which is
+    // pinned.
     unsafe {
         match functions.thread_ids {
             Some(thread_ids) => {

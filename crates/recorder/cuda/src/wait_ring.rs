@@ -1,6 +1,6 @@
 //! A ring buffer of fixed size, without locks: the program's threads put operations in (waits, records of events,
-//! and submissions without a device record), and the reader of records takes them out. Operations that do not fit
-//! are counted.
+//! and submissions of which CUPTI reports no work), and the reader of records takes them out. Operations that do not
+//! fit are counted.
 
 use crate::streams::StreamId;
 use gapscope_spool::event::{Span, WaitKind};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The most operations that wait to be read, which happens every 100 ms and whenever CUPTI hands over a buffer.
 const MAX_OPERATIONS: usize = 1 << 16;
+/// The 64-bit words of an operation: kind and correlation, stream, event, start and length.
 const WORDS: usize = 5;
 
 /// The operations of this process.
@@ -21,6 +22,7 @@ pub struct Operation {
     pub kind: OperationKind,
     pub correlation: ids::Correlation,
     pub stream: StreamId,
+    /// The record of an event that was made or waited for; none for submissions.
     pub event: Occurrence,
 }
 
@@ -43,6 +45,7 @@ const FIRST_WAIT: u32 = 2;
 /// A record of an event. `number` counts the event's records from 1; 0 means none, or not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrence {
+    /// The id of the event in this process.
     pub event: ids::CudaEvent,
     pub number: u32,
 }
@@ -50,16 +53,19 @@ pub struct Occurrence {
 /// The ring of operations on their way from the program's threads to the reader of records.
 pub struct Ring {
     slots: [Slot; MAX_OPERATIONS],
-    /// The counts of operations that were put and that were taken.
+    /// The count of operations that were put.
     put: AtomicU64,
+    /// The count of operations that were taken.
     taken: AtomicU64,
+    /// The count of those that did not fit, since it was last asked for.
     lost: AtomicU32,
 }
 
 /// A slot of the ring, which holds at most one operation.
 struct Slot {
-    /// 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
+    /// A round is one pass through all slots. 2 × n: free for round n. 2 × n + 1: holds the operation of round n.
     turn: AtomicU64,
+    /// The operation in packed form.
     words: [AtomicU64; WORDS],
 }
 
@@ -135,6 +141,7 @@ impl Ring {
         }
     }
 
+    /// Returns the slot of the operation number `at`, and how often the ring was filled before.
     fn slot(&self, at: u64) -> (&Slot, u64) {
         let slots = MAX_OPERATIONS as u64;
         (&self.slots[(at % slots) as usize], at / slots)

@@ -4,8 +4,9 @@
 use gapscope_spool::monotonic_ns;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// The start of the last window, and its end once recording is off.
+/// The start of the last window; the least number before the first.
 static START_NS: AtomicI64 = AtomicI64::new(i64::MIN);
+/// Its end; the greatest number while recording is on.
 static END_NS: AtomicI64 = AtomicI64::new(i64::MAX);
 
 /// Starts a window now.

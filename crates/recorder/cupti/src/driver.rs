@@ -13,6 +13,7 @@ type GetNumber = unsafe extern "C" fn(*mut c_int) -> c_int;
 #[derive(Debug, Clone, Copy)]
 pub struct Driver {
     library: SharedLibrary,
+    /// 0 where the driver does not tell it.
     version: u32,
 }
 
@@ -80,8 +81,8 @@ impl Driver {
     /// The driver refuses it.
     pub fn devices(&self) -> Result<Vec<Uuid>, DriverError> {
         let mut count = 0;
-        // SAFETY: the driver's functions, which store a number, and 16 bytes. Only the second version of the last one tells parts of
-        // GPUs (MIG) apart.
+        // SAFETY: the driver's functions, which store a number, and 16 bytes. Only the second version of the last one
+        // tells parts of GPUs (MIG) apart.
         unsafe {
             match self.function::<GetNumber>("cuDeviceGetCount")?(&mut count) {
                 0 => {}
@@ -107,6 +108,8 @@ impl Driver {
         }
     }
 
+    /// Looks up a function.
+    ///
     /// # Safety
     /// `F` is the type of the driver's function of this name.
     unsafe fn function<F: Copy>(&self, name: &'static str) -> Result<F, DriverError> {

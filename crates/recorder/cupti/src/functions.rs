@@ -1,4 +1,5 @@
-//! Looks up the functions of CUPTI that are used, in groups that a library has or lacks as a whole.
+//! Looks up the functions of CUPTI that are used, in groups that a library has or lacks as a whole. An image is a
+//! block of bytes in CUPTI's own format: of a device's counters, of a configuration, or of counts.
 
 use crate::data::CounterData;
 use crate::failure::Failure;
@@ -8,7 +9,9 @@ use std::ffi::{c_int, c_void};
 
 /// A function that takes one structure of parameters.
 pub struct Function<P> {
+    /// The name in the library.
     symbol: &'static str,
+    /// The address.
     at: unsafe extern "C" fn(*mut P) -> c_int,
 }
 
@@ -27,9 +30,11 @@ impl<P> std::fmt::Debug for Function<P> {
 }
 
 impl<P> Function<P> {
+    /// Calls the function; a result other than 0 is a failure.
+    ///
     /// # Safety
-    /// The parameters are those of the function's documentation: pointers are null where that is allowed, or point to memory of the
-    /// stated sizes.
+    /// The parameters are those of the function's documentation: pointers are null where that is allowed, or point to
+    /// memory of the stated sizes.
     pub unsafe fn call(&self, parameters: &mut P) -> Result<(), Failure> {
         // SAFETY: as the caller promises.
         match unsafe { (self.at)(parameters) } {
@@ -91,6 +96,7 @@ impl Function<layouts::CounterDataImageInitialize> {
     }
 }
 
+/// Declares groups: each line has the field's name, the symbol in the library, and the structure of parameters.
 macro_rules! functions {
     ($($(#[$doc:meta])* $group:ident { $($name:ident $symbol:literal $parameters:ident,)+ })+) => {
         $(

@@ -1,4 +1,6 @@
-//! The profiler host API: tells which metrics fit together and evaluates them. It needs neither a GPU nor a driver.
+//! The profiler host API plans metrics for a chip and computes them from counts. It needs neither a GPU nor a driver.
+//! Order of calls: [`Host::new`], [`Host::add`], [`Host::config_image`] for the profiler, and [`Host::evaluate`] for
+//! its counts.
 
 use crate::data::{CounterData, Metrics};
 use crate::failure::Failure;
@@ -20,18 +22,20 @@ pub enum ProfilerKind {
 #[derive(Debug)]
 pub struct Host {
     functions: HostFunctions,
+    /// CUPTI's handle of this object.
     object: *mut c_void,
     // CUPTI may read them again.
     _chip: CString,
     _availability: Option<Box<[u8]>>,
 }
 
-// SAFETY: CUPTI's host objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one at once.
+// SAFETY: CUPTI's host objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using
+// one at once.
 unsafe impl Send for Host {}
 
 impl Host {
-    /// Creates an object for a chip. `availability` is the device's availability image; without it, metrics may be accepted that the
-    /// device lacks.
+    /// Creates an object for a chip. `availability` is the device's availability image; without it, metrics may be
+    /// accepted that the device lacks.
     ///
     /// # Errors
     /// libnvperf_host.so was not found ([`crate::code::NOT_INITIALIZED`]), or CUPTI does not know the chip.
@@ -110,7 +114,8 @@ impl Host {
         Ok(image)
     }
 
-    /// Returns how often the work must run until everything in a [`Self::config_image`] is counted. Sampling takes one pass only.
+    /// Returns how often the work must run until everything in a [`Self::config_image`] is counted. Sampling takes
+    /// one pass only.
     ///
     /// # Errors
     /// CUPTI does not know the image.
@@ -123,7 +128,8 @@ impl Host {
         Ok(parameters.passes)
     }
 
-    /// Evaluates the metrics in a range or sample of the data.
+    /// Computes the metrics from the counts of a range or sample, `index` in the data; `values` gets one for each
+    /// name.
     ///
     /// # Errors
     /// The data has no such range, or is not of these metrics; or `values` is not as long as `metrics`.
@@ -148,7 +154,8 @@ impl Host {
         parameters.names = metrics.as_ptr();
         parameters.count = metrics.len();
         parameters.values = values.as_mut_ptr();
-        // SAFETY: the object is CUPTI's, the image was initialised by it, and there is room for a value for each name.
+        // SAFETY: the object is CUPTI's, the image was initialised by it, and there is room for a value for each
+        // name.
         unsafe { self.functions.evaluate.call(&mut parameters) }
     }
 }

@@ -1,12 +1,13 @@
-//! Declares CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them.
+//! Declares CUPTI's parameter structures, as the headers of CUPTI 13.0 declare them. An image is a block of bytes in
+//! CUPTI's own format; the caller gives its address and its size in bytes.
 
 pub mod pc_sampling;
 
 pub use pc_sampling::{CubinCrc, SassToSource};
 use std::ffi::{c_char, c_int, c_void};
 
-/// Declares structures with the two fields that all begin with. `new` sets the size as the headers do: up to the end of the last
-/// field, without padding.
+/// Declares structures with the two fields that all begin with. `new` sets the size as the headers do: up to the end
+/// of the last field, without padding.
 macro_rules! layouts {
     ($($name:ident { $($field:ident: $type:ty,)* })+) => {
         $(

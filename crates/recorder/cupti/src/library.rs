@@ -11,8 +11,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy)]
 pub struct Cupti {
     pub(crate) profiler: Profiler,
+    /// The planning and computing of metrics.
     pub(crate) host: HostFunctions,
+    /// The sampling of counters; a failure where the library lacks it.
     pub(crate) pm: Result<PmFunctions, Failure>,
+    /// The profiling of kernels; a failure where the library lacks it.
     pub(crate) range: Result<RangeFunctions, Failure>,
     timestamp_callback: Option<unsafe extern "C" fn(extern "C" fn() -> u64) -> c_int>,
 }
@@ -48,8 +51,8 @@ impl LibraryError {
 }
 
 impl Cupti {
-    /// Loads a libcupti, or finds it where it is loaded already. The libnvperf_host.so of its folder is loaded first, because CUPTI
-    /// asks for it by its bare name, which the linker may not find.
+    /// Loads a libcupti, or finds it where it is loaded already. The libnvperf_host.so of its folder is loaded first,
+    /// because CUPTI asks for it by its bare name, which the linker may not find.
     ///
     /// # Errors
     /// The library does not exist, or is too old to have the profiler host API.
@@ -65,6 +68,8 @@ impl Cupti {
             .map_err(|function| LibraryError::no_function(path, function))
     }
 
+    /// Looks up the functions; an error is the name of a missing one that is needed.
+    ///
     /// # Safety
     /// The library is a libcupti, or lacks the names of its functions.
     unsafe fn load(library: SharedLibrary) -> Result<Cupti, &'static str> {
@@ -82,8 +87,8 @@ impl Cupti {
         }
     }
 
-    /// Has CUPTI use a clock, in nanoseconds, for all its times. CUPTI calls it on threads of its own, too. By default times are those
-    /// of the wall clock.
+    /// Has CUPTI use a clock, in nanoseconds, for all its times. CUPTI calls it on threads of its own, too. By
+    /// default times are those of the wall clock.
     ///
     /// # Errors
     /// CUPTI refuses the clock, or is too old for one.

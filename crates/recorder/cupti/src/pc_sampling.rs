@@ -1,5 +1,6 @@
-//! PC sampling: counts how often each instruction of a context's kernels was the next one of a sampled warp, and why the warp did not
-//! issue it. Kernels run side by side as always (CUPTI's continuous mode).
+//! PC sampling: counts how often each instruction of a context's kernels was the next one of a sampled warp, and why
+//! the warp did not issue it. A warp is a group of 32 threads that run together, a context a program's state on one
+//! GPU, and a cubin a file with machine code. Kernels run side by side as always (CUPTI's continuous mode).
 
 mod sample_buffer;
 
@@ -13,11 +14,11 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// CUPTI_STALL_REASON_STRING_SIZE
+/// CUPTI_STALL_REASON_STRING_SIZE: the room for the name of a reason, in bytes.
 const NAME_BYTES: usize = 128;
 /// CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS
 const CONTINUOUS: u64 = 1;
-/// More than any GPU has.
+/// The most reasons that are asked for: more than any GPU has.
 const MAX_REASONS: usize = 1024;
 /// The number of instructions that are taken at once.
 const PCS_PER_ROUND: usize = 4096;
@@ -50,10 +51,12 @@ pub struct SamplingPace {
 impl SamplingPace {
     /// The exponents that CUPTI accepts.
     const POWERS: RangeInclusive<u32> = 5..=31;
-    /// CUPTI's threads need 60 ns of processor time for a sample, measured on an H200. CUPTI's own choice there, a period of 2,048 cycles,
-    /// gave 127 million samples a second: they filled 512 MB in 0.3 s, CUPTI threw all of it away again and again, and 2 % were left.
+    /// CUPTI's threads need 60 ns of processor time for a sample, measured on an H200. CUPTI's own choice there, a
+    /// period of 2,048 cycles, gave 127 million samples a second: they filled 512 MB in 0.3 s, CUPTI threw all of it
+    /// away again and again, and 2 % were left.
     const MAX_SAMPLES_PER_SECOND: u64 = 1_000_000;
-    /// Returns the pace for a device with this many multiprocessors, each of which gives a sample in a period, and this clock.
+    /// Returns the pace for a device with this many multiprocessors, each of which gives a sample in a period, and
+    /// this clock.
     pub fn for_device(multiprocessors: u64, clock_hz: u64) -> SamplingPace {
         let cycles = multiprocessors.saturating_mul(clock_hz);
         let least = (cycles / SamplingPace::MAX_SAMPLES_PER_SECOND)
@@ -65,21 +68,26 @@ impl SamplingPace {
     }
 }
 
-/// A context whose instructions are sampled until [`PcSampling::stop`]. It must not be dropped before, because CUPTI uses its memory.
+/// A context whose instructions are sampled until [`PcSampling::stop`]. It must not be dropped before, because CUPTI
+/// uses its memory.
 #[derive(Debug)]
 pub struct PcSampling {
     functions: PcFunctions,
     context: *mut c_void,
     /// The reasons that are counted. CUPTI may read them again.
     numbers: Vec<u32>,
+    /// Their names, in the same order.
     names: Vec<String>,
+    /// The cycles between two samples; `None` where CUPTI does not tell them.
     period_cycles: Option<u64>,
+    /// The buffer into which each round takes samples.
     taken: SampleBuffer,
     /// The buffer that CUPTI itself fills when sampling ends.
     left: SampleBuffer,
 }
 
-// SAFETY: CUPTI takes contexts from any thread, and `&mut self` and the lack of Sync keep two threads from using one at once.
+// SAFETY: CUPTI takes contexts from any thread, and `&mut self` and the lack of Sync keep two threads from using one
+// at once.
 unsafe impl Send for PcSampling {}
 
 impl PcLibrary {
@@ -139,7 +147,8 @@ impl CubinLibrary {
         Ok(parameters.crc)
     }
 
-    /// Returns folder, file and line of an instruction at an offset from its function's start; `None` where CUPTI knows no line.
+    /// Returns folder, file and line of an instruction at an offset from its function's start; `None` where CUPTI
+    /// knows no line.
     ///
     /// # Errors
     /// The cubin has no such function.
@@ -154,7 +163,8 @@ impl CubinLibrary {
         parameters.cubin_size = cubin.len();
         parameters.function = function.as_ptr();
         parameters.offset = offset;
-        // SAFETY: the bytes are there, and the name ends in a zero byte. CUPTI stores texts that the caller has to free.
+        // SAFETY: the bytes are there, and the name ends in a zero byte. CUPTI stores texts that the caller has to
+        // free.
         unsafe {
             self.0.line.call(&mut parameters)?;
             let [file, folder] = [parameters.file, parameters.folder].map(|text| {
@@ -203,6 +213,7 @@ impl PcSampling {
         }
     }
 
+    /// Sets the reasons, the pace and the buffers.
     fn configure(&mut self, pace: SamplingPace) -> Result<(), Failure> {
         let all = self.reasons()?;
         // The samples of a reason include those in whose cycle no warp issued.
@@ -265,6 +276,7 @@ impl PcSampling {
         Ok(named.collect())
     }
 
+    /// Asks CUPTI for the cycles between two samples; `None` where the answer makes no sense.
     fn period(&self) -> Option<u64> {
         let mut attributes = [Attribute::new(attribute::SAMPLING_PERIOD, [0; 2])];
         let mut parameters = crate::layouts::PcConfiguration::new();
@@ -289,7 +301,8 @@ impl PcSampling {
         self.period_cycles
     }
 
-    /// Hands over the samples since the last call, without waiting for the device.
+    /// Hands over the samples since the last call, without waiting for the device: `each` is called once for every
+    /// instruction that CUPTI returns.
     ///
     /// # Errors
     /// CUPTI refuses it. A full hardware buffer is no error: [`TakenSamples`] tells it.
@@ -315,7 +328,7 @@ impl PcSampling {
         Ok(sum)
     }
 
-    /// Ends sampling and hands over the samples that are left.
+    /// Ends sampling and hands over the samples that are left, to `each` as in [`Self::take`].
     ///
     /// # Errors
     /// CUPTI refuses it.
@@ -327,7 +340,7 @@ impl PcSampling {
         Ok(sum)
     }
 
-    /// Returns the samples that CUPTI had left.
+    /// Ends sampling, and returns the samples that CUPTI had left.
     fn end(self) -> Result<SampleBuffer, Failure> {
         // SAFETY: the context lives, as the caller of `start` promised.
         match unsafe { self.functions.disable.call_with(self.context) } {

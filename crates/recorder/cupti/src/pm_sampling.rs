@@ -1,4 +1,6 @@
-//! PM sampling: reads the counters of a device at a fixed rate, whoever uses the device.
+//! PM sampling: reads the counters of a device at a fixed rate, whoever uses the device. Order of calls:
+//! [`PmSampling::enable`], `configure`, `counter_data`, `start`, then `decode` again and again, and `stop`. A sample
+//! has the counts of one interval; an image is a block of bytes in CUPTI's own format.
 
 use crate::data::{CounterData, Metrics};
 use crate::failure::Failure;
@@ -41,17 +43,20 @@ pub struct SampleCounts {
 #[derive(Debug)]
 pub struct PmSampling {
     functions: PmFunctions,
+    /// CUPTI's handle of this sampling.
     object: *mut c_void,
-    /// CUPTI goes on reading it.
+    /// The configuration, which CUPTI goes on reading.
     config: Vec<u8>,
     is_running: bool,
 }
 
-// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one at once.
+// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one
+// at once.
 unsafe impl Send for PmSampling {}
 
 impl PmSampling {
-    /// Returns the availability image of a device, for [`crate::Host::new`]. It must be called before sampling starts.
+    /// Returns the availability image of a device, for [`crate::Host::new`]. It must be called before sampling
+    /// starts.
     ///
     /// # Errors
     /// CUPTI refuses it, or has no sampling ([`crate::code::NOT_SUPPORTED`]).
@@ -148,7 +153,8 @@ impl PmSampling {
     /// Appends the samples that the device has written to the data.
     ///
     /// # Errors
-    /// CUPTI refuses it; [`crate::code::OUT_OF_MEMORY`] where samples have lost step, which ends only with a stop and a start.
+    /// CUPTI refuses it; [`crate::code::OUT_OF_MEMORY`] where samples have lost step, which ends only with a stop and
+    /// a start.
     pub fn decode(&mut self, data: &mut CounterData) -> Result<Decoded, Failure> {
         let mut parameters = layouts::PmDecodeData::new();
         parameters.object = self.object;

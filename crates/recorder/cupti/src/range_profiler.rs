@@ -1,5 +1,7 @@
-//! The range profiler: counts for single kernels in a context of this process. CUPTI runs a kernel again where the metrics need
-//! several passes.
+//! The range profiler: counts for single kernels in a context of this process. CUPTI runs a kernel again where the
+//! metrics need several passes. Order of calls: [`RangeProfiler::enable`], `counter_data`, `configure`, `start`, the
+//! kernel, `stop`, `decode`. A range is what has counts of its own, here one kernel; an image is a block of bytes in
+//! CUPTI's own format.
 
 use crate::data::{CounterData, Metrics};
 use crate::failure::Failure;
@@ -17,14 +19,17 @@ const KERNEL_REPLAY: c_int = 2;
 #[derive(Debug)]
 pub struct RangeProfiler {
     functions: RangeFunctions,
+    /// CUPTI's handle of this profiler.
     object: *mut c_void,
-    /// CUPTI goes on using both.
+    /// The configuration, which CUPTI goes on using, as it does `data`.
     config: Vec<u8>,
+    /// The counts; `None` before they are configured.
     data: Option<CounterData>,
     is_running: bool,
 }
 
-// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one at once.
+// SAFETY: CUPTI's objects are not tied to a thread; `&mut self` and the lack of Sync keep two threads from using one
+// at once.
 unsafe impl Send for RangeProfiler {}
 
 impl RangeProfiler {
@@ -83,10 +88,12 @@ impl RangeProfiler {
         unsafe { self.functions.data_initialize.data(self.object, size.size) }
     }
 
-    /// Sets what to profile, by the image of [`crate::Host::config_image`], where the counts go, and the most kernels in a pass.
+    /// Sets what to profile, by the image of [`crate::Host::config_image`], where the counts go, and the most kernels
+    /// in a pass.
     ///
     /// # Errors
-    /// Something else uses the counters ([`crate::code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason. The data is lost then.
+    /// Something else uses the counters ([`crate::code::HARDWARE_BUSY`]), or CUPTI refuses it for another reason. The
+    /// data is lost then.
     pub fn configure(
         &mut self,
         config: Vec<u8>,

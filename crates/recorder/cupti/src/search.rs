@@ -1,7 +1,7 @@
-//! Finds the places where libcupti may be, the best first.
+//! Finds the places where libcupti may be, the best first: a [`SearchContext`] goes in, [`Candidate`]s come out.
 //!
-//! The copy that the program has loaded already comes first, because two copies in one process fight for the driver's only place.
-//! Then come the packages of the program's Python, which match its CUDA, then toolkits.
+//! The copy that the program has loaded already comes first, because two copies in one process fight for the driver's
+//! only place. Then come the packages of the program's Python, which match its CUDA, then toolkits.
 
 use gapscope_model::memory_maps::mappings;
 use std::collections::BTreeSet;
@@ -35,6 +35,7 @@ pub enum Candidate {
     Name(String),
 }
 
+/// The variables that the search reads.
 const VARIABLES: [&str; 5] = [
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
@@ -43,8 +44,8 @@ const VARIABLES: [&str; 5] = [
     "CUDA_PATH",
 ];
 
-/// A toolkit's names of the program's architecture; the libraries of others are for cross compilers. On ARM there are servers and,
-/// up to CUDA 12, Jetson with libraries of its own.
+/// A toolkit's names of the program's architecture; the libraries of others are for cross compilers. On ARM there are
+/// servers and, up to CUDA 12, Jetson with libraries of its own.
 const TOOLKIT_TARGETS: &[&str] = if cfg!(target_arch = "aarch64") {
     &["sbsa-linux", "aarch64-linux"]
 } else {
@@ -83,6 +84,7 @@ impl SearchContext {
         }
     }
 
+    /// Returns the absolute paths in a variable, which separates them by colons.
     fn paths(&self, variable: &str) -> Vec<PathBuf> {
         let value = self.variables.iter().find(|(name, _)| *name == variable);
         value.map_or(Vec::new(), |(_, value)| {
@@ -92,7 +94,8 @@ impl SearchContext {
         })
     }
 
-    /// Returns the major versions that the driver supports, the newest first.
+    /// Returns the major versions of CUDA that the driver supports, the newest first; 13 and 12 where the driver is
+    /// unknown.
     fn majors(&self) -> Vec<u32> {
         let newest = self.driver.map_or(13, |version| version / 1000);
         [13, 12]
@@ -191,6 +194,7 @@ fn python_packages(context: &SearchContext) -> Vec<PathBuf> {
     folders
 }
 
+/// Returns the folders of toolkits: those of variables, then the default one, then versions, the latest name first.
 fn toolkits(context: &SearchContext) -> Vec<PathBuf> {
     let mut roots = context.paths("CUDA_HOME");
     roots.extend(context.paths("CUDA_PATH"));

@@ -30,6 +30,7 @@ impl SharedLibrary {
         SharedLibrary::with_flags(path, libc::RTLD_NOLOAD).ok()
     }
 
+    /// Opens a library by `dlopen` with these flags besides the usual ones.
     fn with_flags(path: &Path, flags: c_int) -> Result<SharedLibrary, libloading::Error> {
         // SAFETY: what the library's initialisers do is its own business, as in any program.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | flags)? };
@@ -49,7 +50,8 @@ impl SharedLibrary {
 
     /// Returns the file that a function comes from.
     pub fn file_of(self, function: &str) -> Option<PathBuf> {
-        // SAFETY: the address is not called. dladdr fills `info`; its file name lives as long as the library, which is never closed.
+        // SAFETY: the address is not called. dladdr fills `info`; its file name lives as long as the library, which
+        // is never closed.
         unsafe {
             let address = self.function::<NonNull<c_void>>(function)?;
             let mut info: libc::Dl_info = std::mem::zeroed();

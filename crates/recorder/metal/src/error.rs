@@ -92,6 +92,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a function that makes an error of the system's error at this path, for `map_err`.
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {
         |source| Error::Io {
             path: path.to_owned(),

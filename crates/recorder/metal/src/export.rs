@@ -1,4 +1,5 @@
-//! Exports the tables of a recording: a bundle of xctrace goes in, checked XML files come out. xctrace's word is not taken for it.
+//! Exports the tables of a recording: a bundle (folder of a recording) of xctrace, Apple's recorder, goes in; XML
+//! files come out. Each file is read to its end: xctrace's exit status does not say whether a table is complete.
 
 use crate::Error;
 use crate::interrupt::{Interrupts, ToolExit};
@@ -21,7 +22,8 @@ pub(crate) struct Exports {
     pub notes: Vec<String>,
 }
 
-/// Exports the table of contents and every table that an import uses into `folder`.
+/// Exports the table of contents and every table that an import uses into `folder`. A missing table that the import
+/// needs is an error, another one a note. `show` is called before each table.
 pub(crate) fn export(
     xctrace: &Xctrace,
     recording: &Path,
@@ -82,9 +84,12 @@ pub(crate) fn export(
     Ok(exports)
 }
 
+/// Runs the exports of one recording into one folder.
 struct Exporter<'a> {
     xctrace: &'a Xctrace,
+    /// xctrace's bundle.
     recording: &'a Path,
+    /// Where the files are written.
     folder: &'a Path,
     interrupts: &'a Interrupts,
 }
@@ -93,15 +98,17 @@ struct Exporter<'a> {
 struct ExportExit {
     success: bool,
     status: String,
+    /// The last lines that xctrace wrote to its error output.
     words: String,
 }
 
-/// The outcome of exporting a table.
+/// The outcome of exporting a table: its file, or the reason why there is none with content.
 enum TableExport {
     Written(WrittenTable),
     Missing { reason: String },
 }
 
+/// A table's file, which may lack rows.
 struct WrittenTable {
     file: PathBuf,
     /// A note about the table.
@@ -113,6 +120,8 @@ impl Exporter<'_> {
         self.folder.join(format!("{name}.xml"))
     }
 
+    /// Exports a table, again if its file is torn or unreadable: the first whole file is taken, otherwise the first
+    /// with any content.
     fn table(&self, schema: &str, xpath: &str) -> Result<TableExport, Error> {
         let mut torn: Option<WrittenTable> = None;
         let mut reason = String::new();
@@ -158,6 +167,7 @@ impl Exporter<'_> {
         })
     }
 
+    /// Runs one export of `what`, in the arguments of xctrace, and waits for its end.
     fn run(&self, what: &[&str], output: &Path) -> Result<ExportExit, Error> {
         let program = self.xctrace.program();
         let log = self.folder.join("export.log");

@@ -1,4 +1,5 @@
-//! Drives `gpucapture`, which captures a window of a running process's GPU work as a GPU trace document. macOS has it since 27.
+//! Drives `gpucapture`, which captures a window of a running process's GPU work as a GPU trace document. macOS has it
+//! since 27.
 //!
 //! The process must have been launched with `MTL_CAPTURE_ENABLED=1`.
 
@@ -116,8 +117,8 @@ impl GpuCapture {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs a command so that it can be captured, captures a window of it as soon as gpucapture sees it, and waits for its end. The command
-    /// has the standard input and outputs of this process.
+    /// Runs a command so that it can be captured, captures a window of it as soon as gpucapture sees it, and waits
+    /// for its end. The command has the standard input and outputs of this process.
     ///
     /// # Errors
     /// The path cannot be used, or the command cannot be run; nothing has run then.
@@ -162,7 +163,8 @@ impl GpuCapture {
         })
     }
 
-    /// Captures a window of a process, waits until it is written, and returns its size in bytes. A signal ends the window early.
+    /// Captures a window of a process, waits until it is written, and returns its size in bytes. A signal ends the
+    /// window early.
     ///
     /// # Errors
     /// The path cannot be used, gpucapture fails, or it wrote nothing.
@@ -172,6 +174,7 @@ impl GpuCapture {
         self.capture_with(pid, window, &interrupts)
     }
 
+    /// Runs gpucapture on a process. Its exit status is ignored: a capture with bytes is a success.
     fn capture_with(
         &self,
         pid: u32,
@@ -203,6 +206,7 @@ impl GpuCapture {
     }
 }
 
+/// Returns the exit code, or the signal that ended the command.
 fn exit_of(status: ExitStatus) -> Exit {
     match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(code),
@@ -216,6 +220,7 @@ fn lists(list: &str, pid: u32) -> bool {
         .any(|word| word.parse() == Ok(pid))
 }
 
+/// Returns the arguments for gpucapture.
 fn arguments(pid: u32, window: &GpuWindow) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["start".into(), "--pid".into(), pid.to_string().into()];
     match &window.boundary {
@@ -231,6 +236,7 @@ fn arguments(pid: u32, window: &GpuWindow) -> Vec<OsString> {
     arguments
 }
 
+/// Refuses a path without `.gputrace`, one that exists, and one whose folder does not.
 fn check_path(path: &Path) -> Result<(), Error> {
     let bad = |reason: &str| Error::BadCapturePath {
         path: path.to_owned(),
@@ -256,7 +262,7 @@ fn check_path(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the size of a file, or of all files in a folder.
+/// Returns the size of a file, or of all files in a folder, in bytes; 0 where there is none.
 fn size(path: &Path) -> u64 {
     let Ok(found) = path.symlink_metadata() else {
         return 0;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// The time between two looks at the tool and the signals.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The end of a tool.
@@ -23,11 +24,13 @@ pub(crate) struct ToolExit {
 /// Handlers of signals, which are taken as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
+    /// Whether a signal came that was not asked about yet.
     came: Arc<AtomicBool>,
     handlers: Vec<signal_hook::SigId>,
 }
 
 impl Interrupts {
+    /// Takes SIGINT, SIGTERM and SIGHUP, which then end this process no more.
     pub fn take() -> io::Result<Interrupts> {
         let came = Arc::new(AtomicBool::new(false));
         let mut handlers = Vec::new();

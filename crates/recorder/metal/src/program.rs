@@ -1,4 +1,5 @@
-//! Resolves a command to the binary that it runs. xctrace launches binaries, not scripts, and does not search for them.
+//! Resolves a command to the binary that it runs. xctrace launches binaries, not scripts, and does not search for
+//! them.
 
 use crate::Error;
 use std::ffi::{OsStr, OsString};
@@ -32,6 +33,7 @@ pub(crate) fn resolved(command: &[OsString]) -> Result<Vec<OsString>, Error> {
     })
 }
 
+/// Returns the absolute path of an executable file, which is searched on the PATH if it is a bare name.
 fn find(program: &OsStr) -> Result<PathBuf, Error> {
     let path = Path::new(program);
     let runs = |path: &Path| {
@@ -67,8 +69,8 @@ fn find(program: &OsStr) -> Result<PathBuf, Error> {
         })
 }
 
-/// Returns the interpreter that a script's first line names, with its argument. `env` is skipped, because it would become the recorded
-/// program.
+/// Returns the interpreter that a script's first line names, with its argument. `env` is skipped, because it would
+/// become the recorded program.
 fn interpreter(script: &Path) -> Option<Vec<OsString>> {
     let mut start = Vec::new();
     File::open(script)

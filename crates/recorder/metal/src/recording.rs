@@ -1,4 +1,5 @@
-//! Makes a recording: xctrace records, its tables are exported, and imported as a trace.
+//! Makes a recording: Apple's xctrace records into a bundle (a folder), its tables are exported, and imported as a
+//! trace.
 
 use crate::Error;
 use crate::export::export;
@@ -20,8 +21,8 @@ use std::time::{Duration, Instant};
 /// The program to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A command with its arguments. It has this process's environment and no standard input. Its standard output is passed on; xctrace
-    /// does not pass on its standard error.
+    /// A command with its arguments. It has this process's environment and no standard input. Its standard output is
+    /// passed on; xctrace does not pass on its standard error.
     Launch(Vec<OsString>),
     /// A running process.
     Attach(u32),
@@ -75,12 +76,12 @@ pub enum Outcome {
 }
 
 impl Recording {
-    /// Records until the command has ended, the time limit is reached or the user interrupts, and writes the trace. `show` is told the
-    /// progress.
+    /// Records until the command has ended, the time limit is reached or the user interrupts, and writes the trace.
+    /// `show` is told the progress.
     ///
     /// # Errors
-    /// xctrace does not exist, or cannot record or export; or the trace cannot be written. A recording worth keeping is kept, and the
-    /// error says where.
+    /// xctrace does not exist, or cannot record or export; or the trace cannot be written. A recording worth keeping
+    /// is kept, and the error says where.
     pub fn run(&self, mut show: impl FnMut(Stage)) -> Result<Recorded, Error> {
         let launch = match &self.target {
             Target::Launch(command) => resolved(command)?,
@@ -115,6 +116,7 @@ impl Recording {
         result
     }
 
+    /// Runs xctrace until the recording ends. It is an error only where no bundle was written.
     fn record(
         &self,
         launch: &[OsString],
@@ -179,6 +181,8 @@ impl Recording {
         })
     }
 
+    /// Exports the bundle's tables into `folder` and imports them. A recording without Metal work is an outcome, not
+    /// an error.
     fn make_trace(
         &self,
         bundle: &Path,
@@ -256,6 +260,7 @@ impl Recording {
     }
 }
 
+/// How xctrace's recording ended: whether a signal ended it, and how long it took.
 struct RecordingEnd {
     interrupted: bool,
     took: Duration,

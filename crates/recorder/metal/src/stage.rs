@@ -7,9 +7,9 @@ pub enum Stage {
     Recording,
     /// xctrace exports a table.
     Exporting {
-        /// The tables that are exported.
+        /// Number of tables that are exported already.
         done: usize,
-        /// All tables.
+        /// Number of all tables.
         of: usize,
     },
     /// The tables are imported.

@@ -36,7 +36,7 @@ impl Xctrace {
         }
     }
 
-    /// Returns whether [`XCTRACE_VARIABLE`] names one, through which every system then records.
+    /// Returns whether [`XCTRACE_VARIABLE`] names an xctrace; any system, not only macOS, then records through it.
     pub fn is_chosen() -> bool {
         std::env::var_os(XCTRACE_VARIABLE).is_some_and(|path| !path.is_empty())
     }
@@ -45,6 +45,7 @@ impl Xctrace {
         &self.program
     }
 
+    /// Returns a command that runs xctrace with these arguments and no standard input.
     pub(crate) fn command<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -84,7 +85,7 @@ impl Xctrace {
     }
 }
 
-/// Returns the end of a program's output on one line.
+/// Returns the last three lines of a program's output on one line; a phrase for an empty output.
 pub(crate) fn last_words(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

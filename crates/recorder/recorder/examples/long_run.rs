@@ -2,8 +2,9 @@
 //! 100000 1000000`.
 //!
 //! The process has the first number of short threads, which make a few calls each, and uses the second number of
-//! semaphores, one after the other. Each line is a tenth of the run: the time of draining, the time of a checkpoint,
-//! and its size. Lines that grow are a fault.
+//! semaphores, one after the other. Draining reads the events of the spool (the log that hooks write) into a trace; a
+//! checkpoint saves the state of that. Each line is a tenth of the run: the time of draining, the time of a
+//! checkpoint, and its size. Lines that grow are a fault.
 
 use gapscope_recorder::Assembler;
 use gapscope_spool::event::{CommonEvent, HostCallKind, SemaphoreValue, Span, VulkanEvent};
@@ -17,10 +18,13 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::time::Duration;
 
+/// The number of lines.
 const TENTHS: u32 = 10;
-/// The number of threads between two drains, and of drains between two checkpoints.
+/// The number of threads between two drains.
 const THREADS_A_DRAIN: u32 = 100;
+/// The number of drains between two checkpoints.
 const DRAINS_A_CHECKPOINT: u32 = 20;
+/// The number of host calls of each thread.
 const CALLS_OF_A_THREAD: u32 = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -73,10 +77,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Writes events as the hook does.
 struct Program<'a> {
     spool: &'a Spool,
+    /// The id of the last semaphore.
     semaphore: u32,
 }
 
 impl Program<'_> {
+    /// Runs threads one after the other, each of which writes a few host calls.
     fn run_threads(&self) {
         for _ in 0..THREADS_A_DRAIN {
             std::thread::scope(|scope| {
@@ -121,6 +127,7 @@ struct Session {
     id: ProcessId,
     assembler: Assembler,
     writer: TraceWriter,
+    /// The size of the assembler's state at the last checkpoint.
     state_bytes: usize,
 }
 
@@ -137,6 +144,7 @@ impl Session {
         }
     }
 
+    /// Converts all events so far to rows.
     fn drain(&mut self) -> Result<(), Box<dyn Error>> {
         let Session {
             process,
@@ -155,6 +163,7 @@ impl Session {
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
+    /// Writes the rows and the state, and deletes the events that are no longer needed.
     fn checkpoint(&mut self) -> Result<(), Box<dyn Error>> {
         self.writer.checkpoint()?;
         let mut manifest = Manifest::default();
@@ -178,6 +187,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// Returns the memory that the process has in RAM, in MiB.
 fn resident_mib() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,7 +1,8 @@
 //! Converts the events of processes to the rows of a trace: events go in one at a time, and rows are appended to
 //! tables as soon as nothing can change them any more.
 //!
-//! Ids in events are unique in their process; rows have ids of the trace. Commands are kept as recordings until they
+//! Ids in events are unique in their process; rows have ids of the trace. A hook is gapscope's library in a recorded
+//! program, which writes the events. Commands are kept as recordings until they
 //! can no longer be submitted. Each submitted instance is expanded into rows once its times have arrived and the
 //! clock of its device is settled for them. The whole state is serialisable, so that a checkpoint resumes exactly.
 
@@ -60,17 +61,22 @@ use std::sync::Arc;
 /// Converts events to rows, and keeps the state that later events refer to.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Assembler {
+    /// What is timed on the GPU: each dispatch, or command buffers alone, as the user chose.
     mode: SamplingMode,
     processes: Indexed<ProcessId, Process>,
     devices: Indexed<DeviceId, Device>,
     queues: Indexed<QueueId, Queue>,
     kernels: Kernels,
+    /// The code that CUDA programs loaded.
     code: LoadedCode,
     labels: Labels,
     buffers: buffers::Buffers,
     binding_sets: bindings::BindingSets,
+    /// The losses so far.
     ledger: Ledger,
+    /// Numbers submissions and command buffers, and counts dispatches.
     ids: Ids,
+    /// The number of allocations that have got an id.
     allocations: u32,
     /// The number of launches whose profiles were written.
     profiles: u32,
@@ -80,17 +86,22 @@ pub struct Assembler {
     conditions: conditions::Conditions,
     counters: counters::Counters,
     stacks: stacks::Stacks,
+    /// The hashes of code that was kept with the trace.
     sources: FxHashSet<[u8; 16]>,
+    /// Texts that many rows share.
     #[serde(skip)]
     shared_texts: FxHashMap<String, Arc<str>>,
     /// Notes that every report shows.
     notes: Vec<String>,
     /// The notes that explain why there may be no GPU work.
     reasons: Vec<String>,
+    /// The code that [`Self::take_sources`] returns next.
     #[serde(skip)]
     new_sources: Vec<Source>,
+    /// The busy intervals that [`Self::take_busy`] returns next.
     #[serde(skip)]
     recent: Vec<BusyInterval>,
+    /// The threads that [`Self::take_callers`] returns next.
     #[serde(skip)]
     callers: Vec<(ProcessId, ThreadId)>,
 }
@@ -140,7 +151,7 @@ impl Assembler {
         })
     }
 
-    /// Ends a process: open calls and work are given up, and all its times are settled.
+    /// Ends a process: open calls and work are given up, and all its times are settled. Does nothing the second time.
     pub fn end_process(&mut self, process: ProcessId, tables: &mut Tables) {
         let state = &mut self.processes[process];
         if std::mem::replace(&mut state.finished, true) {
@@ -325,6 +336,7 @@ impl Assembler {
         AllocationId(self.allocations - 1)
     }
 
+    /// Notes the host time of an event.
     fn saw(&mut self, at_ns: i64) {
         self.latest_ns = self.latest_ns.max(at_ns);
     }

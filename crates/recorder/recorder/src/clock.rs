@@ -34,6 +34,7 @@ pub enum Unplaced {
 /// The map of one device's clock.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DeviceClock {
+    /// Nanoseconds per tick, as the driver says.
     rate: f64,
     /// The valid bits of samples and timestamps, which are not known before the first queue.
     bits: Option<u32>,
@@ -47,11 +48,14 @@ pub struct DeviceClock {
 /// A reading of both clocks at one moment, before it is known how the device's clock wraps.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RawSample {
+    /// The raw ticks of the device.
     raw: u64,
     host_ns: i64,
+    /// The greatest distance between the two readings, in nanoseconds.
     error_ns: u32,
 }
 
+/// The way in which ticks are mapped.
 #[derive(Debug, Serialize, Deserialize)]
 enum Method {
     Calibrated(Calibrated),
@@ -82,7 +86,8 @@ impl DeviceClock {
         }
     }
 
-    /// Sets the number of valid bits in a queue's timestamps.
+    /// Sets the number of valid bits in a queue's timestamps, once, and adds the samples that waited for it; 0 is
+    /// ignored.
     pub fn queue_bits(&mut self, bits: u32) {
         if bits == 0 || self.bits.is_some() {
             return;
@@ -93,8 +98,8 @@ impl DeviceClock {
         }
     }
 
-    /// Adds a reading of both clocks at one moment. Returns false when the device's clock has not gone on from where
-    /// it was.
+    /// Adds a reading of both clocks at one moment; only calibrated clocks use it. Returns false when the device's
+    /// clock has not gone on from where it was: after a leap it is mapped anew from there.
     pub fn sample(&mut self, raw: u64, host_ns: i64, error_ns: u32) -> bool {
         let host_ns = within_decades(host_ns);
         let Method::Calibrated(samples) = &mut self.method else {
@@ -138,7 +143,8 @@ impl DeviceClock {
         }
     }
 
-    /// Places the raw reading of a queue with `queue_bits` valid bits, which was made between two host times.
+    /// Places the raw reading of a queue with `queue_bits` valid bits, which was made between two host times, and
+    /// returns its unwrapped ticks.
     ///
     /// # Errors
     /// The reading cannot be placed.
@@ -187,6 +193,8 @@ impl DeviceClock {
                 Err(Unplaced::Contradiction)
             };
         }
+        // The clock wraps after a period: a reading has places a period apart, of which exactly one must be in the
+        // range.
         let period = 1i64 << bits.min(62);
         let slack = slack.min(period / 8);
         let lowest = from.0.saturating_sub(slack);

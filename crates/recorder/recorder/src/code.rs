@@ -1,5 +1,5 @@
 //! Reads the GPU code that a CUDA program loaded: its kernels come out, and the part of it that people can read
-//! (PTX) or that has lines of source (cubins).
+//! (PTX, text) or that has lines of source (cubins, machine code).
 
 mod cubin;
 mod fat_binary;
@@ -20,6 +20,7 @@ pub struct Piece<'a> {
     /// The extension of the code's file: `ptx` or `cubin`.
     pub extension: &'static str,
     pub bytes: Cow<'a, [u8]>,
+    /// The kernels that the code has.
     pub kernels: Vec<Kernel>,
     /// Whether its kernels can launch others, or graphs.
     pub launches: bool,

@@ -1,5 +1,5 @@
-//! A table of the calls at which CUPTI calls back, by CUPTI's numbers. For each call it has the name, and the parts
-//! that are recorded.
+//! A table of the calls at which CUPTI calls back, by CUPTI's numbers: the domain (driver or runtime) and the call's
+//! number in it. For each call it has the name, and the parts that are recorded.
 
 use super::effect::Effect;
 use crate::cupti::Cupti;
@@ -22,6 +22,7 @@ pub struct CallSelection {
 }
 
 impl CallSelection {
+    /// Returns whether calls with this effect are to be followed.
     fn wants(self, effect: Effect) -> bool {
         match effect {
             Effect::Wait(_) | Effect::WaitForNamedContext | Effect::ContextWait => self.waits,
@@ -43,18 +44,21 @@ pub struct Call {
     domain: u32,
     /// The id of the function in events.
     pub function: ids::Function,
+    /// What the function does, by its name.
     pub class: FunctionClass,
     /// Whether the call itself is recorded.
     pub is_recorded: bool,
+    /// The effect on events, graphs and streams; `None` where nobody needs it.
     pub effect: Option<Effect>,
     /// Whether the call's default stream is the thread's own.
     pub per_thread: bool,
 }
 
 impl Call {
+    /// Classifies a function by its name; `None` where nothing of it is recorded.
     fn new(domain: u32, number: u32, name: &'static str, selection: CallSelection) -> Option<Call> {
         let class = FunctionClass::from_function(name)?;
-        // The driver's call inside has the same correlation; a launch pays for one pair of callbacks only.
+        // The driver's call inside is the same call; a launch pays for one pair of callbacks only.
         let is_twice = domain == domain::RUNTIME && class.is_launch();
         let is_recorded = selection.calls && class.is_recorded() && !is_twice;
         let effect = Effect::for_function(class, name)
@@ -91,10 +95,11 @@ impl Call {
     }
 }
 
-/// All calls, by domain and number.
+/// All calls: for each of [`DOMAINS`] a list in which the index is CUPTI's number.
 #[derive(Debug)]
 pub struct Calls([Vec<Option<Call>>; 2]);
 
+/// The domains of calls, in the order of the lists in [`Calls`].
 const DOMAINS: [u32; 2] = [domain::DRIVER, domain::RUNTIME];
 
 impl Calls {

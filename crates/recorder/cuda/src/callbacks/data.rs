@@ -1,5 +1,5 @@
 //! Reads the data that CUPTI passes to a callback: the call's parameters and result, the context, the kernel's name
-//! and the correlation.
+//! and the correlation (CUPTI's number of the call, which the records of its work have, too).
 
 use crate::streams::CurrentContext;
 use gapscope_spool::ids;
@@ -13,12 +13,14 @@ const UNKNOWN: c_int = 999;
 /// CUpti_CallbackData, the data of a callback. Its layout is equal in CUDA 12.0 and 13.5.
 #[repr(C)]
 pub struct CallbackData {
+    /// Start or end of the call.
     site: c_int,
     name: *const c_char,
     /// The call's own parameters, as a structure.
     parameters: *const c_void,
     /// The call's result, at its end.
     result: *const c_int,
+    /// The kernel's name, in launches.
     symbol: *const c_char,
     /// The thread's current context.
     context: *mut c_void,

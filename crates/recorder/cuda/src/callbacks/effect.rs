@@ -1,5 +1,5 @@
 //! The effects of calls on events, graphs and streams, as far as recording must know them; a call's effect follows
-//! from its name.
+//! from its name. A device record is CUPTI's report of work on the device; calls without one are followed here.
 
 use gapscope_spool::event::WaitKind;
 use gapscope_spool::model::cuda::{self, FunctionClass};
@@ -23,8 +23,8 @@ pub enum Effect {
     Destroy,
     /// Puts something without a device record on the stream that is this parameter.
     Submit { stream_parameter: usize },
-    /// Does the same as [`Effect::Submit`] if one of the operations is a wait; the third parameter points to them and the second one
-    /// counts them.
+    /// Does the same as [`Effect::Submit`] if one of the operations is a wait; the third parameter points to them and
+    /// the second one counts them.
     SubmitOperations,
     /// Instantiates a graph.
     Instantiate,
@@ -35,7 +35,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Returns the effect of a function. Execution contexts of the runtime are unknown to CUPTI, so that waits for them have none.
+    /// Returns the effect of a function. Execution contexts of the runtime are unknown to CUPTI, so that waits for
+    /// them have none.
     pub fn for_function(class: FunctionClass, name: &str) -> Option<Effect> {
         let graph = |event_parameter| Some(Effect::RecordInGraph { event_parameter });
         let submit = |stream_parameter| Some(Effect::Submit { stream_parameter });

@@ -10,7 +10,8 @@ use crate::wait_ring::Occurrence;
 use gapscope_spool::ids;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// The most handles that are told apart; further events are unknown. The driver reuses the handles of destroyed events.
+/// The most handles that are told apart; further events are unknown. The driver reuses the handles of destroyed
+/// events.
 const MAX_EVENTS: usize = 1 << 16;
 
 /// Flag: the record is known, because it has ended and nothing else happened to the event since its begin.
@@ -19,8 +20,9 @@ const KNOWN: u64 = 1 << 63;
 const MIXED: u64 = 1 << 62;
 /// Flag: a graph records the event, too, whenever the graph is launched.
 const OF_GRAPH: u64 = 1 << 47;
-/// The unit of the count of records that have begun and not ended.
+/// The unit of the count of records that have begun and not ended, which is kept in bits 48 to 61.
 const OPEN: u64 = 1 << 48;
+/// The bits of that count.
 const ALL_OPEN: u64 = MIXED - OPEN;
 /// The bits with the number of the last record.
 const NUMBER: u64 = u32::MAX as u64;
@@ -34,7 +36,9 @@ pub struct Events(HandleTable<MAX_EVENTS>);
 /// The state of an event at the start of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
+    /// The event's place in the table.
     slot: usize,
+    /// The flags, the count and the number of the last record.
     state: u64,
 }
 
@@ -101,7 +105,8 @@ impl Events {
         }
     }
 
-    /// Notes that the event is destroyed: the next one with its handle has no records.
+    /// Notes that the event is destroyed: the next event with its handle starts without a record, and its records are
+    /// numbered on.
     pub fn forget(&self, handle: usize) {
         if let Some(slot) = self.0.find(handle, false) {
             self.change(slot, |before| before & NUMBER);
@@ -115,6 +120,7 @@ impl Events {
         }
     }
 
+    /// Replaces an event's state by `to` of it; `to` runs again where another thread came between.
     fn change(&self, slot: usize, mut to: impl FnMut(u64) -> u64) {
         let state = self.0.number(slot);
         let _ = state.fetch_update(AcqRel, Acquire, |before| Some(to(before)));

@@ -1,8 +1,9 @@
 //! Counts the host nodes of instantiated CUDA graphs (work that is launched as a whole): at such a node the device
 //! waits for a function of the host, of which CUPTI before 13.1 has no records.
 //!
-//! They are counted once, when a graph is instantiated: later changes of nodes affect neither their number nor their kind. Launches
-//! look the number up without a lock. A graph that was instantiated while recording was off is unknown.
+//! They are counted once, when a graph is instantiated: later changes of nodes affect neither their number nor their
+//! kind. Launches look the number up without a lock. A graph that was instantiated while recording was off is
+//! unknown.
 
 use super::handle_table::HandleTable;
 use crate::driver;
@@ -53,6 +54,7 @@ impl Graphs {
         u32::try_from(known.checked_sub(1)?).ok()
     }
 
+    /// Stores the number of a graph; a new handle gets a slot only where `make` says so.
     fn store(&self, handle: usize, make: bool, number: u64) {
         if let Some(slot) = self.0.find(handle, make) {
             self.0.number(slot).store(number, Release);
@@ -70,14 +72,19 @@ mod node {
     pub const CONDITIONAL: i32 = 13;
 }
 
+/// A function of the driver that takes a graph, an array for its nodes, and a pointer to their number.
 type Pointers = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> c_int;
+/// A function of the driver that takes a handle, and a pointer to what it stores.
 type Pair = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 
 /// The driver's functions that describe a graph.
 #[derive(Clone, Copy)]
 struct GraphFunctions {
+    /// Returns the nodes of a graph; with a null array, their number.
     nodes: Pointers,
+    /// Returns the kind of a node.
     kind: Pair,
+    /// Returns the graph that a node runs.
     child: Pair,
     /// The function exists since CUDA 12.0.
     flags: Option<Pair>,
@@ -98,8 +105,8 @@ pub fn prepare() {
     });
 }
 
-/// Returns the host nodes of a graph and of those inside it; `None` where the driver does not tell them, or where the device decides
-/// how often they run.
+/// Returns the host nodes of a graph and of those inside it; `None` where the driver does not tell them, or where the
+/// device decides how often they run.
 ///
 /// # Safety
 /// The graph is one of the program's, which does not change it meanwhile.

@@ -29,7 +29,8 @@ impl<const SLOTS: usize> HandleTable<SLOTS> {
         )
     }
 
-    /// Returns the slot of a handle, which `make` gives one. `None`: the handle is null, or there is no slot.
+    /// Returns the slot of a handle; a handle that has none gets one where `make` says so. `None`: the handle is null
+    /// or unknown, or all slots in which it may be are taken.
     pub fn find(&self, handle: usize, make: bool) -> Option<usize> {
         let handle = handle as u64;
         if handle == 0 {

@@ -1,6 +1,6 @@
 //! Folds polls (calls that only ask whether work is done). A host that waits in this way makes a million of them a
-//! second: calls that follow each other become one event, which the next flush writes, or the thread when it does
-//! something else.
+//! second: calls that follow each other become one event, which the next flush (every 100 ms) writes, or the thread
+//! when it does something else.
 
 use crate::recorder::Recorder;
 use gapscope_spool::event::{BETWEEN_POLLS_NS, CudaEvent, Span};
@@ -22,6 +22,7 @@ static PENDING: [Slot; SLOTS] = [const { Slot(Mutex::new(None)) }; SLOTS];
 struct Slot(Mutex<Option<Polls>>);
 
 thread_local! {
+    /// The system's id of the thread; 0 until it is first asked for.
     static THREAD: Cell<u32> = const { Cell::new(0) };
     /// Whether the thread may have polls that are not written.
     static HAS_POLLS: Cell<bool> = const { Cell::new(false) };
@@ -34,11 +35,16 @@ thread_local! {
 struct Polls {
     function: ids::Function,
     thread: u32,
+    /// The thread's [`RUN`] at the first poll.
     run: u32,
+    /// The start of the first poll.
     begin_ns: i64,
+    /// The end of the last poll.
     end_ns: i64,
     count: u32,
+    /// The time inside the calls, without that between them.
     busy_ns: i64,
+    /// The answer, the same of each: the CUDA result code.
     result: u32,
 }
 
@@ -56,7 +62,7 @@ impl Slot {
         }
     }
 
-    /// Takes the polls out of the slot, for a thread that may wait.
+    /// Takes the polls out of the slot, for a thread that may wait; `None` without polls or after [`LOCK_ATTEMPTS`].
     fn take(&self) -> Option<Polls> {
         let mut tries = (0..LOCK_ATTEMPTS).map(|_| {
             let open = self.try_lock();
@@ -69,7 +75,8 @@ impl Slot {
     }
 }
 
-/// Adds a poll of this thread.
+/// Adds a poll of this thread to the former polls if it continues them. Otherwise the former polls of the slot,
+/// perhaps another thread's, are written; where the slot is locked, the poll itself.
 pub fn add(recorder: &Recorder, function: ids::Function, span: Span, result: u32) {
     let thread = thread_id();
     let new = Polls {
@@ -115,6 +122,7 @@ pub fn end(recorder: &Recorder) {
     }
 }
 
+/// Separates the polls to come from the former ones.
 fn next_run() {
     RUN.set(RUN.get().wrapping_add(1));
 }
@@ -144,6 +152,7 @@ fn thread_id() -> u32 {
 }
 
 impl Polls {
+    /// Returns whether a poll belongs to these: the same thread, run, function and answer, soon after.
     fn continues(&self, next: &Polls) -> bool {
         // All polls have one answer: a poll that finds its work done is no part of the wait before it.
         let asker = |polls: &Polls| (polls.thread, polls.run, polls.function, polls.result);

@@ -1,9 +1,10 @@
 //! Profiles launches of the kernels that the user has chosen, one by one: measures metrics (such as bytes or the
 //! use of units) of the kernel and writes them as an event.
 //!
-//! CUPTI's range profiler is on from the start of such a launch to its end, and nowhere else. Inside the call, CUPTI runs the kernel again
-//! and again with the memory that it had, until all metrics are counted. The call then takes a good part of a second; the time is
-//! written, so that it is not taken for the program's. Without a choice none of this code runs.
+//! CUPTI's range profiler is on from the start of such a launch to its end, and nowhere else. Inside the call, CUPTI
+//! runs the kernel again and again with the memory that it had, until all metrics are counted. The call then takes a
+//! good part of a second; the time is written, so that it is not taken for the program's. Without a choice none of
+//! this code runs.
 
 mod choice;
 mod launch;
@@ -27,12 +28,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Whether a launch is being profiled, or launches are still to be profiled.
 static IS_ON: AtomicBool = AtomicBool::new(false);
+/// The user's choice of kernels; `None` without one, and after profiling was given up.
 static CHOICE: Mutex<Option<Choice>> = Mutex::new(None);
 /// The launch that is being profiled: one at a time.
 static ACTIVE: Mutex<Option<ActiveProfile>> = Mutex::new(None);
 
 thread_local! {
-    /// The correlation of this thread's launch that is being profiled. The cell needs no destructor.
+    /// The correlation (CUPTI's number of the call) of this thread's launch that is being profiled; none otherwise.
+    /// The cell needs no destructor.
     static PROFILED: Cell<ids::Correlation> = const { Cell::new(ids::Correlation::NONE) };
 }
 
@@ -131,7 +134,8 @@ fn free() -> Option<MutexGuard<'static, Option<ActiveProfile>>> {
     active.is_none().then_some(active)
 }
 
-/// Ends profiling when the call has returned. Returns true if the call was profiled, so that its duration means nothing.
+/// Ends profiling when the call has returned. Returns true if the call was profiled, so that its duration means
+/// nothing.
 pub fn end(correlation: ids::Correlation) -> bool {
     if PROFILED.get() != correlation || correlation == ids::Correlation::NONE {
         return false;
@@ -194,13 +198,14 @@ fn give_up(recorder: &Recorder, why: &ProfileError) {
     recorder.note(&format!("Kernels were not profiled, or no more: {why}."));
 }
 
+/// Counts a chosen launch as not profiled, so that a later one takes its place.
 fn give_back(chosen: &ChosenLaunch) {
     if let Some(choice) = lock(&CHOICE).as_mut() {
         choice.give_back(chosen);
     }
 }
 
-/// Notes a sentence that was not said before.
+/// Notes a sentence; `None` stands for one that was said before.
 fn note_once(recorder: &Recorder, sentence: Option<String>) {
     if let Some(sentence) = sentence {
         recorder.note(&sentence);

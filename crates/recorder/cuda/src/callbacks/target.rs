@@ -1,4 +1,4 @@
-//! Finds the target of a call: the stream on which the call put something, or for which it waited.
+//! Finds the target of a call of CUDA: the stream on which the call put something, or for which it waited.
 
 use super::calls::Call;
 use super::data::CallbackData;

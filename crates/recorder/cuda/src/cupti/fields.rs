@@ -1,14 +1,16 @@
 //! Reads CUPTI's records of work, which are structures in C, by the offsets of their fields.
 //!
-//! CUPTI writes the newest version of each record that it knows, and new versions only append fields: in the headers of CUDA 12.0 to
-//! 13.5 every field below exists at one offset (a test compares with `layouts.txt`, which was made from the headers). Records of host
-//! functions exist since 13.1, the flag of green contexts since 12.4, and the fields that say where graphs end since 12.3.
+//! CUPTI writes the newest version of each record that it knows, and new versions only append fields: in the headers
+//! of CUDA 12.0 to 13.5 every field below exists at one offset (a test compares with `layouts.txt`, which was made
+//! from the headers). Records of host functions exist since 13.1, the flag of green contexts since 12.4, and the
+//! fields that say where graphs end since 12.3.
 
 use std::marker::PhantomData;
 
 /// A field of a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<T> {
+    /// Offset in the record, in bytes.
     offset: usize,
     kind: PhantomData<T>,
 }
@@ -16,6 +18,7 @@ pub struct Field<T> {
 /// A record in one of CUPTI's buffers.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
+    /// The address of the record.
     at: *const u8,
     buffer: PhantomData<&'a [u8]>,
 }
@@ -60,6 +63,8 @@ impl Record<'_> {
     }
 }
 
+/// Declares the fields of each record: a constant's name, the field's name in the header, its type and its offset in
+/// bytes.
 macro_rules! fields {
     ($($record:literal $module:ident { $($name:ident $header:literal $type:ty = $offset:literal,)+ })+) => {
         $(

@@ -5,12 +5,15 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// CUptiResult; 0 is success.
 pub type Code = c_int;
+/// Our function by which CUPTI asks for a buffer: its address, its bytes, and the most records (all are set by us).
 pub type Requested = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+/// Our function by which CUPTI gives a buffer back: context, stream, buffer, its bytes, and the bytes with records.
 pub type Completed = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+/// Our function that CUPTI calls at calls: our pointer, domain, number and data.
 pub type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
 
-/// Declares the functions and how they are looked up. Every libcupti since CUDA 12.0 has the required ones; the optional ones came
-/// later.
+/// Declares the functions and how they are looked up. Every libcupti since CUDA 12.0 has the required ones; the
+/// optional ones came later.
 macro_rules! functions {
     ($(required $name:ident $symbol:literal ($($argument:ty),*),)+ $(optional $other:ident $other_symbol:literal ($($other_argument:ty),*),)+) => {
         /// The functions of one libcupti.

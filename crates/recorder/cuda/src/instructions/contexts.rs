@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::MutexGuard;
 
-/// The multiprocessors and kHz assumed of a GPU that does not tell them: rather too few samples than more than CUPTI can take.
+/// The number of multiprocessors and their clock in kHz that are assumed of a GPU that does not tell them: rather too
+/// few samples than more than CUPTI can take.
 const LARGE_GPU: (u64, u64) = (160, 2_000_000);
 
 /// The sampled contexts.
@@ -23,6 +24,7 @@ pub struct SampledContexts {
 
 /// A sampled context.
 pub struct SampledContext {
+    /// The driver's handle of the context.
     context: usize,
     device: ids::Device,
     sampling: PcSampling,
@@ -73,13 +75,15 @@ impl SampledContext {
         let _ = self.sampling.stop(|_| {});
     }
 
-    /// Returns whether recording was on all the time since samples were taken last; samples of a part of it are useless.
+    /// Returns whether recording was on all the time since samples were taken last; samples of a part of it are
+    /// useless.
     fn is_recorded(&mut self) -> bool {
         let now = monotonic_ns();
         let since = std::mem::replace(&mut self.taken_ns, now);
         window::contains(since) && window::contains(now)
     }
 
+    /// Writes the samples that CUPTI has, and counts those that were lost.
     fn take(&mut self, recorder: &Recorder, filter: &mut FunctionFilter) -> Result<(), Failure> {
         let is_recorded = self.is_recorded();
         let mut batches = SampleBatches::new(recorder, self.device, filter, is_recorded);
@@ -88,6 +92,7 @@ impl SampledContext {
         taken.map(|taken| lose(recorder, &taken, is_recorded))
     }
 
+    /// Ends sampling and writes the last samples.
     fn end(mut self, recorder: &Recorder, filter: &mut FunctionFilter) -> Result<(), Failure> {
         let is_recorded = self.is_recorded();
         let mut batches = SampleBatches::new(recorder, self.device, filter, is_recorded);
@@ -133,7 +138,8 @@ impl SampledContexts {
     }
 }
 
-/// Ends the sampling of a context that ends. CUPTI's call for that may call back, so that the lock is released before.
+/// Ends the sampling of a context that ends. CUPTI's call for that may call back, so that the lock is released
+/// before.
 pub fn end(
     recorder: &Recorder,
     mut contexts: MutexGuard<'_, Option<SampledContexts>>,
@@ -152,6 +158,7 @@ pub fn end(
     }
 }
 
+/// Returns how often a GPU is sampled, by its size and clock.
 fn pace(device: u32) -> SamplingPace {
     let known = |attribute, otherwise| driver::attribute(device, attribute).unwrap_or(otherwise);
     let multiprocessors = known(driver::MULTIPROCESSORS, LARGE_GPU.0);
@@ -161,6 +168,7 @@ fn pace(device: u32) -> SamplingPace {
     )
 }
 
+/// Counts the samples that were lost, if they would have been recorded.
 fn lose(recorder: &Recorder, taken: &TakenSamples, is_recorded: bool) {
     if !is_recorded {
         return;

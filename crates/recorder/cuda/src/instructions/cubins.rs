@@ -1,8 +1,9 @@
 //! Keeps cubins (files with machine code for GPUs) that have tables of source lines, and writes them as events, so
-//! that the session finds the lines of sampled instructions.
+//! that the session (gapscope's process that writes the trace) finds the lines of sampled instructions.
 //!
-//! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a cubin copies it, if
-//! it has lines; the flusher's thread asks CUPTI for its checksum and writes it.
+//! CUPTI hands over each cubin as it is loaded, also those that the driver has made of PTX. The thread that loads a
+//! cubin copies it, if it has lines; the flusher's thread, which writes every 100 ms, asks CUPTI for its checksum and
+//! writes it.
 
 use crate::recorder::Recorder;
 use gapscope_cupti::CubinLibrary;
@@ -18,10 +19,14 @@ const MAX_CUBIN_BYTES: usize = 32 << 20;
 const MAX_PENDING_BYTES: usize = 64 << 20;
 /// The most bytes of cubins that a process writes; further cubins are written without their bytes.
 const MAX_WRITTEN_BYTES: usize = 256 << 20;
+/// The first bytes of an ELF file, the format of cubins.
 const ELF: &[u8] = b"\x7fELF";
+/// The name of the section with source lines, among the names of sections.
 const LINES: &[u8] = b"\0.debug_line\0";
 
+/// CUPTI's functions for cubins, once [`prepare`] has found them.
 static LIBRARY: OnceLock<CubinLibrary> = OnceLock::new();
+/// What the loading threads pass on to the flusher's.
 static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
     copies: Vec::new(),
     not_kept: Vec::new(),
@@ -31,16 +36,20 @@ static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
 /// The cubins that have not been written yet, and the bytes of their copies.
 #[derive(Default)]
 struct PendingCubins {
+    /// Copies of cubins with line tables.
     copies: Vec<Vec<u8>>,
     /// The checksums of cubins that are too large.
     not_kept: Vec<u64>,
+    /// The bytes of the copies together.
     bytes: usize,
 }
 
 /// The cubins that have been written of this process.
 #[derive(Default)]
 pub struct WrittenCubins {
+    /// The checksums of the written cubins.
     known: FxHashSet<u64>,
+    /// The bytes that were written of them together.
     bytes: usize,
 }
 
@@ -98,6 +107,8 @@ fn has_lines(cubin: &[u8]) -> bool {
             wide[..bytes].copy_from_slice(cubin.get(at..at.checked_add(bytes)?)?);
             usize::try_from(u64::from_le_bytes(wide)).ok()
         };
+        // The ELF header has the offset of the table of sections, the size of an entry, and the index of the names'
+        // one.
         let (sections, each, names) = (number(0x28, 8)?, number(0x3a, 2)?, number(0x3e, 2)?);
         let header = sections.checked_add(each.checked_mul(names)?)?;
         let start = number(header.checked_add(0x18)?, 8)?;
@@ -132,6 +143,7 @@ impl WrittenCubins {
         }
     }
 
+    /// Writes a cubin by its checksum, unless it was written before; without its bytes where too many were written.
     fn write_one(&mut self, recorder: &Recorder, cubin: u64, bytes: &[u8]) {
         if !self.known.insert(cubin) {
             return;

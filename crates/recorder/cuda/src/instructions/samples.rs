@@ -18,6 +18,7 @@ const MAX_SAMPLES: usize = 1 << 12;
 pub struct FunctionFilter {
     /// A part of the name; empty for all functions.
     wanted: String,
+    /// The answers for names that were asked about.
     known: FxHashMap<Box<str>, bool>,
 }
 
@@ -29,6 +30,7 @@ impl FunctionFilter {
         }
     }
 
+    /// Returns whether one of the spellings of a function's name contains the wanted text.
     fn wants(&mut self, function: &str) -> bool {
         if self.wanted.is_empty() {
             return true;
@@ -52,9 +54,13 @@ pub struct SampleBatches<'a> {
     filter: &'a mut FunctionFilter,
     /// Whether the samples are written; otherwise they are thrown away.
     are_recorded: bool,
+    /// The checksum of the cubin (file with machine code) of the current function.
     cubin: u64,
+    /// The current function, by its name in the code; empty where CUPTI has none.
     function: String,
+    /// Whether the user wants samples of the current function.
     is_wanted: bool,
+    /// Each entry has the instruction's offset in the function, the number of the reason, and the count of samples.
     samples: Vec<(u64, u32, u32)>,
 }
 

@@ -37,6 +37,7 @@ pub enum SamplingError {
     Refused(#[from] Failure),
 }
 
+/// Explains a code by which CUPTI refuses, without a full stop.
 fn explain(failure: Failure) -> String {
     let meaning = match failure.code {
         code::NOT_SUPPORTED => {

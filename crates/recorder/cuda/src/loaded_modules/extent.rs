@@ -3,9 +3,11 @@
 
 use gapscope_spool::event::SourceFormat;
 
+/// The first bytes of a cubin, which is an ELF file.
 const ELF: [u8; 4] = *b"\x7fELF";
 /// FATBINC_MAGIC: a structure of compilers that points to the binary (fatbinary_section.h).
 const POINTER_TO_FAT_BINARY: [u8; 4] = 0x4662_43b1_u32.to_le_bytes();
+/// The first bytes of a fat binary.
 const FAT_BINARY: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 
 /// The place and the length of code, or the reason why they are not known.
@@ -44,7 +46,8 @@ fn is_text(byte: &u8) -> bool {
 /// # Safety
 /// The address is 0, or that of code that the driver has taken.
 pub unsafe fn measure(at: usize, max_bytes: usize) -> Extent {
-    // SAFETY: as the caller promises: the bytes that are read are part of the code, or of the structure that points to it.
+    // SAFETY: as the caller promises: the bytes that are read are part of the code, or of the structure that points
+    // to it.
     unsafe {
         let code = at as *const u8;
         if code.is_null() {
@@ -93,12 +96,16 @@ unsafe fn fat_binary_bytes(code: *const u8) -> usize {
 /// # Safety
 /// An ELF file of 64 bits is at this address.
 unsafe fn elf_bytes(code: *const u8) -> usize {
+    // The size of an entry in the table of sections.
     const SECTION_BYTES: usize = 64;
+    // SHT_NOBITS: the type of a section without bytes in the file.
     const NOT_IN_THE_FILE: u32 = 8;
     // SAFETY: as the caller promises.
     unsafe {
         let word = |at: usize| code.add(at).cast::<u64>().read_unaligned() as usize;
         let half = |at: usize| usize::from(code.add(at).cast::<u16>().read_unaligned());
+        // The header has the offsets of the tables of segments and sections, and for each the size and number of
+        // entries.
         let (segments, sections) = (word(0x20), word(0x28));
         let ends = [
             segments.saturating_add(half(0x36) * half(0x38)),

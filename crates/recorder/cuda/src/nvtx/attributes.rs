@@ -11,11 +11,14 @@ use std::ffi::c_void;
 pub struct Attributes {
     version: u16,
     bytes: u16,
+    /// The program's number of a category; 0 for none.
     pub category: u32,
     color_type: i32,
     color: u32,
     payload_type: i32,
+    /// The length of the array of payloads, where there is one.
     reserved: i32,
+    /// The bits of the number, or the address of the array of payloads.
     payload: u64,
     message_type: i32,
     message: *const c_void,
@@ -69,7 +72,8 @@ impl Attributes {
         unsafe { Text::message(self.message_type, self.message) }
     }
 
-    /// Returns the payload, by its nvtxPayloadType_t.
+    /// Returns the number that the label carries, by its nvtxPayloadType_t: 1 to 3 have 64 bits, 4 to 6 have 32;
+    /// `None` for none.
     pub fn payload(&self) -> Option<Payload> {
         let low = self.payload as u32;
         match self.payload_type {

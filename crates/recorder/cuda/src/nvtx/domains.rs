@@ -1,5 +1,6 @@
 //! Domains (groups of labels, usually one for each library) and registered strings: the program gets handles for
-//! them and keeps these. Handles stay valid in forked children.
+//! them and keeps these. The functions with `_a` and `_w` are those that the program calls, with texts of bytes and
+//! of `wchar_t`. Handles stay valid in forked children.
 
 use super::text::{RegisteredString, Text};
 use crate::per_process::PerProcess;
@@ -17,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Domain {
     id: ids::LabelDomain,
     name: String,
-    /// The process whose spool has its name.
+    /// The process, by its generation (count of forks), in whose log its name was written; 0 before.
     named_in: AtomicU32,
 }
 
@@ -28,8 +29,9 @@ struct Registry {
     strings: FxHashMap<String, &'static RegisteredString>,
 }
 
+/// The registry of this process.
 static REGISTRY: PerProcess<Mutex<Registry>> = PerProcess::new();
-/// Not per process: a forked child may know its parent's domains.
+/// The id of the next domain. It is not per process: a forked child may know its parent's domains.
 static NEXT_DOMAIN: AtomicU32 = AtomicU32::new(1);
 
 fn registry() -> &'static Mutex<Registry> {
@@ -67,6 +69,7 @@ pub fn category(domain: ids::LabelDomain, category: u32) -> ids::LabelCategory {
     ids::LabelCategory(id)
 }
 
+/// Returns the domain of a name, which the first call makes; null if that fails.
 fn create(name: Text<'_>) -> *const Domain {
     let domain = guard(|| {
         let name = name.to_text();
@@ -92,6 +95,7 @@ pub unsafe extern "C" fn create_w(name: *const u32) -> *const Domain {
     create(unsafe { Text::wide(name) })
 }
 
+/// Returns the registered string of a text, which the first call makes; null if that fails.
 fn register(text: Text<'_>) -> *const RegisteredString {
     let string = guard(|| {
         let text = text.to_text();

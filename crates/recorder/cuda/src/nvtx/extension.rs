@@ -1,8 +1,8 @@
 //! Fills the table of functions of NVTX's payload extension (labels with structured values), for each module that
 //! uses it.
 //!
-//! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the first with these
-//! structures.
+//! Offsets and numbers: nvToolsExtPayload.h and nvtxExtTypes.h of NVTX 3.1 to 3.5; the extension's version 1.3 is the
+//! first with these structures.
 
 use super::domains::Domain;
 use super::label;
@@ -23,6 +23,7 @@ const VERSIONS: std::ops::RangeInclusive<u16> = 0x0103..=0x01ff;
 pub struct ExtensionModule {
     nvtx: u16,
     bytes: u16,
+    /// The number of the extension.
     module: u16,
     version: u16,
     segment_count: usize,
@@ -34,10 +35,12 @@ pub struct ExtensionModule {
 struct Segment {
     id: usize,
     slot_count: usize,
+    /// The table's places for functions.
     slots: *mut *const c_void,
 }
 
-/// Puts our functions into an extension's table. Returns false for an extension that is not recorded; its functions do nothing.
+/// Puts our functions into an extension's table. Returns false for an extension that is not recorded; its functions
+/// do nothing.
 ///
 /// # Safety
 /// `module` is null or what NVTX passed.
@@ -90,15 +93,17 @@ pub unsafe fn attach_extension(module: *const ExtensionModule) -> bool {
     true
 }
 
+/// Says that labels of every domain are wanted.
 unsafe extern "C" fn is_enabled(_domain: *const Domain) -> u8 {
     1
 }
 
+/// Returns the time on the host's clock, in nanoseconds.
 unsafe extern "C" fn timestamp() -> i64 {
     monotonic_ns()
 }
 
-/// Returns the id at a word of attributes, or a new one.
+/// Returns the id at a word (8 bytes) of attributes, or a new one where the program chose none; 0 without attributes.
 ///
 /// # Safety
 /// `attributes` is null or has a number at this word.
@@ -122,6 +127,7 @@ unsafe extern "C" fn time_domain(_domain: *const Domain, attributes: *const u64)
     unsafe { chosen_id(attributes, 2) }
 }
 
+/// Takes deferred events, which the program reports after they happened: they are counted as lost.
 unsafe extern "C" fn deferred(_domain: *const Domain, _data: *const PayloadData, count: usize) {
     lose_deferred(u64::from(count > 0));
 }
@@ -130,6 +136,7 @@ unsafe extern "C" fn deferred_batch(_domain: *const Domain, _batch: *const c_voi
     lose_deferred(1);
 }
 
+/// Counts deferred events as lost.
 fn lose_deferred(count: u64) {
     guard(|| {
         if let Some(recorder) = recorder() {

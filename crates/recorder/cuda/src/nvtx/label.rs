@@ -1,5 +1,6 @@
 //! The functions that the program calls to begin and end labels; each writes one end of a label to the log of the
-//! calling thread.
+//! calling thread. A mark is a moment; push and pop begin and end a label of the thread; start and end those of a
+//! range, which may end on another thread.
 
 use super::attributes::Attributes;
 use super::domains::{self, Domain};
@@ -36,6 +37,7 @@ const DEFAULT: *const Domain = std::ptr::null();
 struct LabelContent<'a> {
     text: Text<'a>,
     attributes: Option<Attributes>,
+    /// Structured values of the payload extension.
     payloads: &'a [PayloadData],
 }
 
@@ -147,6 +149,7 @@ unsafe fn label(location: LabelLocation, edge: LabelEdge, content: LabelContent<
     });
 }
 
+/// Writes the category and the number that a label carries, where it has one of them.
 fn write_details(
     category: u32,
     domain: ids::LabelDomain,
@@ -168,8 +171,8 @@ fn write_details(
     }
 }
 
-/// Declares the functions that the program calls with its own texts, attributes, payloads and handles. Each writes one end of a label
-/// in a domain; the first word says which end, and what the function returns.
+/// Declares the functions that the program calls with its own texts, attributes, payloads and handles. Each writes
+/// one end of a label in a domain; the first word says which end, and what the function returns.
 macro_rules! called {
     () => {};
     (mark $name:ident ($($argument:ident: $type:ty),*) in $domain:expr => $content:expr; $($more:tt)*) => {

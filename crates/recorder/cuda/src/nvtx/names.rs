@@ -10,6 +10,7 @@ use gapscope_spool::hook::guard;
 use gapscope_spool::ids;
 use std::ffi::{c_char, c_void};
 
+/// Writes the program's name for a thread, by the system's id.
 fn name_thread(thread: u32, name: Text<'_>) {
     guard(|| {
         if let Some(recorder) = recorder() {
@@ -65,12 +66,14 @@ struct Resource {
     version: u16,
     bytes: u16,
     kind: i32,
+    /// The thread's id, or the stream's handle.
     identifier: u64,
     message_type: i32,
     message: *const c_void,
 }
 
-/// nvtxResourceGenericType_t (an id of the system), nvtxResourceCUDAType_t, nvtxResourceCUDARTType_t (streams).
+/// The kinds of resources that are read: nvtxResourceGenericType_t (a thread's id in the system),
+/// nvtxResourceCUDAType_t and nvtxResourceCUDARTType_t (streams of the driver and of the runtime).
 const THREAD: i32 = 1 << 16 | 3;
 const STREAM: i32 = 4 << 16 | 3;
 const RUNTIME_STREAM: i32 = 5 << 16 | 1;
@@ -78,6 +81,7 @@ const RUNTIME_STREAM: i32 = 5 << 16 | 1;
 /// The target of every resource's handle: the program gets one, so that it knows that the resource was taken.
 static RESOURCE: u8 = 0;
 
+/// Takes the program's name for a resource, and returns a handle that stands for any.
 pub unsafe extern "C" fn resource(
     _domain: *const Domain,
     attributes: *const c_void,

@@ -1,8 +1,9 @@
 //! Recognises operators of PyTorch, whose observer for NVTX `--label-ops` has switched on.
 //!
-//! The observer begins a range for each operator in the default domain, with the operator's number at the end of its name:
-//! `aten::mm, op_id = 31`, `AddmmBackward0, seq = 7, op_id = 32`. Such a range becomes an operator label with the name alone: a text
-//! for each call would fill the memory, and the program's own ranges have to be told from operators.
+//! The observer begins a range for each operator in the default domain, with the operator's number at the end of its
+//! name: `aten::mm, op_id = 31`, `AddmmBackward0, seq = 7, op_id = 32`. Such a range becomes an operator label with
+//! the name alone: a text for each call would fill the memory, and the program's own ranges have to be told from
+//! operators.
 
 use super::text::Text;
 use crate::labels;
@@ -17,7 +18,9 @@ use std::sync::OnceLock;
 /// The open ranges of the default domain on a thread; of the innermost 128 it is known whether they are operators.
 #[derive(Debug, Clone, Copy, Default)]
 struct OpenRanges {
+    /// Number of open ranges.
     depth: u32,
+    /// A bit for each, the innermost lowest: 1 for an operator.
     operators: u128,
 }
 
@@ -33,8 +36,8 @@ impl OpenRanges {
         }
     }
 
-    /// Returns the ranges that stay open when the innermost ends, and whether that one was an operator. An end without a beginning is
-    /// the program's.
+    /// Returns the ranges that stay open when the innermost ends, and whether that one was an operator. An end
+    /// without a beginning is the program's.
     fn pop(self) -> (OpenRanges, bool) {
         let left = OpenRanges {
             depth: self.depth.saturating_sub(1),
@@ -44,6 +47,7 @@ impl OpenRanges {
     }
 }
 
+/// Returns whether the user asked for labels of operators.
 fn are_wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     *WANTED.get_or_init(|| {

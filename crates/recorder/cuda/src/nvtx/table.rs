@@ -20,12 +20,14 @@ struct Callbacks {
 /// A module of NVTX: its number, the numbers of its functions, and our functions.
 type TableModule = (u32, &'static [(usize, fn() -> *const c_void)]);
 
+/// Lists functions with their numbers in a module of NVTX.
 macro_rules! ours {
     ($($number:literal $function:expr,)+) => {
         &[$(($number, || $function as *const c_void),)+]
     };
 }
 
+/// All functions that are recorded, by module.
 const MODULES: [TableModule; 4] = [
     // NVTX_CB_MODULE_CORE
     (

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub enum Text<'a> {
     #[default]
     None,
+    /// A text of bytes, usually UTF-8.
     Bytes(Cow<'a, [u8]>),
+    /// A text that the program registered before, by its handle.
     Registered(&'a RegisteredString),
 }
 

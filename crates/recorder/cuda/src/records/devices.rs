@@ -18,7 +18,9 @@ pub struct Devices(FxHashMap<u32, Device>);
 #[derive(Debug, Default)]
 struct Device {
     facts: Option<DeviceFacts>,
+    /// Whether work named it, so that it belongs to the trace.
     used: bool,
+    /// Whether its event was written.
     written: bool,
 }
 
@@ -104,6 +106,7 @@ impl Devices {
 }
 
 impl Device {
+    /// Writes the device, and its limits where they are known; does nothing the second time.
     fn write(&mut self, number: u32, recorder: &Recorder) {
         if std::mem::replace(&mut self.written, true) {
             return;
@@ -140,7 +143,8 @@ struct Partition {
 }
 
 impl Partition {
-    /// Returns the GPU's name with the instances. The driver's own names contain the profile: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`.
+    /// Returns the GPU's name with the instances. The driver's own names contain the profile: `NVIDIA A100-SXM4-40GB
+    /// MIG 1g.5gb`.
     fn name(&self, gpu: String) -> String {
         let profile = if gpu.contains("MIG") { "" } else { " MIG" };
         let (of_gpu, of_compute) = (self.gpu_instance, self.compute_instance);

@@ -18,11 +18,16 @@ const MAX_SHAPES: usize = 1 << 16;
 pub struct Kernels {
     /// The kernels by name.
     kernels: FxHashMap<CString, ids::Kernel>,
-    /// The names by CUPTI's address. Another module may be loaded there later, so that the text is compared once a buffer.
+    /// The names by CUPTI's address. Another module may be loaded there later, so that the text is compared once a
+    /// buffer.
     names: FxHashMap<usize, CachedName>,
+    /// The launch shapes that were written and not forgotten.
     shapes: FxHashMap<LaunchShape, ids::Launch>,
+    /// Number of shapes that have got an id.
     next_shape: u32,
+    /// The number of the buffer that is being read.
     buffer: u32,
+    /// The shape of the last launch, which the next one often has, too.
     last: Option<(LaunchShape, ids::Launch)>,
 }
 
@@ -112,8 +117,8 @@ impl Kernels {
             if known.buffer == buffer {
                 return known.kernel;
             }
-            // SAFETY: as the caller promises. The comparison ends at the first difference, so that it does not leave a text that has
-            // become shorter.
+            // SAFETY: as the caller promises. The comparison ends at the first difference, so that it does not leave
+            // a text that has become shorter.
             if unsafe { libc::strcmp(known.text.as_ptr(), name as *const c_char) } == 0 {
                 known.buffer = buffer;
                 return known.kernel;
@@ -127,6 +132,8 @@ impl Kernels {
         self.new_name(name, text, recorder)
     }
 
+    /// Returns the id of the kernel with this text, which the first use writes, and remembers it for the address
+    /// `at`.
     #[cold]
     fn new_name(&mut self, at: usize, text: &CStr, recorder: &Recorder) -> ids::Kernel {
         let kernel = match self.kernels.get(text) {

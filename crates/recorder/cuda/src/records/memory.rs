@@ -18,9 +18,10 @@ const MAX_OLDER: usize = 16;
 pub struct Memory {
     /// The live allocations by address.
     live: FxHashMap<u64, Allocation>,
-    /// Older allocations at addresses that are in use again, the oldest first: their frees have not come yet, since records are not
-    /// in order.
+    /// Older allocations at addresses that are in use again, the oldest first: their frees have not come yet, since
+    /// records are not in order.
     older: FxHashMap<u64, VecDeque<Allocation>>,
+    /// The id of the last allocation.
     next: u32,
     pools: FxHashMap<PoolKey, ids::Pool>,
 }
@@ -59,6 +60,7 @@ impl Memory {
                 losses.add(LossKind::MemoryEvents, NO_TIMES);
                 return;
             };
+            // CUpti_ActivityMemoryOperationType: 1 is an allocation, 2 a free.
             match record.get(OPERATION) {
                 1 => {
                     self.next += 1;

@@ -1,5 +1,6 @@
 //! Turns operations that callbacks passed on from the program's threads into activities: waits, submissions and
-//! records of CUDA events.
+//! records of CUDA events (calls that put an event on a stream). An activity needs its queue, so that an operation
+//! waits until CUPTI has described its context.
 
 use super::reader::Reader;
 use crate::cupti::numbers::NO_ID;
@@ -13,7 +14,8 @@ const MAX_WAITING: usize = 1 << 16;
 const NO_QUEUE: &str = "their stream is not known";
 
 impl Reader {
-    /// Reads the operations so far. Those of contexts that CUPTI has not described yet wait, unless this is the `last` time.
+    /// Reads the operations so far. Those of contexts that CUPTI has not described yet wait, unless this is the
+    /// `last` time.
     pub(super) fn read_operations(&mut self, last: bool) {
         let before = std::mem::take(&mut self.waiting);
         let new = std::iter::from_fn(|| OPERATIONS.take());
@@ -36,6 +38,8 @@ impl Reader {
             .add_many(LossKind::WaitsAndEvents, lost, "too many at once");
     }
 
+    /// Packs a wait. A wait for a context gets any of its queues; one that needs a queue and has none is counted as
+    /// lost.
     fn wait(&mut self, operation: &Operation, kind: WaitKind, span: Option<Span>) {
         let stream = operation.stream;
         let queue = match kind {
@@ -58,6 +62,7 @@ impl Reader {
         });
     }
 
+    /// Packs a submission; one whose stream is not known is counted as lost.
     fn submission(&mut self, operation: &Operation) {
         let queue = self.queues.of_known_stream(operation.stream, self.recorder);
         if queue == ids::Queue::NONE {
@@ -70,6 +75,7 @@ impl Reader {
         });
     }
 
+    /// Packs a record of an event; one whose event or stream is not known is counted as lost.
     fn event_record(&mut self, operation: &Operation) {
         if operation.event.event == ids::CudaEvent::NONE {
             self.losses

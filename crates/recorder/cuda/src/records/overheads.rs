@@ -36,7 +36,7 @@ impl Reader {
     }
 }
 
-/// Returns the kind of a CUpti_ActivityOverheadKind.
+/// Returns the kind of a CUpti_ActivityOverheadKind, whose numbers are 1, or multiples of 65,536.
 fn kind_of(number: u32) -> OverheadKind {
     match (number & 0xffff, number >> 16) {
         (1, 0) => OverheadKind::Compiler,

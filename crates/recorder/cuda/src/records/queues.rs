@@ -19,7 +19,9 @@ pub struct Queues {
     pub devices: Devices,
     /// The contexts by CUPTI's number.
     contexts: FxHashMap<u32, Context>,
+    /// The facts of streams that CUPTI has described.
     streams: FxHashMap<StreamId, Stream>,
+    /// The streams that are queues in the trace, since work or an operation named them.
     queues: FxHashMap<StreamId, ids::Queue>,
     /// The program's names for streams.
     names: FxHashMap<StreamId, String>,
@@ -30,6 +32,7 @@ pub struct Queues {
 /// The facts of a context (a program's state on one GPU).
 #[derive(Debug)]
 struct Context {
+    /// CUPTI's number of the device.
     device: u32,
     /// The default stream; `None` until the context's own record has come.
     default_stream: Option<u32>,
@@ -121,7 +124,8 @@ impl Queues {
         }
     }
 
-    /// Returns the only stream with this number, which is unique in its context alone, and its device.
+    /// Returns the stream with this number and its device, if only one context has such a stream: numbers are unique
+    /// in a context alone. The pair is CUPTI's number of the device, then the stream.
     pub fn only_stream(&self, number: u32) -> Option<(u32, StreamId)> {
         let default = |(id, context): (&u32, &Context)| {
             let stream = context.default_stream?;
@@ -156,6 +160,7 @@ impl Queues {
         self.names.insert(stream, name.to_owned());
     }
 
+    /// Makes a stream a queue: writes it, and its facts and name where they are known.
     #[cold]
     fn new_queue(&mut self, device: u32, stream: StreamId, recorder: &Recorder) -> ids::Queue {
         let context = self.contexts.entry(stream.context).or_insert(Context {

@@ -1,5 +1,5 @@
-//! Reads all records of a process: keeps the devices, queues and kernels that records name, packs activities into
-//! batches, and writes these.
+//! Reads all records of a process: keeps the devices, queues and kernels that records name, packs activities (work,
+//! waits, overheads) into batches, and writes these as events.
 
 use super::kernels::Kernels;
 use super::losses::Losses;
@@ -19,6 +19,7 @@ const BATCH_BYTES: usize = 32 << 10;
 /// The reader of all records of a process.
 pub struct Reader {
     pub recorder: &'static Recorder,
+    /// The activities (pieces of work, waits and the like) of the current batch, in packed form.
     pub packer: Packer,
     /// The activities in the batches that have been written.
     written: u64,
@@ -49,7 +50,7 @@ impl Reader {
         }
     }
 
-    /// Writes the records that have been read.
+    /// Writes the activities of the current batch, if any, and the counted losses.
     pub fn write(&mut self) {
         let count = self.packer.count();
         if count > 0 {
@@ -72,7 +73,7 @@ impl Reader {
         }
     }
 
-    /// Writes the activities that are not written yet, and the total count.
+    /// Writes the activities that are not written yet, the devices, and an empty batch with the total count.
     pub fn close(&mut self) {
         self.write();
         self.queues.devices.close(self.recorder);

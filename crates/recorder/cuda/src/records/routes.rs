@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub struct Routes {
     routes: FxHashMap<RouteKey, ids::Route>,
+    /// The route of the last transfer, which the next one often has, too.
     last: Option<(RouteKey, ids::Route)>,
 }
 
@@ -23,7 +24,8 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
-    /// Creates a key from a CUpti_ActivityMemcpyKind, and the CUpti_ActivityMemoryKind of the source and the destination.
+    /// Creates a key from a CUpti_ActivityMemcpyKind, and the CUpti_ActivityMemoryKind of the source and the
+    /// destination.
     pub fn copy(queue: ids::Queue, [kind, source, destination]: [u8; 3]) -> RouteKey {
         RouteKey {
             queue,
@@ -40,6 +42,7 @@ impl RouteKey {
         }
     }
 
+    /// Creates the key of a fill from the CUpti_ActivityMemoryKind of what is filled.
     pub fn fill(queue: ids::Queue, memory: u16) -> RouteKey {
         RouteKey {
             queue,
@@ -50,7 +53,7 @@ impl RouteKey {
     }
 }
 
-/// CUpti_ActivityMemoryKind
+/// Returns the place of a CUpti_ActivityMemoryKind.
 fn place(kind: u16) -> MemoryPlace {
     match kind {
         1 => MemoryPlace::Pageable,

@@ -7,7 +7,8 @@ pub fn known(ns: u64) -> Option<i64> {
     i64::try_from(ns).ok().filter(|ns| *ns > 0)
 }
 
-/// Returns the times of something on the host, which may be shorter than the clock can resolve.
+/// Returns the times of something on the host, which may be shorter than the clock can resolve; `None` where a time
+/// is unknown or the end lies before the start.
 pub fn span(start: u64, end: u64) -> Option<Span> {
     let start_ns = known(start)?;
     let duration_ns = i64::try_from(end)

@@ -1,5 +1,6 @@
 //! Packs records of work (kernels, transfers, graphs) and of functions that the host runs for a stream as
-//! activities. Records without times are passed on without them, and the session counts them.
+//! activities. Records without times are passed on without them, and the session (gapscope's process that writes the
+//! trace) counts them. A correlation is CUPTI's number of the call that started the work.
 
 use super::reader::Reader;
 use super::routes::RouteKey;
@@ -157,8 +158,8 @@ impl Reader {
         }
     }
 
-    /// Returns the device and the queue of a graph. Where the graph starts on the host, CUPTI names neither: then its queue is the only
-    /// known stream with the launch's number, or the one where the graph ends.
+    /// Returns the device and the queue of a graph. Where the graph starts on the host, CUPTI names neither: then its
+    /// queue is the only known stream with the launch's number, or the one where the graph ends.
     ///
     /// # Safety
     /// The record is a graph's.

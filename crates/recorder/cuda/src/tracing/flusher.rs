@@ -1,4 +1,4 @@
-//! The thread that flushes every 100 ms, and at the end of the process.
+//! The flusher, the thread that writes what was recorded (flushes) every 100 ms, and at the end of the process.
 //!
 //! CUPTI's own flush period hands back full buffers only; an explicit flush hands back partly filled ones, too.
 
@@ -21,14 +21,17 @@ const FLUSH_EVERY: Duration = Duration::from_millis(100);
 /// The longest time that the end of the program waits for the last flush, in case the driver hangs.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
+/// The thread, so that the end of the process can wake it.
 static FLUSHER: OnceLock<Thread> = OnceLock::new();
+/// Whether the thread runs: it is false again after the last flush.
 static RUNS: AtomicBool = AtomicBool::new(false);
+/// Asks the thread to flush for the last time and end.
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Starts the thread.
 pub fn start(recorder: &'static Recorder) {
-    // SAFETY: the handler is a plain function of this library, which is pinned. It is registered after the driver's own handlers
-    // and so runs before them, while CUPTI still works.
+    // SAFETY: the handler is a plain function of this library, which is pinned. It is registered after the driver's
+    // own handlers and so runs before them, while CUPTI still works.
     unsafe { libc::atexit(at_exit) };
     RUNS.store(true, Release);
     let thread = hook::spawn(move || {

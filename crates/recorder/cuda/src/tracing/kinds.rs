@@ -12,7 +12,7 @@ pub struct Kind {
     number: u32,
     /// The name in [`gapscope_spool::env::CUDA_WITHOUT`]; empty where the kind is always on.
     name: &'static str,
-    /// The kind of loss in the ledger.
+    /// The kind of loss, by which the ledger counts what was not recorded.
     loss: LossKind,
 }
 
@@ -34,8 +34,8 @@ pub static DEFINITIONS: [Kind; 5] = [
 /// The kind for graphs that are timed as wholes, which is always on.
 pub static GRAPHS: [Kind; 1] = [Kind::new(kind::GRAPH_TRACE, "", LossKind::GraphLaunches)];
 
-/// Enables host functions and host nodes of graphs where CUPTI records them. They stay on, because CUPTI may not accept them once
-/// graphs exist. Without them only their calls and their number are known.
+/// Enables host functions and host nodes of graphs where CUPTI records them. They stay on, because CUPTI may not
+/// accept them once graphs exist. Without them only their calls and their number are known.
 pub fn enable_host_functions(recorder: &Recorder, cupti: &Cupti) {
     let is_known = cupti.version >= FIRST_WITH_HOST_FUNCTIONS;
     if is_known && is_wanted(recorder, "host-functions", &LossKind::HostCalls) {
@@ -83,7 +83,7 @@ pub fn check(recorder: &Recorder, cupti: &Cupti, loss: &LossKind, code: Code) {
     }
 }
 
-/// Returns false, and counts a loss, where the environment leaves something out.
+/// Returns false, and counts a loss, where the environment leaves out the part of this name.
 pub fn is_wanted(recorder: &Recorder, name: &str, loss: &LossKind) -> bool {
     let without = std::env::var(gapscope_spool::env::CUDA_WITHOUT).unwrap_or_default();
     let left_out = without.split(',').any(|w| !w.is_empty() && w == name);
@@ -93,7 +93,8 @@ pub fn is_wanted(recorder: &Recorder, name: &str, loss: &LossKind) -> bool {
     !left_out
 }
 
-/// Returns whether graphs are timed as wholes: when the user says so, and by default when only command buffers are timed.
+/// Returns whether graphs are timed as wholes: when the user says so, and by default when only command buffers are
+/// timed.
 pub fn whole_graphs() -> bool {
     match std::env::var(gapscope_spool::env::CUDA_GRAPHS).as_deref() {
         Ok("graph") => true,

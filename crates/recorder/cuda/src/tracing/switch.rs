@@ -1,4 +1,5 @@
-//! Switches recording on and off in this process, when the session, the program or a label asks for it.
+//! Switches recording on and off in this process, when the session (gapscope's process that writes the trace), the
+//! program or a label asks for it.
 
 use super::flush::flush;
 use super::kinds::{self, WORK};
@@ -18,8 +19,8 @@ static CALLBACKS: [(&str, LossKind); 3] = [
 /// Whether [`WORK`] and callbacks are on. The lock is held while they are switched.
 static ON: Mutex<bool> = Mutex::new(false);
 
-/// Switches recording for the program. The program's flag changes before the lock is released; otherwise [`follow_session`] might
-/// switch back.
+/// Switches recording for the program. The program's flag changes before the lock is released; otherwise
+/// [`follow_session`] might switch back.
 pub fn record(recorder: &Recorder, on: bool) {
     // Without a subscription the lock is not touched: in a forked child it might never be released.
     let Some(subscription) = subscription::live() else {
@@ -39,6 +40,7 @@ pub fn follow_session(recorder: &Recorder) {
     switch(recorder, subscription, &mut is_on, recorder.recording());
 }
 
+/// Starts or ends a window (a time that is recorded), unless `is_on` says that `on` holds already.
 fn switch(recorder: &Recorder, subscription: &'static Subscription, is_on: &mut bool, on: bool) {
     if std::mem::replace(is_on, on) == on {
         return;

@@ -1,8 +1,9 @@
-//! Declares CUPTI's structures of PC sampling that do not begin as the others do, as cupti_pcsampling.h declares them (CUDA 12.8 and 13.5).
+//! Declares CUPTI's structures of PC sampling that do not begin as the others do, as cupti_pcsampling.h declares them
+//! (CUDA 12.8 and 13.5).
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// CUpti_PCSamplingConfigurationAttributeType
+/// CUpti_PCSamplingConfigurationAttributeType: the settings of sampling.
 pub mod attribute {
     use std::ffi::c_int;
 
@@ -13,12 +14,14 @@ pub mod attribute {
     pub const SAMPLING_DATA_BUFFER: c_int = 8;
 }
 
-/// CUpti_PCSamplingConfigurationInfo
+/// CUpti_PCSamplingConfigurationInfo: one setting, with CUPTI's answer and the value.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Attribute {
     kind: c_int,
+    /// CUPTI's answer.
     status: c_int,
+    /// The value, in the first two words at most.
     data: [u64; 3],
 }
 
@@ -37,7 +40,7 @@ impl Attribute {
     }
 }
 
-/// CUpti_PCSamplingStallReason
+/// CUpti_PCSamplingStallReason: the number of a reason to wait, and how many samples had it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReasonSamples {

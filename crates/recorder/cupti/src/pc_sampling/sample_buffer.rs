@@ -6,8 +6,11 @@ use std::ffi::CStr;
 /// A buffer for samples. CUPTI keeps the addresses, so none of it may move.
 #[derive(Debug)]
 pub struct SampleBuffer {
+    /// CUPTI's description of the buffer, a single element.
     data: Vec<Data>,
+    /// A place for each instruction.
     pcs: Vec<PcData>,
+    /// The places for reasons: as many for each instruction, in the order of `pcs`.
     samples: Vec<ReasonSamples>,
 }
 
@@ -90,7 +93,7 @@ impl SampleBuffer {
         (data.dropped_samples, data.other_samples) = (0, 0);
     }
 
-    /// Hands over the samples in the buffer.
+    /// Calls `each` once for every instruction in the buffer, and returns the sums.
     pub fn read(&mut self, each: &mut impl FnMut(PcSamples<'_>)) -> TakenSamples {
         let data = &self.data[0];
         let pcs = data.pcs.min(self.pcs.len());

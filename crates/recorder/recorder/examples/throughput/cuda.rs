@@ -1,5 +1,6 @@
-//! Fills a spool as the CUDA library would: launches of 40 kernels in 25 sizes on two streams, with jitter, a wait at
-//! each 500th launch, calls and kernels in batches of their own, the kernels half a batch later than their calls.
+//! Fills a spool (the log of events that a recorded program writes) as the CUDA library would: launches of 40 kernels
+//! in 25 sizes on two streams, with jitter, a wait at each 500th launch, calls and kernels in batches of their own,
+//! the kernels half a batch later than their calls.
 
 use crate::made_up;
 use gapscope_spool::Spool;
@@ -9,16 +10,22 @@ use gapscope_spool::event::{
 use gapscope_spool::ids as hook;
 use gapscope_spool::model::cuda::FunctionClass;
 
+/// The number of kernels.
 const KERNELS: u32 = 40;
+/// The number of launch shapes: kernel, stream and sizes, which launches share.
 const SHAPES: u32 = 50;
+/// The activities in a batch.
 const BATCH: u32 = 4096;
+/// The id of the function that launches.
 const LAUNCH: u32 = 1;
+/// The id of the function that waits.
 const SYNCHRONIZE: u32 = 2;
 
 /// Writes activities into the spool in batches.
 struct Batches<'a> {
     spool: &'a Spool,
     packer: Packer,
+    /// Number of activities in the batches that were written.
     written: u64,
 }
 

@@ -1,8 +1,10 @@
-//! Measures what the session costs for each dispatch or launch, and what they take on disk: `cargo run --release -p
-//! gapscope-recorder --example throughput -- vulkan 1000000`, or `cuda` for a spool of the CUDA library.
+//! Measures what the session (gapscope's process that writes the trace) costs for each dispatch or launch, and what
+//! they take on disk: `cargo run --release -p gapscope-recorder --example throughput -- vulkan 1000000`, or `cuda`
+//! for a spool of the CUDA library.
 //!
-//! The example fills a spool as the hook would, then times the way into a trace. Everything is there before the
-//! session begins, so the time is that after the program's end.
+//! The example fills a spool (the log of events) as the hook (gapscope's library in a recorded program) would, then
+//! times the way into a trace. Everything is there before the session begins, so the time is that after the program's
+//! end.
 
 mod cuda;
 #[path = "../../src/made_up.rs"]
@@ -82,6 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Returns the bytes of all files in a folder and its subfolders.
 fn bytes_in(folder: &Path) -> std::io::Result<u64> {
     let mut sum = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -108,6 +111,7 @@ impl Stopwatch {
         }
     }
 
+    /// Prints the time since the start, and the processor time for each dispatch.
     fn say(&self, what: &str, dispatches: u32) {
         let processor = processor_time() - self.processor;
         let each = processor.as_nanos() as f64 / f64::from(dispatches);

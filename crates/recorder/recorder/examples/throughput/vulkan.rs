@@ -1,4 +1,5 @@
-//! Fills a spool as the Vulkan layer would: command buffers of 64 labelled dispatches with bindings, submitted once.
+//! Fills a spool (the log of events that a recorded program writes) as the Vulkan layer would: command buffers of 64
+//! labelled dispatches with bindings, submitted once.
 
 use crate::made_up;
 use gapscope_spool::Spool;
@@ -6,8 +7,10 @@ use gapscope_spool::event::{Api, Binding, Command, CommonEvent, NO_QUERY, Op, Vu
 use gapscope_spool::ids as hook;
 use std::borrow::Cow;
 
+/// The dispatches of a command buffer.
 const IN_COMMAND_BUFFER: u32 = 64;
 const KERNELS: u32 = 32;
+/// The number of contents of descriptor sets (tables of buffers).
 const CONTENTS: u32 = 200;
 
 /// Returns the number of dispatches, barriers and command buffers.

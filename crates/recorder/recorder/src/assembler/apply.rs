@@ -12,7 +12,7 @@ use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
-    /// Applies the next event of a process and appends the rows that it completes to `tables`.
+    /// Applies the next event of a process, which `thread` wrote, and appends the rows that it completes to `tables`.
     ///
     /// # Panics
     /// `process` was not returned by [`Self::add_process`].

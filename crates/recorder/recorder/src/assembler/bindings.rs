@@ -20,25 +20,32 @@ type Content = Arc<[ContentRange]>;
 /// A buffer range in the content of a descriptor set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ContentRange {
+    /// The number of the binding in its set.
     binding: u32,
+    /// The index in a binding that is an array.
     element: u32,
     /// The buffer; `None` for a null descriptor or an unknown buffer.
     buffer: Option<BufferId>,
+    /// Whether an offset is added when the set is bound.
     dynamic: bool,
     offset: u64,
     bytes: u64,
+    /// The size of the whole buffer.
     buffer_bytes: u64,
 }
 
 /// A buffer range that a dispatch may reach: a row of a binding set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct ReachedRange {
+    /// The index at which its descriptor set is bound.
     set: u32,
     binding: u32,
     element: u32,
     buffer: BufferId,
+    /// The start in the buffer, dynamic offset included.
     offset: u64,
     bytes: u64,
+    /// Whether the code says that it reads the range; false where the code is unknown.
     reads: bool,
     writes: bool,
 }
@@ -49,7 +56,9 @@ struct ReachedRange {
 pub struct Contents {
     /// The index of the kept content of each content id.
     kept_of: LruMap<hook::BindingContent, u32>,
+    /// The kept contents by index.
     kept: FxHashMap<u32, Content>,
+    /// The index of the next content.
     next: u32,
     /// The indices of kept contents. A content that is missing here is kept twice.
     #[serde(skip)]
@@ -93,6 +102,7 @@ impl Contents {
         unknown
     }
 
+    /// Keeps a new content and returns its index.
     fn keep(&mut self, content: Content) -> u32 {
         let kept = self.next;
         self.next += 1;
@@ -175,6 +185,7 @@ impl BoundSets {
 /// The binding sets of the trace, each with one id.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BindingSets {
+    /// The id of the next set.
     next: u32,
     /// The ids of binding sets. A set that was forgotten here gets a second id, and its rows are in the trace twice.
     #[serde(skip)]
@@ -182,8 +193,10 @@ pub struct BindingSets {
     /// Answers by kernel, sets, contents and dynamic offsets, so that a repeated dispatch costs one look-up.
     #[serde(skip)]
     answers: LruMap<Box<[u32]>, Option<BindingSetId>>,
+    /// The key of the current look-up; its memory is used again.
     #[serde(skip)]
     key: Vec<u32>,
+    /// The ranges of the current set; their memory is used again.
     #[serde(skip)]
     reached_ranges: Vec<ReachedRange>,
 }
@@ -226,6 +239,7 @@ impl BindingSets {
         id
     }
 
+    /// Computes the answer of [`Self::reached`], and writes the rows of a set that is new.
     fn resolve(
         &mut self,
         accesses: &[BindingAccess],

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The buffers that exist; destroyed buffers have become rows.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Buffers {
+    /// The id of the next buffer.
     next: u32,
     alive: FxHashMap<BufferId, LiveBuffer>,
 }
@@ -20,6 +21,7 @@ struct LiveBuffer {
     device: DeviceId,
     bytes: u64,
     allocation: Option<AllocationId>,
+    /// The place in the allocation, in bytes.
     offset: Option<u64>,
     name: Option<String>,
 }

@@ -53,7 +53,7 @@ impl Assembler {
         });
     }
 
-    /// Ends a window.
+    /// Ends a window, the last that was started with this number, and writes it as a marker (a labelled time).
     pub(super) fn end_capture(
         &mut self,
         process: ProcessId,
@@ -83,7 +83,8 @@ impl Assembler {
         &self.captures
     }
 
-    /// Returns the processes of the trace with the same pid as `process`: each hook in a process has its own.
+    /// Returns the processes of the trace with the same pid as `process`: each hook (gapscope's library in a recorded
+    /// program) has its own in the trace.
     pub fn same_process(&self, process: ProcessId) -> Vec<ProcessId> {
         let pid = self.processes[process].facts.pid;
         let same = self.processes.iter().filter(|p| p.facts.pid == pid);

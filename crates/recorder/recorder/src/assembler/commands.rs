@@ -1,5 +1,5 @@
-//! Appends commands of the spool to command recordings (the contents of command buffers), and replaces the hook's
-//! ids by those of the trace.
+//! Appends commands of events to command recordings (the contents of command buffers), and replaces the ids of the
+//! hook (gapscope's library in the program) by those of the trace.
 
 use super::Assembler;
 use super::recording::Step;
@@ -10,7 +10,8 @@ use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::ProcessId;
 
 impl Assembler {
-    /// Appends commands to a recording in their order.
+    /// Appends commands to a recording in their order. Bindings are resolved at each dispatch, which may write rows.
+    /// Commands and sets that are not known are counted as lost.
     pub(super) fn commands(
         &mut self,
         process: ProcessId,
@@ -154,7 +155,7 @@ fn most_queries(commands: usize) -> u32 {
     })
 }
 
-/// Returns the trace's id of a process's text.
+/// Returns the trace's id of a process's text; that of `unknown label` for a text whose record is missing.
 pub(super) fn text(
     texts: &rustc_hash::FxHashMap<hook::Text, TextId>,
     labels: &mut Labels,

@@ -21,14 +21,18 @@ pub struct Conditions {
 /// A condition and its last value.
 #[derive(Debug, Serialize, Deserialize)]
 struct HeldCondition {
+    /// The GPU; `None` for a condition of the machine.
     device: Option<DeviceId>,
     condition: Condition,
+    /// The name of what reads the condition.
     source: Arc<str>,
     /// The counter, once the condition has one.
     counter: Option<CounterId>,
     /// The start of the interval in which the condition is known without a break.
     known_ns: i64,
+    /// The time of the last reading.
     seen_ns: i64,
+    /// The last value; `None` while it is unknown.
     value: Option<f64>,
 }
 
@@ -49,6 +53,7 @@ impl Assembler {
 }
 
 impl Conditions {
+    /// Takes a reading. A condition gets a counter at its first value; one of events, at its first that is not 0.
     fn read(
         &mut self,
         device: Option<DeviceId>,
@@ -89,6 +94,7 @@ impl Conditions {
                 queue: None,
                 source: held.source.clone(),
             });
+            // The zeros before the first event were known, too.
             if held.value == Some(0.0) {
                 held.write(held.known_ns, None, tables);
             }
@@ -118,6 +124,7 @@ impl HeldCondition {
         }
     }
 
+    /// Appends the value as a row, if the condition has a counter.
     fn write(&self, start_ns: i64, duration_ns: Option<i64>, tables: &mut Tables) {
         if let (Some(counter), Some(value)) = (self.counter, self.value) {
             tables.counter_values.push(CounterValue {

@@ -1,5 +1,5 @@
-//! Tracks the counters of a trace (quantities over time), and adds values of hardware counters: samples, and values
-//! that command buffers counted.
+//! Tracks the counters of a trace (quantities over time), and adds values of hardware counters: samples at a fixed
+//! rate, and values that were counted while command buffers ran (performance queries of Vulkan).
 
 use super::Assembler;
 use crate::counters::pipe::{Batch, Column};
@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 /// The counters of a trace.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
+    /// The id of the next counter.
     next: u32,
     sampled: Vec<Sampled>,
+    /// The counters of queue families that count; of equal families the last holds.
     counted: Vec<Counted>,
 }
 
@@ -21,7 +23,9 @@ pub struct Counters {
 #[derive(Debug, Serialize, Deserialize)]
 struct Counted {
     device: DeviceId,
+    /// The index of the queue family.
     family: u32,
+    /// The id of each counter with its unit in Vulkan, in the order of the values.
     counters: Vec<(CounterId, PerformanceUnit)>,
 }
 
@@ -30,6 +34,7 @@ struct Counted {
 struct Sampled {
     device: DeviceId,
     counter: HardwareCounter,
+    /// The text that says where the values come from.
     source: String,
     id: CounterId,
 }
@@ -106,6 +111,7 @@ impl Counters {
         true
     }
 
+    /// Returns the id of a sampled counter of a device, which the first call makes and writes.
     fn sampled_counter(
         &mut self,
         device: DeviceId,

@@ -18,11 +18,13 @@ const MAX_OPEN_LABELS: usize = 16;
 /// The cross-buffer labels of one queue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CrossBufferLabels {
+    /// The id of the next label.
     next: u32,
     /// The labels that are open after the last submission, outermost first.
     open: Vec<CrossBufferLabelId>,
+    /// The labels that are open, or have command buffers that are not expanded yet.
     spans: FxHashMap<CrossBufferLabelId, CrossBufferLabel>,
-    /// The program does not balance its labels.
+    /// Whether the program once left too many labels open: from then on no label spans several command buffers.
     unbalanced: bool,
 }
 
@@ -43,6 +45,7 @@ pub struct CrossBufferLabel {
     pub covered: CoveringSpan,
     /// The number of command buffers inside the label that are not expanded yet.
     outstanding: u32,
+    /// Whether it was closed, so that no further command buffer is inside.
     ended: bool,
 }
 

@@ -1,8 +1,9 @@
-//! Converts the calls of CUDA programs and the records of CUDA's tracing library from ids of the hook to ids of the
-//! trace, and passes them to the process's [`TimelineBuilder`].
+//! Converts the calls of CUDA programs and the records of CUDA's tracing library from ids of the hook (gapscope's
+//! library in the program) to ids of the trace, and passes them to the process's [`TimelineBuilder`].
 //!
 //! Each host call comes from the thread that made it. Each piece of device work comes as a separate record, up to
-//! seconds after it happened and in any order. Equal correlations join calls and work.
+//! seconds after it happened and in any order. Correlations are CUPTI's numbers of calls: equal ones join calls and
+//! work. A `Return` says that work had ended when a call returned; it bounds the error of the device's clock.
 
 mod activity;
 mod finish;
@@ -36,7 +37,9 @@ const MAX_BUSY_INTERVALS: usize = 1 << 16;
 pub struct Cuda {
     launches: FxHashMap<hook::Launch, KernelLaunch>,
     routes: FxHashMap<hook::Route, Route>,
+    /// Widens correlations of 32 bits, which wrap, to numbers that ascend.
     correlations: CorrelationWidener,
+    /// Pairs of work and the calls that waited for it.
     returns: Returns,
     /// Profiles of launches whose work was not recorded yet.
     profiles: FxHashMap<Correlation, Profile>,
@@ -45,6 +48,7 @@ pub struct Cuda {
     pub(super) is_used: bool,
     /// The number of activities that the process has written, as its batches say.
     written: u64,
+    /// The number of activities whose batches have come.
     came: u64,
 }
 
@@ -61,6 +65,7 @@ struct KernelLaunch {
 struct Route {
     queue: QueueId,
     kind: TransferKind,
+    /// The memory on the host's side; `None` where there is none or it is unknown.
     host_memory: Option<MemoryPlace>,
 }
 
@@ -70,6 +75,7 @@ pub(super) struct CallRecord {
     pub thread: hook::Thread,
     pub correlation: hook::Correlation,
     pub span: Span,
+    /// The CUDA result code; 0 is success.
     pub result: u32,
     /// The number of host nodes of the launched graph, if it is known.
     pub host_functions: Option<u32>,
@@ -176,6 +182,7 @@ impl Assembler {
         }
     }
 
+    /// Converts a call to ids of the trace; one whose times are damaged is counted as lost.
     fn checked_call(&mut self, process: ProcessId, record: CallRecord) -> Option<ApiCall> {
         self.processes[process].cuda.is_used = true;
         let Some(span) = self.checked(Some(record.span)) else {

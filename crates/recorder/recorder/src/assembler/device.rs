@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// A device in one process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Device {
-    /// The device in the manifest; its clock is filled in at the end.
+    /// The device in the manifest (the trace's description); its clock is filled in at the end.
     pub facts: manifest::Device,
     /// The clock; `None` if the record of the device is missing.
     pub clock: Option<DeviceClock>,

@@ -1,5 +1,6 @@
 //! Expands a finished instance (a submitted execution of a command recording) into rows: each command of the
-//! recording becomes a row with the times that the instance's timestamps give.
+//! recording becomes a row with the times that the instance's timestamps give. A query is the index of a timestamp
+//! that the hook (gapscope's library in the program) asked the device for.
 
 use super::cross_buffer_labels::{CrossBufferLabelId, CrossBufferLabels};
 use super::instance::{Instance, RawInterval};
@@ -20,13 +21,16 @@ use rustc_hash::FxHashMap;
 /// The id of a command buffer that was recorded by the program while gapscope was not recording.
 const NOT_RECORDED: hook::CommandRecording = hook::CommandRecording::NONE;
 
-/// The maximum depth of secondary recordings; a deeper one means a damaged spool.
+/// The maximum depth of secondary recordings (those that another recording executes); a deeper one means a damaged
+/// spool.
 const MAX_SECONDARY_DEPTH: u32 = 8;
 
 /// The expansion of one instance.
 pub struct Expansion<'a> {
     pub instance: &'a Instance,
+    /// The recordings of the process.
     pub recordings: &'a FxHashMap<hook::CommandRecording, Recording>,
+    /// The map of the instance's ticks to the host's clock; `None` where the instance has no times.
     pub placement: Option<Placement<'a>>,
     /// The reason why the instance has no times, if it has none.
     pub reason: &'static str,
@@ -35,6 +39,7 @@ pub struct Expansion<'a> {
     pub sampled: bool,
     pub kernels: &'a mut Kernels,
     pub labels: &'a mut Labels,
+    /// The labels of the queue that span several command buffers.
     pub spanning: &'a mut CrossBufferLabels,
     pub ledger: &'a mut Ledger,
     pub tables: &'a mut Tables,
@@ -44,13 +49,16 @@ pub struct Expansion<'a> {
 /// The state of an expansion that changes from command to command.
 #[derive(Default)]
 pub struct State {
+    /// The number of the next command in the command buffer.
     position: u32,
     dispatches: u32,
     transfers: u32,
+    /// The open labels, outermost first.
     open: Vec<OpenLabel>,
     top_level: TopLevel,
     /// The indices of rows of instants that wait for the next timed command.
     instants: Vec<usize>,
+    /// The number of unknown times by kind of work and reason.
     lost: [[u64; REASONS]; LOSSES.len()],
 }
 
@@ -58,6 +66,7 @@ pub struct State {
 struct OpenLabel {
     label: LabelId,
     text: TextId,
+    /// The span of the timed work inside so far.
     covered: CoveringSpan,
     /// The id of the label if it spans several command buffers.
     spanning: Option<CrossBufferLabelId>,
@@ -158,6 +167,7 @@ impl Expansion<'_> {
         self.state.dispatches
     }
 
+    /// Returns the span of the bracket (the ticks that the hook wrote around the command buffer); `None` without one.
     fn bracketed(&mut self) -> Option<Result<Span, UnknownTime>> {
         let bracket = self.instance.bracket?;
         self.placement.as_mut().map(|p| p.span(bracket))
@@ -172,7 +182,7 @@ impl Expansion<'_> {
         self.between(ticks, recording.ends())
     }
 
-    /// Returns the span between two queries.
+    /// Returns the span between the timestamps of two queries.
     #[inline]
     fn between(&mut self, ticks: &[u64], queries: QueryPair) -> Result<Span, UnknownTime> {
         let Some(placement) = &mut self.placement else {
@@ -188,7 +198,7 @@ impl Expansion<'_> {
         })
     }
 
-    /// Counts an unknown time.
+    /// Returns the span of work; `None` for an unknown time, which is counted as lost if it is `wanted`.
     #[inline]
     fn count(
         &mut self,
@@ -221,7 +231,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Appends the rows of a recording. `untimed` means that the executing recording timed it as a whole.
+    /// Appends the rows of a recording; `ticks` are its timestamps by query, `depth` is 0 for the command buffer's
+    /// own. `untimed` means that the executing recording timed it as a whole.
     fn steps(&mut self, recording: &Recording, ticks: &[u64], depth: u32, untimed: bool) {
         let mut opaque: Option<(u32, OpaqueWorkKind)> = None;
         let executions = &recording.secondaries;
@@ -309,6 +320,7 @@ impl Expansion<'_> {
         }
     }
 
+    /// Returns the span of a command, between `query` and the next one.
     #[inline]
     fn step_time(&mut self, ticks: &[u64], query: u32, untimed: bool) -> Result<Span, UnknownTime> {
         if self.instance.bracket.is_some() {
@@ -320,6 +332,7 @@ impl Expansion<'_> {
         self.between(ticks, QueryPair::from(query))
     }
 
+    /// Appends the row of work that was timed as a whole.
     fn opaque_work(&mut self, time: Result<Span, UnknownTime>, kind: OpaqueWorkKind) {
         let span = self.count(TimedWork::Opaque, time, self.sampled);
         self.timed(span);
@@ -400,6 +413,7 @@ impl Expansion<'_> {
         }
     }
 
+    /// Opens a label inside the innermost one.
     fn start_label(&mut self, text: TextId) {
         let around = self.state.open.last().map(|o| o.label);
         // Labels around the submission also apply to the commands inside it.
@@ -420,6 +434,7 @@ impl Expansion<'_> {
         });
     }
 
+    /// Ends the innermost label, and writes its row unless other command buffers follow in it.
     fn end_label(&mut self) {
         let Some(ended) = self.state.open.pop() else {
             return;
@@ -445,6 +460,7 @@ impl Expansion<'_> {
         }
     }
 
+    /// Writes the row of a label without duration; its start is set by the next timed command.
     fn instant(&mut self, text: TextId) {
         let parent = self.state.open.last().map(|o| o.label);
         let label = self.labels.label(parent, text);

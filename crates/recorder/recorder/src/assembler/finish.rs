@@ -1,5 +1,6 @@
 //! Turns finished instances into rows once their device's clock is settled (no later sample changes the host times
-//! of their ticks).
+//! of their ticks). A tick is a time as the device wrote it, an instance a submitted execution of a command
+//! recording.
 
 use super::device::{Device, Queue};
 use super::expand::{Expansion, State};
@@ -41,6 +42,7 @@ impl Assembler {
         self.settle(device, false, tables);
     }
 
+    /// Notes an interval for the progress line, at estimated times.
     fn note_busy(&mut self, device: DeviceId, start: Ticks, end: Ticks) {
         if let Some(clock) = &self.devices[device].clock
             && let (Some(start_ns), Some(end_ns)) =
@@ -69,6 +71,8 @@ impl Assembler {
         self.settle_up_to(device, all, most, tables);
     }
 
+    /// Expands instances in the order in which they finished, until one is not settled or `tables` have `most_rows`
+    /// rows. With `all`, at the device's end or where too much memory waits, unsettled ones are expanded, too.
     fn settle_up_to(&mut self, device: DeviceId, all: bool, most_rows: usize, tables: &mut Tables) {
         while rows(tables) < most_rows {
             let waiting = &mut self.devices[device].waiting;
@@ -94,7 +98,8 @@ impl Assembler {
         }
     }
 
-    /// Finds the position of an instance on its device's clock.
+    /// Finds the position of an instance on its device's clock, from its first and last timestamps. A known position
+    /// bounds the clock further.
     fn position_of(&mut self, instance: &Instance) -> ClockPosition {
         let latest_ns = instance
             .seen_ns
@@ -150,7 +155,7 @@ impl Assembler {
         }
     }
 
-    /// Appends the rows of an instance.
+    /// Appends the rows of an instance and of the values that it counted, and gives up its use of the recording.
     fn expand(&mut self, instance: &Instance, tables: &mut Tables) {
         let Queue {
             facts: queue,
@@ -272,6 +277,7 @@ fn timing(instance: &Instance, bits: u32) -> (Timing, &'static str) {
     }
 }
 
+/// Returns the same for an instance without timestamps, by its outcome.
 fn timing_of_untimed(outcome: Option<Outcome>, bits: u32) -> (Timing, &'static str) {
     match outcome.unwrap_or(Outcome::NotSeen) {
         Outcome::DeviceLost => (Timing::DeviceLost, "the device was lost"),

@@ -1,6 +1,6 @@
 //! Makes hashes of code, and formats them and ids of devices as a trace has them.
 
-/// Returns the hash of code.
+/// Returns the hash of code: the first 16 bytes of BLAKE3.
 pub fn hash(code: &[u8]) -> [u8; 16] {
     let mut short = [0; 16];
     short.copy_from_slice(&blake3::hash(code).as_bytes()[..16]);

@@ -1,4 +1,5 @@
-//! Adds the labels that the host sets on queues and threads.
+//! Adds the labels that the host sets on queues and threads: the starts and ends of labels go in; rows come out, one
+//! for each label that ended.
 
 use super::Assembler;
 use super::commands;
@@ -12,6 +13,7 @@ use gapscope_trace::tables::{Marker, MarkerScope, Tables};
 /// The start or the end of a label.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LabelRecord {
+    /// Whether the label begins, ends, or has no duration.
     pub edge: LabelEdge,
     pub text: hook::Text,
     pub at_ns: i64,
@@ -39,6 +41,7 @@ impl Assembler {
         self.thread_label(process, thread, (domain, scope), record, tables);
     }
 
+    /// Opens or ends a label on a queue, or writes one without duration. An end without an open label is ignored.
     fn queue_label(
         &mut self,
         process: ProcessId,

@@ -1,5 +1,6 @@
 //! The state of an instance (a submitted execution of a command recording): its times arrive in parts, until it
-//! becomes rows.
+//! becomes rows. The hook is gapscope's library in the program, which asks the device for the times; a tick is a time
+//! as the device wrote it.
 
 use super::cross_buffer_labels::BufferLabels;
 use crate::clock::{Ticks, Unplaced};
@@ -68,7 +69,7 @@ pub enum ClockPosition {
         start: Reading,
         /// The last reading of the instance.
         end: Ticks,
-        /// The maximum time inside the instance.
+        /// The maximum time inside the instance, in ticks.
         longest: i64,
     },
     /// The position cannot become known.
@@ -88,17 +89,18 @@ pub enum NoPosition {
     Unplaced(Unplaced),
 }
 
-/// The timestamps of one recording in one instance, by query.
+/// The timestamps of one recording in one instance, by query (the index of a timestamp that the hook asked for).
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Timestamps {
     /// The id of the recording in the process.
     pub recording: hook::CommandRecording,
+    /// The raw ticks by query; [`NO_TICKS`] where the device wrote none.
     pub ticks: Vec<u64>,
 }
 
 impl Instance {
-    /// Adds timestamps from query `first` on. `most` is the number of queries of the recording. Returns how many
-    /// timestamps did not fit.
+    /// Adds timestamps, 8 bytes each, from query `first` on. `most` is the number of queries of the recording.
+    /// Returns how many timestamps did not fit.
     pub fn add(
         &mut self,
         recording: hook::CommandRecording,

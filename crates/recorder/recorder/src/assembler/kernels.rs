@@ -65,8 +65,11 @@ pub struct Kernel {
 /// The shape of a kernel's launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Shape {
+    /// The threads of a workgroup in x, y and z.
     local_size: [u32; 3],
+    /// The registers of a thread.
     registers: u16,
+    /// The local memory of a thread.
     local_bytes: u32,
     static_shared_bytes: u32,
     dynamic_shared_bytes: u32,
@@ -80,7 +83,9 @@ const MAX_SHAPES: u32 = 1 << 12;
 pub(super) enum CommonLabel {
     #[default]
     NotDispatched,
+    /// The text of the innermost label around each dispatch so far.
     Always(TextId),
+    /// Dispatches had different labels, or none.
     Various,
 }
 
@@ -213,7 +218,8 @@ impl Kernels {
             .collect()
     }
 
-    /// Gives kernels the code that their process loaded under their name.
+    /// Gives kernels the code that their process loaded under their name; of several codes none, which is counted as
+    /// a loss.
     pub fn find_code(&mut self, code: &LoadedCode, ledger: &mut Ledger) {
         for kernel in self.kernels.iter_mut().filter(|k| k.source.is_none()) {
             let Some(found) = code.kernel(kernel.process, &kernel.entry_point) else {
@@ -303,6 +309,9 @@ impl<'a> Naming<'a> {
         naming
     }
 
+    /// Returns a kernel's name and its source, the first of: the user's names file, the program's name of the
+    /// pipeline, the entry point, the label around all dispatches, the name in the debug information or of the
+    /// module, the hash.
     fn name(&self, kernel: &Kernel, names: &Names, labels: &Labels) -> (String, NameSource) {
         let hash = kernel.source.map(hex).unwrap_or_default();
         if let Some(name) = names
@@ -363,6 +372,7 @@ fn digest(text: &str) -> u32 {
     })
 }
 
+/// Returns a text; `None` if it is empty.
 fn filled(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }

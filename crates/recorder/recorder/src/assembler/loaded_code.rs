@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// The code of kernels by their names.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LoadedCode {
+    /// The code by process and name of the kernel.
     kernels: FxHashMap<(ProcessId, String), KernelCode>,
     /// The files that code was written in, with the hashes of the files that are kept.
     files: FxHashMap<Arc<str>, Option<[u8; 16]>>,
@@ -23,6 +24,7 @@ pub struct LoadedCode {
 /// The code of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCode {
+    /// The hash of the code.
     pub source: [u8; 16],
     /// The path of the source file.
     pub file: Option<Arc<str>>,
@@ -41,6 +43,7 @@ impl LoadedCode {
         self.files.get(path).copied().flatten()
     }
 
+    /// Notes a source file that code names, if it is new.
     fn name_file(&mut self, path: &Arc<str>) {
         if !self.files.contains_key(path) {
             self.files.insert(Arc::clone(path), None);
@@ -50,7 +53,7 @@ impl LoadedCode {
 }
 
 impl Assembler {
-    /// Adds code that a process has loaded.
+    /// Adds code that a process has loaded, and keeps the pieces of it from which kernels get their code.
     pub(super) fn loaded(&mut self, process: ProcessId, format: SourceFormat, bytes: &[u8]) {
         let pieces = code::pieces(format, bytes);
         if pieces.is_empty() {

@@ -12,7 +12,9 @@ const GENERATION_KEYS: usize = 1 << 16;
 /// many.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LruMap<K: Eq + Hash, V> {
+    /// The keys that were used last; when they are [`GENERATION_KEYS`], they become the old ones.
     young: FxHashMap<K, V>,
+    /// The keys of the generation before, which are forgotten next.
     old: FxHashMap<K, V>,
 }
 

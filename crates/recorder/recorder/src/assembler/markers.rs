@@ -24,7 +24,7 @@ pub fn label_marker(
     );
 }
 
-/// Writes the row of a label in command buffers.
+/// Writes the row of a label in command buffers; `span` is that of the timed work inside, `None` without any.
 pub fn command_buffer_marker(
     process: ProcessId,
     queue: QueueId,

@@ -66,7 +66,7 @@ impl Assembler {
         id
     }
 
-    /// Adds the code of kernels.
+    /// Adds the code of kernels: SPIR-V by the hash of the event, CUDA's code by the kernels in it.
     pub(super) fn source(
         &mut self,
         process: ProcessId,
@@ -126,6 +126,7 @@ impl Assembler {
         }
     }
 
+    /// Appends a row for an allocation that was made or freed.
     pub(super) fn memory(
         &mut self,
         process: ProcessId,
@@ -160,7 +161,7 @@ impl Assembler {
         facts.priority = Some(priority);
     }
 
-    /// Adds the peaks of a device.
+    /// Adds the limits of a device, such as its clock and bandwidth; 0 means that the driver does not tell one.
     pub(super) fn device_limits(
         &mut self,
         process: ProcessId,
@@ -242,6 +243,7 @@ impl Assembler {
         known.or_insert_with(|| Arc::from(text)).clone()
     }
 
+    /// Keeps the content of a descriptor set (a table of buffers); entries of unknown buffers are counted as lost.
     pub(super) fn bindings(
         &mut self,
         process: ProcessId,

@@ -1,5 +1,5 @@
-//! Maps the raw ticks (times as the device wrote them) of an instance to the host's clock, or gives the reason why
-//! they cannot be mapped.
+//! Maps the raw ticks (times as the device wrote them) of an instance (a submitted execution of a command buffer) to
+//! the host's clock, or gives the reason why they cannot be mapped.
 
 use super::instance::{RawInterval, Reading};
 use crate::clock::{DeviceClock, Ticks};
@@ -53,7 +53,7 @@ pub struct Placement<'a> {
     pub bits: u32,
     /// The reading of the instance from which ticks are unwrapped.
     pub base: Reading,
-    /// The maximum valid time.
+    /// The maximum valid time between two readings, in ticks.
     pub longest: i64,
 }
 

@@ -1,4 +1,5 @@
-//! The state of a recorded process: the objects that its events have defined, and their ids in the trace.
+//! The state of a recorded process: the objects that its events have defined, and their ids in the trace. Keys are
+//! ids of the hook (gapscope's library in the process), values those of the trace.
 
 use super::bindings::Contents;
 use super::cuda::Cuda;
@@ -64,6 +65,7 @@ pub struct Process {
 pub struct Allocation {
     pub id: AllocationId,
     pub device: DeviceId,
+    /// The number of the heap that the memory is in.
     pub heap: u32,
     pub bytes: u64,
 }

@@ -1,5 +1,6 @@
 //! Command recordings: the commands of a command buffer, with ids of the trace. A recording is kept until it can no
-//! longer be submitted, and expanded into rows for each instance (execution).
+//! longer be submitted, and expanded into rows for each instance (execution). A query is the index of a timestamp
+//! that the hook asked the device for.
 
 use super::bindings::BoundSets;
 use gapscope_spool::event::{NO_QUERY, OpaqueWorkKind, TransferKind};
@@ -57,7 +58,9 @@ impl Default for Recording {
 /// The queries before and after a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryPair {
+    /// The index of the timestamp before the work.
     pub start: u32,
+    /// The index of the timestamp after it.
     pub end: u32,
 }
 

@@ -18,6 +18,7 @@ const MAX_SIGNALS: usize = 256;
 pub struct Semaphores {
     /// The submission that last signalled each binary semaphore.
     binary: FxHashMap<hook::Semaphore, SubmissionId>,
+    /// The timeline semaphores: those whose values in events are not 0.
     timelines: FxHashMap<hook::Semaphore, Timeline>,
 }
 
@@ -25,6 +26,7 @@ pub struct Semaphores {
 /// submission.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Timeline {
+    /// The last signals, each with the value that it set.
     signals: VecDeque<(u64, Signal)>,
     /// Values that were waited for before they were signalled.
     waits: Vec<(u64, SubmissionId)>,
@@ -38,7 +40,8 @@ enum Signal {
 }
 
 impl Semaphores {
-    /// Adds a submission that waits for semaphores and then signals others.
+    /// Adds a submission that waits for semaphores and then signals others; value 0 stands for a binary semaphore.
+    /// Waits whose signal is known become rows.
     pub fn submit(
         &mut self,
         submission: SubmissionId,
@@ -73,6 +76,7 @@ impl Semaphores {
         self.signal(semaphore, Signal::Host(at_ns), tables);
     }
 
+    /// Keeps a signal, and writes the waits that it meets.
     fn signal(&mut self, semaphore: SemaphoreValue, signal: Signal, tables: &mut Tables) {
         let timeline = self.timelines.entry(semaphore.semaphore).or_default();
         if timeline.signals.len() == MAX_SIGNALS {
@@ -123,6 +127,7 @@ impl Timeline {
     }
 }
 
+/// Writes the row of a wait; `signal` is `None` where nobody is known to have signalled.
 fn write(submission: SubmissionId, signal: Option<Signal>, tables: &mut Tables) {
     let (waits_for, host_signal_ns) = match signal {
         Some(Signal::Submission(id)) => (Some(id), None),

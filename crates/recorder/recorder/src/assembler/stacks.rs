@@ -13,11 +13,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Stacks {
     frames: Interner<StackFrame, FrameId>,
+    /// The stacks, each by the stack of its callers and its innermost frame.
     stacks: Interner<(Option<StackId>, FrameId), StackId>,
 }
 
 impl Stacks {
-    /// Returns the id of a stack, whose frames come outermost first, and adds rows for new frames and stacks.
+    /// Returns the id of a stack, whose frames come outermost first, and adds rows for new frames and stacks; `None`
+    /// without frames.
     fn stack(
         &mut self,
         frames: impl Iterator<Item = StackFrame>,

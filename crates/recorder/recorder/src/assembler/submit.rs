@@ -1,4 +1,5 @@
-//! Adds a submission: its row, and an instance for each of its command buffers, which waits for its times.
+//! Adds a submission: its row, and an instance (execution) for each of its command buffers, which waits for its
+//! times.
 
 use super::Assembler;
 use super::instance::{ClockPosition, Instance};
@@ -18,7 +19,8 @@ pub(super) struct SubmitCall {
 }
 
 impl Assembler {
-    /// Appends the row of a submission, and keeps its instances until their times have come.
+    /// Appends the row of a submission, and keeps its instances until their times have come. Their label is that of
+    /// the queue, or else that of the thread.
     pub(super) fn submit(
         &mut self,
         process: ProcessId,

@@ -1,5 +1,5 @@
-//! Converts labels of host threads and their details from ids of the hook, and passes them to the timeline of their
-//! process.
+//! Converts labels of host threads and their details from ids of the hook (gapscope's library in the program), and
+//! passes them to the timeline of their process.
 
 use super::Assembler;
 use super::commands;

@@ -21,6 +21,7 @@ const NEAR_NS_PER_S: i64 = 20_000;
 /// their median and moved by 1.3 ns a second; what lies above is taken for the launches' own latency, which such a
 /// run cannot tell from the clocks.
 const STEP_NS: i64 = 2_600;
+/// The rate beside that step, in ns a second.
 const FAR_NS_PER_S: i64 = 600;
 /// The first length of the windows of time, each of which keeps its least distances. The bound includes what the
 /// offset may move within one window.
@@ -31,12 +32,17 @@ const MAX_WINDOWS: usize = 1 << 15;
 /// The bound by cause and effect between a device and its host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Causal {
+    /// The length of a window.
     width_ns: i64,
+    /// The windows by index: the time divided by the length.
     windows: BTreeMap<i64, Window>,
     /// The window of the last time, which is not in `windows` yet.
     last: Option<(i64, Window)>,
+    /// Number of launches that were added.
     launches: u64,
+    /// Number of returns that were added.
     returns: u64,
+    /// Number of launches whose work seems to start before them.
     early: u64,
 }
 
@@ -49,12 +55,14 @@ struct Window {
     before_return_ns: i64,
 }
 
+/// A window without any distance.
 const UNBOUNDED: Window = Window {
     after_call_ns: i64::MAX,
     before_return_ns: i64::MAX,
 };
 
 impl Window {
+    /// Returns the lesser of both distances.
     fn join(self, other: Window) -> Window {
         Window {
             after_call_ns: self.after_call_ns.min(other.after_call_ns),
@@ -108,6 +116,7 @@ impl Causal {
         );
     }
 
+    /// Adds distances at a time to its window.
     #[inline]
     fn add(&mut self, at_ns: i64, window: Window) {
         let index = at_ns.div_euclid(self.width_ns);
@@ -120,6 +129,7 @@ impl Causal {
         }
     }
 
+    /// Moves the last window to the others, and doubles the length of windows where they are too many.
     fn store_last(&mut self) {
         let Some((index, window)) = self.last.take() else {
             return;
@@ -198,6 +208,7 @@ impl Causal {
 }
 
 impl Window {
+    /// Returns the distances plus `ns`.
     fn grown(self, ns: i64) -> Window {
         Window {
             after_call_ns: self.after_call_ns.saturating_add(ns),

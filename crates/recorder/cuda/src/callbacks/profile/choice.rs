@@ -1,5 +1,5 @@
 //! Decides for each launch, by the kernel's name, whether the user has chosen it for profiling, and counts how many
-//! are left.
+//! are left. A kernel's name goes in; the choice and the reason for a refusal come out.
 
 use super::launch::LaunchKind;
 use super::refusal;
@@ -15,6 +15,7 @@ pub struct Choice {
     wanted: Vec<Remaining>,
     /// The choices that each kernel name belongs to.
     names: FxHashMap<Box<str>, Option<MatchedKernel>>,
+    /// The sentences of refusals that were passed on.
     noted: Vec<String>,
     /// Whether any kernel was launched.
     launched: bool,
@@ -23,6 +24,7 @@ pub struct Choice {
 /// A choice of the user, and the number of its launches that are still to be profiled.
 struct Remaining {
     wanted: Wanted,
+    /// Number of launches that are still to be profiled.
     left: u32,
     /// Whether a launch of such a kernel was seen, also if it was not profiled.
     seen: bool,
@@ -31,13 +33,17 @@ struct Remaining {
 /// A kernel that belongs to a choice.
 #[derive(Debug, Clone)]
 struct MatchedKernel {
+    /// The choices that match its name, as indices into [`Choice::wanted`].
     wanted: Vec<usize>,
+    /// The name as people read it.
     shown: Box<str>,
+    /// Whether it communicates with other devices, by its name.
     communicates: bool,
 }
 
 /// A launch to profile.
 pub struct ChosenLaunch {
+    /// The choice that it counts for, as an index into [`Choice::wanted`].
     wanted: usize,
     shown: Box<str>,
     communicates: bool,
@@ -58,7 +64,8 @@ impl Choice {
         }
     }
 
-    /// Returns the choice to which the launch of this kernel, by its name in the code, belongs.
+    /// Returns the first choice with launches left that matches this kernel's name in the code, and marks all that
+    /// match as seen.
     pub fn chosen(&mut self, kernel: &str) -> Option<ChosenLaunch> {
         self.launched = true;
         if !self.names.contains_key(kernel) {
@@ -80,6 +87,7 @@ impl Choice {
         })
     }
 
+    /// Returns the choices that match a kernel's name; `None` for none.
     fn named(&self, kernel: &str) -> Option<MatchedKernel> {
         let spellings = Spellings::new(kernel);
         let wanted: Vec<usize> = (0..self.wanted.len())
@@ -92,7 +100,8 @@ impl Choice {
         })
     }
 
-    /// Returns the reason why a launch cannot be profiled: a sentence for the report, or `Some(None)` where it was noted before.
+    /// Returns the reason why a launch cannot be profiled: a sentence for the report, or `Some(None)` where it was
+    /// noted before.
     pub fn refuse(&mut self, chosen: &ChosenLaunch, launch: LaunchKind) -> Option<Option<String>> {
         let sentence = match launch {
             _ if chosen.communicates => refusal::communicates(&chosen.shown),

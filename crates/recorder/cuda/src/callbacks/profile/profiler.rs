@@ -1,4 +1,6 @@
-//! Runs CUPTI's range profiler around one launch, and returns the values of the metrics that the GPU has.
+//! Runs CUPTI's range profiler around one launch, and returns the values of the metrics that the GPU has:
+//! [`Profiler::start`] before the launch, [`Profiler::finish`] after it. CUPTI runs the kernel several times
+//! (passes), because the hardware counts only some metrics at once.
 
 use super::refusal::ProfileError;
 use crate::driver;
@@ -8,16 +10,20 @@ use std::ffi::{CString, c_int, c_void};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Room for the kernel and one that another thread launches meanwhile, in which case neither is known to be the right one.
+/// The number of launches that the profiler has room for: the kernel, and one that another thread launches meanwhile,
+/// in which case neither is known to be the right one.
 const ROOM: u32 = 2;
 
 /// The metrics that a chip has, and how they are counted.
 #[derive(Clone)]
 struct Plan {
+    /// CUPTI's name of the chip, such as `GH100`.
     chip: CString,
     /// Their indices in [`METRICS`].
     indices: Vec<u16>,
+    /// CUPTI's encoded configuration of the counters for these metrics.
     config: Vec<u8>,
+    /// How often a kernel runs until all metrics are counted.
     passes: u32,
 }
 
@@ -28,7 +34,9 @@ static CUPTI: Mutex<Option<Cupti>> = Mutex::new(None);
 
 /// A running profiler.
 pub struct Profiler {
+    /// Counts while the kernel runs.
     range: RangeProfiler,
+    /// Computes the metrics from the counts.
     host: Host,
     metrics: Metrics,
     plan: Plan,
@@ -103,6 +111,8 @@ impl Profiler {
 }
 
 impl Plan {
+    /// Returns the plan for a chip: the last one where the chip is the same, otherwise a new one after trying each
+    /// metric.
     fn for_chip(
         cupti: &Cupti,
         chip: CString,
@@ -146,6 +156,7 @@ impl Plan {
     }
 }
 
+/// Returns CUPTI, which the first call opens and initialises.
 fn initialised(libcupti: &Path) -> Result<Cupti, ProfileError> {
     let mut known = CUPTI.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(cupti) = *known {

@@ -53,6 +53,7 @@ pub enum ProfileError {
     Refused(#[from] Failure),
 }
 
+/// Explains a code by which CUPTI refuses, without a full stop.
 fn explain(failure: Failure) -> String {
     let meaning = match failure.code {
         code::NOT_SUPPORTED => {

@@ -7,6 +7,7 @@ pub struct PayloadData {
     pub(super) schema: u64,
     /// The size; `usize::MAX` means as many bytes as the schema says.
     pub(super) bytes: usize,
+    /// Address of the payload's bytes.
     pub(super) at: *const u8,
 }
 

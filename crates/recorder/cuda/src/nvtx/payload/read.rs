@@ -1,4 +1,5 @@
-//! Decodes a program's bytes by their layout into names and values, such as `bytes=4096, root=0`.
+//! Decodes a payload, a program's bytes, by its schema (the layout that the program registered under an id) into
+//! names and values, such as `bytes=4096, root=0`.
 
 use super::data::PayloadData;
 use super::schemas;
@@ -34,7 +35,7 @@ thread_local! {
     static PARTS: Cell<String> = const { Cell::new(String::new()) };
 }
 
-/// Decodes payloads and passes them on.
+/// Decodes the payloads of one label, and passes the result to `use_it`, once.
 ///
 /// # Safety
 /// The payloads are the program's own, and it waits meanwhile; the domain is null or one of ours.
@@ -158,6 +159,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Appends a value to the text: `name=value`, or the value alone where it has no name.
     fn part(&mut self, name: &str, value: impl Display) {
         let before = if self.parts.is_empty() { "" } else { ", " };
         let between = if name.is_empty() { "" } else { "=" };

@@ -13,19 +13,25 @@ const MAX_ENTRIES: usize = 1 << 10;
 /// The result of functions that register something: its id; 0 means failure.
 type Registered = u64;
 
-/// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32
+/// NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32, the last type of texts.
 const UTF32: u64 = 78;
+/// The type of an entry that is the label's category.
 const CATEGORY: u64 = 68;
 
-/// NVTX_PAYLOAD_ENTRY_FLAG_…
+/// NVTX_PAYLOAD_ENTRY_FLAG_…: bits that say where an entry's value is and how it is used.
 mod flag {
+    /// The value is not in the payload but at an address or a distance.
     pub const ELSEWHERE: u64 = 1 << 1 | 1 << 2 | 1 << 3;
+    /// The value's address is in the payload.
     pub const POINTER: u64 = 1 << 1;
+    /// The bits with the kind of array; 0 for a single value.
     pub const ARRAY: u64 = 7 << 4;
     pub const FIXED_SIZE: u64 = 1 << 4;
     pub const ZERO_TERMINATED: u64 = 2 << 4;
+    /// A tool may read and copy what the address points to.
     pub const DEEP_COPY: u64 = 1 << 8;
     pub const HIDE: u64 = 1 << 9;
+    /// The bits with the role, of which [`MESSAGE`] is one.
     pub const ROLE: u64 = 3 << 10;
     pub const MESSAGE: u64 = 1 << 10;
 }
@@ -34,11 +40,13 @@ mod flag {
 #[repr(C)]
 struct Entry {
     flags: u64,
+    /// The type of the value: one of NVTX, or the id of a schema.
     kind: u64,
     name: *const c_char,
     description: *const c_char,
     /// The length of an array or a text.
     length: u64,
+    /// The offset in the payload; 0 in all but the first entry means behind the entry before.
     offset: u64,
     semantics: *const c_void,
     reserved: *const c_void,
@@ -47,6 +55,7 @@ struct Entry {
 /// nvtxPayloadSchemaAttr_t
 #[repr(C)]
 pub struct SchemaAttributes {
+    /// A bit for each field that the program has set.
     present: u64,
     name: *const c_char,
     kind: u64,
@@ -73,6 +82,7 @@ pub struct EnumAttributes {
     name: *const c_char,
     entries: *const EnumEntry,
     entry_count: usize,
+    /// The size of a value in bytes.
     bytes: usize,
     id: u64,
 }
@@ -97,6 +107,7 @@ const HAS_ID: u64 = 1 << 8;
 /// NVTX_PAYLOAD_SCHEMA_TYPE_…: a structure with or without a fixed size; the others are unions.
 const STRUCTURES: std::ops::RangeInclusive<u64> = 1..=2;
 
+/// Registers a layout. One of a union is kept without fields.
 pub unsafe extern "C" fn register(
     domain: *const Domain,
     attributes: *const SchemaAttributes,
@@ -132,6 +143,7 @@ pub unsafe extern "C" fn register(
 const ENUM_HAS_ENTRIES: u64 = 1 << 2 | 1 << 3 | 1 << 4;
 const ENUM_HAS_ID: u64 = 1 << 5;
 
+/// Registers an enumeration.
 pub unsafe extern "C" fn register_enum(
     domain: *const Domain,
     attributes: *const EnumAttributes,
@@ -157,7 +169,8 @@ pub unsafe extern "C" fn register_enum(
     registered.flatten().unwrap_or(0)
 }
 
-/// Returns the fields that can be read. After an entry of unknown size, only entries with an explicit offset are known.
+/// Returns the fields that can be read. After an entry of unknown size, only entries with an explicit offset are
+/// known. `pack` is the greatest alignment; `whole` says that `entries` are all entries.
 ///
 /// # Safety
 /// The names are null or NUL-terminated.
@@ -198,14 +211,16 @@ unsafe fn layout(domain: *const Domain, entries: &[Entry], pack: usize, mut whol
     Layout { fields, whole }
 }
 
-/// Returns the encoding of an entry, its size and its alignment, as far as they are known.
+/// Returns the encoding of an entry, its size and its alignment in bytes; `None` for an encoding that is not read,
+/// and for a size that is not known.
 fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<usize>, usize) {
     let array = entry.flags & flag::ARRAY;
     if (TEXT..=UTF32).contains(&entry.kind) {
         return describe_text(entry, array);
     }
     if entry.flags & flag::ELSEWHERE != 0 {
-        // The entry is an address, or a distance of the type's own size; arrays that lie elsewhere have an address here.
+        // The entry is an address, or a distance of the type's own size; arrays that lie elsewhere have an address
+        // here.
         let size = (entry.flags & flag::POINTER != 0).then_some(8);
         return (None, size, 8);
     }
@@ -225,6 +240,7 @@ fn describe(domain: *const Domain, entry: &Entry) -> (Option<Encoding>, Option<u
     }
 }
 
+/// Does the same as [`describe`] for a text; `array` is the kind of array that holds the characters.
 fn describe_text(entry: &Entry, array: u64) -> (Option<Encoding>, Option<usize>, usize) {
     let unit = match entry.kind {
         TEXT | UTF8 => 1,

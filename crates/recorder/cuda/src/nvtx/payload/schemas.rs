@@ -25,13 +25,16 @@ pub fn id_or_new(chosen: u64) -> u64 {
 /// A registered layout or enumeration. It lives as long as the process.
 pub struct Schema {
     domain: *const Domain,
+    /// The id that payloads name it by, unique in its domain.
     id: u64,
     pub shape: Shape,
     /// The schema that was registered before.
     next: *const Schema,
 }
 
+/// The newest schema, at the head of a list; null before the first.
 static NEWEST: AtomicPtr<Schema> = AtomicPtr::new(std::ptr::null_mut());
+/// Number of schemas in the list.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the newest schema with an id.
@@ -47,7 +50,7 @@ pub fn find(domain: *const Domain, id: u64) -> Option<&'static Schema> {
     None
 }
 
-/// Keeps a schema that the program has registered in a domain.
+/// Keeps a schema that the program has registered in a domain, unless there are [`MAX_SCHEMAS`].
 pub fn add(domain: *const Domain, id: u64, shape: Shape) {
     if COUNT.fetch_add(1, Relaxed) >= MAX_SCHEMAS {
         COUNT.fetch_sub(1, Relaxed);

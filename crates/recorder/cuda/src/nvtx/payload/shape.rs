@@ -18,6 +18,7 @@ pub struct Layout {
 #[derive(Debug)]
 pub struct Field {
     pub name: String,
+    /// Offset in the payload, in bytes.
     pub offset: usize,
     pub encoding: Encoding,
     pub role: Role,
@@ -26,6 +27,7 @@ pub struct Field {
 /// The purpose of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
+    /// A value that is shown with its name.
     Value,
     /// The label's text.
     Message,
@@ -42,7 +44,9 @@ pub enum Encoding {
     Unsigned(usize),
     /// A signed integer of this many bytes.
     Signed(usize),
+    /// A floating-point number of 4 bytes.
     Float,
+    /// A floating-point number of 8 bytes.
     Double,
     /// A text of this many bytes, up to the first zero.
     Text(usize),

@@ -1,4 +1,5 @@
-//! Applies the events that only the CUDA library writes, each by a call of the function that keeps its content.
+//! Applies the events that only the CUDA library writes, each by a call of the function that keeps its content: an
+//! event goes in, rows are appended to the tables.
 
 use super::super::Assembler;
 use super::super::cuda::{CallRecord, Profile};
@@ -16,6 +17,7 @@ impl Assembler {
         event: CudaEvent<'_>,
         tables: &mut Tables,
     ) {
+        // A call without a graph's number of host functions.
         let call = |thread, function, span, correlation, result| CallRecord {
             function,
             thread,

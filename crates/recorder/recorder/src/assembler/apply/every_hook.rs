@@ -1,4 +1,5 @@
-//! Applies the events that every hook writes, such as those of devices, queues, kernels, memory and labels.
+//! Applies the events that every hook (gapscope's library in a recorded program) writes, such as those of devices,
+//! queues, kernels, memory and labels.
 
 use super::super::Assembler;
 use super::super::captures::CaptureRecord;

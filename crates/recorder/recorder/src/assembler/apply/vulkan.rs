@@ -1,4 +1,5 @@
-//! Applies the events that only the Vulkan layer writes, such as those of commands, submissions and timestamps.
+//! Applies the events that only the Vulkan layer writes, such as those of commands, submissions and timestamps. A
+//! recording is the content of a command buffer, an instance one submitted execution of it.
 
 use super::super::Assembler;
 use super::super::instance::RawInterval;

@@ -15,7 +15,9 @@ use gapscope_trace::tables::Tables;
 struct WaitRecord {
     kind: WaitKind,
     queue: Option<QueueId>,
+    /// The record of an event that was waited for; number 0 for none.
     occurrence: EventOccurrence,
+    /// The time of the host's wait; `None` for a wait of a queue.
     span: Option<Span>,
     correlation: Option<Correlation>,
 }
@@ -153,6 +155,7 @@ impl Assembler {
         correlations.widen(correlation.0)
     }
 
+    /// Tells the timeline on which queue a call put its work.
     fn queue_of_call(
         &mut self,
         process: ProcessId,
@@ -167,6 +170,8 @@ impl Assembler {
         }
     }
 
+    /// Uses a wait: a queue's wait becomes a dependency, and a host's wait bounds the end of the work that it waited
+    /// for.
     fn waited(&mut self, process: ProcessId, wait: &WaitRecord, tables: &mut Tables) {
         let now_ns = self.latest_ns;
         let state = &mut self.processes[process];
@@ -201,7 +206,8 @@ impl Assembler {
         }
     }
 
-    /// Records that the host waited for all queues in the context of `one`.
+    /// Records that the host waited for all queues in the context of `one`, a queue; the queue's family is its
+    /// context.
     fn waited_for_context(&mut self, process: ProcessId, one: QueueId, span: Span) {
         let context = |queue: QueueId| {
             let facts = &self.queues[queue].facts;
@@ -217,6 +223,7 @@ impl Assembler {
         }
     }
 
+    /// Counts a kernel without the record of its launch shape as lost, and returns unknown facts.
     fn lost_launch(&mut self, process: ProcessId) -> KernelLaunch {
         let reason = "the record of how they were launched is missing";
         self.ledger.add(LossKind::DispatchKernels, 1, reason);
@@ -227,6 +234,7 @@ impl Assembler {
         }
     }
 
+    /// Counts a transfer without the record of its route as lost, and returns unknown facts.
     fn lost_route(&mut self, process: ProcessId) -> Route {
         let reason = "the record of them is missing";
         self.ledger.add(LossKind::TransferRoutes, 1, reason);

@@ -1,5 +1,5 @@
-//! Ends the CUDA state of a process: calls and work that never found their other half are written as they are, or
-//! counted as lost.
+//! Ends the CUDA state of a process: calls without the record of their work, and work without its call, are written
+//! as they are, or counted as lost.
 
 use super::Assembler;
 use gapscope_model::LossKind;

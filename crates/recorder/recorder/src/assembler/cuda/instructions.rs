@@ -25,16 +25,20 @@ const MAX_LINES: usize = 1 << 22;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Instructions {
     sampling: FxHashMap<hook::Device, Sampling>,
+    /// The loaded code by CUPTI's checksum.
     cubins: FxHashMap<u64, Cubin>,
     /// The number of rows of the line tables.
     lines: usize,
+    /// The index of each function's name.
     functions: FxHashMap<String, u32>,
+    /// The number of samples by instruction and reason.
     counts: FxHashMap<Key, u64>,
 }
 
 /// The sampling of a device: its period, and the names of the reasons for which threads wait.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Sampling {
+    /// The cycles between two samples; 0 where they are unknown.
     period_cycles: u64,
     /// The reasons by number; `None` for a reason that counts a part of another reason's samples.
     reasons: FxHashMap<u32, Option<Arc<str>>>,
@@ -46,7 +50,9 @@ enum Cubin {
     /// The code came without bytes, or its line table was beyond [`MAX_LINES`].
     NotKept,
     Kept {
+        /// The hash of the bytes, by which the trace names the code.
         source: [u8; 16],
+        /// The line table; `None` where the code has none.
         lines: Option<Lines>,
     },
 }
@@ -58,7 +64,9 @@ struct Key {
     cubin: u64,
     /// The index in [`Instructions::functions`].
     function: u32,
+    /// The instruction's offset in the function, in bytes.
     offset: u64,
+    /// CUPTI's number of the reason.
     reason: u32,
 }
 

@@ -19,13 +19,14 @@ use serde::{Deserialize, Serialize};
 pub struct Profile {
     /// The name of the kernel in the code.
     pub kernel: String,
+    /// How often the kernel ran until all metrics were counted; 0 for a profile without values.
     pub passes: u32,
     /// Indices of [`METRICS`] with values.
     pub values: Vec<(u16, f64)>,
 }
 
 impl Assembler {
-    /// Adds the profile of a launch. The profiling delayed the thread.
+    /// Adds the profile of a launch, and a host call for the time by which profiling delayed the thread.
     pub(in crate::assembler) fn kernel_profiled(
         &mut self,
         process: ProcessId,
@@ -74,7 +75,7 @@ impl Assembler {
         }
     }
 
-    /// Writes the rows of a profile.
+    /// Writes the rows of a profile; `groups` are the workgroups in x, y and z, `None` where they are unknown.
     pub(super) fn write_profile(
         &mut self,
         profile: Profile,

@@ -21,8 +21,11 @@ pub struct Returns {
 /// The work and the waits of one queue that are remembered.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct QueueReturns {
+    /// The work, by the return of the launching call.
     works: VecDeque<EndedWork>,
+    /// The waits for the queue, by their start.
     waits: VecDeque<Span>,
+    /// The waits for events, by the correlation of the call that recorded the event.
     event_waits: VecDeque<EventWait>,
 }
 
@@ -31,6 +34,7 @@ struct QueueReturns {
 pub struct EndedWork {
     /// The time at which the call returned.
     pub launched_ns: i64,
+    /// The correlation (number) of the call.
     pub launch: Correlation,
     pub end_ns: i64,
 }
@@ -54,7 +58,8 @@ pub struct Return {
 }
 
 impl Returns {
-    /// Adds a wait of the host for a queue. Returns the bound by the last work that had to end first.
+    /// Adds a wait of the host for a queue. Returns the bound by the last work whose launch had returned when the
+    /// wait began; `None` where none is known.
     pub fn waited(&mut self, queue: QueueId, wait: Span) -> Option<Return> {
         let queue = self.queues.entry(queue).or_default();
         remember(&mut queue.waits, wait, |a, b| a.start_ns < b.start_ns);
@@ -87,7 +92,9 @@ impl Returns {
         })
     }
 
-    /// Adds work that ended on a queue. Returns the bound by a return before which the work ended.
+    /// Adds work that ended on a queue. Returns the bound by the earlier of two returns: that of the first wait for
+    /// the queue that began after the launch, and that of the first wait for an event that was recorded after it;
+    /// `None` where none is known.
     #[inline]
     pub fn ended(&mut self, queue: QueueId, work: EndedWork) -> Option<Return> {
         let queue = self.queues.entry(queue).or_default();
@@ -106,7 +113,7 @@ impl Returns {
     }
 }
 
-/// Inserts an item in order; it mostly belongs at the end.
+/// Inserts an item in order, mostly at the end; beyond [`MAX_REMEMBERED`] the first item is forgotten.
 #[inline]
 fn remember<T>(items: &mut VecDeque<T>, item: T, before: impl Fn(&T, &T) -> bool) {
     if items.len() == MAX_REMEMBERED {
