@@ -1,5 +1,5 @@
-//! Describes the machine: what it is, for a trace's manifest, and what of it a recording needs, for `gapscope
-//! doctor`.
+//! Describes the machine: what it is, for a trace's manifest, and what of it a recording needs, for `gapscope doctor`
+//! (the command that tells what can be recorded here). Each function answers one question.
 
 mod cuda_driver;
 mod description;

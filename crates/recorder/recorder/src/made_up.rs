@@ -1,4 +1,5 @@
-//! Makes the events of a hook for a made-up GPU, for tests and examples.
+//! Makes the events of a hook (gapscope's library inside a program) for a made-up GPU, for tests of what the session
+//! makes of such events.
 
 use gapscope_spool::Spool;
 use gapscope_spool::event::{

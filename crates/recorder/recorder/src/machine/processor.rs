@@ -34,6 +34,7 @@ pub fn name(cpuinfo: &str) -> String {
     names.join(", ")
 }
 
+/// Returns the name of an ARM core by its two hexadecimal numbers (`0x41`), or a name that holds them.
 fn core(implementer: &str, part: &str) -> String {
     let number = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let known = ARM_CORES

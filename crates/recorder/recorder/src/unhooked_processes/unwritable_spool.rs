@@ -1,5 +1,5 @@
-//! Notices processes that have the layer and cannot write to the spool, because they run as another user or see other
-//! file systems.
+//! Notices processes that have the layer (gapscope's library that records Vulkan inside the program) and cannot write
+//! to the spool (the folder for what it sees), because they run as another user or see other file systems.
 
 use crate::procfs;
 use std::fs;
