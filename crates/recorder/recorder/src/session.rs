@@ -515,7 +515,9 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Returns the reason why a recording has no GPU work; `None` when it has some.
+/// Returns the outcome of a recording without GPU work, with the first reason that is known; `None` when it has some.
+/// `unhooked` are the sentences of the watcher, `inner` the traces of recordings inside this one, and `background`
+/// the sentence on a process that runs on. The trace is kept only when a process recorded.
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,

@@ -9,6 +9,7 @@ const MAX_STACKS: usize = 1 << 17;
 /// The numbers of all stacks and frames, over all processes.
 #[derive(Debug, Default)]
 pub struct StackIds {
+    /// The frames by content, and the stacks by the numbers of their frames.
     frames: FxHashMap<Frame, u32>,
     stacks: FxHashMap<Box<[u32]>, u32>,
 }

@@ -1,5 +1,6 @@
-//! Reads barriers (which order commands) and waits for events. Both versions of Vulkan's functions go in; stages
-//! and accesses as synchronization2, the newer version, has them come out.
+//! Reads barriers (which order commands) and waits for events. Both versions of Vulkan's functions go in; stages and
+//! accesses as synchronization2, the newer version, has them come out: what a barrier waits for comes "after" it in
+//! names here (it runs after that), and what waits for the barrier "before".
 
 use ash::vk;
 

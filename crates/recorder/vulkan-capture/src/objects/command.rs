@@ -115,6 +115,7 @@ pub struct Barrier {
     /// Whether the barrier also concerns images or the families that own a buffer, which is not kept.
     pub is_more: bool,
     pub flags: u32,
+    /// The dependencies of all memory; those of buffers are in `buffers`.
     pub memory: Vec<Dependency>,
     pub buffers: Vec<BufferBarrier>,
 }

@@ -1,5 +1,6 @@
-//! Writes an open window, one submission at a time: writes the memory that the work needs, passes the submission
-//! on, waits for it, and writes what it has written.
+//! Writes an open window (the captured part of the run), one submission at a time: writes the memory that the work
+//! needs, passes the submission on, waits for it, and writes what it has written. [`OpenWindow::begin`] comes first,
+//! then [`OpenWindow::submit`] for each submission, and [`OpenWindow::end`] and [`OpenWindow::clean_up`] last.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -37,11 +38,14 @@ pub struct OpenWindow {
     pub(super) writer: Writer,
     /// Whether the bytes that work writes are kept, and not their hash alone.
     pub(super) keeps_outputs: bool,
+    /// The start, from which times in the capture are counted.
     began: Instant,
     pub(super) numbers: ObjectIds,
+    /// The layer's objects on the device; absent before the first submission.
     pub(super) staging: Option<Staging>,
+    /// The content that the capture has, by allocation.
     pub(super) known: HashMap<Serial, KnownContent>,
-    /// Command buffers as they were written last.
+    /// Command buffers as they were written last, with the number of that record.
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
     next_commands: u32,
     has_work: bool,
@@ -61,12 +65,15 @@ pub struct Dispatches {
 /// The part of a submission that is captured.
 struct CapturedWork {
     called_ns: u64,
+    /// The ranges of memory that the commands may access, in their order.
     touches: Vec<AccessedRange>,
+    /// The records of the commands of each command buffer.
     commands: Vec<Vec<Record>>,
     query_results: Vec<QueryResults>,
 }
 
 impl CapturedWork {
+    /// Returns true when a later command may overwrite the results of a query, which are only read afterwards.
     fn overwrites_query_results(&self) -> bool {
         self.query_results.iter().any(|results| {
             let touch = &self.touches[results.touch];
@@ -264,7 +271,8 @@ impl OpenWindow {
         self.write_after(queue, work, device_ns, &call.batches)
     }
 
-    /// Captures the part of a submission that is in the window.
+    /// Captures the part of a submission that is in the window: runs the part before, captures the part inside, and
+    /// passes the call on with what is left.
     ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
@@ -301,6 +309,7 @@ impl OpenWindow {
 
     /// # Safety
     /// As for [`OpenWindow::submit`].
+    /// Captures the part inside. `is_done` is set once that part has been submitted.
     unsafe fn submit_inside(
         &mut self,
         call: &SubmitCall<'_>,
@@ -401,6 +410,7 @@ impl OpenWindow {
         }
     }
 
+    /// Makes the layer's objects and waits until all queues have done what was submitted before the window.
     fn wait_for_earlier_work(&mut self) -> Result<(), EndReason> {
         let refused = |reason: &dyn Display| {
             EndReason::Refused(format!(
@@ -434,6 +444,7 @@ impl OpenWindow {
         Ok(())
     }
 
+    /// Runs `work` with the layer's objects on the device.
     pub(super) fn staging<R>(
         &mut self,
         work: impl FnOnce(&mut Staging) -> Result<R, Failure>,
@@ -442,6 +453,7 @@ impl OpenWindow {
         Ok(work(staging)?)
     }
 
+    /// Writes a submission: its command buffers with their commands, and the semaphores of its batches.
     fn write_submission(
         &mut self,
         mut submission: model::Submission,
@@ -475,6 +487,7 @@ impl OpenWindow {
         Ok(())
     }
 
+    /// Writes the commands of a command buffer, unless they were written like this before; returns their number.
     fn write_commands(
         &mut self,
         buffer: vk::CommandBuffer,

@@ -48,7 +48,7 @@ impl Signals {
         count % 2 == 1 && count != self.off_at.load(Relaxed)
     }
 
-    /// Makes no window begin before the next but one signal.
+    /// Makes no window begin before the next but one signal, if one is to be open now; otherwise changes nothing.
     pub fn turn_off(&self) {
         self.off_at.store(self.count.load(Relaxed), Relaxed);
     }

@@ -24,7 +24,7 @@ pub struct SubmitCall<'a> {
 /// replaced if there are lists of others.
 type CallNext<'a> = dyn Fn(Option<&[Vec<vk::CommandBuffer>]>) -> vk::Result + 'a;
 
-/// The batch of a submission, of either version.
+/// A batch of a call: command buffers with the semaphores that they wait for and signal.
 pub struct SubmitBatch {
     pub waits: Vec<SemaphoreUse>,
     pub commands: Vec<vk::CommandBuffer>,
