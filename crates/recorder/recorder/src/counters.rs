@@ -2,8 +2,8 @@
 //! beside the program, the sampler, so that what a GPU vendor's libraries do affects neither the program nor the
 //! session (the process of `gapscope record`). This file is the session's side of that process.
 //!
-//! The session calls [`Counters::start`] before the program starts, [`Counters::follow`] for devices that appear,
-//! [`Counters::take`] for the reports so far, and at the end [`Counters::finish`] and [`Counters::not_followed`].
+//! The session calls `Counters::start` before the program starts, `Counters::follow` for devices that appear,
+//! `Counters::take` for the reports so far, and at the end `Counters::finish` and `Counters::not_followed`.
 
 pub(crate) mod pipe;
 mod sampler;

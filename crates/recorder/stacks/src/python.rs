@@ -1,4 +1,4 @@
-//! Reads the Python stacks of one interpreter in a process that keeps running: [`attach`] finds the interpreter and
+//! Reads the Python stacks of one interpreter in a process that keeps running: [`attach()`] finds the interpreter and
 //! makes a [`Reader`], [`Reader::stack`] reads a thread's stack as numbers, and [`Reader::location`] tells the
 //! function, file and line of a number.
 //!

@@ -34,7 +34,8 @@ struct Worker {
 }
 
 impl Workers {
-    /// Samples each worker of the processes in `waiting` when its time has come. `followed` are the processes that are followed.
+    /// Samples each worker of the processes in `waiting` when its time has come. `followed` are the processes that
+    /// are followed. The period is `slowdown` times [`PERIOD_NS`].
     pub fn sample(
         &mut self,
         proc: &Proc,
