@@ -74,6 +74,7 @@ pub fn filters_system_calls(root: &Path) -> Option<bool> {
 mod tests {
     use super::*;
 
+    /// Makes a folder with these files: pairs of path and text.
     fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

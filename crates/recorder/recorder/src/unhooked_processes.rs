@@ -78,6 +78,7 @@ struct Observation {
     pause: Duration,
     /// The number of times at which a driver was mapped and the layer was not.
     sightings: u32,
+    /// What was seen last of a Vulkan driver without the layer; absent when nothing was.
     vulkan: Option<VulkanWithoutLayer>,
     /// Whether the layer has been seen in the process, which ends its observation.
     recorded: bool,
@@ -223,7 +224,8 @@ fn is_opengl(file: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Observes this process, with its own executable as a driver.
+    /// Observes this process, with its own executable as a driver. `layer` is the name of the layer's file; the empty
+    /// name stands for the executable's, so that the layer counts as loaded.
     fn seen(layer: &str) -> Observation {
         let executable = std::env::current_exe().unwrap();
         let name = executable.file_name().unwrap().to_owned();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+/// The first 8 bytes of a chunk file. They are written last, so that whoever finds them finds a whole header.
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
 /// The bytes of a chunk file before its first record.
 const HEADER_BYTES: usize = 64;

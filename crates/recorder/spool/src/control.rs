@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
+/// The first 8 bytes of a control page, which are written last.
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSCTL\0");
 
 /// The mapped page that a process and the session share. Either side may change any field at any time.

@@ -109,6 +109,7 @@ pub struct Module {
 /// The content of a section.
 #[derive(Debug, Clone)]
 pub struct Section {
+    /// The link-time addresses, and the bytes there.
     pub addresses: Range<u64>,
     pub bytes: Arc<[u8]>,
 }

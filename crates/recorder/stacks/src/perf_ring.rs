@@ -247,6 +247,7 @@ mod tests {
 
     #[test]
     fn torn_records_are_no_moments() {
+        // Time, ABI, registers, length of the stack, its two words, and how much of it is filled.
         let words: Vec<u64> = [5, 2]
             .into_iter()
             .chain(10..10 + REGISTER_COUNT as u64)

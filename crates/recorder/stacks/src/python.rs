@@ -312,6 +312,7 @@ fn agree(first: &[RawFrame], second: &[RawFrame]) -> bool {
 mod tests {
     use super::*;
 
+    /// Returns a stack of these code objects, given outermost first, as two reads are compared: innermost first.
     fn stack(codes: &[u64]) -> Vec<RawFrame> {
         let raw = |(depth, code): (usize, &u64)| RawFrame {
             frame: depth as u64 * 100,

@@ -48,6 +48,7 @@ mod tests {
     use super::*;
     use gapscope_model::FrameKind;
 
+    /// Returns a frame that its function tells from others.
     fn frame(function: u32) -> Frame {
         Frame {
             kind: FrameKind::Python,

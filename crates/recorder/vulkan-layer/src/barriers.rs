@@ -22,6 +22,7 @@ pub struct Dependency {
 pub struct BufferRange {
     pub buffer: vk::Buffer,
     pub offset: u64,
+    /// The size; it may be `VK_WHOLE_SIZE`.
     pub bytes: u64,
 }
 

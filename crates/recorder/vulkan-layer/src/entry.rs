@@ -112,6 +112,7 @@ pub fn hook<L: Hooks>(name: &[u8]) -> vk::PFN_vkVoidFunction {
     shared_hook::<L>(name).or_else(|| L::own_hook(name))
 }
 
+/// Makes the lookup of hooks by name from the rows of the table.
 macro_rules! shared_hooks {
     ($($hook:ident: $type:ident = $($name:literal)+;)+) => {
         /// Returns the hook of a function that both layers hook.

@@ -21,6 +21,7 @@ const MAX_ENTRIES: usize = 256;
 
 /// An entry of a fat binary: the fields of its header, and its bytes.
 struct Entry<'a> {
+    /// [`PTX`], [`CUBIN`], or another kind, which is left out.
     kind: u16,
     flags: u64,
     /// The number of compressed bytes at the start of `data`; used only when a flag tells a compression.

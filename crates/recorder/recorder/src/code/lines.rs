@@ -172,6 +172,7 @@ mod tests {
     /// with a mangled name, and a kernel as Triton makes them, which calls a function in its section.
     const CUBIN: &[u8] = include_bytes!("testdata/lines.cubin");
 
+    /// Returns `file:line` of an instruction.
     fn at(lines: &Lines, function: &str, offset: u64) -> Option<String> {
         let (file, line) = lines.at(function, offset)?;
         Some(format!("{file}:{line}"))
@@ -245,6 +246,7 @@ mod tests {
         }
     }
 
+    /// Returns the size of a function's code.
     fn code_bytes(cubin: &[u8], function: &str) -> u64 {
         let elf = Elf::parse(cubin).expect("ELF");
         let symbol = elf.symbol_by_name(function).expect("a function");

@@ -210,7 +210,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads bytes that nobody has checked.
+    /// Reads reports from bytes that nobody has checked, with the samples of batches by right and wrong numbers of
+    /// columns. Returns the reports, and how the reading ended.
     fn read_all(mut bytes: &[u8]) -> (Vec<SamplerReport>, ReadEnd) {
         let mut all = Vec::new();
         loop {
@@ -228,6 +229,7 @@ mod tests {
         }
     }
 
+    /// Any batch of a stream with three columns.
     fn batch() -> impl Strategy<Value = SamplerReport> {
         let times = proptest::collection::vec((-5..1000_i64, 0..10_000_u64), 0..50);
         (any::<u32>(), 0..i64::MAX / 2, times).prop_map(|(stream, from_ns, times)| {
@@ -241,6 +243,7 @@ mod tests {
         })
     }
 
+    /// Any report of the process that samples.
     fn any_said() -> impl Strategy<Value = SamplerReport> {
         let columns = proptest::collection::vec((0..20_u8, ".{0,20}"), 0..5);
         prop_oneof![

@@ -163,6 +163,7 @@ fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
 struct Sampler {
     task: Arc<SamplingTask>,
     reporter: Reporter,
+    /// Absent while none were found; they are searched again for each GPU.
     libraries: Option<Libraries>,
     /// The reason why there are no libraries.
     refused: Option<SamplerError>,

@@ -83,6 +83,7 @@ impl CheckpointRef<'_> {
 /// Keeps the error of a failed write, which postcard drops.
 struct ErrorKeepingWriter<W> {
     file: W,
+    /// The last failure.
     error: Option<std::io::Error>,
 }
 

@@ -20,7 +20,7 @@ type TraceProcess = (Option<usize>, ProcessId);
 pub struct FollowedThreads {
     /// The followed threads.
     threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
-    /// The processes that a recorded one started as workers, which no hook records; all their threads are theirs.
+    /// The worker processes that the sampler has reported; samples of any of their threads belong to them.
     workers: FxHashMap<Pid, TraceProcess>,
     /// The stacks, by the sampler's ids.
     stacks: Vec<Arc<[Frame]>>,

@@ -58,6 +58,7 @@ pub fn values<'a>(text: &'a str, key: &str, separator: char) -> impl Iterator<It
 mod tests {
     use super::name;
 
+    /// Returns the text of `/proc/cpuinfo` for ARM cores: pairs of implementer and part.
     fn arm(cores: &[(&str, &str)]) -> String {
         let entry = |(number, (implementer, part)): (usize, &(&str, &str))| {
             format!(

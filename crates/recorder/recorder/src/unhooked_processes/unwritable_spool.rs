@@ -40,7 +40,8 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
 
-    /// Starts a shell that runs `before` and then waits.
+    /// Starts a shell under the command `wrapper`, which runs `before` and then waits. `None` when either fails,
+    /// because the system forbids it.
     fn shell(wrapper: &[&str], before: &str) -> Option<Child> {
         let mut child = Command::new(wrapper[0])
             .args(&wrapper[1..])
@@ -61,6 +62,7 @@ mod tests {
         None
     }
 
+    /// Returns the sentence on the process, which is then ended.
     fn obstacle(child: &mut Child, spool: &Path) -> Option<String> {
         let found = find_obstacle(child.id(), spool);
         child.kill().unwrap();

@@ -32,7 +32,7 @@ const MAX_ENTRY_BYTES: usize = 62;
 /// The numbers of the last entry of one kind, from which the next entry stores differences.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastEntry {
-    /// The end of its times; each stays 0 before the first entry.
+    /// The end of its times. Before the first entry of a kind, all these numbers are 0.
     end_ns: i64,
     /// Its correlation, and how far that was from the one before.
     correlation: u32,

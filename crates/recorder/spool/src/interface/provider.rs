@@ -120,6 +120,7 @@ fn page<H: Provider>(hook: &H) -> Option<&'static crate::control::Page> {
     hook.spool().control().map(Control::page)
 }
 
+// From here on, the functions of the table, each of which does what [`Table`] says of its field.
 extern "C" fn state<H: Provider>() -> i32 {
     guarded::<H>(|hook| {
         if hook.spool().recording() {

@@ -47,9 +47,10 @@ pub struct Device {
 pub static DEVICES: Devices<Device> = Devices::new();
 
 impl Device {
+    /// Creates the state of a device that has just been made.
+    ///
     /// # Safety
     /// The device is live.
-    /// Creates the state of a device that has just been made.
     pub unsafe fn new(made: &NewDevice<'_>) -> &'static Device {
         let (handle, get) = (made.handle, made.next.get_device_proc_addr);
         // SAFETY: as the caller promises.

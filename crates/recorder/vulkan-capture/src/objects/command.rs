@@ -126,6 +126,7 @@ pub struct BufferBarrier {
     pub dependency: Dependency,
     pub buffer: vk::Buffer,
     pub offset: u64,
+    /// The size; it may be `VK_WHOLE_SIZE`.
     pub bytes: u64,
 }
 

@@ -100,6 +100,7 @@ pub struct Pipeline {
     pub module: Arc<Module>,
     /// The entry point in the module.
     pub entry: String,
+    /// Vulkan's flags of the pipeline, and those of its stage.
     pub flags: u64,
     pub stage_flags: u32,
     /// The specialisation constants.

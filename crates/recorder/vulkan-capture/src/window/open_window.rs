@@ -47,6 +47,7 @@ pub struct OpenWindow {
     pub(super) known: HashMap<Serial, KnownContent>,
     /// Command buffers as they were written last, with the number of that record.
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
+    /// The number of the next record of commands.
     next_commands: u32,
     has_work: bool,
     /// The queue on which work of the program runs that has command buffers of the layer.
@@ -64,6 +65,7 @@ pub struct Dispatches {
 
 /// The part of a submission that is captured.
 struct CapturedWork {
+    /// The time of the call, counted from the window's start.
     called_ns: u64,
     /// The ranges of memory that the commands may access, in their order.
     touches: Vec<AccessedRange>,
@@ -307,9 +309,10 @@ impl OpenWindow {
         captured
     }
 
+    /// Captures the part inside. `is_done` is set once that part has been submitted.
+    ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
-    /// Captures the part inside. `is_done` is set once that part has been submitted.
     unsafe fn submit_inside(
         &mut self,
         call: &SubmitCall<'_>,

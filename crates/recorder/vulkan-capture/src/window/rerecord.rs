@@ -183,9 +183,10 @@ unsafe fn repeat(device: &Device, into: vk::CommandBuffer, command: &Command) {
     }
 }
 
+/// Pushes descriptors again; `written` are pairs of a place among all descriptors of the set and a descriptor.
+///
 /// # Safety
 /// As for [`repeat`].
-/// Pushes descriptors again; `written` are pairs of a place among all descriptors of the set and a descriptor.
 unsafe fn push(
     device: &Device,
     into: vk::CommandBuffer,

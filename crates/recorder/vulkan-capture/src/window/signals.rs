@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The count of signals: a window is open while it is odd.
 pub struct Signals {
+    /// The number of signals so far, in the mapped file.
     count: &'static AtomicU64,
     /// The count at which a window ended for another reason.
     off_at: AtomicU64,

@@ -12,6 +12,7 @@ use crate::api::device::Device;
 pub struct SubmitCall<'a> {
     pub device: &'static Device,
     pub queue: vk::Queue,
+    /// The batches of the call, in order.
     pub batches: Vec<SubmitBatch>,
     /// Whether the command buffers can be others: nothing is chained to the call that counts them.
     pub can_have_others: bool,

@@ -20,7 +20,7 @@ const HARDWARE_BUFFER_BYTES: usize = 256 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The most samples that a poll expects. There is room for those of four polls.
 const MAX_POLL_SAMPLES: u64 = 1024;
-/// The least, so that polls stay rare at long intervals.
+/// The fewest samples that a poll expects, so that polls stay rare at long intervals.
 const MIN_POLL_SAMPLES: u64 = 50;
 /// The least number of samples without a length in one poll that counts as a fault and not as chance.
 const MIN_OUT_OF_STEP_SAMPLES: usize = 16;
@@ -174,6 +174,7 @@ fn sample_these(
 struct DeviceSampling<'a> {
     sampling: PmSampling,
     plan: Plan,
+    /// The image of the samples that have been decoded.
     data: CounterData,
     /// An unused copy of `data`.
     fresh: CounterData,

@@ -83,6 +83,7 @@ mod tests {
     use super::*;
     use vk::TaggedStructure;
 
+    /// Checks the size of one structure against that of its type in ash.
     fn check<T: TaggedStructure>() {
         assert_eq!(
             size_of_structure(T::STRUCTURE_TYPE),
