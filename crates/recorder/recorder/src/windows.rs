@@ -91,7 +91,7 @@ impl Windows {
     /// Ends a recording of windows alone. Every window becomes a trace; what lies between them, where nothing was
     /// recorded, is in none. Windows that name no path get the recording's: `OUT`, `OUT-2`, …, as far as these names
     /// are free. Returns which traces are left; `None` when there was no window. The recording's own trace is left
-    /// when it has a single window without a path, or when a window could not be written.
+    /// when there is a single window, which names no path, or when a window could not be written.
     pub fn remain_alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<RemainingTraces> {
         let windows = drain.assembler.captures().to_vec();
         let start_ns = windows.iter().map(|c| c.start_ns).min()?;
