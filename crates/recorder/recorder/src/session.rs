@@ -170,7 +170,7 @@ struct RecordingRun {
     drain: Drain,
     child: LaunchedProgram,
     signals: Signals,
-    /// Becomes readable when the child has ended.
+    /// Becomes readable when the child has ended; absent on old kernels.
     exit_signal: Option<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
     /// The times of the GPU's last work, for `progress`.
@@ -183,6 +183,7 @@ struct RecordingRun {
     failure: Option<Error>,
     windows: Windows,
     conditions: Conditions,
+    /// The samplers of stacks and of hardware counters; absent when the user asked for none.
     stacks: Option<Stacks>,
     counters: Option<Counters>,
 }

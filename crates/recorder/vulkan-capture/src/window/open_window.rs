@@ -99,7 +99,8 @@ pub enum BeginError {
 }
 
 impl OpenWindow {
-    /// Makes the capture's folder.
+    /// Begins a window on a device: makes the capture's folder `path`, with the user's choice of the window in its
+    /// header.
     pub fn begin(
         device: &'static Device,
         path: &Path,
@@ -182,7 +183,8 @@ impl OpenWindow {
         }
     }
 
-    /// Captures a submission, or only the given dispatches of it.
+    /// Captures a submission, or only the given dispatches of it. An error is the reason why the window ends; the
+    /// call may then not have been passed on yet.
     ///
     /// # Safety
     /// The call is the program's own, and nobody else uses the queues.
@@ -376,7 +378,8 @@ impl OpenWindow {
         self.write_content(queue, &work.touches)
     }
 
-    /// Writes the work, which has run, and what it has written.
+    /// Writes the work, which has run, and what it has written. `device_ns` is the time for which the device worked;
+    /// `None` where the queue has no timestamps.
     fn write_after(
         &mut self,
         queue: &Queue,
