@@ -1,5 +1,9 @@
 //! Measures conditions: states of the machine and its GPUs that change how long work takes, such as heat, clocks or
-//! want of memory. A thread of the session asks for them at a low rate, beside the program, and reports readings.
+//! want of memory. A thread of the session (the process of `gapscope record`) asks for them at a low rate, beside the
+//! program, and reports readings.
+//!
+//! The session calls [`Conditions::start`] once, [`Conditions::follow`] whenever it finds processes or devices,
+//! [`Conditions::take`] for the reports so far, and at the end [`Conditions::finish`] and [`Conditions::unasked`].
 
 mod cgroup;
 mod drm;
@@ -32,7 +36,9 @@ const ELAPSED_PER_PAUSE: u32 = 10_000;
 /// The longest wait at the end for the thread: a driver that does not answer must not keep the recording from
 /// ending.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
+/// The thread's niceness: the program goes first.
 const NICENESS: i32 = 5;
+/// The reason for what was never asked for, as reports write it.
 const PROGRAM_ENDED: &str = "the program had ended before they were asked for";
 
 /// The subject of a condition.
@@ -51,6 +57,7 @@ pub struct Reading {
     pub condition: Condition,
     /// The time from which the value holds: the time of the reading, or, for counts, of the reading before.
     pub from_ns: i64,
+    /// The time of the reading.
     pub seen_ns: i64,
     /// The value; absent when it cannot be read any more.
     pub value: Option<f64>,
@@ -58,7 +65,7 @@ pub struct Reading {
     pub source: Arc<str>,
 }
 
-/// A report of the thread.
+/// A report of the thread: a reading, or a condition that cannot be measured, with the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConditionUpdate {
     Reading(Reading),
@@ -109,9 +116,12 @@ enum Request {
 /// The thread that measures conditions.
 #[derive(Debug)]
 pub struct Conditions {
+    /// The channel to the thread; absent after [`Conditions::finish`].
     requests: Option<Sender<Request>>,
     updates: Receiver<ConditionUpdate>,
+    /// Absent when the thread could not be started or has been ended.
     thread: Option<JoinHandle<()>>,
+    /// The processes, and the UUIDs of the GPUs, that the thread has been asked to follow.
     processes: HashSet<u32>,
     gpus: HashSet<Arc<str>>,
 }
@@ -166,7 +176,8 @@ impl Conditions {
         }
     }
 
-    /// Returns, after [`Self::finish`], that the conditions of the remaining devices are not known.
+    /// Returns, for the end of a recording, that conditions are not known: those of each device that was never
+    /// followed, and those of the machine when no process was followed.
     pub fn unasked<'a>(&self, devices: impl Iterator<Item = &'a Device>) -> Vec<ConditionUpdate> {
         let unasked = devices.filter(|d| !self.gpus.contains(d.uuid.as_str()));
         let mut updates: Vec<ConditionUpdate> = unasked
@@ -193,7 +204,8 @@ impl Conditions {
         self.updates.try_iter().collect()
     }
 
-    /// Ends the thread after a last round. A driver that does not answer is left behind.
+    /// Ends the thread after a last round and returns the reports since the last [`Self::take`]. A driver that does
+    /// not answer is left behind after [`FINISH_TIMEOUT`].
     pub fn finish(&mut self) -> Vec<ConditionUpdate> {
         drop(self.requests.take());
         let mut updates = Vec::new();
@@ -232,11 +244,13 @@ impl ConditionUpdate {
         })
     }
 
+    /// Creates the report that `what` (names of conditions) is not measured.
     fn unmeasured(what: impl Into<String>, reason: impl ToString) -> ConditionUpdate {
         let (what, reason) = (what.into(), reason.to_string());
         ConditionUpdate::Unmeasured(Unmeasured { what, reason })
     }
 
+    /// Creates the report that no condition of the GPU with this name is measured.
     fn of_gpu(name: &str, reason: impl ToString) -> ConditionUpdate {
         let what = format!("clocks, limits, temperature and power of {name}");
         ConditionUpdate::unmeasured(what, reason)
@@ -248,7 +262,9 @@ pub fn is_of_nvidia(device: &Device) -> bool {
     Vendor::from_device(device) == Vendor::Nvidia
 }
 
-/// Measures conditions until the session gives no more requests.
+/// Measures conditions in rounds until the session drops its end of `requests`, and sends them to `sender`. A round
+/// begins after each request and after each pause; the first pause is an hour, because only requests give something
+/// to ask for.
 fn sample_conditions(
     root: PathBuf,
     requests: &Receiver<Request>,
@@ -282,6 +298,7 @@ fn sample_conditions(
         let cost_before = thread_cpu_time();
         machine.read(monotonic_ns(), &mut updates);
         // At the end a GPU is idle, which tells nothing about the program.
+        // While a GPU is slowed down, rounds stay frequent, so that the slowdown's end is seen soon.
         let is_slowed = !last && gpus.read(monotonic_ns, &mut updates);
         if !last {
             cards.read(monotonic_ns, &mut updates);

@@ -1,5 +1,9 @@
 //! Samples hardware counters (quantities that a GPU counts, such as bytes or busy units). This is done in a process
-//! beside the program, so that what a GPU vendor's libraries do affects neither the program nor the session.
+//! beside the program, the sampler, so that what a GPU vendor's libraries do affects neither the program nor the
+//! session (the process of `gapscope record`). This file is the session's side of that process.
+//!
+//! The session calls `Counters::start` before the program starts, `Counters::follow` for devices that appear,
+//! `Counters::take` for the reports so far, and at the end `Counters::finish` and `Counters::not_followed`.
 
 pub(crate) mod pipe;
 mod sampler;
@@ -73,11 +77,14 @@ pub(crate) enum CounterUpdate {
 #[derive(Debug)]
 pub(crate) struct Counters {
     process: Option<Child>,
+    /// The socket to the process; absent when it was not started.
     requests: Option<UnixStream>,
+    /// The reports that `reader`, a thread that listens to the socket, passes on.
     reports: Option<Receiver<SamplerReport>>,
     reader: Option<JoinHandle<()>>,
     /// The names of the GPUs, by their UUIDs.
     gpus: FxHashMap<String, String>,
+    /// The streams (each the samples of one GPU) by the sampler's numbers.
     streams: FxHashMap<u32, GpuStream>,
     /// The missing samples, by GPU and reason.
     lost: Vec<(Arc<str>, String, MissingSamples)>,
@@ -92,6 +99,7 @@ pub(crate) struct Counters {
 struct GpuStream {
     uuid: Arc<str>,
     columns: Arc<[Column]>,
+    /// The time between two samples.
     interval_ns: u64,
     /// The time of the first report.
     began_ns: i64,
@@ -113,7 +121,8 @@ struct MissingSamples {
 }
 
 impl Counters {
-    /// Starts the process and waits until it is prepared.
+    /// Starts the process for the command that runs the file `program`, and waits until it is prepared, for at most
+    /// [`PREPARE_TIMEOUT`]. A failure is kept for [`Self::finish`].
     pub fn start(options: &CounterOptions, program: PathBuf) -> Counters {
         let mut counters = Counters {
             process: None,
@@ -135,6 +144,7 @@ impl Counters {
         counters
     }
 
+    /// Starts the process and the thread that reads its reports, and awaits the first report.
     fn launch(&mut self, options: &CounterOptions, program: PathBuf) -> std::io::Result<()> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new("/proc/self/exe");
@@ -169,7 +179,8 @@ impl Counters {
         Ok(())
     }
 
-    /// Samples these devices, which `process` uses, from now on.
+    /// Samples these devices, which `process` uses, from now on, each once. Returns reports of those that cannot be
+    /// sampled.
     pub fn follow<'a>(
         &mut self,
         devices: impl Iterator<Item = &'a Device>,
@@ -197,7 +208,7 @@ impl Counters {
         updates
     }
 
-    /// Returns true for a GPU that was not followed before.
+    /// Returns true for a GPU that was not followed before, and remembers it. A device without a UUID is never new.
     fn is_new(&mut self, device: &Device) -> bool {
         if device.uuid.is_empty() || self.gpus.contains_key(&device.uuid) {
             return false;
@@ -246,6 +257,7 @@ impl Counters {
             .collect()
     }
 
+    /// Notes streams and losses, and returns what goes into the trace now.
     fn take_report(&mut self, report: SamplerReport) -> Option<CounterUpdate> {
         match report {
             SamplerReport::Ready | SamplerReport::Ended => None,
@@ -286,6 +298,7 @@ impl Counters {
         }
     }
 
+    /// Adds a gap to the missing samples of its GPU and reason.
     fn lose(&mut self, lost: LostSamples) {
         let Some(stream) = self.streams.get_mut(&lost.stream) else {
             return;
@@ -309,7 +322,8 @@ impl Counters {
         }
     }
 
-    /// Ends the process after it has reported what is left. `start_ns` is the recording's start.
+    /// Ends the process after it has reported what is left, at the latest after [`FINISH_TIMEOUT`], and returns these
+    /// reports, the failure, and all losses. `start_ns` is the recording's start.
     pub fn finish(&mut self, start_ns: i64) -> Vec<CounterUpdate> {
         let asked_ns = monotonic_ns();
         if let Some(requests) = &mut self.requests {
@@ -361,7 +375,7 @@ impl Counters {
         updates
     }
 
-    /// Reports the streams that gave no sample and no reason.
+    /// Returns a report for each stream that gave neither a sample nor a loss until `until_ns`.
     fn without_samples(&self, until_ns: i64) -> Vec<CounterUpdate> {
         let is_silent = |stream: &&GpuStream| stream.end_ns.is_none() && !stream.has_lost;
         let silent = self.streams.values().filter(is_silent).map(|stream| {
@@ -416,6 +430,7 @@ impl Drop for Counters {
     }
 }
 
+/// Creates the report that a device is not sampled.
 fn not_sampled(device: &Device, reason: &str) -> CounterUpdate {
     CounterUpdate::Unmeasured(Unmeasured {
         what: format!("{WHAT} of {}", device.name),

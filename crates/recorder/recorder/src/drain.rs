@@ -1,5 +1,9 @@
-//! Drains a recording's spool: reads the events that the hooks have written, passes them to the assembler, and
-//! writes the rows to the trace. Checkpoints keep the state from which another session can continue.
+//! Drains a recording's spool (the files into which hooks, the parts of gapscope inside the program's processes,
+//! write events): reads the events, passes them to the assembler, which turns them into rows, and writes the rows to
+//! the trace. Checkpoints keep the state from which another session (process of `gapscope record`) can continue.
+//!
+//! [`Drain::create`] or [`Drain::resume`] comes first; then [`Drain::drain`] and [`Drain::checkpoint`] again and
+//! again; at the end [`Drain::drain_all`] and `finish` (module `finish`).
 
 mod checkpoint;
 mod counters;
@@ -37,9 +41,11 @@ pub const LAYER_FOLDER: &str = "layer";
 /// The facts of a recording that are fixed when it begins.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RecordingHeader {
+    /// The program and its arguments.
     pub command: Vec<String>,
     /// The mode of timing: what of the GPU's work gets times.
     pub mode: SamplingMode,
+    /// The names of kernels that the user has given, for the rows.
     pub names: Names,
     /// The rate at which stacks are sampled; absent when they are not.
     pub stack_rate_hz: Option<u32>,
@@ -60,6 +66,7 @@ pub struct Drain {
     writer: TraceWriter,
     /// The traces of ranks, each in a folder of its own.
     ranks: Vec<RankTrace>,
+    /// Finds the processes that have begun to record; each is then in `processes`.
     spool: SpoolReader,
     processes: Vec<DrainedProcess>,
     /// The positions in a checkpoint of processes that have not been found again yet.
@@ -151,7 +158,8 @@ impl Drain {
             .sum()
     }
 
-    /// Finds new processes.
+    /// Finds processes that have begun to record since the last call, and gives each its trace: its rank's, or the
+    /// recording's own. A folder that cannot be read counts as a lost process, once.
     pub fn find_processes(&mut self) {
         let found = match self.spool.new_processes() {
             Ok(found) => found,
@@ -224,6 +232,8 @@ impl Drain {
         Ok(())
     }
 
+    /// Drains the spool of the process with this index up to `until` into its trace. At [`DrainUntil::End`] its rows
+    /// are completed, and it counts as ended.
     fn drain_process(&mut self, index: usize, until: DrainUntil) -> Result<(), Error> {
         let process = &mut self.processes[index];
         let id = process.id;
@@ -256,7 +266,7 @@ impl Drain {
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Returns the command buffers that were seen finished since the last call.
+    /// Returns, from all traces, the times of the command buffers that were seen finished since the last call.
     pub fn take_busy(&mut self) -> Vec<BusyInterval> {
         self.traces_mut()
             .flat_map(|(assembler, _)| assembler.take_busy())
@@ -289,7 +299,8 @@ impl Drain {
         Ok(trace)
     }
 
-    /// Tells a process that the session is done with one of its windows.
+    /// Tells a process of the recording's own trace that the session is done with its window (a captured part of its
+    /// run) of this number, and whether that failed.
     pub fn window_done(&self, process: ProcessId, number: u32, failed: bool) {
         let of_own = |p: &&DrainedProcess| p.trace.is_none() && p.id == process;
         let Some(process) = self.processes.iter().find(of_own) else {
@@ -298,6 +309,7 @@ impl Drain {
         process.window_done(number, failed);
     }
 
+    /// Writes the rows so far and the manifest of the recording's own trace.
     fn close_parts(&mut self) -> Result<Parts, Error> {
         let parts = self.writer.checkpoint()?;
         self.writer.write_manifest(&self.manifest())?;
@@ -331,6 +343,7 @@ impl Drain {
         checkpoint.write(self.folder())
     }
 
+    /// Deletes from the spools what has been drained.
     fn delete_consumed(&mut self) {
         for process in &mut self.processes {
             process.spool.delete_consumed();
@@ -345,6 +358,7 @@ impl Drain {
         manifest
     }
 
+    /// Returns the manifest of the trace of an assembler, without the facts of ranks.
     fn manifest_of(&self, assembler: &Assembler) -> Manifest {
         let mut manifest = Manifest {
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -365,7 +379,8 @@ impl Drain {
         manifest
     }
 
-    /// Returns the assembler and the tables of a trace.
+    /// Returns the assembler and the tables of the rank's trace with this index, or of the recording's own for
+    /// `None`.
     fn trace_mut(&mut self, trace: Option<usize>) -> (&mut Assembler, &mut Tables) {
         match trace {
             Some(trace) => {
@@ -456,6 +471,7 @@ impl Drain {
     }
 }
 
+/// Returns the name of a process's folder in the spool.
 fn folder_name(spool: &ProcessSpool) -> String {
     let name = spool.folder().file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()

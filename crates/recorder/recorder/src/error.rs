@@ -68,6 +68,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a function that turns the system's error about `path` into [`Error::Io`], for `map_err`.
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         |source| Error::Io {
             path: path.to_owned(),

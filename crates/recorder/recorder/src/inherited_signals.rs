@@ -1,5 +1,6 @@
-//! Starts programs with the signal settings that this process was started with. Rust's runtime ignores SIGPIPE here,
-//! and gives launched programs the default and an empty mask.
+//! Starts programs with the signal settings that this process was started with, as if no `gapscope` stood between.
+//! Rust's runtime ignores SIGPIPE (the signal of writing to a closed pipe) here, and gives launched programs the
+//! default and an empty mask of blocked signals.
 #![allow(unsafe_code)]
 
 use std::os::unix::process::CommandExt;
@@ -15,6 +16,7 @@ static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note;
 
+/// Notes whether SIGPIPE is ignored now. The system's loader calls it before `main`.
 extern "C" fn note() {
     // SAFETY: the all-zero bytes are a valid value of the type, and the call only stores the current setting.
     let ignored = unsafe {

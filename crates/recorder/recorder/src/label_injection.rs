@@ -1,7 +1,9 @@
-//! Sets labels in a program that sets none, by files that each Python of the program runs at its start.
+//! Sets labels (named ranges of time, as of NVTX) in a PyTorch program that sets none, by files that each Python of
+//! the program runs at its start.
 //!
 //! The files lie in a folder of the recording that comes first in PYTHONPATH, under the names that Python's `site`
-//! imports. They leave files there that tell how far they came ([`LabelInjection::missing_note`]).
+//! imports. They leave files there that tell how far they came: `python` ran, `torch` was imported, or `failed` with
+//! a reason ([`LabelInjection::missing_note`]).
 
 use crate::Error;
 use gapscope_spool::env;
@@ -13,6 +15,7 @@ use std::process::Command;
 /// The folder of the files inside a trace.
 pub const LABELS_FOLDER: &str = "labels";
 
+/// The names and texts of the files.
 const FILES: [(&str, &str); 3] = [
     (
         "sitecustomize.py",
@@ -91,6 +94,7 @@ impl LabelInjection {
         Some(format!("Labels of {} are missing: {why}.", self.words()))
     }
 
+    /// Returns the choice in words for the user.
     fn words(self) -> &'static str {
         match (self.modules, self.operators) {
             (true, true) => "modules and operators",

@@ -1,5 +1,6 @@
-//! Describes a recording as the user asked for it, and launches its program with environment variables that load
-//! the hooks.
+//! Describes a recording as the user asked for it, and launches its program with environment variables that load the
+//! hooks: gapscope's libraries inside the program that record Vulkan (a layer, which Vulkan's loader puts between the
+//! program and the driver) and CUDA. Also writes the loader's manifest of the layer into the trace's folder.
 
 use crate::counters::CounterOptions;
 use crate::drain;
@@ -76,7 +77,8 @@ pub enum Start {
 }
 
 impl Recording {
-    /// Launches `program` with the hooks in its environment.
+    /// Launches `program` with the hooks in its environment, and catches signals to this process from then on. The
+    /// recording's folder must exist.
     pub(crate) fn launch(&self, program: &OsStr) -> Result<(LaunchedProgram, Signals), Error> {
         // The program may run in another working directory.
         let output = self
@@ -175,6 +177,7 @@ pub(crate) fn exit_of(process: &mut std::process::Child) -> Option<Exit> {
 }
 
 /// Makes the loader put a layer into the command, above the layers that the environment names.
+/// `folder` gets the layer's manifest.
 pub(crate) fn add_layer(
     command: &mut Command,
     folder: &Path,
@@ -214,7 +217,7 @@ fn write_layer_manifest(folder: &Path, name: &str, library: &Path) -> Result<OsS
     Ok(folder.as_os_str().to_owned())
 }
 
-/// Returns `first`, followed by the variable's value.
+/// Returns `first`, followed by `:` and this process's value of the variable, if it has one.
 fn prepended(first: &OsStr, variable: &str) -> OsString {
     let mut value = first.to_owned();
     if let Some(rest) = std::env::var_os(variable).filter(|v| !v.is_empty()) {
@@ -224,7 +227,7 @@ fn prepended(first: &OsStr, variable: &str) -> OsString {
     value
 }
 
-/// Checks that a program exists and can be run, before an output is made for it.
+/// Checks that a program (a path, or a name on the PATH) exists and can be run, before an output is made for it.
 pub(crate) fn check_program(program: &OsStr) -> Result<(), Error> {
     let missing = |reason: &str| Error::NoSuchCommand {
         command: PathBuf::from(program),

@@ -1,4 +1,5 @@
-//! Launches a program with one of gapscope's Vulkan layers in its environment, without a recording.
+//! Launches a program with one of gapscope's Vulkan layers (libraries that Vulkan's loader puts between the program
+//! and the driver) in its environment, without a recording, and waits for its end.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ impl LaunchWithLayer {
         check_program(self.program()?)
     }
 
+    /// Returns the command's first word.
     fn program(&self) -> Result<&OsStr, Error> {
         let program = self.command.first().ok_or(Error::NoCommand)?;
         Ok(program)

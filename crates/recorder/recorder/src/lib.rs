@@ -1,5 +1,6 @@
-//! Records a program: launches it with the hooks, drains their spool into a trace and finishes the trace. Also
-//! completes a trace whose session was killed.
+//! Records a program: launches it with the hooks (gapscope's libraries inside the program), drains their spool (the
+//! files that they write events into) into a trace (a folder of tables) and finishes the trace. Also completes a
+//! trace whose session, the process that records, was killed.
 //!
 //! [`Recording::start`] returns a [`Session`]. [`Session::progress`] can be shown until [`Session::wait`] returns how
 //! the recording ended. [`recover`] completes the trace of a killed session. Nothing in this crate prints.

@@ -1,5 +1,5 @@
-//! Describes the machine: what it is, for a trace's manifest, and what of it a recording needs, for `gapscope
-//! doctor`.
+//! Describes the machine: what it is, for a trace's manifest, and what of it a recording needs, for `gapscope doctor`
+//! (the command that tells what can be recorded here). Each function answers one question.
 
 mod cuda_driver;
 mod description;
@@ -74,6 +74,7 @@ pub fn filters_system_calls(root: &Path) -> Option<bool> {
 mod tests {
     use super::*;
 
+    /// Makes a folder with these files: pairs of path and text.
     fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

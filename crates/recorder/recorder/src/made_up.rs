@@ -1,4 +1,5 @@
-//! Makes the events of a hook for a made-up GPU, for tests and examples.
+//! Makes the events of a hook (gapscope's library inside a program) for a made-up GPU, for tests and examples of what
+//! the session makes of such events.
 
 use gapscope_spool::Spool;
 use gapscope_spool::event::{
@@ -70,7 +71,8 @@ pub fn kernel(number: u32, entry_point: &str) -> CommonEvent<'_> {
     }
 }
 
-/// Writes a command buffer that is recorded, submitted once, timed and freed. Times of the device are its `ticks`.
+/// Writes a command buffer that is recorded, submitted once (at `begin_ns`), timed, seen finished (at `seen_ns`) and
+/// freed. Times of the device are its `ticks`.
 pub fn run_command_buffer(
     spool: &Spool,
     number: u32,

@@ -29,6 +29,7 @@ impl Notice {
         Notice::leave_in(outer, &absolute(output))
     }
 
+    /// Leaves the notice in the spool `outer`, if there is one.
     fn leave_in(outer: Option<PathBuf>, output: &Path) -> Notice {
         let name = format!("{NOTICE_PREFIX}{}-{}", std::process::id(), monotonic_ns());
         let file = outer.map(|spool| spool.join(name));
@@ -38,7 +39,8 @@ impl Notice {
         }
     }
 
-    /// Makes the notice say what has become of this recording.
+    /// Makes the notice say what has become of this recording: removes it when nothing was recorded and no trace is
+    /// left, otherwise names the trace that is left.
     pub fn settle(self, recorded: &Result<Recorded, Error>) {
         let (Some(file), Ok(recorded)) = (self.file, recorded) else {
             return;
@@ -93,6 +95,7 @@ pub fn note(inner: &[PathBuf]) -> Option<String> {
     ))
 }
 
+/// Returns the predicate of a sentence about the command that names the inner traces; `None` when there are none.
 fn predicate(inner: &[PathBuf]) -> Option<String> {
     let named: Vec<String> = inner
         .iter()

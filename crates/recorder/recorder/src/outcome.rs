@@ -1,4 +1,5 @@
-//! Describes the result of a recording: how the program ended, and what was recorded.
+//! Describes the result of a recording: how the program ended, and what was recorded. A dispatch is one run of a
+//! kernel; a window is a part of the program's run that the program chose to record (`start_capture`).
 
 use crate::windows::WrittenWindow;
 use gapscope_trace::manifest::{Exit, Loss};

@@ -17,6 +17,7 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
     };
     /// The unit of the start time in `stat`, which is the same on every present Linux.
     const NS_PER_TICK: i64 = 10_000_000;
+    /// The clocks and ticks do not agree to the nanosecond: so much is allowed for.
     const ROUNDING_NS: i64 = 1_000_000_000;
     // The start time includes time asleep; the monotonic clock does not.
     let asleep_ns = HostClock::Boottime.now_ns() - HostClock::Monotonic.now_ns();
@@ -52,7 +53,8 @@ pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
     })
 }
 
-/// Returns the id that a process has in its own PID namespace, if that is another one than this process's.
+/// Returns the id that a process has in its own (the innermost) PID namespace, if that is another one than this
+/// process's.
 fn innermost_pid(pid: u32) -> Option<u32> {
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);
@@ -63,7 +65,7 @@ fn innermost_pid(pid: u32) -> Option<u32> {
     numbers.split_whitespace().skip(1).last()?.parse().ok()
 }
 
-/// Returns the name of a thread.
+/// Returns the name of a thread, by ids of this PID namespace; `None` when the thread is gone.
 pub fn thread_name(pid: u32, thread: u32) -> Option<String> {
     // The kernel may cut the name inside a character.
     let name = fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
@@ -108,7 +110,7 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// Returns the files that a process has mapped.
+/// Returns the files that a process has mapped, in the order of its memory; none when the process may not be read.
 pub fn mapped_files(pid: u32) -> Vec<PathBuf> {
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let paths = mappings(&maps).filter_map(|mapping| mapping.path);
@@ -141,7 +143,9 @@ pub fn name_for_user(pid: u32) -> String {
 
 /// The facts in the file `stat` of a process.
 struct Stat {
+    /// Whether the process has ended and only its exit status is left.
     ended: bool,
+    /// The start, in ticks since the machine started.
     start_ticks: i64,
 }
 

@@ -28,6 +28,7 @@ pub struct Progress {
 /// The command buffers of the last second.
 #[derive(Debug, Default)]
 pub struct RecentActivity {
+    /// Their times on the GPU, as far as they were seen finished.
     busy: VecDeque<BusyInterval>,
 }
 

@@ -1,4 +1,6 @@
-//! Completes a trace whose session was killed: continues from its last checkpoint with what is left in the spool.
+//! Completes a trace whose session (the process of `gapscope record`) was killed: continues from its last checkpoint
+//! (the state that the session kept in the trace's folder) with what is left in the spool (the events that the
+//! program's processes wrote).
 
 use crate::drain::{self, Drain};
 use crate::{Error, nested_recordings, procfs};
@@ -21,8 +23,8 @@ pub enum Recovered {
 }
 
 /// Completes the trace `folder` from its last checkpoint and what its spool still holds. Everything that is lost is
-/// in the ledger. With `force`, the trace is completed even while a recorded process runs; what that process does
-/// later is lost.
+/// in the ledger, the trace's list of losses. With `force`, the trace is completed even while a recorded process
+/// runs; what that process does later is lost.
 ///
 /// # Errors
 /// `folder` is not a trace, it holds no checkpoint, its session or (without `force`) a recorded process still runs,

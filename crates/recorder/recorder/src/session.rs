@@ -1,5 +1,6 @@
-//! Runs a recording from the program's start to the finished trace: launches the program, drains its spool in a
-//! loop, and finishes when it has ended.
+//! Runs a recording from the program's start to the finished trace: launches the program, drains its spool (reads the
+//! events that hooks inside the program have written) in a loop, and finishes when it has ended. [`Recording::start`]
+//! returns a [`Session`], whose thread does all this; [`Session::wait`] returns what was [`Recorded`].
 
 use crate::conditions::Conditions;
 use crate::counters::{self, Counters};
@@ -40,13 +41,15 @@ const NICENESS: i32 = 5;
 /// A recording in progress.
 #[derive(Debug)]
 pub struct Session {
+    /// The launched process.
     pid: u32,
+    /// The numbers so far, which the thread renews in each round.
     progress: Arc<Mutex<Progress>>,
     thread: JoinHandle<Result<Recorded, Error>>,
 }
 
 impl Recording {
-    /// Launches the command.
+    /// Makes the trace's folder, prepares hardware counters, launches the command and starts the session's thread.
     ///
     /// # Errors
     /// The command cannot be run, or the trace cannot be written. Nothing is left behind.
@@ -87,6 +90,8 @@ impl Recording {
 }
 
 impl Session {
+    /// Starts the session's thread for the launched program, and what observes that beside the hooks: the watcher of
+    /// processes without hooks, conditions of the machine, and stacks.
     fn begin(
         recording: Recording,
         drain: Drain,
@@ -165,23 +170,26 @@ struct RecordingRun {
     drain: Drain,
     child: LaunchedProgram,
     signals: Signals,
-    /// Becomes readable when the child has ended.
+    /// Becomes readable when the child has ended; absent on old kernels.
     exit_signal: Option<OwnedFd>,
     progress: Arc<Mutex<Progress>>,
+    /// The times of the GPU's last work, for `progress`.
     recent: RecentActivity,
+    /// The time at which a delayed recording began ([`Start::After`], [`Start::Label`]); absent before.
     recording_since_ns: Option<i64>,
-    /// Time at which the time limit was reached, and whether SIGKILL was sent.
+    /// The time at which the time limit was reached, and whether SIGKILL was sent; absent before.
     terminated: Option<(Instant, bool)>,
     /// The reason why the trace cannot be written any more. The program runs on.
     failure: Option<Error>,
     windows: Windows,
     conditions: Conditions,
+    /// The samplers of stacks and of hardware counters; absent when the user asked for none.
     stacks: Option<Stacks>,
     counters: Option<Counters>,
 }
 
 impl RecordingRun {
-    /// Runs the recording to its end, and finishes its trace.
+    /// Runs the recording to its end, and finishes its trace, or removes it when no process recorded anything.
     fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
         let exit = self.drain_until_exit();
         let end_ns = monotonic_ns();
@@ -288,7 +296,8 @@ impl RecordingRun {
         })
     }
 
-    /// Drains until the command has ended.
+    /// Does rounds until the command has ended, and returns how. Passes signals on and keeps the time limit
+    /// meanwhile.
     fn drain_until_exit(&mut self) -> Exit {
         let mut checkpointed = Instant::now();
         loop {
@@ -354,7 +363,8 @@ impl RecordingRun {
         None
     }
 
-    /// Does one round of the recording, unless the trace cannot be written any more.
+    /// Does one round of the recording, unless the trace cannot be written any more; an error is kept in `failure`.
+    /// `checkpointed` is the time of the last checkpoint.
     fn tick(&mut self, checkpointed: &mut Instant) {
         if self.failure.is_none()
             && let Err(error) = self.try_tick(checkpointed)
@@ -445,7 +455,8 @@ impl RecordingRun {
         }
     }
 
-    /// Samples threads that submit or wait, as long as a process records.
+    /// Passes threads that submit or wait to the sampler of stacks, which pauses while no process records, and takes
+    /// its samples.
     fn take_stacks(&mut self) {
         let Some(stacks) = &mut self.stacks else {
             return;
@@ -505,7 +516,9 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Returns the reason why a recording has no GPU work; `None` when it has some.
+/// Returns the outcome of a recording without GPU work, with the first reason that is known; `None` when it has some.
+/// `unhooked` are the sentences of the watcher, `inner` the traces of recordings inside this one, and `background`
+/// the sentence on a process that runs on. The trace is kept only when a process recorded.
 fn nothing_recorded(
     drain: &Drain,
     start: &Start,
@@ -553,6 +566,7 @@ fn nothing_recorded(
     nothing(reason, true)
 }
 
+/// Returns the wall clock's time in nanoseconds since 1970.
 fn unix_ns() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

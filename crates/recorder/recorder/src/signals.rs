@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Release};
 
+/// The signals that are passed on: their numbers, and the same for `rustix`.
 const SIGNALS: [(i32, Signal); 4] = [
     (SIGINT, Signal::INT),
     (SIGTERM, Signal::TERM),
@@ -22,6 +23,7 @@ const SIGNALS: [(i32, Signal); 4] = [
 pub struct Signals {
     /// Once set, signals have their default effect again.
     over: Arc<AtomicBool>,
+    /// Set when a signal arrives, in the order of [`SIGNALS`].
     arrived: [Arc<AtomicBool>; 4],
 }
 
@@ -48,7 +50,8 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Passes signals that have arrived on to the program.
+    /// Passes signals that have arrived since the last call on to the process `child`. Where a terminal's keys reach
+    /// it as well, only SIGTERM is passed on.
     pub fn pass_on(&self, child: u32) {
         for ((number, signal), arrived) in SIGNALS.into_iter().zip(&self.arrived) {
             if arrived.swap(false, AcqRel) && (number == SIGTERM || !in_foreground()) {

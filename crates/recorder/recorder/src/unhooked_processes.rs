@@ -1,5 +1,6 @@
-//! Notices processes whose GPU work the hooks cannot record, such as programs that open a Vulkan driver without the
-//! Vulkan loader.
+//! Notices processes whose GPU work the hooks (gapscope's libraries inside the program) cannot record, such as
+//! programs that open a Vulkan driver without the Vulkan loader. [`Watcher::start`] begins to watch;
+//! [`Watcher::finish`] returns a sentence for the user on each such process.
 
 pub mod cuda;
 mod unwritable_spool;
@@ -34,6 +35,7 @@ struct VulkanWithoutLayer {
 }
 
 impl VulkanWithoutLayer {
+    /// Returns what happened, and what the user can do, as a sentence without its full stop.
     fn sentence(&self) -> String {
         let VulkanWithoutLayer {
             pid, name, library, ..
@@ -63,6 +65,7 @@ impl VulkanWithoutLayer {
 #[derive(Debug)]
 pub struct Watcher {
     stop: Arc<AtomicBool>,
+    /// The observations of each process so far, by its id.
     observations: Arc<Mutex<BTreeMap<u32, Observation>>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -70,14 +73,18 @@ pub struct Watcher {
 /// The observations of one process.
 #[derive(Debug, Clone)]
 struct Observation {
+    /// The time of the next observation, and the pause after that.
     next: Instant,
     pause: Duration,
     /// The number of times at which a driver was mapped and the layer was not.
     sightings: u32,
+    /// What was seen last of a Vulkan driver without the layer; absent when nothing was.
     vulkan: Option<VulkanWithoutLayer>,
+    /// Whether the layer has been seen in the process, which ends its observation.
     recorded: bool,
     /// The process has the layer and cannot write to the spool.
     unwritable_spool: Option<String>,
+    /// The sentence about CUDA work that no hook records; absent when there is none.
     cuda: Option<String>,
 }
 
@@ -145,6 +152,8 @@ impl Watcher {
     }
 }
 
+/// Observes one process by the files that it has mapped, when its time has come. `layer` is the name of the layer's
+/// file, `drivers` the names of the installed Vulkan drivers.
 fn observe(
     pid: u32,
     layer: &OsString,
@@ -205,6 +214,7 @@ fn observe(
     }
 }
 
+/// Returns true for an OpenGL library, by its name.
 fn is_opengl(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("libGLX_") || name.starts_with("libEGL_")
@@ -214,7 +224,8 @@ fn is_opengl(file: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Observes this process, with its own executable as a driver.
+    /// Observes this process, with its own executable as a driver. `layer` is the name of the layer's file; the empty
+    /// name stands for the executable's, so that the layer counts as loaded.
     fn seen(layer: &str) -> Observation {
         let executable = std::env::current_exe().unwrap();
         let name = executable.file_name().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! Finds the installed Vulkan drivers in the places where the Vulkan loader looks.
+//! Finds the installed Vulkan drivers in the places where the Vulkan loader (the library between programs and
+//! drivers) looks: each driver has a manifest, a JSON file that names its library.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -53,6 +54,7 @@ pub fn manifests() -> Vec<PathBuf> {
     manifests
 }
 
+/// Returns the files of a folder whose names end in `.json`; none when there is no such folder.
 fn json_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries

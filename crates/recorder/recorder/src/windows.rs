@@ -1,5 +1,7 @@
-//! Writes windows of a recording as traces of their own. The program begins and ends a window by `start_capture` and
-//! `stop_capture` of the SDK, so that users know it as a capture.
+//! Writes windows of a recording (parts of the program's run, from a start to an end) as traces of their own. The
+//! program begins and ends a window by `start_capture` and `stop_capture` of the SDK, so that users know it as a
+//! capture. The session calls [`Windows::write`] in each round, and [`Windows::remain_alone`] at the end when it
+//! recorded windows only.
 
 use crate::Error;
 use crate::assembler::Capture;
@@ -46,7 +48,8 @@ pub enum RemainingTraces {
 }
 
 impl Windows {
-    /// Writes the windows that are complete. With `last` nothing more comes, and every window is ended.
+    /// Writes the windows that are complete, in their order, and tells their processes, which wait for that. With
+    /// `last` nothing more comes, and every window that is still open ends at `end_ns`.
     pub fn write(&mut self, drain: &mut Drain, end_ns: i64, last: bool) {
         while let Some(window) = drain.assembler.captures().get(self.done.len()).cloned() {
             let Some(end_ns) = window.end_ns.or(last.then_some(end_ns)) else {
@@ -87,7 +90,8 @@ impl Windows {
 
     /// Ends a recording of windows alone. Every window becomes a trace; what lies between them, where nothing was
     /// recorded, is in none. Windows that name no path get the recording's: `OUT`, `OUT-2`, …, as far as these names
-    /// are free.
+    /// are free. Returns which traces are left; `None` when there was no window. The recording's own trace is left
+    /// when there is a single window, which names no path, or when a window could not be written.
     pub fn remain_alone(&mut self, drain: &mut Drain, end_ns: i64) -> Option<RemainingTraces> {
         let windows = drain.assembler.captures().to_vec();
         let start_ns = windows.iter().map(|c| c.start_ns).min()?;
@@ -163,13 +167,13 @@ enum WindowError {
     Unwritable { path: PathBuf, source: Error },
 }
 
-/// Writes a window to `path`.
+/// Writes a window, which ends at `end_ns`, to `path`, which must not exist.
 fn write(drain: &mut Drain, window: &Capture, path: &Path, end_ns: i64) -> Result<(), WindowError> {
     let trace = trace(drain, window, end_ns)?;
     write_to(&trace, drain.folder(), path)
 }
 
-/// Returns the trace of a window.
+/// Returns the trace of a window: the rows of its processes in its time, and the losses since its start.
 fn trace(drain: &mut Drain, window: &Capture, end_ns: i64) -> Result<Trace, Error> {
     let losses = drain.manifest().losses;
     let mut whole = drain.trace_so_far()?;
@@ -209,6 +213,7 @@ fn write_to(trace: &Trace, recording: &Path, path: &Path) -> Result<(), WindowEr
     written
 }
 
+/// Writes a trace into a new folder, with the sources of its kernels from the folder `recording`.
 fn write_trace(trace: &Trace, recording: &Path, folder: &Path) -> Result<(), Error> {
     let mut writer = TraceWriter::create(folder)?;
     *writer.tables_mut() = trace.tables.clone();
@@ -249,7 +254,7 @@ fn numbered(output: &Path, n: usize) -> PathBuf {
     output.with_file_name(name)
 }
 
-/// Returns a free name beside `path`.
+/// Returns a hidden name beside `path` with this process's id, which nothing else uses.
 fn beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

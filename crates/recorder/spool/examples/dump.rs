@@ -1,4 +1,5 @@
-//! Prints the contents of a spool folder: `cargo run -p gapscope-spool --example dump -- SPOOL`.
+//! Prints the contents of a spool (the folder into which a recorded program's processes write events), an event on a
+//! line with its thread first: `cargo run -p gapscope-spool --example dump -- SPOOL`.
 
 use gapscope_spool::SpoolReader;
 use gapscope_spool::event::{Command, CommonEvent, Event, VulkanEvent};

@@ -1,5 +1,7 @@
-//! Reads and writes one chunk file: a header and the records of one thread. The writer appends events as bytes
-//! inside the program; the reader returns whole records to the session.
+//! Reads and writes one chunk file, a piece of a spool (what the processes of a recorded program write for the
+//! session, the process of `gapscope record`): a header and the records of one thread. The writer appends events as
+//! bytes inside the program; the reader returns whole records to the session. A record becomes visible when it is
+//! committed: complete, and counted in the header.
 
 use crate::control::map_new_file;
 use crate::{Error, VERSION};
@@ -8,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+/// The first 8 bytes of a chunk file. They are written last, so that whoever finds them finds a whole header.
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSPOOL");
 /// The bytes of a chunk file before its first record.
 const HEADER_BYTES: usize = 64;
-/// The bytes of a record's header: length of the payload (u32), its group (u32), sequence number (u64).
+/// The bytes of a record's header: length of the payload (the encoded event; u32), its group (u32), sequence number
+/// (u64).
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
 
 /// The first 64 bytes of a chunk file.
@@ -28,6 +32,7 @@ struct Header {
 
 /// A committed record, as read from a chunk.
 pub(crate) struct Record<'a> {
+    /// The number of the record among those of all threads of the process, in the order of writing.
     pub sequence: u64,
     /// The group of the event ([`crate::event::EventGroup::GROUP`]).
     pub group: u32,
@@ -39,6 +44,7 @@ pub(crate) struct Record<'a> {
 /// The writing end of a chunk file, which one thread has.
 pub(crate) struct ChunkWriter {
     map: MmapRaw,
+    /// The bytes behind the header that hold records.
     used: usize,
 }
 
@@ -63,8 +69,8 @@ impl ChunkWriter {
         unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
-    /// Lets `fill` write a payload into the free space, then takes a sequence number and commits the record. Returns
-    /// `None`, without taking a number, when the payload did not fit.
+    /// Lets `fill` write a payload into the free space and return its length, then takes a number from `sequence` and
+    /// commits the record. Returns `None`, without taking a number, when the payload did not fit.
     pub fn append(
         &mut self,
         group: u32,
@@ -99,6 +105,7 @@ impl ChunkWriter {
         self.header().sealed.store(1, Release);
     }
 
+    /// Returns the size of the file.
     pub fn bytes(&self) -> usize {
         self.map.len()
     }
@@ -149,6 +156,7 @@ impl ChunkReader {
         self.header().sealed.load(Acquire) != 0
     }
 
+    /// Returns the size of the file.
     pub fn bytes(&self) -> u64 {
         self.map.len() as u64
     }
@@ -161,7 +169,8 @@ impl ChunkReader {
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(HEADER_BYTES), length) }
     }
 
-    /// Returns the record at `offset`, or `None` when nothing more is committed.
+    /// Returns the record at `offset` (bytes behind the header; 0 is the first record), or `None` when nothing more
+    /// is committed.
     ///
     /// # Errors
     /// The record reaches past the committed bytes: the file is damaged from here on.

@@ -1,5 +1,6 @@
-//! Maps the control page of a process: a file with counters and switches, which the hooks in the process and the
-//! session both read and write.
+//! Maps the control page of a process: a file in the process's folder of the spool with counters and switches, which
+//! the hooks (gapscope's libraries in the process) and the session (the process of `gapscope record`) both read and
+//! write. The process creates it ([`Control::create`]); the session opens it ([`Control::open`]).
 
 use crate::{Error, Rank, VERSION};
 use memmap2::{MmapOptions, MmapRaw};
@@ -9,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
+/// The first 8 bytes of a control page, which are written last.
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSCTL\0");
 
 /// The mapped page that a process and the session share. Either side may change any field at any time.
@@ -41,6 +43,7 @@ pub struct Page {
     pub captures_failed: AtomicU64,
     /// Rank (number in a distributed program) of the process plus one; 0 when it has none.
     rank_and_one: AtomicU32,
+    /// The number of ranks; meaningless without a rank.
     world_size: AtomicU32,
     /// The local rank plus one; 0 when unknown.
     local_rank_and_one: AtomicU32,
@@ -62,9 +65,10 @@ pub struct Control {
 }
 
 impl Control {
+    /// The size of the file.
     const BYTES: usize = 4096;
 
-    /// Creates the page of this process in `folder`.
+    /// Creates the page of this process in `folder`; `recording` is whether the hooks record from the start on.
     pub fn create(folder: &Path, start_ns: i64, recording: bool) -> Result<Control, Error> {
         let path = folder.join("control");
         let map = map_new_file(&path, Self::BYTES)?;

@@ -1,5 +1,6 @@
-//! The events that hooks write for the session, each of which is one record of the spool: what the program made,
-//! called and submitted, and when its work ran.
+//! The events that hooks (gapscope's libraries inside the recorded program) write for the session (the process of
+//! `gapscope record`), each of which is one record of the spool: what the program made, called and submitted, and
+//! when its work ran.
 //!
 //! Host times are nanoseconds of the monotonic clock. Device times are raw ticks, which the session maps with
 //! [`CommonEvent::ClockSample`]s, unless the device's clock is [`ClockSource::Host`].

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
+/// The panics since the last [`take_caught`].
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
 
 /// Runs the hook's own work. A panic in it is counted and does not reach the program; the result is then `None`.

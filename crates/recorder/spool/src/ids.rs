@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// Defines id types: for each, its documentation, its name and the integer that holds it.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident($number:ty);)+) => {$(
         $(#[$doc])*

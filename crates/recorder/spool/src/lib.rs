@@ -106,6 +106,7 @@ impl Error {
         }
     }
 
+    /// Creates the error that the system could not use `path`.
     fn io(path: &std::path::Path, source: std::io::Error) -> Error {
         Error::Io {
             path: path.to_owned(),

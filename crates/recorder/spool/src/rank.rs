@@ -14,8 +14,8 @@ pub struct Rank {
     pub local_rank: Option<u32>,
 }
 
-/// The names of the variables in which a launcher passes the rank, the number of ranks, and the rank on the
-/// machine.
+/// The names of the variables in which a launcher passes the rank, the number of ranks, and the rank on the machine.
+/// Of several names the first that is set to a number counts.
 struct LauncherVariables {
     rank: &'static str,
     world_size: &'static [&'static str],

@@ -1,5 +1,7 @@
-//! Reads the spool for the session: chunk files of all threads go in, events in the order of their sequence numbers
-//! come out, and what is missing is counted.
+//! Reads the spool for the session (the process of `gapscope record`): chunk files (files of records of one thread)
+//! of all threads go in, events in the order of their sequence numbers come out, and what is missing is counted.
+//! [`SpoolReader::new_processes`] finds processes; for each, [`ProcessSpool::drain`] delivers events again and again,
+//! and [`ProcessSpool::delete_consumed`] deletes what has been kept elsewhere.
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
@@ -18,6 +20,7 @@ const GAP_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct SpoolReader {
     root: PathBuf,
+    /// The folders that were returned, or reported as unreadable.
     known: HashSet<PathBuf>,
 }
 
@@ -74,9 +77,12 @@ pub struct Damage {
 pub struct ProcessSpool {
     folder: PathBuf,
     control: Control,
+    /// The logs of threads, by the system's number of the thread.
     logs: BTreeMap<u32, ThreadLog>,
     seen_chunks: HashSet<PathBuf>,
+    /// The sequence number of the next record to deliver.
     expected: u64,
+    /// The chunk files that were delivered completely and are not deleted yet, with their sizes.
     consumed: Vec<(PathBuf, u64)>,
     damage: Damage,
     /// Missing records that the drop counter explains.
@@ -263,6 +269,7 @@ impl ProcessSpool {
     }
 
     /// Returns the next record in the log of a thread, see [`ThreadLog::peek`]; `None` when nothing is committed.
+    /// Records that were delivered or counted as missing before are skipped.
     fn peek(&mut self, thread: u32, due: u64, until: DrainUntil) -> Option<NextRecord> {
         let log = self.logs.get_mut(&thread)?;
         loop {
@@ -308,6 +315,7 @@ impl ProcessSpool {
         }
     }
 
+    /// Adds chunk files that have appeared in the folder to the logs of their threads.
     fn find_chunks(&mut self) -> Result<(), Error> {
         for path in sorted_entries(&self.folder)? {
             if path.extension().is_none_or(|e| e != "chunk") || self.seen_chunks.contains(&path) {
@@ -328,8 +336,9 @@ impl ProcessSpool {
 }
 
 impl ThreadLog {
-    /// Returns the next record. A chunk that only has numbers above `due` is not opened. A finished chunk is replaced
-    /// by the next one.
+    /// Returns the next record; `None` when nothing is committed. A chunk that only has numbers above `due` is not
+    /// opened. A finished chunk is added to `consumed` and replaced by the next one; damage in it is counted in
+    /// `damage`.
     fn peek(
         &mut self,
         damage: &mut Damage,
@@ -387,11 +396,13 @@ impl ThreadLog {
         self.chunks.front()?.reader.as_ref()
     }
 
+    /// Returns the group and the payload of the record at the offset.
     fn record(&self) -> Option<(u32, &[u8])> {
         let record = self.current()?.record(self.offset).ok()??;
         Some((record.group, record.payload))
     }
 
+    /// Moves the offset behind the record there.
     fn skip(&mut self) {
         if let Some(Ok(Some(record))) = self.current().map(|c| c.record(self.offset)) {
             self.offset = record.next;
@@ -410,6 +421,7 @@ fn parse_chunk_name(path: &Path) -> Option<(u32, u64)> {
     Some((thread.parse().ok()?, from.parse().ok()?))
 }
 
+/// Returns the paths in a folder, in the order of their names.
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut paths = std::fs::read_dir(folder)
         .and_then(|entries| {
@@ -422,6 +434,7 @@ fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(paths)
 }
 
+/// Returns true for a folder that was changed less than 2 s ago.
 fn is_young(folder: &Path) -> bool {
     std::fs::metadata(folder)
         .and_then(|m| m.modified())

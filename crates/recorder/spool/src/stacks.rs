@@ -1,5 +1,6 @@
-//! Records the Python stack of a thread at the calls that explain gaps: at the end of a long wait, and at a
-//! submission after a long time without calls.
+//! Records the Python stack of a thread (the functions that it is in) at the calls that explain gaps: at the end of a
+//! long wait, and at a submission after a long time without calls. A hook calls [`waited`] and [`submitted`] after
+//! such calls of the program; the stack is written to the spool.
 //!
 //! The thread reads its own frames, which do not change while it is in the hook, with or without the interpreter's
 //! lock. The only Python function that is called is the one that returns the thread's state.
@@ -22,7 +23,8 @@ const MIN_ABSENCE_NS: i64 = 200_000;
 /// The least time between two stacks of a thread. With cold caches a stack takes 8 µs, so the cost is 1.6 % at most.
 const MIN_STACK_DISTANCE_NS: i64 = 500_000;
 
-/// The times of a thread's last call and last stack.
+/// The times of a thread's last call (`i64::MAX` before the first, so that it counts as no absence) and last stack
+/// (`i64::MIN` before the first).
 #[derive(Debug, Clone, Copy)]
 struct LastTimes {
     call_end_ns: i64,
@@ -32,10 +34,13 @@ struct LastTimes {
 thread_local! {
     // The cell needs no destructor, so it lives as long as the thread.
     static LAST: Cell<LastTimes> = const { Cell::new(LastTimes { call_end_ns: i64::MAX, stack_ns: i64::MIN }) };
+    // The lines that this thread has written; absent before its first stack.
     static CACHE: RefCell<Option<LineCache>> = const { RefCell::new(None) };
 }
 
+/// Whether the session wants stacks ([`crate::env::STACKS`]), read once.
 static IS_ON: OnceLock<bool> = OnceLock::new();
+/// The interpreter of this process; `None` inside when there is none that can be read. Empty until that is known.
 static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 
 /// Records the stack after a long wait for the device, which has just ended on this thread.
@@ -66,10 +71,12 @@ pub fn submitted(spool: &Spool, span: Span) {
     }
 }
 
+/// Returns true when the last stack is long enough ago.
 fn is_due(last: LastTimes, now_ns: i64) -> bool {
     now_ns.saturating_sub(last.stack_ns) >= MIN_STACK_DISTANCE_NS
 }
 
+/// Returns the interpreter, which is searched until it is known whether there is one.
 fn python() -> Option<&'static Python> {
     if PYTHON.get().is_none() {
         // Only a thread that runs Python can find the interpreter.
@@ -79,6 +86,7 @@ fn python() -> Option<&'static Python> {
     PYTHON.get()?.as_ref()
 }
 
+/// Writes the calling thread's stack to the spool, with the lines that its log does not have yet.
 #[cold]
 fn record_stack(spool: &Spool, at_ns: i64, source: SampleSource) {
     let is_on = || std::env::var_os(crate::env::STACKS).is_none_or(|value| value != "0");

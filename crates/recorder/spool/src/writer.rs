@@ -1,5 +1,6 @@
-//! Writes the spool inside the recorded program: events of hooks go in, records in a chunk file of the calling
-//! thread come out. What cannot be kept is dropped and counted.
+//! Writes the spool inside the recorded program: events of hooks (gapscope's libraries there) go in, records in a
+//! chunk file of the calling thread come out. What cannot be kept is dropped and counted. A hook opens the spool once
+//! ([`Spool::from_env`]) and then calls [`Spool::write`] from any thread.
 
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
@@ -36,8 +37,11 @@ pub type FirstEvent = fn() -> CommonEvent<'static>;
 
 /// The spool of this process and its forked children.
 pub struct Spool {
+    /// The folder in which each process has its own.
     root: PathBuf,
+    /// The most bytes of chunk files of a process that may wait for the session.
     limit: u64,
+    /// Whether a process records from its start on.
     record_at_once: bool,
     first_event: FirstEvent,
     /// A [`Process`] that is never freed: that of this process, or that of its parent until this process has created
@@ -48,6 +52,7 @@ pub struct Spool {
 
 /// The spool folder of one process.
 struct Process {
+    /// The process, as [`generation`] numbers it.
     generation: u32,
     /// `None` when the folder could not be created: then nothing of the process is recorded.
     folder: Option<ProcessFolder>,
@@ -59,7 +64,9 @@ struct Process {
 struct ProcessFolder {
     path: PathBuf,
     control: Control,
+    /// The number of chunk files so far, which is the next file's number.
     chunks: AtomicU64,
+    /// Whether the event of [`FirstEvent`] has been written.
     has_first_event: AtomicBool,
     /// The log for threads whose own log is gone because they are ending.
     late: Mutex<Option<ThreadLog>>,
@@ -74,6 +81,7 @@ pub fn generation() -> u32 {
 }
 
 thread_local! {
+    /// The calling thread's log; absent before its first record.
     static LOG: RefCell<Option<ThreadLog>> = const { RefCell::new(None) };
 }
 
@@ -82,8 +90,11 @@ struct ThreadLog {
     generation: u32,
     thread: u32,
     folder: &'static ProcessFolder,
+    /// The size of the next chunk.
     chunk_bytes: usize,
+    /// The chunk that is written to; absent before the first, and after a failure to create one.
     chunk: Option<ChunkWriter>,
+    /// The time before which no chunk is created.
     retry_ns: i64,
 }
 
@@ -185,6 +196,7 @@ impl Spool {
         process.folder.as_ref()
     }
 
+    /// Returns the process that has created the newest folder: this one, or its parent.
     #[inline]
     fn process(&self) -> &'static Process {
         // SAFETY: the pointer always comes from `Box::into_raw`, and what it points to is never freed nor changed.
@@ -238,6 +250,7 @@ impl Spool {
         }
     }
 
+    /// Returns the thread's log, which is begun with the thread's name if this process has none yet.
     fn open_log<'a>(&self, log: &'a mut Option<ThreadLog>) -> Option<&'a mut ThreadLog> {
         if log.as_ref().is_none_or(|l| l.generation != generation()) {
             let (folder, thread) = (self.folder()?, thread_id());
@@ -297,6 +310,7 @@ impl Spool {
         }
     }
 
+    /// Counts a record that is not kept.
     fn drop_record(&self) {
         if let Some(folder) = self.folder() {
             folder.drop_record();
@@ -305,6 +319,7 @@ impl Spool {
 }
 
 impl ProcessFolder {
+    /// Creates the folder `p<pid>-<start ns>` with its control page.
     fn create(root: &Path, recording: bool) -> Result<ProcessFolder, Error> {
         let (start_ns, path) = loop {
             let start_ns = monotonic_ns();
@@ -327,6 +342,7 @@ impl ProcessFolder {
         })
     }
 
+    /// Counts a record that is not kept; it takes a sequence number, so that the reader does not wait for it.
     fn drop_record(&self) {
         let page = self.control.page();
         page.next_sequence.fetch_add(1, Relaxed);
@@ -346,6 +362,7 @@ impl ThreadLog {
         }
     }
 
+    /// Appends an event to the chunk, or to a new one when that is full; otherwise drops it.
     fn write(&mut self, limit: u64, event: &impl EventGroup) {
         if self.append(event).is_some() {
             return;
@@ -387,6 +404,7 @@ impl ThreadLog {
         None
     }
 
+    /// Appends an event to the current chunk; `None` when there is none or the event does not fit.
     fn append<E: EventGroup>(&mut self, event: &E) -> Option<()> {
         let next = &self.folder.control.page().next_sequence;
         let chunk = self.chunk.as_mut()?;
@@ -395,6 +413,7 @@ impl ThreadLog {
     }
 }
 
+/// Runs in a forked child before its other code.
 extern "C" fn forked() {
     GENERATION.fetch_add(1, Relaxed);
 }

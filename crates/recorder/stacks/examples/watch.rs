@@ -1,4 +1,5 @@
-//! Samples a program and prints where its main thread was, and what that cost: `watch [RATE] -- PROGRAM ARGUMENTS..`.
+//! Samples the stacks of a program and prints where its main thread was (the 20 most frequent stacks with their
+//! shares), and what that cost: `watch [RATE] -- PROGRAM ARGUMENTS..`.
 //!
 //! With `TOGGLE` set, sampling pauses in every second quarter of a second of the monotonic clock, so that the program can compare.
 

@@ -1,5 +1,7 @@
-//! Reads symbols and sections of ELF files that processes have mapped. The files are not mapped here, because a file that is shortened
-//! while it is mapped would end this process.
+//! Reads symbols and sections of ELF files (programs and libraries) that processes have mapped: the addresses of a
+//! Python interpreter's data ([`Interpreters::get`]), and what unwinding and naming of native code need
+//! ([`Module::read`]). The files are not mapped here, because a file that is shortened while it is mapped would end
+//! this process.
 
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader};
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, ReadCache, ReadRef};
@@ -15,6 +17,7 @@ const MAX_SECTION_BYTES: u64 = 128 << 20;
 /// Device, inode and time of modification, which tell a file from others and from itself before it was rewritten.
 pub type Identity = (u64, u64, i64, i64);
 
+/// Returns a file's identity; `None` when it is no regular file.
 pub fn identity(file: &File) -> Option<Identity> {
     let data = file.metadata().ok().filter(Metadata::is_file)?;
     Some((data.dev(), data.ino(), data.mtime(), data.mtime_nsec()))
@@ -23,8 +26,11 @@ pub fn identity(file: &File) -> Option<Identity> {
 /// The link-time addresses of an interpreter's data, and of the file's first byte.
 #[derive(Debug, Clone, Copy)]
 pub struct Interpreter {
+    /// `_PyRuntime`.
     pub runtime: Option<u64>,
+    /// `Py_Version`, which Python has since 3.11.
     pub version: Option<u64>,
+    /// `PyCode_Type`.
     pub code_type: Option<u64>,
     pub first_address: u64,
 }
@@ -89,10 +95,13 @@ fn find<const N: usize>(file: &File, wanted: [&str; N]) -> Option<([Option<u64>;
 pub struct Module {
     /// The link-time address of the file's first byte: 0, except for programs at a fixed address.
     pub first_address: u64,
+    /// The link-time addresses of the code; the sections below hold the tables for unwinding.
     pub text: Option<Range<u64>>,
     pub eh_frame: Option<Section>,
     pub eh_frame_hdr: Option<Section>,
+    /// The link-time addresses of the table of addresses in other files.
     pub got: Option<Range<u64>>,
+    /// The functions, sorted by address, each address once.
     symbols: Vec<Symbol>,
     file: File,
 }
@@ -100,19 +109,23 @@ pub struct Module {
 /// The content of a section.
 #[derive(Debug, Clone)]
 pub struct Section {
+    /// The link-time addresses, and the bytes there.
     pub addresses: Range<u64>,
     pub bytes: Arc<[u8]>,
 }
 
+/// A function of a file, by its link-time address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Symbol {
     address: u64,
     /// The offset of its name in the file.
     name: u64,
+    /// The size of its code.
     bytes: u32,
 }
 
 impl Module {
+    /// Reads the file; `None` when it is no 64-bit ELF file. Sections that are missing or too large are left out.
     pub fn read(file: File) -> Option<Module> {
         let cache = ReadCache::new(file.try_clone().ok()?);
         let elf = ElfFile64::<object::Endianness, _>::parse(&cache).ok()?;
@@ -167,6 +180,7 @@ impl Module {
     }
 }
 
+/// Returns the functions of both symbol tables, sorted by address, each address once.
 fn symbols<'data, R: ReadRef<'data>>(elf: &ElfFile64<'data, object::Endianness, R>) -> Vec<Symbol> {
     let (endian, data) = (elf.endian(), elf.data());
     let Ok(sections) = elf.elf_header().sections(endian, data) else {

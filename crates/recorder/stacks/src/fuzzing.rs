@@ -17,8 +17,9 @@ pub struct Interpreter {
 /// A frame: function, file and line.
 pub type Frame = (String, String, Option<u32>);
 
-/// Reads the stack of a thread at each of some moments (ns) as the sampler does, outermost frame first; `None` where it could not be
-/// read. The holder of the lock at address `lock` is looked up, too.
+/// Reads the stack of a thread at each of some moments (ns) as the sampler does, outermost frame first; `None` where
+/// it could not be read. The holder of the lock at address `lock` is looked up, too. Returns nothing when the process
+/// `pid` has no interpreter there that can be read.
 pub fn stacks(
     pid: u32,
     interpreter: Interpreter,

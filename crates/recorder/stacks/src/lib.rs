@@ -53,6 +53,7 @@ const FINISH_TIMEOUT: Duration = Duration::from_millis(900);
 pub struct Stacks {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// The threads that were followed, as process and thread.
     followed: HashSet<(u32, u32)>,
 }
 
@@ -117,6 +118,7 @@ impl Stacks {
         self.take()
     }
 
+    /// Makes the sampling thread look at orders and switches now.
     fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.thread().unpark();

@@ -1,4 +1,5 @@
-//! Reads the memory of another process.
+//! Reads the memory of another process while it runs (`process_vm_readv`): single pieces with [`Memory`], and many
+//! pages in one call with [`Snapshot`].
 
 use libc::{c_ulong, iovec, pid_t};
 use std::io;
@@ -21,7 +22,7 @@ impl Memory {
         Memory { pid }
     }
 
-    /// Fills the buffer.
+    /// Fills the buffer with the bytes at the address; fails when not all are mapped.
     pub fn read(&self, address: u64, into: &mut [u8]) -> io::Result<()> {
         let wanted = into.len();
         match self.read_some(address, into)? {
@@ -36,13 +37,15 @@ impl Memory {
         self.scatter(&[(address, length)], into)
     }
 
+    /// Reads 8 bytes as a number.
     pub fn word(&self, address: u64) -> io::Result<u64> {
         let mut bytes = [0; 8];
         self.read(address, &mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Reads pieces one after the other into the buffer, which is as long as all of them, in one call.
+    /// Reads pieces (address and length) one after the other into the buffer, which is as long as all of them, in one
+    /// call. Returns the number of bytes up to the first unmapped one.
     fn scatter(&self, pieces: &[(u64, usize)], into: &mut [u8]) -> io::Result<usize> {
         let length: usize = pieces.iter().map(|(_, length)| length).sum();
         assert_eq!(
@@ -86,14 +89,17 @@ impl Memory {
 /// A copy of pages of a process: those known to be needed are read in one call, others on demand.
 #[derive(Debug, Default)]
 pub struct Snapshot {
+    /// The address of each page, in the order of `bytes`.
     addresses: Vec<u64>,
+    /// Whether each page was read from.
     used: Vec<bool>,
     bytes: Vec<u8>,
+    /// The index of the page that was read from last.
     last: usize,
 }
 
 impl Snapshot {
-    /// Starts over with these pages.
+    /// Starts over with these pages, of which at most [`MAX_PAGES`] are read now.
     pub fn take(&mut self, memory: Memory, pages: &[u64]) -> io::Result<()> {
         self.addresses.clear();
         self.used.clear();
@@ -138,6 +144,7 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Returns the bytes of a page, which is read from the process if the copy does not have it.
     fn page(&mut self, memory: Memory, page: u64) -> io::Result<&[u8]> {
         let known = if self.addresses.get(self.last) == Some(&page) {
             Some(self.last)

@@ -1,4 +1,5 @@
-//! The messages of the sampling thread, and the queue in which its owner finds them.
+//! The messages of the sampling thread, and the queue in which its owner (the session that records the program) finds
+//! them.
 
 use gapscope_model::{FrameKind, LossKind, ThreadState};
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,7 @@ pub enum Update {
 }
 
 impl Update {
+    /// Creates the message that a process, or every process (`None`), has no stacks.
     pub(crate) fn no_stacks(pid: Option<u32>, reason: impl Into<Cow<'static, str>>) -> Update {
         Update::Loss {
             kind: LossKind::Stacks,
@@ -95,13 +97,16 @@ pub struct Frame {
 /// The state shared by the sampling thread and its owner.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// Threads to follow, as (process, thread).
+    /// Threads that the owner has asked to follow and the sampling thread has not taken yet, as (process, thread).
     orders: Mutex<Vec<(u32, u32)>>,
+    /// The messages for the owner.
     updates: Mutex<Queue>,
+    /// The owner's switches: no samples for now, and the end of the thread.
     pub paused: AtomicBool,
     pub ended: AtomicBool,
 }
 
+/// The messages that the owner has not taken, and the number of samples that found no room.
 #[derive(Debug, Default)]
 struct Queue {
     updates: Vec<Update>,
@@ -117,7 +122,7 @@ impl Shared {
         self.send_all(&mut vec![updates]);
     }
 
-    /// Moves all messages of the vector into the queue.
+    /// Moves all messages of the vector into the queue; samples that find it full are counted and dropped.
     pub fn send_all(&self, updates: &mut Vec<Update>) {
         let mut queue = self.queue();
         for updates in updates.drain(..) {
@@ -130,6 +135,7 @@ impl Shared {
         }
     }
 
+    /// Takes all messages, and a loss when samples were dropped.
     pub fn take(&self) -> Vec<Update> {
         let mut queue = self.queue();
         let mut updates = std::mem::take(&mut queue.updates);

@@ -1,5 +1,7 @@
-//! Unwinds native stacks: registers and a copy of the stack go in, addresses and frames come out, by the unwind tables of the files
-//! that the process has mapped.
+//! Unwinds native stacks (finds the callers of a function in machine code): registers and a copy of the stack go in,
+//! addresses and frames come out, by the unwind tables of the files that the process has mapped. [`Native::unwind`],
+//! or for a blocked thread [`Native::copy`] and [`Native::unwind_copy`], gives addresses; [`Native::frame`] names
+//! each.
 
 mod libraries;
 mod names;
@@ -20,9 +22,11 @@ use std::sync::Arc;
 
 /// How much of a stack is copied, from its pointer upwards.
 const STACK_BYTES: usize = 64 << 10;
+/// The most frames of a stack; the outermost frames of deeper ones are left out.
 const MAX_FRAMES: usize = 256;
 /// The pause between two reads of the mappings: code of a just-in-time compiler is in no file.
 const REFRESH_NS: i64 = 1_000_000_000;
+/// All named frames are forgotten beyond this number.
 const MAX_NAMED_FRAMES: usize = 1 << 16;
 /// The prefix of the functions that run Python; compilers split the function into several parts.
 const INTERPRETER: &str = "_PyEval_EvalFrameDefault";
@@ -32,6 +36,7 @@ type Bytes = Arc<[u8]>;
 /// A file that a process has mapped.
 #[derive(Debug)]
 struct LoadedFile {
+    /// The addresses in the process: of the file's first byte, and behind its last mapping.
     base: u64,
     end: u64,
     path: Arc<str>,
@@ -52,6 +57,7 @@ impl LoadedFile {
     }
 }
 
+/// A frame that was named before, and whether its function runs Python.
 #[derive(Debug, Clone)]
 struct NamedFrame {
     frame: Frame,
@@ -61,13 +67,17 @@ struct NamedFrame {
 /// An unwinder of the stacks of one process.
 pub struct Native {
     memory: Memory,
+    /// The folder of the process in `proc`.
     folder: PathBuf,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     /// The mapped files, sorted by their base.
     mapped: Vec<LoadedFile>,
+    /// The time at which the mappings were read last; `None` before the first time.
     refreshed_ns: Option<i64>,
+    /// The frames that were named, by their addresses in the process.
     named: FxHashMap<u64, NamedFrame>,
+    /// The stack that [`Native::copy`] copied.
     stack: Vec<u8>,
 }
 
@@ -86,7 +96,7 @@ impl Native {
         }
     }
 
-    /// Copies the stack of a blocked thread.
+    /// Copies the stack of a blocked thread, from its pointer upwards.
     pub fn copy(&mut self, stack_pointer: u64) {
         self.stack.resize(STACK_BYTES, 0);
         // The main thread's stack, or a small one, ends earlier.
@@ -107,7 +117,8 @@ impl Native {
         self.stack = stack;
     }
 
-    /// Unwinds a stack into addresses inside its functions, innermost first, as far as possible. `stack` starts at the stack pointer.
+    /// Unwinds a stack into addresses inside its functions, innermost first, as far as possible. `stack` starts at
+    /// the stack pointer; `into` is emptied first. `libraries` reads files that are not known yet.
     pub fn unwind(
         &mut self,
         registers: Registers,
@@ -151,7 +162,8 @@ impl Native {
         }
     }
 
-    /// Returns how many of the addresses, innermost first, are inside of what Python called. `file` is the interpreter's file.
+    /// Returns how many of the addresses, innermost first, are inside of what Python called: those before the first
+    /// in a function that runs Python, otherwise before the first in `file`, the interpreter's file, otherwise all.
     pub fn below_python(&mut self, stack: &[u64], file: &str) -> usize {
         let interpreter = stack
             .iter()
@@ -170,6 +182,7 @@ impl Native {
         self.named(address).frame
     }
 
+    /// Returns the frame at an address, which is named when it is not known.
     fn named(&mut self, address: u64) -> NamedFrame {
         if let Some(named) = self.named.get(&address) {
             return named.clone();
@@ -203,6 +216,7 @@ impl Native {
         named
     }
 
+    /// Returns the index of the mapped file at an address.
     fn at(&self, address: u64) -> Option<usize> {
         let after = self.mapped.partition_point(|mapped| mapped.base <= address);
         let at = after.checked_sub(1)?;
@@ -250,6 +264,7 @@ impl Native {
         true
     }
 
+    /// Reads the mappings again, unless that was a short time ago, and forgets the files that are gone.
     fn refresh(&mut self, now_ns: i64) {
         if self.refreshed_ns.is_some_and(|at| now_ns - at < REFRESH_NS) {
             return;

@@ -1,4 +1,6 @@
 //! Decides how often samples are taken: at the requested rate with jitter, and less often where that costs too much.
+//! In each round the sampling thread calls [`Pace::tick`] and then [`Pace::next`] for the pause; [`Pace::rest`] when
+//! it pauses.
 
 use std::time::Duration;
 
@@ -6,6 +8,7 @@ use std::time::Duration;
 const MAX_CORE_SHARE: f64 = 0.045;
 /// How often the pace is adjusted.
 const ADJUST_EVERY_NS: i64 = 100_000_000;
+/// The largest factor by which the period becomes longer than requested.
 const MAX_SLOWDOWN: f64 = 250.0;
 /// An interval this many times as long as the period is not jitter.
 const LATE_FACTOR: f64 = 2.0;
@@ -15,12 +18,16 @@ const NEWEST_WEIGHT: f64 = 1.0 / 16.0;
 /// The rate of samples.
 #[derive(Debug)]
 pub struct Pace {
+    /// The requested period.
     asked_ns: f64,
     /// The factor by which the period is longer than requested.
     slowdown: f64,
+    /// The mean interval between the last rounds, and the last interval.
     mean_ns: f64,
     interval_ns: f64,
+    /// The time of the last round; `None` before the first and after a rest.
     last_ns: Option<i64>,
+    /// The time of the last adjustment, and the thread's processor time then.
     looked: Option<(i64, i64)>,
 }
 

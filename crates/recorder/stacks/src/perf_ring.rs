@@ -19,6 +19,7 @@ const PAGE_BYTES: usize = 4096;
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
+/// The numbers and flags of `perf_event_open` (linux/perf_event.h) that are used.
 const TYPE_SOFTWARE: u64 = 1;
 const TASK_CLOCK: u64 = 1;
 const ATTRIBUTE_BYTES: u64 = 136;
@@ -64,6 +65,7 @@ pub struct Registers {
 pub struct Ring {
     _event: OwnedFd,
     memory: NonNull<u8>,
+    /// A buffer for one record.
     record: Vec<u8>,
 }
 
@@ -71,7 +73,7 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Records a thread, by its number in our PID namespace, from now on.
+    /// Makes the kernel record a thread, by its number in our PID namespace, from now on until the value is dropped.
     pub fn open(thread: u32) -> io::Result<Ring> {
         let mut attributes = [0_u64; ATTRIBUTE_BYTES as usize / 8];
         attributes[0] = TYPE_SOFTWARE | ATTRIBUTE_BYTES << 32;
@@ -120,7 +122,7 @@ impl Ring {
         })
     }
 
-    /// Hands over the records since the last call, in order.
+    /// Calls `each` with the records since the last call, in order, and gives their space back to the kernel.
     pub fn take(&mut self, mut each: impl FnMut(PerfRecord)) {
         let head = self.position(HEAD).load(Ordering::Acquire);
         let mut tail = self.position(TAIL).load(Ordering::Relaxed);
@@ -148,6 +150,7 @@ impl Ring {
         self.position(TAIL).store(tail, Ordering::Release);
     }
 
+    /// Returns one of the two positions that the kernel and we share, [`HEAD`] or [`TAIL`].
     fn position(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: both offsets are of aligned words in the first page, which is mapped as long as this value lives; the kernel, too,
         // accesses them atomically.
@@ -244,6 +247,7 @@ mod tests {
 
     #[test]
     fn torn_records_are_no_moments() {
+        // Time, ABI, registers, length of the stack, its two words, and how much of it is filled.
         let words: Vec<u64> = [5, 2]
             .into_iter()
             .chain(10..10 + REGISTER_COUNT as u64)

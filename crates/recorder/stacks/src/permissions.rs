@@ -1,4 +1,5 @@
-//! Finds out what the system permits for a process by trying it once.
+//! Finds out whether the system permits to sample the stacks of a process, by trying it once: reading its memory, and
+//! having the kernel record its running threads.
 
 use crate::memory::Memory;
 use crate::perf_ring::{self, RATE_HZ, Ring};

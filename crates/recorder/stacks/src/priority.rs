@@ -2,6 +2,7 @@
 
 use libc::{SCHED_OTHER, SYS_sched_setattr, syscall};
 
+/// The thread's niceness: the program goes first.
 const NICENESS: i32 = 5;
 /// The slice that the thread requests; a sample takes less. Linux 6.12 and later schedules a short slice sooner. Otherwise samples
 /// would come when the program gives up its processor, which is a moment of the program's choice.

@@ -1,4 +1,6 @@
-//! The state of one process: its interpreter, its libraries, and its sampled threads.
+//! The state of one process whose threads are sampled: its Python interpreter, its libraries, and its sampled
+//! threads. The sampling thread calls [`Process::follow`] for each thread and [`Process::sample`] in each round;
+//! samples, stacks and losses are added to [`SamplerState::updates`].
 
 mod sampling;
 mod thread;
@@ -24,6 +26,7 @@ const FIRST_LOOK_NS: i64 = 5_000_000;
 const LAST_LOOK_NS: i64 = 4_000_000_000;
 /// After this many implausible samples in a row the process is taken to run another program.
 const MAX_IMPLAUSIBLE_SAMPLES: u32 = 64;
+/// All known stacks are forgotten beyond this number.
 const MAX_KNOWN_STACKS: usize = 1 << 14;
 /// A thread that held the lock is forgotten after this time.
 const HOLDER_KEPT_NS: i64 = 1_000_000_000;
@@ -31,18 +34,22 @@ const HOLDER_KEPT_NS: i64 = 1_000_000_000;
 /// The state shared by all processes.
 #[derive(Debug, Default)]
 pub struct SamplerState {
+    /// The messages for the owner that are not sent yet.
     pub updates: Vec<Update>,
+    /// The numbers of stacks, over all processes.
     pub stack_ids: StackIds,
     pub libraries: Libraries,
     pub interpreters: Interpreters,
     /// Counts of dropped samples, by process and reason.
     pub dropped: BTreeMap<(u32, &'static str), u64>,
+    /// The names of system calls, by their numbers.
     calls: FxHashMap<i64, Arc<str>>,
     /// The message that the kernel does not record threads was sent.
     reported_no_recording: bool,
 }
 
 impl SamplerState {
+    /// Counts a dropped sample.
     fn drop_sample(&mut self, pid: u32, reason: &'static str) {
         *self.dropped.entry((pid, reason)).or_default() += 1;
     }
@@ -59,12 +66,15 @@ impl SamplerState {
         }
     }
 
+    /// Returns the name of a system call.
     fn call(&mut self, number: i64) -> Arc<str> {
         let name = || system_calls::name(number).into();
         self.calls.entry(number).or_insert_with(name).clone()
     }
 }
 
+/// The Python interpreter of a process, as far as it is known. A found one can be read; `file` is the path of the
+/// file that holds it.
 enum Interpreter {
     /// None was found, or it has not started yet.
     Searching {
@@ -78,6 +88,7 @@ enum Interpreter {
         reader: Box<Reader>,
         file: String,
     },
+    /// It cannot be read, which has been reported.
     Refused,
 }
 
@@ -105,14 +116,18 @@ pub struct Process {
     pub pid: u32,
     proc: Proc,
     folder: PathBuf,
+    /// The start, in ticks since the boot, which tells the process from a later one of the same number.
     start_ticks: u64,
+    /// The path of the program; `None` when it cannot be read.
     executable: Option<String>,
     interpreter: Interpreter,
     native: Native,
     threads: Vec<Thread>,
-    /// The numbers of stacks by Python locations and native addresses.
+    /// The numbers of stacks by Python locations and native addresses; `None` for stacks that got no number.
     known: FxHashMap<Box<[u64]>, Option<u32>>,
+    /// The implausible samples in a row so far.
     failed: u32,
+    /// Buffers for the Python stack and the native addresses of one sample.
     python: Vec<u64>,
     addresses: Vec<u64>,
     /// Of a worker only Python frames are read.
@@ -159,6 +174,7 @@ impl Process {
         Ok(())
     }
 
+    /// Begins to sample a thread; fails when the thread is gone.
     fn add(&mut self, inner: u32, reason: Reason) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
         let task = self.proc.thread_here(self.pid, inner).ok_or_else(gone)?;
@@ -203,7 +219,8 @@ impl Process {
         matches!(self.interpreter, Interpreter::Found { .. })
     }
 
-    /// Samples each thread.
+    /// Samples each thread once, and threads that hold the lock for which one of them waits. Threads that have ended
+    /// are removed; without any left the outcome is [`SampleOutcome::Ended`].
     pub fn sample(&mut self, period_ns: i64, state: &mut SamplerState) -> SampleOutcome {
         let mut is_blocked = false;
         let mut index = 0;
@@ -256,7 +273,9 @@ impl Process {
         SampleOutcome::Taken { is_blocked }
     }
 
-    /// Returns the number of a stack of Python locations, outermost first, and native addresses, innermost first.
+    /// Returns the number of a stack of Python locations, outermost first, and native addresses, innermost first; a
+    /// new stack is reported. `None` for an empty stack, and after too many stacks, which counts the sample as
+    /// dropped.
     fn number(&mut self, python: &[u64], native: &[u64], state: &mut SamplerState) -> Option<u32> {
         let mut key = Vec::with_capacity(python.len() + native.len() + 1);
         key.extend_from_slice(python);
@@ -281,6 +300,7 @@ impl Process {
         number
     }
 
+    /// Returns the frames of such a stack, outermost first.
     fn frames(&mut self, python: &[u64], native: &[u64]) -> Vec<Frame> {
         let mut frames = Vec::with_capacity(python.len() + native.len());
         if let Interpreter::Found { reader, .. } = &self.interpreter {
@@ -302,6 +322,7 @@ impl Process {
         frames
     }
 
+    /// Searches for the interpreter when the time has come.
     fn attach(&mut self, now_ns: i64, state: &mut SamplerState) {
         let Interpreter::Searching {
             next_ns,

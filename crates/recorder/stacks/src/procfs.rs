@@ -1,4 +1,4 @@
-//! Reads `/proc`: the processes and threads of Linux, and what they are doing.
+//! Reads `/proc`: the processes and threads of Linux, what they are doing, and what files they have mapped.
 
 use gapscope_model::memory_maps::mappings;
 use rustix::time::{ClockId, clock_gettime};
@@ -27,6 +27,7 @@ fn nanoseconds(clock: ClockId) -> i64 {
 pub struct Proc(pub PathBuf);
 
 impl Proc {
+    /// Returns the folder of a process.
     pub fn process(&self, pid: u32) -> PathBuf {
         self.0.join(pid.to_string())
     }
@@ -41,7 +42,7 @@ impl Proc {
         (!has_ended).then_some(ticks)
     }
 
-    /// Returns the descendants of a process that nobody has waited for yet, `most` of them.
+    /// Returns the descendants of a process that nobody has waited for yet, at most `most` of them.
     pub fn descendants(&self, pid: u32, most: usize) -> Vec<u32> {
         let mut found = Vec::new();
         let mut next = 0;
@@ -132,6 +133,7 @@ pub fn inner_number(folder: &Path) -> Option<u32> {
     numbers.split_ascii_whitespace().last()?.parse().ok()
 }
 
+/// Returns the names in a folder that are numbers.
 fn numbers_in(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -166,6 +168,7 @@ pub struct SystemCall {
     pub number: i64,
     /// The first argument; for `futex` the address.
     pub argument: u64,
+    /// The stack pointer and the address of the instruction after the call.
     pub stack_pointer: u64,
     pub instruction: u64,
 }
@@ -177,6 +180,7 @@ pub struct ActivityFile {
     source: ActivitySource,
 }
 
+/// The file that is read: `syscall`, or `stat` where the kernel lacks that, which tells only the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ActivitySource {
     Call,
@@ -200,6 +204,7 @@ impl ActivityFile {
         }
     }
 
+    /// Reads what the thread is doing now; fails when the thread has ended.
     pub fn read(&self) -> io::Result<Activity> {
         let mut bytes = [0; 1024];
         let length = self.file.read_at(&mut bytes, 0)?;
@@ -235,6 +240,7 @@ fn call(text: &str) -> Option<Activity> {
     })))
 }
 
+/// Parses the state in a line of `stat`; `None` for a thread that has ended.
 fn state(stat: &str) -> Option<Activity> {
     match after_name(stat)?.split_ascii_whitespace().next()? {
         "R" => Some(Activity::Running),

@@ -1,4 +1,6 @@
-//! Reads the Python stacks of one interpreter in a process that keeps running.
+//! Reads the Python stacks of one interpreter in a process that keeps running: [`attach()`] finds the interpreter and
+//! makes a [`Reader`], [`Reader::stack`] reads a thread's stack as numbers, and [`Reader::location`] tells the
+//! function, file and line of a number.
 //!
 //! A stack that is read while it changes mixes moments some microseconds apart. It is therefore read twice and believed where both
 //! reads agree except for the innermost frame, whose caller was there all the time. A stack that does not agree is read again, a few times.
@@ -36,14 +38,18 @@ const UNKNOWN_KEPT_NS: i64 = 100_000_000;
 struct RawFrame {
     /// The frame's address.
     frame: u64,
+    /// The address of its code object (the interpreter's object for the code of a function).
     code: u64,
+    /// The address of the instruction in it.
     instruction: u64,
 }
 
 /// A thread's state and the pages that hold its stack.
 #[derive(Debug, Default)]
 struct KnownThread {
+    /// The address of the interpreter's structure for the thread.
     state: u64,
+    /// The address of the (sub)interpreter that the thread belongs to.
     interpreter: u64,
     /// The pages that the last sample used.
     pages: Vec<u64>,
@@ -53,12 +59,17 @@ struct KnownThread {
 #[derive(Debug)]
 pub struct Reader {
     memory: Memory,
+    /// The offsets of fields in the structures of the interpreter's version.
     layout: Layout,
+    /// The address of `_PyRuntime`.
     runtime: u64,
     codes: CodeObjects,
+    /// The threads that were found, by their numbers.
     threads: FxHashMap<u32, KnownThread>,
+    /// The threads that the interpreter does not know, with the time of the last search.
     unknown: FxHashMap<u32, i64>,
     snapshot: Snapshot,
+    /// Buffers for the two reads of a stack.
     first: Vec<RawFrame>,
     second: Vec<RawFrame>,
 }
@@ -114,6 +125,7 @@ impl Reader {
         Err(last)
     }
 
+    /// Reads the stack once, see [`Self::stack`].
     fn try_stack(&mut self, thread: u32, now_ns: i64, into: &mut Vec<u64>) -> Result<(), NoStack> {
         let mut known = match self.threads.remove(&thread) {
             Some(known) => known,
@@ -140,6 +152,7 @@ impl Reader {
         result
     }
 
+    /// Reads the frames twice, in memory that is read anew; fails when the reads do not agree.
     fn walk_twice(
         &mut self,
         thread: u32,
@@ -198,6 +211,7 @@ impl Reader {
         Ok(())
     }
 
+    /// Searches the interpreter's list of threads; fails with [`NoStack::NotPython`] when the thread is not in it.
     fn find(&self, thread: u32) -> Result<KnownThread, NoStack> {
         let mut interpreter = self
             .memory
@@ -261,6 +275,7 @@ impl Reader {
             .filter(|holder| *holder != 0 && *holder != thread)
     }
 
+    /// Returns the address from which the lock's fields are counted, and their offsets.
     fn lock(&self, interpreter: u64) -> Option<(u64, LockOffsets)> {
         match self.layout.lock {
             Lock::InRuntime(lock) => Some((self.runtime, lock)),
@@ -278,6 +293,7 @@ impl Reader {
     }
 }
 
+/// Adds an offset to an address that may be torn.
 fn sum(base: u64, offset: u64) -> io::Result<u64> {
     base.checked_add(offset)
         .ok_or_else(|| io::Error::from_raw_os_error(libc::EFAULT))
@@ -296,6 +312,7 @@ fn agree(first: &[RawFrame], second: &[RawFrame]) -> bool {
 mod tests {
     use super::*;
 
+    /// Returns a stack of these code objects, given outermost first, as two reads are compared: innermost first.
     fn stack(codes: &[u64]) -> Vec<RawFrame> {
         let raw = |(depth, code): (usize, &u64)| RawFrame {
             frame: depth as u64 * 100,

@@ -1,4 +1,6 @@
-//! The sampling thread: takes orders from its owner, decides which processes to sample and when, and sends messages back.
+//! The sampling thread: takes orders (threads to follow) from its owner, decides which processes to sample and when,
+//! and sends messages (samples, stacks, losses) back. [`run`] does rounds, one for each sample of all threads, until
+//! the owner ends it.
 
 use crate::messages::{Shared, Update};
 use crate::pace::Pace;
@@ -34,16 +36,20 @@ impl Default for Options {
     }
 }
 
+/// The state of the sampling thread.
 struct Sampler<'a> {
     proc: Proc,
     shared: &'a Shared,
     state: SamplerState,
+    /// The processes that are sampled, by their numbers.
     processes: BTreeMap<u32, Process>,
+    /// The processes of all orders so far.
     followed: HashSet<u32>,
     /// Processes whose memory may not be read.
     refused: HashSet<u32>,
     workers: Workers,
     pace: Pace,
+    /// The time of the last check of the processes.
     checked_ns: i64,
 }
 
@@ -68,6 +74,7 @@ pub fn run(options: &Options, shared: &Shared) {
 }
 
 impl Sampler<'_> {
+    /// Does rounds until the owner ends the thread.
     fn run(&mut self) {
         let mut next_ns = now_ns();
         while !self.shared.ended.load(Relaxed) {
@@ -92,6 +99,7 @@ impl Sampler<'_> {
         }
     }
 
+    /// Samples all threads of all processes once, and workers of those that wait, and sends the messages.
     fn round(&mut self, now: i64) {
         self.pace.tick(now, worked_ns());
         if now - self.checked_ns >= CHECK_EVERY_NS {
@@ -132,6 +140,7 @@ impl Sampler<'_> {
         self.send();
     }
 
+    /// Follows the threads that the owner has asked for since the last call.
     fn take_orders(&mut self) {
         let orders = std::mem::take(&mut *self.shared.orders());
         for (pid, thread) in orders {
@@ -182,6 +191,7 @@ impl Sampler<'_> {
         self.pace.rest();
     }
 
+    /// Hands the messages to the owner.
     fn send(&mut self) {
         if !self.state.updates.is_empty() {
             self.shared.send_all(&mut self.state.updates);

@@ -9,6 +9,7 @@ const MAX_STACKS: usize = 1 << 17;
 /// The numbers of all stacks and frames, over all processes.
 #[derive(Debug, Default)]
 pub struct StackIds {
+    /// The frames by content, and the stacks by the numbers of their frames.
     frames: FxHashMap<Frame, u32>,
     stacks: FxHashMap<Box<[u32]>, u32>,
 }
@@ -47,6 +48,7 @@ mod tests {
     use super::*;
     use gapscope_model::FrameKind;
 
+    /// Returns a frame that its function tells from others.
     fn frame(function: u32) -> Frame {
         Frame {
             kind: FrameKind::Python,

@@ -1,4 +1,5 @@
-//! Names the system calls that threads wait in; others keep their number.
+//! Names the system calls that threads wait in (the number of a call goes in, `futex` comes out); others keep their
+//! number as text.
 
 use std::borrow::Cow;
 

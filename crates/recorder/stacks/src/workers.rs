@@ -1,5 +1,6 @@
-//! Worker processes of followed ones, such as data loaders: descendants that run Python and are not followed themselves. They are
-//! sampled only while a followed thread waits.
+//! Worker processes of followed ones (processes whose threads the sampler's owner asked for), such as data loaders:
+//! descendants that run Python and are not followed themselves. They are sampled only while a followed thread waits:
+//! [`Workers::sample`], in each round.
 
 use crate::messages::Update;
 use crate::process::{Process, SampleOutcome, SamplerState};
@@ -17,12 +18,15 @@ const MAX_WORKERS: usize = 64;
 /// The workers of all followed processes.
 #[derive(Default)]
 pub struct Workers {
+    /// The workers, by their numbers.
     known: HashMap<u32, Worker>,
+    /// The times of the next search for workers and of the next sample.
     next_look_ns: i64,
     next_ns: i64,
     reported_too_many: bool,
 }
 
+/// A worker, the followed process that it descends from, and whether it has been reported.
 struct Worker {
     process: Process,
     parent: u32,
@@ -30,7 +34,8 @@ struct Worker {
 }
 
 impl Workers {
-    /// Samples each worker of the processes in `waiting` when its time has come. `followed` are the processes that are followed.
+    /// Samples each worker of the processes in `waiting` when its time has come. `followed` are the processes that
+    /// are followed. The period is `slowdown` times [`PERIOD_NS`].
     pub fn sample(
         &mut self,
         proc: &Proc,
@@ -75,6 +80,7 @@ impl Workers {
         });
     }
 
+    /// Searches the descendants of the processes in `waiting` for new workers, and forgets those that have ended.
     fn look(
         &mut self,
         proc: &Proc,

@@ -1,5 +1,6 @@
-//! Implements what the loader and the shared hooks (`gapscope-vulkan-layer`) ask of a layer: which devices it has,
-//! what it changes of a new one (nothing), and its own hooks.
+//! Implements what Vulkan's loader and the shared hooks (`gapscope-vulkan-layer`, the functions that the program
+//! calls instead of the driver's) ask of a layer: which devices it has, what it changes of a new one (nothing), and
+//! its own hooks.
 
 use ash::vk;
 use gapscope_spool::hook::guard;

@@ -1,5 +1,6 @@
-//! Defines the functions that the program calls instead of the next layer's: the work of this layer in the hooks
-//! that it shares with the layer that records ([`objects`], [`commands`], [`submit`]), and hooks of its own.
+//! Defines the functions that the program calls instead of the next layer's, the next library on the way to the
+//! driver (hooks): the work of this layer in the hooks that it shares with the layer that records ([`objects`],
+//! [`commands`], [`submit`]), and hooks of its own.
 
 pub mod barriers;
 pub mod bindings;

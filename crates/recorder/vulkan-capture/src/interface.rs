@@ -1,5 +1,6 @@
 //! Exports the functions that the program itself may call: see [`gapscope_spool::interface`]. Under this layer, a
-//! window that the program begins becomes a capture, and labels of its threads may choose the window.
+//! window (a part of the run) that the program begins becomes a capture, and labels of its threads may choose the
+//! window.
 
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -10,6 +11,7 @@ use gapscope_spool::interface::{Status, Table, VERSION, bytes_at};
 
 use crate::window::{Labels, WindowControl, control};
 
+/// The functions, each as [`Table`] describes it.
 static TABLE: Table = Table {
     version: VERSION,
     bytes: size_of::<Table>() as u32,
@@ -32,7 +34,8 @@ pub extern "C" fn gapscope_interface(version: u32) -> *const Table {
     TABLE.answer(version)
 }
 
-/// Runs a function of the interface; no panic leaves it.
+/// Runs a function of the interface with the control of windows, and returns its [`Status`] as a number: that the
+/// process is not recorded when it was asked for no window. No panic leaves it.
 fn guarded(work: impl FnOnce(&'static WindowControl) -> Status) -> i32 {
     let status = guard(|| match control() {
         Some(control) => work(control),

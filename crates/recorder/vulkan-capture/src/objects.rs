@@ -1,4 +1,6 @@
-//! Keeps the state of the program's objects, such as buffers and pipelines, by their handles.
+//! Keeps the state of the program's objects, such as buffers and pipelines, by their handles (Vulkan's numbers of
+//! objects, which are used again). Objects that a capture numbers also have a serial number, which is never used
+//! again.
 
 pub mod command;
 pub mod kernels;

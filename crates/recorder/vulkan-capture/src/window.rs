@@ -1,5 +1,6 @@
 //! Decides when a window (the captured part of the run) is open, and writes the submissions of the window as a
-//! capture.
+//! capture. `control` counts submissions and opens windows; `open_window` writes each submission with the help of the
+//! others: `resolve` turns its commands into records, `staging` reads the GPU's memory, `memory` writes that.
 
 mod bound_state;
 mod control;

@@ -1,5 +1,5 @@
-//! Reads the arguments of Vulkan calls: arrays, texts and chains of structures that programs and drivers pass by
-//! pointer.
+//! Reads the arguments of Vulkan calls: arrays, texts and chains of structures (each points to the next by its field
+//! `pNext`) that programs and drivers pass by pointer.
 
 use ash::vk;
 use std::borrow::Cow;

@@ -1,5 +1,6 @@
-//! Reads barriers (which order commands) and waits for events. Both versions of Vulkan's functions go in; stages
-//! and accesses as synchronization2, the newer version, has them come out.
+//! Reads barriers (which order commands) and waits for events. Both versions of Vulkan's functions go in; stages and
+//! accesses as synchronization2, the newer version, has them come out: what a barrier waits for comes "after" it in
+//! names here (it runs after that), and what waits for the barrier "before".
 
 use ash::vk;
 
@@ -8,8 +9,10 @@ use crate::arguments::slice;
 /// The stages and accesses before a barrier and after it, as in synchronization2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dependency {
+    /// The stages and accesses that the barrier waits for.
     pub after_stages: u64,
     pub after_access: u64,
+    /// The stages and accesses that wait for the barrier.
     pub before_stages: u64,
     pub before_access: u64,
 }
@@ -19,12 +22,14 @@ pub struct Dependency {
 pub struct BufferRange {
     pub buffer: vk::Buffer,
     pub offset: u64,
+    /// The size; it may be `VK_WHOLE_SIZE`.
     pub bytes: u64,
 }
 
 /// The barriers of a command, as the program passes them.
 #[derive(Clone, Copy)]
 pub enum Barriers<'a> {
+    /// Those of a Vulkan 1.0 function, and those of synchronization2.
     One(Barriers1<'a>),
     Two(&'a [vk::DependencyInfo<'a>]),
 }
@@ -32,7 +37,9 @@ pub enum Barriers<'a> {
 /// The barriers of a Vulkan 1.0 command, which all have the same stages.
 #[derive(Clone, Copy)]
 pub struct Barriers1<'a> {
+    /// The stages that the barriers wait for.
     pub after: vk::PipelineStageFlags,
+    /// The stages that wait for the barriers.
     pub before: vk::PipelineStageFlags,
     pub flags: vk::DependencyFlags,
     pub memory: &'a [vk::MemoryBarrier<'a>],

@@ -1,5 +1,6 @@
-//! Defines the commands that both layers follow. Each is decoded from either version of its function and handed to
-//! the layer.
+//! Defines the commands of command buffers that both layers (the one that records and the one that captures) follow.
+//! Each is decoded from either version of its Vulkan function (1.0, or a later one with structures) and handed to the
+//! layer.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -28,7 +29,7 @@ pub enum Command<'a> {
     },
     /// Something is bound that compute does not use.
     BindOther,
-    /// A kernel runs with `groups` workgroups.
+    /// A kernel runs with `groups` workgroups; those of `DispatchIndirect` are in a buffer.
     Dispatch {
         /// `None` if the command has no base.
         base: Option<[u32; 3]>,
@@ -69,6 +70,7 @@ pub enum Command<'a> {
 /// The descriptors that a command pushes.
 #[derive(Clone, Copy)]
 pub enum PushedDescriptors<'a> {
+    /// The program's writes.
     Writes(&'a [vk::WriteDescriptorSet<'a>]),
     /// The pointer leads to what the template describes.
     Template(vk::DescriptorUpdateTemplate, *const c_void),
@@ -77,6 +79,7 @@ pub enum PushedDescriptors<'a> {
 /// The regions of a copy between buffers.
 #[derive(Clone, Copy)]
 pub enum CopyRegions<'a> {
+    /// Those of the Vulkan 1.0 function, and those of the later one.
     One(&'a [vk::BufferCopy]),
     Two(&'a [vk::BufferCopy2<'a>]),
 }

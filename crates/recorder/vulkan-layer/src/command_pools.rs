@@ -1,4 +1,5 @@
-//! Keeps for each command pool its command buffers, and the queue family that they are for.
+//! Keeps for each command pool of the program (from which command buffers are allocated) its command buffers, and the
+//! queue family that they are for.
 
 use std::sync::{Mutex, MutexGuard};
 

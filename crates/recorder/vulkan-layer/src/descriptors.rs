@@ -1,5 +1,7 @@
-//! Keeps descriptor sets (tables of buffers and images that programs bind for kernels) with their layouts and
-//! pools, and decodes the writes, copies and templates that fill them.
+//! Keeps descriptor sets (tables of buffers and images that programs bind for kernels) with their layouts and pools,
+//! and decodes the writes, copies and templates that fill them. A descriptor has a slot: a binding (a number that the
+//! kernel names), an element of it, and its index among all descriptors of the set. What is kept of a descriptor is
+//! the layer's choice ([`SetContents`]).
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -14,8 +16,10 @@ use crate::handles::{HandleMap, Handles, Serial, lock};
 /// A binding of a set layout.
 #[derive(Debug, Clone, Copy)]
 pub struct LayoutBinding {
+    /// The number by which kernels name the binding.
     pub number: u32,
     pub kind: vk::DescriptorType,
+    /// The number of its descriptors (elements).
     pub count: u32,
     pub stages: vk::ShaderStageFlags,
     pub flags: vk::DescriptorBindingFlags,
@@ -226,6 +230,7 @@ fn descriptor_count(kind: vk::DescriptorType, count: u32) -> u32 {
     }
 }
 
+/// Visits descriptors that go into consecutive slots from a binding and element on.
 fn place(
     layout: Option<&SetLayout>,
     (binding, element): (u32, u32),
@@ -260,8 +265,10 @@ pub trait SetContents {
     /// A descriptor, as the layer keeps it.
     type Stored: Copy;
 
+    /// Creates the contents of a new set.
     fn new(layout: &SetLayout) -> Self;
 
+    /// Keeps a descriptor that the program writes into a slot.
     fn write(
         &mut self,
         context: &Self::Context,
@@ -270,6 +277,7 @@ pub trait SetContents {
         descriptor: Descriptor,
     );
 
+    /// Returns what is kept of a slot; `None` if it was never written.
     fn get(&self, slot: Slot) -> Option<Self::Stored>;
 
     /// Puts a copy of a descriptor into a slot; `None` if that descriptor was never written.
@@ -354,6 +362,7 @@ impl<C: SetContents> Descriptors<C> {
         self.layouts.get(layout.as_raw())
     }
 
+    /// Keeps the sets that the program has allocated from a pool; of those with unknown layouts, only the handles.
     pub(crate) fn add_sets(
         &self,
         pool: vk::DescriptorPool,
@@ -371,6 +380,7 @@ impl<C: SetContents> Descriptors<C> {
         pools.entry(pool.as_raw()).or_default().extend(made);
     }
 
+    /// Forgets sets that the program frees.
     pub(crate) fn free(&self, pool: vk::DescriptorPool, freed: &[vk::DescriptorSet]) {
         self.forget(freed);
         if let Some(members) = lock(&self.pools).get_mut(&pool.as_raw()) {
@@ -390,7 +400,7 @@ impl<C: SetContents> Descriptors<C> {
         }
     }
 
-    /// Visits a set.
+    /// Visits a set, which is locked meanwhile; `None` where the set is not known.
     pub fn with<R>(
         &self,
         set: vk::DescriptorSet,
@@ -414,6 +424,7 @@ impl<C: SetContents> Descriptors<C> {
         });
     }
 
+    /// Puts copies of descriptors of one set into another, or the same.
     pub(crate) fn copy(&self, copy: &vk::CopyDescriptorSet<'_>) {
         let count = copy.descriptor_count as usize;
         let from: Option<Vec<_>> = self.with(copy.src_set, |set| {

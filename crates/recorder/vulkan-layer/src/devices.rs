@@ -1,4 +1,5 @@
-//! Finds the layer's state of a device by a dispatchable handle (of a device, queue or command buffer).
+//! Finds the layer's state of a device by a dispatchable handle (of a device, queue or command buffer: a pointer to
+//! memory whose first word is the same for all of one device, here called its key).
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
@@ -20,6 +21,7 @@ struct Entry<D: 'static> {
 }
 
 impl<D> Devices<D> {
+    /// Creates an empty list, for a static variable.
     #[expect(clippy::new_without_default)]
     pub const fn new() -> Devices<D> {
         Devices(RwLock::new(Vec::new()))

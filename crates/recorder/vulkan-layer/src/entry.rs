@@ -1,4 +1,6 @@
-//! Hands a layer's functions to the loader.
+//! Hands a layer's functions to Vulkan's loader: the loader calls [`negotiate`] and then asks for each function by
+//! its name. A hook (a function of the layer that the program calls instead of the next layer's) is the answer where
+//! the layer has one, otherwise the next layer's function.
 
 use std::ffi::{CStr, c_char};
 
@@ -52,6 +54,7 @@ macro_rules! own_hooks {
     };
 }
 
+/// vkGetInstanceProcAddr of the layer. A hook is handed out only for a function that the next layer has.
 unsafe extern "system" fn get_instance_proc_addr<L: Hooks>(
     handle: vk::Instance,
     name: *const c_char,
@@ -78,6 +81,7 @@ unsafe extern "system" fn get_instance_proc_addr<L: Hooks>(
     }
 }
 
+/// vkGetDeviceProcAddr of the layer, likewise for the functions of a device.
 unsafe extern "system" fn get_device_proc_addr<L: Hooks>(
     handle: vk::Device,
     name: *const c_char,
@@ -102,12 +106,13 @@ fn is_debug_utils(name: &[u8]) -> bool {
     name.ends_with(b"DebugUtilsLabelEXT") || name == b"vkSetDebugUtilsObjectNameEXT"
 }
 
-/// Returns the hook of a function.
+/// Returns the hook of a function by its name; `None` for a function that the layer does not hook.
 pub fn hook<L: Hooks>(name: &[u8]) -> vk::PFN_vkVoidFunction {
     let name = std::str::from_utf8(name).ok()?;
     shared_hook::<L>(name).or_else(|| L::own_hook(name))
 }
 
+/// Makes the lookup of hooks by name from the rows of the table.
 macro_rules! shared_hooks {
     ($($hook:ident: $type:ident = $($name:literal)+;)+) => {
         /// Returns the hook of a function that both layers hook.

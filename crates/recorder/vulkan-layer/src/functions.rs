@@ -1,4 +1,6 @@
 //! Looks up the next layer's functions (those of the next library on the way to the driver) when a device is made.
+//! The table of functions is written once, as the macro `hooked_functions`, and becomes the structure
+//! [`DeviceFunctions`] here and the list of hooks in [`crate::entry`].
 
 use std::ffi::{CStr, c_void};
 
@@ -80,6 +82,7 @@ macro_rules! hooked_functions {
 }
 pub(crate) use hooked_functions;
 
+/// Makes [`DeviceFunctions`] from the rows of the table.
 macro_rules! device_functions {
     ($($field:ident: $type:ident = $($name:literal)+;)+) => {
         /// A device as the next layer knows it, with its functions; `None` where it has none.

@@ -45,6 +45,7 @@ impl<T> Default for Handles<T> {
 }
 
 impl<T> Handles<T> {
+    /// Locks the part of the map that a handle belongs to.
     fn shard(&self, handle: u64) -> MutexGuard<'_, HandleMap<T>> {
         let mut hasher = HandleHasher::default();
         hasher.write_u64(handle);

@@ -1,5 +1,6 @@
-//! Defines the functions that the program calls instead of the next layer's, and that both layers hook: one file
-//! for each group. The macro [`crate::device_hooks`] makes them.
+//! Defines the functions that the program calls instead of the next layer's (hooks), and that both layers hook: one
+//! file for each group of functions. The macro [`crate::device_hooks`] makes them; each does the layer's work through
+//! the traits of [`crate::layer`] and passes the call on.
 
 mod command_buffers;
 mod commands;

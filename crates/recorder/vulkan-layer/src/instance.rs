@@ -1,4 +1,5 @@
-//! Keeps the instances of Vulkan that the program creates, with the next layer's functions for each.
+//! Keeps the instances of Vulkan (connections of the program to Vulkan, from which devices are made) that the program
+//! creates, with the next layer's functions for each.
 
 use std::ffi::{CStr, c_void};
 use std::sync::{PoisonError, RwLock};
@@ -25,6 +26,7 @@ pub struct Instance {
     pub(crate) features2: Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,
 }
 
+/// The instances, each with the key that its dispatchable handles share ([`loader::dispatch_key`]).
 static INSTANCES: RwLock<Vec<(usize, &'static Instance)>> = RwLock::new(Vec::new());
 
 impl Instance {

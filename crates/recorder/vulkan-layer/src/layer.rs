@@ -1,5 +1,6 @@
-//! Defines the traits that a layer implements for the shared hooks: its devices, and its work before and after each
-//! call that both layers hook.
+//! Defines the traits that a layer implements for the shared hooks (functions that the program calls instead of the
+//! next layer's): its devices ([`Layer`]), and its work before and after each call that both layers hook, on objects
+//! ([`ObjectHooks`]), command buffers ([`CommandHooks`]) and queues ([`QueueHooks`]).
 
 use std::borrow::Cow;
 
@@ -32,6 +33,7 @@ pub struct NewDevice<'a> {
     pub info: &'a vk::DeviceCreateInfo<'a>,
     pub handle: vk::Device,
     pub next: &'a NextLayer,
+    /// The loader's function that makes command buffers of the layer usable.
     pub set_loader_data: Option<SetDeviceLoaderData>,
 }
 
@@ -46,6 +48,7 @@ pub struct Queue {
 
 /// A layer, by its type for logical devices. A device is leaked: hooks may still use it on other threads.
 pub trait Layer: Sized + Sync + 'static {
+    /// The layer's changes to a new device.
     type Plan: DevicePlan;
 
     /// Returns all devices that have been made through the layer.
@@ -60,6 +63,7 @@ pub trait Layer: Sized + Sync + 'static {
     /// Runs work of the layer. A panic in the work ends here, and the result is then `None`.
     fn guard<R>(work: impl FnOnce() -> R) -> Option<R>;
 
+    /// Returns the next layer's functions of the device.
     fn functions(&self) -> &'static DeviceFunctions;
 
     /// Plans a device of the layer; `None` if calls on the device are to be passed on untouched.
@@ -94,6 +98,7 @@ pub trait Layer: Sized + Sync + 'static {
 /// The answer of the shared hooks for a handle of a device that was not made through the layer, and for a function
 /// that the next layer lacks.
 pub trait Answer {
+    /// The answer.
     const UNKNOWN: Self;
 }
 
@@ -188,8 +193,10 @@ pub trait ObjectHooks: Layer {
 
     fn remove_buffer(&self, buffer: vk::Buffer);
 
+    /// Keeps where a buffer got its memory.
     fn bind_buffer(&self, buffer: vk::Buffer, memory: vk::DeviceMemory, offset: u64);
 
+    /// Keeps a shader module with its code.
     fn add_module(&self, module: vk::ShaderModule, code: &[u32]);
 
     fn remove_module(&self, module: vk::ShaderModule);
@@ -212,8 +219,10 @@ pub trait ObjectHooks: Layer {
     /// `handle` is a live object of that type, to which the calling thread has the access that naming it demands.
     unsafe fn name_object(&self, kind: vk::ObjectType, handle: u64, name: &str);
 
+    /// Returns the device's descriptor sets.
     fn descriptors(&self) -> &Descriptors<Self::Contents>;
 
+    /// Returns the state that [`SetContents::write`] needs.
     fn descriptor_context(&self) -> &<Self::Contents as SetContents>::Context;
 
     /// Runs work that follows what the program records or writes to descriptor sets. A layer that needs none of it
@@ -226,8 +235,10 @@ pub trait ObjectHooks: Layer {
 /// The work of a layer with command buffers, to which the calling thread has the access that Vulkan demands of each
 /// call.
 pub trait CommandHooks: Layer {
+    /// Returns the device's command pools.
     fn command_pools(&self) -> &CommandPools;
 
+    /// Keeps a command buffer that the program has allocated from `pool`.
     fn add_command_buffer(
         &'static self,
         handle: vk::CommandBuffer,
@@ -253,7 +264,8 @@ pub trait CommandHooks: Layer {
     /// The program is resetting the command buffer.
     unsafe fn reset(&self, handle: vk::CommandBuffer);
 
-    /// Records a command, and calls the next layer's function with `call`.
+    /// Records a command, and calls the next layer's function, which `function` picks, with `call`. Without a known
+    /// device or the function, nothing is done.
     ///
     /// # Safety
     /// The program's own call, which gives this thread the command buffer.
@@ -302,6 +314,7 @@ pub trait QueueHooks: Layer {
         pass_on: impl FnOnce() -> vk::Result,
     ) -> vk::Result;
 
+    /// Keeps a label of a queue. The hook passes it on.
     fn label_queue(&self, queue: vk::Queue, label: Label<'_>);
 }
 

@@ -1,13 +1,17 @@
-//! Declares the structures and functions of the interface between Vulkan's loader and its layers (vk_layer.h),
-//! which ash does not have: by them a layer finds the next one.
+//! Declares the structures and functions of the interface between Vulkan's loader and its layers (vk_layer.h), which
+//! ash (the crate with Vulkan's functions) does not have: by them a layer finds the next one. The loader chains its
+//! structures to the program's create-infos (`pNext`); each has the functions of the next layer, and the layer moves
+//! the chain on before it calls them.
 
 use ash::vk;
 use std::ffi::{c_char, c_void};
 
+/// vkGetInstanceProcAddr and vkGetDeviceProcAddr, which look up a function by its name.
 pub type GetInstanceProcAddr =
     unsafe extern "system" fn(vk::Instance, *const c_char) -> vk::PFN_vkVoidFunction;
 pub type GetDeviceProcAddr =
     unsafe extern "system" fn(vk::Device, *const c_char) -> vk::PFN_vkVoidFunction;
+/// The loader's function that puts its dispatch table into a handle that a layer has made.
 pub type SetDeviceLoaderData = unsafe extern "system" fn(vk::Device, *mut c_void) -> vk::Result;
 
 /// VkLayerInstanceLink: the functions of the next layer, for an instance.
@@ -31,10 +35,12 @@ pub struct DeviceLink {
 struct CreateInfo {
     s_type: i32,
     next: *mut CreateInfo,
+    /// What `payload` is: [`LAYER_LINK_INFO`] or [`LOADER_DATA_CALLBACK`].
     function: i32,
     payload: *mut c_void,
 }
 
+/// The structures' types, and the values of `function`.
 const INSTANCE_CREATE_INFO: i32 = 47;
 const DEVICE_CREATE_INFO: i32 = 48;
 const LAYER_LINK_INFO: i32 = 0;
@@ -52,7 +58,7 @@ pub struct NegotiateLayerInterface {
     pub get_physical_device_proc_addr: Option<GetInstanceProcAddr>,
 }
 
-/// Finds the loader's structure of one kind in a pNext chain.
+/// Finds the loader's structure of one type and `function` in a pNext chain.
 ///
 /// # Safety
 /// `chain` is a valid pNext chain.

@@ -1,4 +1,5 @@
-//! Asks the next layer about a physical device: its properties, extensions, queue families and memory.
+//! Asks the next layer (the next library on the way to the driver) about a physical device (a GPU): its properties,
+//! extensions, queue families and memory.
 
 use std::ffi::CStr;
 

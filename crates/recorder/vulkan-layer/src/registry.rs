@@ -1,5 +1,5 @@
-//! Reads the list of all commands of Vulkan from `registry/commands.tsv`, and compares the
-//! hooks of a layer with it in the layer's tests.
+//! Reads the list of all commands of Vulkan from `registry/commands.tsv` (made from Vulkan's registry, the list of
+//! all its functions), and compares the hooks of a layer with it in the layer's tests.
 
 use crate::entry;
 use crate::layer::Hooks;

@@ -1,5 +1,5 @@
-//! Reads the structures of submissions, of either version of Vulkan's functions, and makes copies of them with
-//! other command buffers.
+//! Reads the structures of submissions (each a batch of command buffers with the semaphores that it waits for and
+//! signals), of either version of Vulkan's functions, and makes copies of them with other command buffers.
 
 use std::ffi::c_void;
 
@@ -17,7 +17,8 @@ pub struct SemaphoreUse {
     pub stages: u64,
 }
 
-/// Returns pairs of semaphore and value: those to wait for, then those to signal. The values are in the chain.
+/// Returns pairs of semaphore and value: those to wait for, then those to signal. The values are in the chain; 0
+/// where it has none.
 ///
 /// # Safety
 /// The program's own structures, during its call.
@@ -79,7 +80,7 @@ pub trait SubmitInfo: Copy {
     /// Returns whether the batch says which devices of a group run each command buffer.
     unsafe fn is_for_group(&self) -> bool;
 
-    /// Returns the program's entry of a command buffer, or a new one.
+    /// Returns the program's entry of a command buffer, or a new one where the program's list does not have it.
     unsafe fn entry(&self, command_buffer: vk::CommandBuffer) -> Self::Entry;
 
     /// Lists other command buffers, which must live as long as the structure is used.

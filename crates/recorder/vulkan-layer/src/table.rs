@@ -1,5 +1,7 @@
-//! Defines macros for tables of functions. Parameters have the types of the binary interface, so that the tables
-//! have functions that ash (the crate with Vulkan's functions) does not know.
+//! Defines macros for tables of functions: a row has a field, the function's names, its parameters and a meaning;
+//! [`function_table`](crate::function_table) makes a structure of the next layer's functions from the rows, and
+//! [`hook_table`](crate::hook_table) the lookup of hooks. Parameters have the types of the binary interface, so that
+//! the tables have functions that ash (the crate with Vulkan's functions) does not know.
 
 /// A parameter that points to structures, arrays or a dispatchable handle.
 pub type Pointer = *const std::ffi::c_void;

@@ -1,4 +1,5 @@
-//! Reads cubins, which are ELF files with machine code.
+//! Reads cubins, which are ELF files with machine code for one kind of NVIDIA GPU. The bytes of a cubin go in; a
+//! [`Piece`] comes out: the code that is kept for the user, with the names and source files of its kernels.
 
 use super::{Kernel, LAUNCHERS, Piece};
 use gimli::{
@@ -13,10 +14,11 @@ use std::sync::Arc;
 /// STO_CUDA_ENTRY in a symbol's `st_other`, which marks a kernel.
 const ENTRY: u8 = 0x10;
 
+/// A cubin as the `object` crate reads it.
 pub(super) type Elf<'a> = ElfFile64<'a, Endianness>;
 
-/// Returns the piece of a cubin; `None` when the bytes are not a cubin. Where lines of the source are known, the
-/// assembler has put the PTX beside them.
+/// Returns the piece of a cubin; `None` when the bytes are not a cubin. The piece's bytes are the PTX that the
+/// assembler has put beside the lines of the source, where it is there, otherwise the cubin itself.
 pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     let elf = Elf::parse(&*bytes).ok()?;
     let file: Option<Arc<str>> = written_in(&elf).map(Into::into);
@@ -47,6 +49,7 @@ pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
 
 /// Returns the PTX that the assembler read, in which each line ends with a zero byte. Lines that told where the code
 /// comes from are empty.
+/// Returns `None` when the cubin has no such section, or its text is not PTX.
 fn ptx(elf: &Elf<'_>) -> Option<String> {
     let section = elf.section_by_name(".nv_debug_ptx_txt")?;
     let text = str::from_utf8(section.data().ok()?).ok()?;
@@ -54,7 +57,9 @@ fn ptx(elf: &Elf<'_>) -> Option<String> {
     text.starts_with(".version").then_some(text)
 }
 
-/// Returns the file in which the functions begin, if that is one file. Code that they inline may come from others.
+/// Returns the file in which the functions begin, by the first row of each sequence of the first line table
+/// (`.debug_line`); `None` when there are several such files, or no table. Code that the functions inline may come
+/// from other files.
 fn written_in(elf: &Elf<'_>) -> Option<String> {
     let data = elf.section_by_name(".debug_line")?.data().ok()?;
     let lines = DebugLine::new(data, LittleEndian);
@@ -72,8 +77,11 @@ fn written_in(elf: &Elf<'_>) -> Option<String> {
     found
 }
 
+/// Bytes of a line table.
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
+/// Returns the path of a file of a line table: its folder and its name, or the name alone when that is absolute or
+/// the folder is empty. Names that stand in another section of the cubin are not resolved (`None`).
 pub(super) fn path(
     file: &FileEntry<Bytes<'_>>,
     header: &LineProgramHeader<Bytes<'_>>,

@@ -1,10 +1,12 @@
-//! Unpacks fat binaries, which hold PTX and cubins for several devices. NVIDIA does not document them; the fields
-//! below are those of the files that nvcc 12 and 13 write.
+//! Unpacks fat binaries, which hold PTX (assembly text) and cubins (machine code) for several devices. The bytes of a
+//! fat binary go in; a [`Piece`] for each entry that holds code comes out. NVIDIA does not document the format; the
+//! fields below are those of the files that nvcc 12 and 13 write.
 
 use super::{Piece, cubin, ptx};
 use std::borrow::Cow;
 use std::io::Read;
 
+/// The kinds of entries that are read, as their headers write them.
 const PTX: u16 = 1;
 const CUBIN: u16 = 2;
 /// The flags of an entry that tell what has compressed it.
@@ -19,9 +21,12 @@ const MAX_ENTRIES: usize = 256;
 
 /// An entry of a fat binary: the fields of its header, and its bytes.
 struct Entry<'a> {
+    /// [`PTX`], [`CUBIN`], or another kind, which is left out.
     kind: u16,
     flags: u64,
+    /// The number of compressed bytes at the start of `data`; used only when a flag tells a compression.
     compressed: usize,
+    /// The number of bytes after unpacking; used only for LZ4.
     uncompressed: usize,
     data: &'a [u8],
 }
@@ -58,6 +63,7 @@ pub(super) fn pieces_within(bytes: &[u8], mut left: usize) -> Vec<Piece<'_>> {
     texts
 }
 
+/// Reads the entry at the start of `bytes`. Returns it with the bytes behind it; `None` when it is not whole.
 fn entry(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
     let (header, size) = (number::<4>(bytes, 4)?, number::<8>(bytes, 8)?);
     let end = header.checked_add(size)?;
@@ -72,7 +78,7 @@ fn entry(bytes: &[u8]) -> Option<(Entry<'_>, &[u8])> {
     Some((entry, after))
 }
 
-/// Reads a little-endian number of `BYTES` bytes.
+/// Reads a little-endian number of `BYTES` bytes at the offset `at`.
 fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
     let mut wide = [0; 8];
     wide[..BYTES].copy_from_slice(bytes.get(at..at + BYTES)?);
@@ -81,6 +87,7 @@ fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<usize> {
 
 impl<'a> Entry<'a> {
     /// Returns the entry's code, if it unpacks to at most `max_bytes` bytes.
+    /// The limit does not hold for entries that are not compressed, because they cost no memory.
     fn code(&self, max_bytes: usize) -> Option<Cow<'a, [u8]>> {
         let packed = || self.data.get(..self.compressed);
         match (self.flags & LZ4_FLAG != 0, self.flags & ZSTD_FLAG != 0) {

@@ -1,4 +1,5 @@
-//! Finds the source lines of the instructions of a cubin.
+//! Finds the source lines of the instructions of a cubin (machine code of an NVIDIA GPU, an ELF file):
+//! [`Lines::from_cubin`] reads its table once, [`Lines::at`] then finds the line of one instruction.
 //!
 //! The line table (`.debug_line`, DWARF) has a sequence for each section of code. All sequences begin at address 0;
 //! the table's relocations tell which section each belongs to. NVIDIA's own opcodes about inlined calls are skipped.
@@ -18,14 +19,16 @@ const MAX_ROWS: usize = 1 << 22;
 /// The line table of a cubin.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
+    /// The paths of the source files.
     files: Vec<Arc<str>>,
-    /// The rows of each section with code, by offset.
+    /// The rows of each section with code, by the section's number in the ELF file; each section's rows are sorted by
+    /// offset.
     sections: FxHashMap<u32, Vec<Row>>,
     /// The section and offset at which each function begins.
     functions: FxHashMap<String, (u32, u64)>,
 }
 
-/// The line of the code from an offset on.
+/// The line of the code from an offset in a section up to the next row's offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Row {
     offset: u32,
@@ -76,7 +79,8 @@ impl Lines {
         self.sections.values().map(Vec::len).sum()
     }
 
-    /// Reads the units of a table whose addresses include the section. What follows damage is left out.
+    /// Adds the rows of all units (a unit is the table of one compiled file) of a table that [`relocated`] returned.
+    /// What follows damage is left out.
     fn read(&mut self, data: &[u8]) {
         let table = DebugLine::new(data, LittleEndian);
         let mut files: FxHashMap<String, u32> = FxHashMap::default();
@@ -168,6 +172,7 @@ mod tests {
     /// with a mangled name, and a kernel as Triton makes them, which calls a function in its section.
     const CUBIN: &[u8] = include_bytes!("testdata/lines.cubin");
 
+    /// Returns `file:line` of an instruction.
     fn at(lines: &Lines, function: &str, offset: u64) -> Option<String> {
         let (file, line) = lines.at(function, offset)?;
         Some(format!("{file}:{line}"))
@@ -241,6 +246,7 @@ mod tests {
         }
     }
 
+    /// Returns the size of a function's code.
     fn code_bytes(cubin: &[u8], function: &str) -> u64 {
         let elf = Elf::parse(cubin).expect("ELF");
         let symbol = elf.symbol_by_name(function).expect("a function");

@@ -1,11 +1,12 @@
-//! Finds the kernels in PTX (NVIDIA's assembly text), with the source files that they name.
+//! Finds the kernels in PTX (NVIDIA's assembly text), with the source files that they name. The text goes in; a
+//! [`Piece`] with the text and its kernels comes out.
 
 use super::{Kernel, LAUNCHERS, Piece};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Returns the piece of a text; `None` when the text is not PTX.
+/// Returns the piece of a text; `None` when the text is not PTX: it has neither a kernel nor `.version`.
 pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     let text = str::from_utf8(&bytes).ok()?;
     let kernels = kernels(text);
@@ -18,7 +19,8 @@ pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     })
 }
 
-/// Returns the kernels, each with the file of its first line that was not inlined from elsewhere.
+/// Returns the kernels (`.entry NAME`), each with the file that its first `.loc` without an inlined function names by
+/// number; `.file` lines tell the path of each number.
 pub fn kernels(text: &str) -> Vec<Kernel> {
     let mut files: FxHashMap<&str, Arc<str>> = FxHashMap::default();
     let mut kernels: Vec<(&str, Option<&str>)> = Vec::new();

@@ -1,4 +1,6 @@
-//! Reads the program's control group (version 2): its stalls, its memory, and how often it reached its memory limits.
+//! Reads the program's control group (cgroup version 2, a folder of files of the kernel for a set of processes): its
+//! stalls (the time in which processes waited for a resource), its memory, and how often it reached its memory
+//! limits. [`Cgroup::find`] finds the files; [`Cgroup::read`] reads them in each round.
 
 use super::ConditionUpdate;
 use super::kernel_files::{FileError, PressureFile, source, value_after};
@@ -16,6 +18,7 @@ const EVENTS: [(&str, Condition); 3] = [
 
 /// The files of the program's control group that are read.
 pub struct Cgroup {
+    /// The files that can be read; a file that fails is dropped.
     stalls: Vec<PressureFile>,
     events: Option<MemoryEvents>,
     memory: Option<MemoryUse>,
@@ -24,6 +27,7 @@ pub struct Cgroup {
 /// The file with the memory that the group holds.
 struct MemoryUse {
     path: PathBuf,
+    /// The path as text, as readings name their source.
     source: Arc<str>,
 }
 
@@ -31,7 +35,7 @@ struct MemoryUse {
 struct MemoryEvents {
     path: PathBuf,
     source: Arc<str>,
-    /// The counts of the first reading, which is before the program's.
+    /// The counts at the first reading, in the order of [`EVENTS`], which are subtracted from later ones.
     first: Option<[Option<u64>; EVENTS.len()]>,
 }
 
@@ -49,7 +53,8 @@ pub enum CgroupError {
 }
 
 impl Cgroup {
-    /// Finds the control group of a process.
+    /// Finds the control group of a process and its files below `root`, the folder with `proc` and `sys`. The files
+    /// of stalls and of events may be those of the nearest enclosing group that has them.
     pub fn find(root: &Path, pid: u32) -> Result<Cgroup, CgroupError> {
         let path = root.join(format!("proc/{pid}/cgroup"));
         let groups =
@@ -114,6 +119,7 @@ impl Cgroup {
         self.memory.is_some()
     }
 
+    /// Reads all files and adds their readings to `updates`.
     pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
         self.stalls.retain_mut(|stall| stall.read(now_ns, updates));
         if let Some(memory) = &self.memory

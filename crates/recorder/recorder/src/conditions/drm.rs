@@ -16,6 +16,7 @@ pub struct DrmCards {
 
 /// The card of a GPU, with the sensors that are read.
 struct FollowedCard {
+    /// The GPU's UUID, as the manifest writes it.
     uuid: Arc<str>,
     sensors: Vec<Sensor>,
 }
@@ -62,7 +63,7 @@ impl DrmCards {
         }
     }
 
-    /// Reads the files of a GPU from now on.
+    /// Reads the files of a GPU from now on; reports why, when there are none.
     pub fn add(&mut self, gpu: &Gpu, updates: &mut Vec<ConditionUpdate>) {
         match self.card(gpu) {
             Ok(card) => {
@@ -106,7 +107,8 @@ impl DrmCards {
         }
     }
 
-    /// Reads all sensors of all GPUs.
+    /// Reads all sensors of all GPUs and adds a reading of each to `updates`. An energy gives the mean power since
+    /// the last reading, so that its first reading gives none.
     pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) {
         for card in &mut self.cards {
             for sensor in &mut card.sensors {
@@ -263,6 +265,7 @@ fn sensors(card: &Path) -> Vec<Sensor> {
     sensors
 }
 
+/// Returns a file's text without the space around it; `None` when it cannot be read.
 fn text(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())

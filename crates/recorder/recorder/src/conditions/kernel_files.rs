@@ -1,5 +1,6 @@
-//! Reads files of `/proc` and of control groups: pressure stall information (PSI, the time in which processes
-//! waited for a resource), and lines of keys and numbers.
+//! Reads files of the kernel in `/proc` and of control groups: pressure stall information (PSI, the time in which
+//! processes waited for a resource), and lines of keys and numbers. The modules `machine` and `cgroup` read their
+//! conditions with this.
 
 use super::ConditionUpdate;
 use gapscope_trace::tables::Condition;
@@ -26,6 +27,7 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// Names the cause: opening a file of pressure stalls is "unsupported" where the kernel has them switched off.
     pub fn new(path: &Path, source: std::io::Error) -> FileError {
         let path = path.to_owned();
         match source.kind() {
@@ -39,9 +41,12 @@ impl FileError {
 pub struct PressureFile {
     path: PathBuf,
     source: Arc<str>,
+    /// The share of time in which at least one process waited.
     some: Condition,
-    /// Absent for the cpu, whose file has no such value for a machine.
+    /// The share of time in which all processes waited; absent for the cpu, whose file has no such value for a
+    /// machine.
     full: Option<Condition>,
+    /// The time and the totals of the last reading.
     last: Option<(i64, StallTotals)>,
 }
 
@@ -63,8 +68,9 @@ impl PressureFile {
         }
     }
 
-    /// Reports the share of time that was lost since the last reading. Returns false when the file cannot be read,
-    /// which is reported, too.
+    /// Reports the percentage of time that was lost since the last reading; the first reading reports nothing.
+    /// Returns false when the file cannot be read; then its conditions have no value from `now_ns` on, and the reason
+    /// is reported unless the file has gone with its control group.
     pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> bool {
         let totals = match std::fs::read_to_string(&self.path) {
             Ok(text) => {
@@ -111,6 +117,7 @@ impl PressureFile {
         ConditionUpdate::of_machine(condition, times_ns, value, &self.source)
     }
 
+    /// Reports that the file's conditions have no value from `now_ns` on.
     fn push_unknown(&self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
         for condition in [Some(self.some), self.full].into_iter().flatten() {
             updates.push(self.reading(condition, [now_ns, now_ns], None));
@@ -119,7 +126,7 @@ impl PressureFile {
 }
 
 impl StallTotals {
-    /// Parses lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=62`.
+    /// Parses lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=62`; `None` without a line `some`.
     fn parse(text: &str) -> Option<StallTotals> {
         let total = |kind: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
@@ -138,7 +145,7 @@ pub fn value_after(text: &str, key: &str) -> Option<u64> {
     value.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the name of a file as the source of a counter.
+/// Returns the path of a file as text, the source of its readings.
 pub fn source(path: &Path) -> Arc<str> {
     path.to_string_lossy().into()
 }

@@ -1,5 +1,6 @@
-//! Reads the machine's stalls (PSI) and swapping, the memory of the program's processes, and the program's control
-//! group.
+//! Reads the machine's stalls (PSI, the time in which processes waited for a resource) and swapping, the memory of
+//! the program's processes, and the program's control group. [`MachineSampler::add_process`] names the processes;
+//! [`MachineSampler::read`] reads everything once, in each round.
 
 use super::ConditionUpdate;
 use super::cgroup::Cgroup;
@@ -11,12 +12,13 @@ use std::sync::Arc;
 /// Reads `/proc` and `/sys` for the machine and the program.
 pub struct MachineSampler {
     root: PathBuf,
+    /// The program's processes, by their ids in `proc`.
     processes: Vec<u32>,
     /// Absent before there is a process.
     files: Option<MachineFiles>,
 }
 
-/// The files that are read, and the source of the program's values, as counters name it.
+/// The files that are read, and the source of the values of the program's processes, as readings name it.
 struct MachineFiles {
     stalls: Vec<PressureFile>,
     group: Option<Cgroup>,
@@ -24,7 +26,7 @@ struct MachineFiles {
     program: Arc<str>,
 }
 
-/// The values in `/proc/PID/status` and their conditions.
+/// The values in `/proc/PID/status`, in KiB, and their conditions.
 const PROCESS_VALUES: [(&str, Condition); 2] = [
     ("VmSwap:", Condition::ProgramSwap),
     ("VmRSS:", Condition::ProgramResident),
@@ -35,6 +37,7 @@ struct SwapCounts {
     path: PathBuf,
     source: Arc<str>,
     page_bytes: f64,
+    /// The time of the last reading, and the pages so far that came in and went out.
     last: Option<(i64, u64, u64)>,
 }
 
@@ -52,7 +55,8 @@ impl MachineSampler {
         self.processes.push(pid);
     }
 
-    /// Reads everything, once there is a process.
+    /// Reads everything, once there is a process; the control group is that of the first process. A file that fails
+    /// is reported and not read again.
     pub fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) {
         let Some(first) = self.processes.first() else {
             return;
@@ -97,6 +101,7 @@ impl MachineSampler {
 }
 
 impl MachineFiles {
+    /// Finds the files below `root`, with the control group of process `pid`, and reports those that are missing.
     fn find(root: &Path, pid: u32, updates: &mut Vec<ConditionUpdate>) -> MachineFiles {
         let stalls = [
             ("cpu", Condition::CpuStall, None),
@@ -149,6 +154,7 @@ impl MachineFiles {
 }
 
 impl SwapCounts {
+    /// Reports the bytes a second that went in and out since the last reading; the first reading reports nothing.
     fn read(&mut self, now_ns: i64, updates: &mut Vec<ConditionUpdate>) -> Result<(), FileError> {
         let text = std::fs::read_to_string(&self.path)
             .map_err(|error| FileError::new(&self.path, error))?;

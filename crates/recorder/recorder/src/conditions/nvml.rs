@@ -1,5 +1,6 @@
-//! Asks NVML, NVIDIA's library about the state of GPUs, for conditions such as clocks, heat and power. The library
-//! is loaded when the first such GPU is recorded.
+//! Asks NVML, NVIDIA's library about the state of GPUs, for conditions such as clocks, heat and power. The library is
+//! loaded when the first such GPU is recorded. [`NvmlGpus::add`] names a GPU; [`NvmlGpus::read`] asks all questions
+//! about all GPUs, in each round.
 #![allow(unsafe_code)]
 
 use super::{ConditionSubject, ConditionUpdate, Gpu, Reading};
@@ -35,7 +36,7 @@ const CLOCK_EVENT_REASONS: [(u64, Condition); 9] = [
     (0x80, Condition::ClockPowerBrake),
     (0x100, Condition::ClockDisplay),
 ];
-/// The reasons whose end is reported at once.
+/// The reasons that mean a slowdown by heat or power supply: while one holds, rounds stay frequent.
 const SLOWDOWN_REASONS: u64 = 0x8 | 0x20 | 0x40 | 0x80;
 
 /// The GPUs that NVML is asked about.
@@ -43,7 +44,9 @@ const SLOWDOWN_REASONS: u64 = 0x8 | 0x20 | 0x40 | 0x80;
 pub struct NvmlGpus {
     /// The library, or why it cannot be used; absent before it is needed.
     nvml: Option<Result<Nvml, NvmlError>>,
+    /// The GPUs that NVML knows, with the questions that are still asked.
     gpus: Vec<FollowedGpu>,
+    /// The source of readings, `NVML`; absent before the first.
     source: Option<Arc<str>>,
 }
 
@@ -64,6 +67,7 @@ struct Question {
 
 /// A kind of question to NVML, which gives one condition or several.
 struct QuestionKind {
+    /// The name for messages.
     what: &'static str,
     /// Returns the answer in NVML's unit.
     ask: fn(&NvmlLib, nvmlDevice_t) -> Result<u64, nvmlReturn_t>,
@@ -162,12 +166,15 @@ impl NvmlGpus {
         }
     }
 
+    /// Returns NVML's handle of a GPU. Loads the library at the first call.
     fn find(&mut self, gpu: &Gpu) -> Result<nvmlDevice_t, NvmlError> {
         let nvml = self.nvml.get_or_insert_with(Nvml::load).as_ref();
         nvml.map_err(Clone::clone)?.device(&gpu.uuid)
     }
 
-    /// Asks all questions about all GPUs. Returns true while one is slowed down by heat or power supply.
+    /// Asks all questions about all GPUs and reports the answers. A question is dropped, with a report, when NVML
+    /// says that it will never answer or it fails [`MAX_FAILURES`] times in a row. Returns true while a GPU is slowed
+    /// down by heat or power supply.
     pub fn read(&mut self, now_ns: impl Fn() -> i64, updates: &mut Vec<ConditionUpdate>) -> bool {
         let Some(Ok(nvml)) = &self.nvml else {
             return false;
@@ -221,11 +228,13 @@ impl NvmlGpus {
     }
 }
 
+/// Returns true for a status that will not change when the question is asked again.
 fn is_final(status: nvmlReturn_t) -> bool {
     [NOT_SUPPORTED, NO_PERMISSION, NO_FUNCTION].contains(&status)
 }
 
 impl QuestionKind {
+    /// Returns the conditions that an answer gives.
     fn conditions(&self) -> Vec<Condition> {
         match self.meaning {
             Meaning::Value(condition, _) | Meaning::TimeSoFar(condition) => vec![condition],
@@ -237,7 +246,8 @@ impl QuestionKind {
         }
     }
 
-    /// Reports an answer in the units of its conditions.
+    /// Reports an answer `value` in the units of its conditions: calls `push` with each condition, the time from
+    /// which it holds, and its value. `last` is the time and value of the answer before.
     fn push_readings(
         &self,
         at_ns: i64,
@@ -332,6 +342,7 @@ pub fn nvml_info() -> Result<NvmlInfo, NvmlError> {
 }
 
 impl Nvml {
+    /// Loads and initialises the library.
     pub fn load() -> Result<Nvml, NvmlError> {
         // SAFETY: NVIDIA's library may be loaded by any process; gapscope cannot know what its initialisers do.
         let library = unsafe { NvmlLib::new(LIBRARY) };
@@ -377,6 +388,7 @@ impl Nvml {
     }
 }
 
+/// Returns the clock `of` (SM or memory) of a device, in megahertz.
 fn clock(
     library: &NvmlLib,
     device: nvmlDevice_t,
@@ -402,6 +414,7 @@ fn violation(
 }
 
 /// Calls a function that stores a value in the variable that it is given, and returns that value.
+/// A function that the library lacks is an error, too.
 fn stored<F, E, T: Copy>(
     function: Result<&F, E>,
     call: impl FnOnce(&F, &mut T) -> nvmlReturn_t,

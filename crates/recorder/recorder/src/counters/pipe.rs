@@ -1,5 +1,7 @@
-//! Encodes the messages between the session and the process that samples. A message is a frame: its length (4 bytes,
-//! little-endian) and a value in postcard's encoding. All whole frames of a stream that was cut can be read.
+//! Encodes the messages between the session (the process of `gapscope record`) and the process that samples hardware
+//! counters: requests go to the latter, reports come back. A message is a frame: its length (4 bytes, little-endian)
+//! and a value in postcard's encoding (a compact binary form of serde). All whole frames of a stream that was cut can
+//! be read.
 
 use gapscope_model::HardwareCounter;
 use gapscope_trace::manifest::Unmeasured;
@@ -49,13 +51,16 @@ pub enum SamplerReport {
     Started {
         /// The number of this stream in later messages.
         stream: u32,
+        /// The GPU's UUID as the manifest writes it.
         uuid: String,
         /// The time between two samples.
         interval_ns: u64,
         /// The counters of the values.
         columns: Vec<Column>,
     },
+    /// Samples of a stream that has started.
     Samples(Batch),
+    /// Samples of a stream are missing.
     Lost(LostSamples),
     /// Counters that are not sampled, with the reason.
     Unmeasured(Unmeasured),
@@ -89,6 +94,7 @@ pub struct Batch {
 pub struct LostSamples {
     /// The number of [`SamplerReport::Started`].
     pub stream: u32,
+    /// The start of the gap on the clock of the trace.
     pub from_ns: i64,
     pub duration_ns: u64,
     /// The number of samples that would have fitted into the gap.
@@ -119,8 +125,8 @@ impl Batch {
         }
     }
 
-    /// Returns the samples, of so many columns. Left out are samples without a length or with impossible times, and
-    /// values of no sample.
+    /// Returns the samples, each with `columns` values. Left out are samples without a length or with impossible
+    /// times, and values of no sample.
     pub fn samples(&self, columns: usize) -> impl Iterator<Item = Sample<'_>> {
         let values = self.values.chunks_exact(columns.max(1));
         let mut at_ns = Some(self.from_ns);
@@ -204,7 +210,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads bytes that nobody has checked.
+    /// Reads reports from bytes that nobody has checked, with the samples of batches by right and wrong numbers of
+    /// columns. Returns the reports, and how the reading ended.
     fn read_all(mut bytes: &[u8]) -> (Vec<SamplerReport>, ReadEnd) {
         let mut all = Vec::new();
         loop {
@@ -222,6 +229,7 @@ mod tests {
         }
     }
 
+    /// Any batch of a stream with three columns.
     fn batch() -> impl Strategy<Value = SamplerReport> {
         let times = proptest::collection::vec((-5..1000_i64, 0..10_000_u64), 0..50);
         (any::<u32>(), 0..i64::MAX / 2, times).prop_map(|(stream, from_ns, times)| {
@@ -235,6 +243,7 @@ mod tests {
         })
     }
 
+    /// Any report of the process that samples.
     fn any_said() -> impl Strategy<Value = SamplerReport> {
         let columns = proptest::collection::vec((0..20_u8, ".{0,20}"), 0..5);
         prop_oneof![

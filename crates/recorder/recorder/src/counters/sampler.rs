@@ -1,5 +1,7 @@
-//! Runs the process that samples hardware counters beside the program. It takes the session's requests from the
-//! socket that is its stdin, and reports there. Without the session it ends.
+//! Runs the process that samples hardware counters beside the program. It takes the requests of the session (the
+//! process of `gapscope record`) from the socket that is its stdin, and sends reports back there. Without the session
+//! it ends. Each GPU is sampled by a thread of its own, with CUPTI (NVIDIA's profiling library, module `pm_sampling`)
+//! or else with NVML (module `gpm`).
 
 mod error;
 mod gpm;
@@ -25,7 +27,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Makes this process sample hardware counters for the session at the other end of its stdin, until the session has
-/// finished or is gone. The function returns only with an error.
+/// finished or is gone; then the process ends. The function returns only with an error.
 ///
 /// # Errors
 /// Stdin is not such a socket.
@@ -116,12 +118,14 @@ impl Reporter {
         }
     }
 
+    /// Reports that counters of the GPU named `gpu` are not sampled.
     fn unmeasured(&self, counters: &[HardwareCounter], gpu: &str, reason: String) {
         let what = format!("hardware counters of {gpu} ({})", names(counters));
         self.report(&SamplerReport::Unmeasured(Unmeasured { what, reason }));
     }
 }
 
+/// Returns the names of counters, with commas between.
 fn names(counters: &[HardwareCounter]) -> String {
     let names: Vec<&str> = counters.iter().map(|c| c.as_str()).collect();
     names.join(", ")
@@ -131,6 +135,7 @@ fn names(counters: &[HardwareCounter]) -> String {
 #[derive(Debug, Clone)]
 struct Libraries {
     cupti: Cupti,
+    /// The file, or the bare name, that CUPTI was loaded from.
     file: PathBuf,
     devices: Vec<CudaDevice>,
     /// Held while a device is set up, so that devices are set up one after the other.
@@ -148,6 +153,7 @@ struct CudaDevice {
 /// A device's chip, and the image of the counters that it has.
 type ChipFacts = (CString, Arc<[u8]>);
 
+/// Asks CUPTI for the facts of the device with this number.
 fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
     let availability = PmSampling::availability(cupti, index)?;
     Ok((cupti.chip_name(index)?, availability.into()))
@@ -157,11 +163,14 @@ fn chip_facts(cupti: &Cupti, index: usize) -> Result<ChipFacts, Failure> {
 struct Sampler {
     task: Arc<SamplingTask>,
     reporter: Reporter,
+    /// Absent while none were found; they are searched again for each GPU.
     libraries: Option<Libraries>,
     /// The reason why there are no libraries.
     refused: Option<SamplerError>,
+    /// Set at the end of sampling, for the threads, one for each GPU.
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
+    /// The number of GPUs so far, which is the next stream's number.
     streams: u32,
 }
 
@@ -170,11 +179,13 @@ struct Sampler {
 struct Gpu {
     uuid: String,
     name: String,
+    /// The number of the GPU's samples in reports.
     stream: u32,
 }
 
 impl Sampler {
-    /// Loads the libraries, if they are found beside the command or in a process that uses a GPU.
+    /// Loads the libraries, if they are found beside the command or in `process`, which uses a GPU; otherwise keeps
+    /// the reason.
     fn prepare(&mut self, process: Option<u32>) {
         match load_libraries(&self.task.executable, process) {
             Ok(libraries) => self.libraries = Some(libraries),
@@ -182,7 +193,7 @@ impl Sampler {
         }
     }
 
-    /// Samples the GPUs that the session names, until it ends the sampling.
+    /// Samples the GPUs that the session names, until it ends the sampling; then ends this process.
     fn follow(&mut self, requests: &mut UnixStream) {
         loop {
             match pipe::read(requests) {
@@ -212,7 +223,7 @@ impl Sampler {
         kill_self();
     }
 
-    /// Samples a GPU with CUPTI, or else with NVML.
+    /// Starts a thread that samples a GPU with CUPTI, or else with NVML.
     fn add(&mut self, uuid: String, name: String, process: Option<u32>) {
         if self.libraries.is_none() {
             self.prepare(process);
@@ -247,7 +258,7 @@ impl Sampler {
     }
 }
 
-/// Waits for `time` or for the end of sampling. Returns true at the end.
+/// Waits for `time` or for the end of sampling, and sometimes less. Returns true at the end.
 fn wait_or_stop(stop: &AtomicBool, time: Duration) -> bool {
     if !stop.load(Relaxed) {
         std::thread::park_timeout(time);
@@ -283,8 +294,9 @@ fn load_libraries(executable: &Path, process: Option<u32>) -> Result<Libraries, 
     })
 }
 
-/// Finds a libcupti that can sample: the command's Python's or toolkit's, or the one that a process of the command
-/// has loaded.
+/// Finds a libcupti that can sample, and the file that it was loaded from: the one that
+/// [`CUPTI`](gapscope_spool::env::CUPTI) names, otherwise the first usable one of the command's Python or toolkit, or
+/// that `process` has loaded. Fails with the first reason why one that was found could not be used.
 fn find_cupti(
     executable: &Path,
     process: Option<u32>,

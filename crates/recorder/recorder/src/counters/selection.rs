@@ -1,4 +1,5 @@
-//! Chooses the counters to sample from the user's wish, and the vendor's metrics that count them.
+//! Chooses the hardware counters to sample from the user's wish (`--counters`), the time between samples, and the
+//! vendor's metrics that count them.
 
 use gapscope_model::HardwareCounter;
 use std::str::FromStr;
@@ -25,6 +26,7 @@ pub enum CounterSet {
     Named(Vec<HardwareCounter>),
 }
 
+/// The counters of [`CounterSet::Default`].
 const DEFAULT_COUNTERS: [HardwareCounter; 4] = [
     HardwareCounter::SmActive,
     HardwareCounter::DramRead,
@@ -33,6 +35,7 @@ const DEFAULT_COUNTERS: [HardwareCounter; 4] = [
 ];
 /// The shortest intervals without losses, as measured on an H200 (docs/counters.md).
 const DEFAULT_INTERVAL: Duration = Duration::from_micros(100);
+/// The interval for more than four counters.
 const WIDE_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A name that no hardware counter has.

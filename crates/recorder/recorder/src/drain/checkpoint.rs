@@ -13,17 +13,20 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+/// The checkpoint's file in the folder of a trace.
 pub const STATE_FILE: &str = "parts/state";
 /// The version of [`STATE_FILE`]. It changes with everything in the file, so that a gapscope reads only its own.
 pub const STATE_VERSION: u32 = 16;
 
-/// The state of a recording.
+/// The state of a recording. The version comes first in the file, so that it can be read from any version.
 #[derive(Serialize, Deserialize)]
 pub struct Checkpoint {
     pub version: u32,
     pub header: RecordingHeader,
+    /// The parts (files of rows) of the recording's own trace that were complete.
     pub parts: Parts,
     pub assembler: Assembler,
+    /// The same of each rank's trace.
     pub ranks: Vec<(Rank, Parts, Assembler)>,
     pub processes: Vec<SpoolPosition>,
     pub unmeasured: Vec<Unmeasured>,
@@ -32,9 +35,13 @@ pub struct Checkpoint {
 /// The position up to which the spool of a process has been read.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SpoolPosition {
+    /// The name of the process's folder in the spool.
     pub folder: String,
+    /// The index of its rank's trace; `None` for the recording's own trace.
     pub trace: Option<usize>,
+    /// The id of the process in that trace.
     pub id: ProcessId,
+    /// The position as `ProcessSpool::position` gives it.
     pub position: u64,
     pub damage: Damage,
 }
@@ -52,7 +59,8 @@ pub struct CheckpointRef<'a> {
 }
 
 impl CheckpointRef<'_> {
-    /// Replaces the checkpoint in the folder of the trace.
+    /// Replaces the checkpoint in the folder of the trace: a new file is written whole and then takes the old one's
+    /// name.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
         let path = folder.join(STATE_FILE);
         let new = path.with_extension("new");
@@ -75,6 +83,7 @@ impl CheckpointRef<'_> {
 /// Keeps the error of a failed write, which postcard drops.
 struct ErrorKeepingWriter<W> {
     file: W,
+    /// The last failure.
     error: Option<std::io::Error>,
 }
 
@@ -93,7 +102,7 @@ impl<W: Write> Write for ErrorKeepingWriter<W> {
 }
 
 impl Checkpoint {
-    /// Reads the checkpoint of a trace.
+    /// Reads the checkpoint of a trace. Fails when there is none, it is damaged, or it is of another version.
     pub fn read(folder: &Path) -> Result<Checkpoint, Error> {
         let path = folder.join(STATE_FILE);
         let unusable = |reason: &str| Error::NotRecoverable {

@@ -1,4 +1,5 @@
-//! Passes samples of hardware counters to the traces that have the sampled device.
+//! Passes samples of hardware counters (quantities that a GPU counts, such as bytes) to the traces that have the
+//! sampled device.
 
 use super::Drain;
 use crate::conditions;

@@ -1,4 +1,6 @@
-//! Completes a recording's traces when the program has ended: ends all processes, and counts what was lost.
+//! Completes a recording's traces when the program has ended: counts what was lost, writes the last rows, the
+//! manifest of each rank's trace (that of one process of a distributed program) and of the recording's own, and
+//! removes the spool.
 
 use super::{Drain, LAYER_FOLDER, SPOOL_FOLDER};
 use crate::Error;
@@ -14,7 +16,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Drain {
-    /// Completes the trace and removes the spool. `complete` fills in what only the session knows.
+    /// Completes the trace and removes the spool. `complete` is called with each trace's manifest, to fill in what
+    /// only the session knows. All processes have been drained to their ends before.
     ///
     /// # Errors
     /// The trace cannot be written; `gapscope recover` can try again.

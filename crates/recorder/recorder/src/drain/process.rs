@@ -1,4 +1,6 @@
-//! The spool of a recorded process, and how far it has been drained.
+//! The spool (the files into which a process of the program writes its events) of a recorded process, and how far it
+//! has been drained (read into the trace). Both sides share the spool's control page, through which the session
+//! switches recording and answers windows (captured parts of the run).
 
 use crate::procfs;
 use gapscope_spool::ProcessSpool;

@@ -1,4 +1,5 @@
-//! Writes the trace of each rank into a folder of its own inside the recording's.
+//! Writes the trace of each rank (a numbered process of a distributed program, as `RANK` of torchrun or MPI) into a
+//! folder of its own inside the recording's.
 
 use super::Drain;
 use crate::Error;
@@ -15,6 +16,7 @@ pub struct RankTrace {
     pub rank: Rank,
     pub assembler: Assembler,
     pub writer: TraceWriter,
+    /// The number of windows (captured parts of the run) of this trace that have been refused.
     pub refused_windows: usize,
 }
 

@@ -20,14 +20,15 @@ type TraceProcess = (Option<usize>, ProcessId);
 pub struct FollowedThreads {
     /// The followed threads.
     threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
+    /// The worker processes that the sampler has reported; samples of any of their threads belong to them.
     workers: FxHashMap<Pid, TraceProcess>,
     /// The stacks, by the sampler's ids.
     stacks: Vec<Arc<[Frame]>>,
 }
 
 impl Drain {
-    /// Returns the threads that have begun to submit or wait: each thread's process in this PID namespace, and the
-    /// thread as it numbers itself.
+    /// Returns the threads that have begun to submit or wait since the last call, and follows them: each thread's
+    /// process in this PID namespace, and the thread as it numbers itself.
     pub fn take_callers(&mut self) -> Vec<(u32, u32)> {
         let indexes = std::iter::once(None).chain((0..self.ranks.len()).map(Some));
         let mut new: Vec<(TraceProcess, ThreadId)> = Vec::new();
@@ -50,7 +51,8 @@ impl Drain {
         new_callers
     }
 
-    /// Adds what the sampler has reported to the traces.
+    /// Adds what the sampler has reported, in its order, to the traces: a stack comes before the samples that name
+    /// its id.
     pub fn take_stack_samples(&mut self, updates: Vec<Heard>) {
         for update in updates {
             match update {
@@ -125,7 +127,8 @@ impl Drain {
         }
     }
 
-    /// Returns the process to whose trace the samples of a thread go.
+    /// Returns the process to whose trace the samples of a thread go: the thread's own when it is followed, otherwise
+    /// the worker or the recorded process with this id.
     fn process_of_thread(&self, pid: Pid, thread: ThreadId) -> Option<TraceProcess> {
         let followed = self.followed.threads.get(&(pid, thread));
         let worker = || self.followed.workers.get(&pid);
@@ -136,7 +139,8 @@ impl Drain {
         })
     }
 
-    /// Returns the index of a process's trace.
+    /// Returns the index of the rank's trace that a process belongs to; `None` for the recording's own or an unknown
+    /// process.
     fn trace_of(&self, pid: Pid) -> Option<usize> {
         // No thread has this id.
         self.process_of_thread(pid, ThreadId(0))

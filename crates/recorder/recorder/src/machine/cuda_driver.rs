@@ -70,6 +70,7 @@ pub fn cuda() -> Result<Cuda, CudaDriverError> {
     })
 }
 
+/// Returns the names of the devices of the initialised driver; `None` when it lacks a function.
 fn devices(driver: SharedLibrary) -> Option<Vec<String>> {
     type Get = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
     type GetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
@@ -98,6 +99,7 @@ fn devices(driver: SharedLibrary) -> Option<Vec<String>> {
     Some(names.collect())
 }
 
+/// Returns the first libcupti (NVIDIA's profiling library) that this process has mapped.
 fn loaded_cupti() -> Option<Cupti> {
     let files = procfs::mapped_files(std::process::id());
     let file = files.into_iter().find(|file| {

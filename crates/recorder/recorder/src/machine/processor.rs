@@ -34,6 +34,7 @@ pub fn name(cpuinfo: &str) -> String {
     names.join(", ")
 }
 
+/// Returns the name of an ARM core by its two hexadecimal numbers (`0x41`), or a name that holds them.
 fn core(implementer: &str, part: &str) -> String {
     let number = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let known = ARM_CORES
@@ -57,6 +58,7 @@ pub fn values<'a>(text: &'a str, key: &str, separator: char) -> impl Iterator<It
 mod tests {
     use super::name;
 
+    /// Returns the text of `/proc/cpuinfo` for ARM cores: pairs of implementer and part.
     fn arm(cores: &[(&str, &str)]) -> String {
         let entry = |(number, (implementer, part)): (usize, &(&str, &str))| {
             format!(

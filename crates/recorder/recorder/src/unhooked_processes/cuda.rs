@@ -1,4 +1,5 @@
-//! Notices processes that load the CUDA driver in an environment that does not make it load the hook's library.
+//! Notices processes that load the CUDA driver in an environment that does not make it load the hook's library
+//! (gapscope's library that records CUDA inside the program).
 
 use crate::procfs;
 use std::ffi::{OsStr, OsString};
@@ -52,7 +53,8 @@ fn sentence(pid: u32, name: &str, instead: Option<&str>, has_library: bool) -> S
     )
 }
 
-/// Returns a sentence on a process that has loaded the driver in an environment that does not make it load `library`.
+/// Returns a sentence on a process that has loaded the driver in an environment that does not make it load `library`,
+/// the hook's (`None` when there is none to load). `files` are those that the process has mapped.
 pub fn find_unhooked(pid: u32, files: &[PathBuf], library: Option<&Path>) -> Option<String> {
     let named = |begin: &str| {
         files.iter().any(|file| {

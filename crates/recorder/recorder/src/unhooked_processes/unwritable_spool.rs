@@ -1,5 +1,5 @@
-//! Notices processes that have the layer and cannot write to the spool, because they run as another user or see other
-//! file systems.
+//! Notices processes that have the layer (gapscope's library that records Vulkan inside the program) and cannot write
+//! to the spool (the folder for what it sees), because they run as another user or see other file systems.
 
 use crate::procfs;
 use std::fs;
@@ -40,7 +40,8 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
 
-    /// Starts a shell that runs `before` and then waits.
+    /// Starts a shell under the command `wrapper`, which runs `before` and then waits. `None` when either fails,
+    /// because the system forbids it.
     fn shell(wrapper: &[&str], before: &str) -> Option<Child> {
         let mut child = Command::new(wrapper[0])
             .args(&wrapper[1..])
@@ -61,6 +62,7 @@ mod tests {
         None
     }
 
+    /// Returns the sentence on the process, which is then ended.
     fn obstacle(child: &mut Child, spool: &Path) -> Option<String> {
         let found = find_obstacle(child.id(), spool);
         child.kill().unwrap();

@@ -1,6 +1,6 @@
 //! Activities: entries about device work, waits and overheads that a driver's tracing library (CUPTI) reports after
-//! they happened. The CUDA library writes them in batches ([`super::CudaEvent::Activities`]), and the session
-//! unpacks them.
+//! they happened. The CUDA library writes them in batches ([`super::CudaEvent::Activities`]), and the session unpacks
+//! them. A graph is work that the program described once, as nodes, and launches as a whole.
 
 use super::{OverheadKind, Span, WaitKind};
 use crate::ids;

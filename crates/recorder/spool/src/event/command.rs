@@ -1,5 +1,6 @@
-//! The commands of a command recording (what a Vulkan command buffer contains): the Vulkan layer writes 24 bytes
-//! for each, and the session decodes them.
+//! The commands of a command recording (what a Vulkan command buffer contains): the Vulkan layer writes 24 bytes for
+//! each, and the session decodes them. Commands are timed by timestamps (queries that write the GPU's time), which
+//! are numbered within the command recording.
 
 use bytemuck::{CheckedBitPattern, Pod, Zeroable};
 

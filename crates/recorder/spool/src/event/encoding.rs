@@ -1,5 +1,5 @@
-//! Encodes events as bytes and decodes them. The group of an event (common, Vulkan or CUDA) is in the record's
-//! header and takes no byte of the encoding.
+//! Encodes events as bytes (postcard, a compact binary form of serde) and decodes them. The group of an event
+//! (common, Vulkan or CUDA) is in the record's header and takes no byte of the encoding.
 
 use super::{CommonEvent, CudaEvent, Event, VulkanEvent};
 use serde::Serialize;

@@ -1,4 +1,5 @@
-//! Defines the events that hooks of every API write and the session reads: processes, devices, queues, kernels, memory, labels and losses.
+//! Defines the events that hooks of every API (the Vulkan layer and the CUDA library inside the recorded program)
+//! write and the session reads: processes, devices, queues, kernels, memory, labels and losses.
 
 use super::{LabelEdge, LabelScope};
 use crate::ids;

@@ -7,6 +7,7 @@
 use super::{Activity, OverheadKind, Span, WaitKind};
 use crate::ids;
 
+/// The kinds of entries, as tags hold them; each is a variant of [`Activity`].
 const KERNEL: u8 = 0;
 const TRANSFER: u8 = 1;
 const GRAPH_RUN: u8 = 2;
@@ -31,9 +32,12 @@ const MAX_ENTRY_BYTES: usize = 62;
 /// The numbers of the last entry of one kind, from which the next entry stores differences.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastEntry {
+    /// The end of its times. Before the first entry of a kind, all these numbers are 0.
     end_ns: i64,
+    /// Its correlation, and how far that was from the one before.
     correlation: u32,
     step: u32,
+    /// The id of its launch (kernel), route (transfer), thread (overhead) or queue (other kinds).
     key: u32,
 }
 
@@ -43,6 +47,7 @@ pub struct Packer {
     bytes: Vec<u8>,
     capacity: usize,
     count: u32,
+    /// The last entry of each kind in the batch.
     last: [LastEntry; KINDS],
 }
 
@@ -163,6 +168,7 @@ impl Packer {
         }
     }
 
+    /// Begins an entry of a kind; nothing is written yet.
     #[inline]
     fn entry(
         &mut self,
@@ -200,7 +206,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Writes tag, key, correlation and times, which every kind has.
+    /// Writes tag, key, correlation and times, which every kind has, and makes this entry the last of its kind.
     #[inline]
     fn head_with_key(&mut self) {
         let step = self.correlation.wrapping_sub(self.last.correlation);
@@ -229,6 +235,7 @@ impl Entry<'_> {
         self.bytes.push(byte);
     }
 
+    /// Writes a number in LEB128: 7 bits a byte, the low ones first, with the high bit set in all but the last.
     #[inline]
     fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
@@ -239,6 +246,7 @@ impl Entry<'_> {
     }
 }
 
+/// Maps numbers of either sign to unsigned ones that are small when they are near 0.
 #[inline]
 fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
@@ -290,6 +298,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Decodes the next entry; `None` when it is damaged.
     fn next(&mut self) -> Option<Activity> {
         let tag = self.byte()?;
         let kind = tag & 0x07;
@@ -374,6 +383,7 @@ impl Reader<'_> {
         Some(byte)
     }
 
+    /// Reads a number of 32 bits.
     fn small(&mut self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
     }

@@ -1,7 +1,7 @@
 //! Defines the events that only the Vulkan layer writes, and the session reads.
 //!
 //! A command buffer is recorded once and may run many times. Its commands are written once, as a command recording,
-//! and each submitted instance refers to it; the session expands instances into dispatches.
+//! and each submitted instance (one execution of it) refers to it; the session expands instances into dispatches.
 
 use super::{DeviceProperties, Span};
 use crate::ids;

@@ -1,4 +1,5 @@
-//! The program's side of the interface: finds the hooks that are loaded in this process, and calls their functions.
+//! The program's side of the interface between a recorded program and the hooks (gapscope's libraries inside it):
+//! [`Hooks::loaded`] finds the hooks that are loaded in this process, and a [`Hook`]'s methods call their functions.
 
 use super::{Entry, MIN_TABLE_BYTES, SYMBOL, Status, Table, VERSION};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -6,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+/// The beginning of the names of the hooks' files.
 const FILE_PREFIX: &[u8] = b"libgapscope_";
 
 /// A hook that is loaded into this process.
@@ -66,6 +68,8 @@ unsafe extern "C" fn count(
     1
 }
 
+/// Adds the path of a loaded library to `names` when its file is named like a hook's. Returns 0, so that the search
+/// goes on.
 unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, names: *mut c_void) -> c_int {
     // SAFETY: the system calls this with a valid structure and with the vector of `Hooks::loaded`.
     let (name, names) = unsafe {
@@ -83,6 +87,8 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, names: *mu
     0
 }
 
+/// Returns the table of the hook in a loaded library; `None` when the library exports none, or its version is too
+/// old.
 fn table_in(library: &CStr) -> Option<&'static Table> {
     // SAFETY: RTLD_NOLOAD only finds what is loaded. The handle is kept, so that the table stays mapped. The symbol has
     // the type that its name promises; a table of this version or later begins as ours does.

@@ -1,5 +1,6 @@
-//! The hook's side of the interface: answers the calls by which a program starts and stops windows, and sets
-//! labels.
+//! The hook's side of the interface between a recorded program and the hooks (gapscope's libraries inside it):
+//! answers the calls by which a program starts and stops windows (captures: parts of its run that are recorded), and
+//! sets labels. A hook implements [`Provider`]; [`Table::new`] makes its table of C functions from that.
 
 use super::{Status, Table, VERSION};
 use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object};
@@ -46,16 +47,19 @@ pub trait Provider: Sync + 'static {
 
 /// The open window of a process, and whether the process was recorded before it.
 struct OpenCapture {
+    /// The process, as [`crate::writer::generation`] numbers it: a forked child has no open window.
     generation: u32,
     capture: u32,
     was_recording: bool,
 }
 
+/// The open window, if there is one.
 static OPEN: Mutex<Option<OpenCapture>> = Mutex::new(None);
 
 thread_local! {
+    /// The number of labels that the thread has begun with `push_label` and not ended.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// The same for each kind of injected labels.
+    /// The number of open labels for each kind of injected labels ([`Layer`]).
     static LAYER_DEPTHS: Cell<[u32; Layer::ALL.len()]> = const { Cell::new([0; Layer::ALL.len()]) };
 }
 
@@ -89,7 +93,8 @@ impl Table {
     }
 }
 
-/// Runs a function of the interface without letting a panic out.
+/// Runs a function of the interface with the hook, without letting a panic out, and returns its [`Status`] as a
+/// number: that this process is not recorded when there is no hook.
 fn guarded<H: Provider>(work: impl FnOnce(&'static H) -> Status) -> i32 {
     let status = guard(|| match H::get() {
         Some(hook) => work(hook),
@@ -110,10 +115,12 @@ pub unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]
     Some(unsafe { std::slice::from_raw_parts(text.cast(), bytes) })
 }
 
+/// Returns the control page that the session shares; `None` when this process has no spool.
 fn page<H: Provider>(hook: &H) -> Option<&'static crate::control::Page> {
     hook.spool().control().map(Control::page)
 }
 
+// From here on, the functions of the table, each of which does what [`Table`] says of its field.
 extern "C" fn state<H: Provider>() -> i32 {
     guarded::<H>(|hook| {
         if hook.spool().recording() {
@@ -124,6 +131,7 @@ extern "C" fn state<H: Provider>() -> i32 {
     })
 }
 
+/// Begins a window, writes its start to the spool, and switches recording on ([`Table::start_capture`]).
 unsafe extern "C" fn start_capture<H: Provider>(
     path: *const c_char,
     path_bytes: usize,
@@ -185,6 +193,8 @@ fn absolute(path: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
+/// Ends the window: writes out finished work, restores whether recording was on, and writes the end to the spool
+/// ([`Table::stop_capture`]).
 extern "C" fn stop_capture<H: Provider>(capture: u32) -> i32 {
     guarded::<H>(|hook| {
         let generation = crate::writer::generation();
@@ -208,6 +218,7 @@ extern "C" fn stop_capture<H: Provider>(capture: u32) -> i32 {
     })
 }
 
+/// Answers from the numbers that the session keeps in the control page ([`Table::capture_state`]).
 extern "C" fn capture_state<H: Provider>(capture: u32) -> i32 {
     guarded::<H>(|hook| {
         let Some(page) = page(hook) else {
@@ -341,6 +352,7 @@ extern "C" fn pop_label<H: Provider>() -> i32 {
     })
 }
 
+/// Asks the hook once a millisecond until no work is pending or the time is over ([`Table::flush`]).
 extern "C" fn flush<H: Provider>(timeout_ns: u64) -> i32 {
     guarded::<H>(|hook| {
         let begun = Instant::now();

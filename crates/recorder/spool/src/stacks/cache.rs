@@ -1,5 +1,5 @@
-//! Remembers the Python source lines that a thread has written to its log, so that a stack names a line by its id
-//! and each line is written seldom.
+//! Remembers the Python source lines that a thread has written to its log, so that a stack names a line by its id and
+//! each line is written seldom. The lines stand in a table of slots, each of which holds the last line with its hash.
 
 use super::python::CodePosition;
 use crate::ids;
@@ -12,6 +12,7 @@ const SLOTS: usize = 1 << 9;
 pub struct LineCache {
     /// A forked child has another log.
     generation: u32,
+    /// The last id that was given.
     last: u32,
     slots: Box<[(CodePosition, ids::Frame)]>,
 }
@@ -25,7 +26,8 @@ impl LineCache {
         }
     }
 
-    /// Returns the id of a line; a new one is written first. Returns `None` when the line cannot be read.
+    /// Returns the id of the line at a position. For a line that is not in its slot, `line` is called to read it and
+    /// returns the function that writes it with its new id. Returns `None` when the line cannot be read.
     pub fn id<W: FnOnce(ids::Frame)>(
         &mut self,
         position: &CodePosition,

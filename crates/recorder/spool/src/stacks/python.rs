@@ -1,4 +1,6 @@
-//! Reads the Python frames of the calling thread.
+//! Reads the Python frames of the calling thread from the interpreter's memory in this process: [`Python::find`]
+//! once, [`Python::stack`] for each stack (positions in code come out), and [`Python::line`] for the function, file
+//! and line of a position.
 //!
 //! Before stacks are taken by plain reads, one is read through `/proc/self/mem`, which refuses a wrong address where
 //! a plain read would end the program. Names and lines are always read that way, once for each line.
@@ -21,13 +23,17 @@ const BYTES_HEADER_BYTES: usize = 24;
 
 /// The number of attempts after which an interpreter counts as unreadable.
 const MAX_ATTEMPTS: u32 = 32;
+/// The attempts so far at which the interpreter could not be read.
 static ATTEMPTS: AtomicU32 = AtomicU32::new(0);
 
 /// A position in code. The name detects another code object at the same address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CodePosition {
+    /// The address of the code object (the interpreter's object for the code of a function).
     code: u64,
+    /// The address of the function's name.
     name: u64,
+    /// The address of the instruction.
     instruction: u64,
 }
 
@@ -51,8 +57,11 @@ pub struct SourceLine {
 /// The interpreter of this process.
 #[derive(Debug)]
 pub struct Python {
+    /// The offsets of the fields in the structures of this interpreter's version.
     layout: Layout,
+    /// `PyGILState_GetThisThreadState`, which returns the calling thread's state.
     thread_state: unsafe extern "C" fn() -> *const c_void,
+    /// `Py_IsInitialized`.
     is_initialized: unsafe extern "C" fn() -> c_int,
 }
 
@@ -61,6 +70,7 @@ trait Memory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()>;
 }
 
+/// Reads memory by plain reads, which end the program at an unmapped address.
 struct DirectMemory;
 
 impl Memory for DirectMemory {
@@ -115,6 +125,7 @@ impl Python {
         }
     }
 
+    /// Finds the interpreter by its symbols; `None` when one is missing or its version has no known layout.
     fn in_process() -> Option<Python> {
         let runtime = symbol(c"_PyRuntime")?;
         let version = symbol(c"Py_Version")?;
@@ -165,6 +176,7 @@ impl Python {
         self.walk(&DirectMemory, positions)
     }
 
+    /// Reads this thread's frames with `memory` into `positions`, see [`Self::stack`].
     fn walk<'a>(
         &self,
         memory: &impl Memory,
@@ -214,6 +226,7 @@ impl Python {
         (found > 0).then(|| &positions[..found])
     }
 
+    /// Reads the code object at an address.
     fn code(&self, memory: &impl Memory, address: u64) -> Option<Code> {
         let mut bytes = [0; MAX_STRUCTURE_BYTES];
         self.read(
@@ -225,6 +238,7 @@ impl Python {
         )
     }
 
+    /// Reads `length` bytes at an address into `bytes` and parses them; `None` when either fails.
     fn read<T>(
         &self,
         memory: &impl Memory,
@@ -259,6 +273,7 @@ impl Python {
         })
     }
 
+    /// Reads the string object at an address.
     fn text(&self, memory: &impl Memory, address: u64) -> Option<String> {
         let mut header = [0; TEXT_HEADER_BYTES];
         memory.read(address, &mut header)?;

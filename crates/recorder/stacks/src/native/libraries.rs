@@ -1,4 +1,4 @@
-//! Keeps what was read of ELF files, once for all processes that map them.
+//! Keeps what was read of ELF files (programs and libraries), once for all processes that map them.
 
 use crate::elf::{Identity, Module, identity};
 use rustc_hash::FxHashMap;
@@ -12,7 +12,9 @@ const MAX_FILES: usize = 512;
 /// The files that were read.
 #[derive(Debug, Default)]
 pub struct Libraries {
+    /// The files by identity; `None` for those that could not be read.
     known: FxHashMap<Identity, Option<Arc<Module>>>,
+    /// The memory that they take.
     bytes: usize,
 }
 

@@ -1,4 +1,5 @@
-//! Demangles names of functions.
+//! Demangles names of functions: a name as a symbol table has it (`_ZN3foo3barEv`) goes in, the name in the source
+//! (`foo::bar`) comes out.
 
 use std::fmt::{self, Write};
 
@@ -24,6 +25,7 @@ pub fn demangled(name: &str) -> String {
     cut(|text| text.write_str(name)).unwrap_or_default()
 }
 
+/// Returns the text that `write` writes, cut at [`MAX_NAME_BYTES`]; `None` when `write` fails before.
 fn cut(write: impl FnOnce(&mut Cut) -> fmt::Result) -> Option<String> {
     let mut text = Cut(String::new());
     let result = write(&mut text);

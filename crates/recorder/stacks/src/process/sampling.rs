@@ -1,4 +1,6 @@
-//! Takes the samples of one thread and joins Python and native frames.
+//! Takes the samples of one thread of a process and joins Python and native frames. What a blocked thread does is
+//! known at once. The native frames of a running one come from a record that the kernel makes meanwhile, so that its
+//! sample is pending (kept) until the next one.
 
 use super::thread::{BlockedCall, NearRecord, PendingSample, Reason, RingState, Thread};
 use super::{
@@ -14,7 +16,7 @@ use gapscope_model::ThreadState;
 const MAX_RECORDED_THREADS: usize = 16;
 
 impl Process {
-    /// Takes a sample of a thread. Returns also the thread that holds the lock for which it waits.
+    /// Takes a sample of the thread with this index. Returns also the thread that holds the lock for which it waits.
     pub fn sample_thread(
         &mut self,
         index: usize,
@@ -77,6 +79,8 @@ impl Process {
         Some(SampleOutcome::Taken { is_blocked })
     }
 
+    /// Sends the sample of a blocked thread, or makes that of a running one pending. Returns also the thread that
+    /// holds the lock for which it waits.
     fn send(
         &mut self,
         index: usize,
@@ -216,7 +220,8 @@ impl Process {
         self.threads.iter_mut().for_each(Thread::rest);
     }
 
-    /// Has the kernel record a followed thread.
+    /// Has the kernel record a followed thread, unless it is a worker's, enough threads are recorded, or it was
+    /// tried. The first refusal of all is reported.
     fn record(&mut self, index: usize, state: &mut SamplerState) {
         let is_open = |thread: &&Thread| matches!(thread.recording, RingState::Open(_));
         let recorded = self.threads.iter().filter(is_open).count();
@@ -247,7 +252,8 @@ impl Process {
         };
     }
 
-    /// Returns the stack of a thread in a system call, Python and native; `None` where the thread has left the call.
+    /// Returns the number of the stack of a thread in a system call, Python and native (`Some(None)` where it has no
+    /// number); `None` where the thread has left the call.
     fn blocked_stack(
         &mut self,
         index: usize,

@@ -1,4 +1,5 @@
-//! The state of a sampled thread between its samples.
+//! The state of a sampled thread between its samples: its last blocking call, and its last sample when that waits for
+//! a record of the kernel ([`crate::perf_ring`]).
 
 use crate::perf_ring::{PerfRecord, Ring};
 use crate::procfs::{ActivityFile, SystemCall};
@@ -23,6 +24,7 @@ pub struct Thread {
     pub reason: Reason,
     /// The blocking call of the last sample, and its stack.
     pub last: Option<BlockedCall>,
+    /// Whether the kernel records the thread.
     pub recording: RingState,
     /// The last sample, if the thread was running: its native frames are known only at the next one.
     pub pending: Option<PendingSample>,
@@ -31,12 +33,15 @@ pub struct Thread {
 /// A system call in which a thread was blocked, and its stack then.
 pub struct BlockedCall {
     pub call: SystemCall,
+    /// The Python stack, as locations, outermost first.
     pub python: Vec<u64>,
+    /// The number of the whole stack.
     pub stack: Option<u32>,
 }
 
 /// Whether the kernel records where the thread runs.
 pub enum RingState {
+    /// It was not tried, or ended for now.
     Untried,
     Open(Ring),
     Refused,
@@ -47,6 +52,7 @@ pub struct PendingSample {
     pub time_ns: i64,
     pub period_ns: i64,
     pub python: Vec<u64>,
+    /// The nearest record so far.
     pub nearest: Option<NearRecord>,
 }
 

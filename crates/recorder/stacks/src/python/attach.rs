@@ -1,4 +1,5 @@
-//! Finds the interpreter of a process: `/proc/PID/maps` and its files go in, a reader comes out.
+//! Finds the Python interpreter of a process: `/proc/PID/maps` and its files go in, a reader comes out. Files named
+//! like a library of Python are tried first, then the program, then files named like a program of Python.
 
 use super::Reader;
 use crate::elf::Interpreters;
@@ -52,6 +53,7 @@ pub fn attach(folder: &Path, pid: u32, interpreters: &mut Interpreters) -> io::R
     Ok(Attachment::NotYet)
 }
 
+/// Makes a reader of the interpreter in one mapped file.
 fn attach_to(
     folder: &Path,
     pid: u32,

@@ -1,4 +1,6 @@
-//! Reads code objects: their names and lines are kept by address and checked again, because another object may take the address.
+//! Reads code objects (the interpreter's objects for the code of functions) of another process: their names and lines
+//! are kept by address and checked again, because another object may take the address. [`CodeObjects::number`] gives
+//! a number for each frame; [`CodeObjects::location`] tells what a number stands for.
 
 use super::no_stack::NoStack;
 use crate::memory::Memory;
@@ -29,28 +31,37 @@ pub struct Location {
     pub line: Option<u32>,
 }
 
+/// A code object that was read.
 #[derive(Debug)]
 struct CachedCode {
     /// The fields of the code object as they were read, which tell it from another one at its address.
     code: Code,
+    /// The number that stands for it in those of [`CodeObjects::number`].
     serial: u32,
     function: Arc<str>,
     file: Arc<str>,
+    /// Its line table, and the size of its instructions.
     lines: Box<[u8]>,
     bytes: u64,
+    /// The time at which it was last compared with the process.
     checked_ns: i64,
 }
 
+/// The code objects of one interpreter.
 #[derive(Debug)]
 pub struct CodeObjects {
     memory: Memory,
     layout: Layout,
+    /// The address of the type of code objects, where it is known.
     code_type: Option<u64>,
+    /// The code objects by their addresses.
     known: FxHashMap<u64, CachedCode>,
     /// The address of a code object by its serial number. A number is never reused.
     serials: FxHashMap<u32, u64>,
     next_serial: u32,
+    /// The names of files, each kept once.
     files: FxHashMap<String, Arc<str>>,
+    /// The size of all line tables.
     bytes: usize,
     /// How much of [`MAX_NEW_BYTES`] is left for this stack.
     new_bytes: usize,
@@ -76,7 +87,8 @@ impl CodeObjects {
         self.new_bytes = MAX_NEW_BYTES;
     }
 
-    /// Returns a number that stands for an instruction of a code object.
+    /// Returns a number that stands for an instruction of the code object at `address`: its serial number above 32
+    /// bits, and the instruction's place in it.
     pub fn number(&mut self, address: u64, instruction: u64, now_ns: i64) -> Result<u64, NoStack> {
         let is_fresh = |known: &&CachedCode| now_ns - known.checked_ns < CHECK_EVERY_NS;
         if self.known.get(&address).filter(is_fresh).is_none() {
@@ -110,6 +122,7 @@ impl CodeObjects {
         })
     }
 
+    /// Compares the code object at an address with the one that is kept, and reads it when they differ.
     fn check(&mut self, address: u64, now_ns: i64) -> Result<(), NoStack> {
         let mut bytes = [0; STRUCTURE_BYTES];
         let bytes = &mut bytes[..self.layout.code_bytes().max(TYPE_OFFSET + 8)];
@@ -143,6 +156,7 @@ impl CodeObjects {
         Ok(())
     }
 
+    /// Reads the names and the line table of a code object.
     fn read(&mut self, code: Code, now_ns: i64) -> Result<CachedCode, NoStack> {
         let function = self.text(code.name)?;
         let file = self.text(code.file)?;
@@ -181,6 +195,7 @@ impl CodeObjects {
         })
     }
 
+    /// Reads the string object at an address.
     fn text(&self, address: u64) -> Result<String, NoStack> {
         let mut header = [0; HEADER_BYTES];
         let length = self.memory.read_some(address, &mut header)?;

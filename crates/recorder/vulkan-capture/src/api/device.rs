@@ -1,4 +1,5 @@
-//! Keeps a logical device (`VkDevice`) of the program: the next layer's functions, and the program's objects.
+//! Keeps a logical device (`VkDevice`) of the program: the next layer's functions (those that this layer passes calls
+//! on to), and the program's objects.
 
 use std::sync::{Mutex, RwLock};
 
@@ -21,6 +22,7 @@ pub struct Device {
     pub handle: vk::Device,
     /// The next layer's functions, for calls of the program.
     pub functions: &'static DeviceFunctions,
+    /// The next layer's functions of the commands that no capture can hold.
     pub refused: RefusedCommands,
     /// The same functions, for calls of this layer.
     pub next: ash::Device,
@@ -33,6 +35,7 @@ pub struct Device {
     pub described: model::Device,
     /// Whether several GPUs are behind the device.
     pub is_group: bool,
+    /// The queues that the program has asked for.
     pub queues: Mutex<Vec<Queue>>,
     pub command_pools: CommandPools,
     pub objects: Objects,
@@ -40,9 +43,12 @@ pub struct Device {
     pub waits: RwLock<()>,
 }
 
+/// The devices of the program, by their handles.
 pub static DEVICES: Devices<Device> = Devices::new();
 
 impl Device {
+    /// Creates the state of a device that has just been made.
+    ///
     /// # Safety
     /// The device is live.
     pub unsafe fn new(made: &NewDevice<'_>) -> &'static Device {
@@ -70,6 +76,7 @@ impl Device {
         Box::leak(Box::new(device))
     }
 
+    /// Returns the properties of a memory type; none for an unknown one.
     pub fn properties_of(&self, memory_type: u32) -> vk::MemoryPropertyFlags {
         let types = self.memory.memory_types_as_slice();
         types
@@ -82,6 +89,7 @@ impl Device {
         queues.iter().find(|queue| queue.handle == handle).copied()
     }
 
+    /// Adds a queue, once.
     pub fn keep_queue(&self, queue: Queue) {
         let mut queues = lock(&self.queues);
         if !queues.iter().any(|known| known.handle == queue.handle) {

@@ -1,5 +1,5 @@
-//! Lists the commands that no capture can hold. Their hooks, and the next layer's functions, are generated from the
-//! table.
+//! Lists the commands that no capture can hold, such as copies of images. Their hooks (functions that the program
+//! calls instead), and the next layer's functions, are generated from the table.
 
 use ash::vk;
 use gapscope_vulkan_layer::function_table;
@@ -39,6 +39,7 @@ macro_rules! refused_commands {
 }
 pub(crate) use refused_commands;
 
+/// Makes the table of the next layer's functions from the list.
 macro_rules! functions {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $effect:expr;)+) => {
         function_table! {

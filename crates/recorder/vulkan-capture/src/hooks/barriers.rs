@@ -46,7 +46,8 @@ pub unsafe fn barrier(barriers: Barriers<'_>) -> Barrier {
     kept
 }
 
-/// Returns the barrier of a wait for events.
+/// Returns the barrier that a wait for events becomes: without flags, and without the host among the stages that it
+/// waits for.
 ///
 /// # Safety
 /// The program's own structures, during its call.

@@ -12,6 +12,8 @@ use crate::api::device::Device;
 use crate::hooks::command::commands;
 use crate::objects::command::Command;
 
+/// Returns the command that binds descriptor sets from the index `first` on; a refused one when the layout is not
+/// known.
 pub fn bind_sets(
     device: &Device,
     layout: vk::PipelineLayout,
@@ -47,7 +49,7 @@ pub unsafe fn push_descriptors(
     ))
 }
 
-/// Returns `None` if the layout or the template is not known.
+/// Returns the command of [`push_descriptors`]; `None` if the layout or the template is not known.
 ///
 /// # Safety
 /// The descriptors are the program's, during its call.
@@ -86,6 +88,7 @@ unsafe fn pushed(
     })
 }
 
+/// Returns the command that sets bytes of the push constants.
 fn constants(
     device: &Device,
     layout: vk::PipelineLayout,

@@ -1,4 +1,5 @@
-//! Defines the macro and the functions by which hooks keep a command in the state of its command buffer.
+//! Defines the macro and the functions by which hooks (functions that the program calls instead of the next layer's)
+//! keep a command in the state of its command buffer.
 
 use ash::vk::{self, Handle};
 use gapscope_vulkan_layer::handles::lock;
@@ -14,7 +15,8 @@ pub fn add(device: &Device, buffer: vk::CommandBuffer, command: Command) {
     }
 }
 
-/// Adds a command in a hook, and returns the device.
+/// Adds a command in a hook, and returns the device, so that the hook can pass the call on; `None` for a device that
+/// is not known. `command` is called only while a window may still need commands.
 ///
 /// # Safety
 /// The command buffer is live.

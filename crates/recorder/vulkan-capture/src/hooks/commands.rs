@@ -1,4 +1,5 @@
-//! Keeps the command buffers of the program, and those of their commands that both layers follow.
+//! Keeps the command buffers of the program, and those of their commands that both layers (this one, and the one that
+//! records) follow: calls of the program go in, [`Command`]s in the state of the command buffer come out.
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, CopyRegion};
@@ -74,6 +75,7 @@ impl CommandHooks for Device {
 }
 
 impl Device {
+    /// Forgets the commands of a command buffer.
     fn empty(&self, handle: vk::CommandBuffer) {
         if let Some(state) = self.objects.command_buffers.get(handle.as_raw()) {
             lock(&state).commands.clear();

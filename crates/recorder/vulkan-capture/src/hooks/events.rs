@@ -1,4 +1,5 @@
-//! Hooks the commands that set and reset events (flags that order work); they are kept in the command buffer.
+//! Hooks the commands that set and reset events (flags that order work); they are kept in the command buffer as what
+//! stands after `=`, and passed on.
 
 use ash::vk;
 

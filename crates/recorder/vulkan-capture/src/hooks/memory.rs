@@ -26,6 +26,7 @@ pub unsafe fn usage(info: &vk::BufferCreateInfo<'_>) -> (u64, bool) {
     }
 }
 
+/// The usage that the layer adds: to be copied from.
 pub const SOURCE: u64 = vk::BufferUsageFlags::TRANSFER_SRC.as_raw() as u64;
 
 /// Returns the create-info with the layer's usage added, or `None` if it is left as it is.

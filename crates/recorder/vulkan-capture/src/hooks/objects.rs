@@ -1,5 +1,6 @@
 //! Keeps the memory, buffers, modules, pipelines, semaphores and descriptors that programs create and destroy,
-//! because a window may need them.
+//! because a window (the captured part of the run) may need them: the shared hooks call these functions after the
+//! program has made an object, and before it destroys one.
 
 use std::sync::{Arc, Mutex, OnceLock};
 

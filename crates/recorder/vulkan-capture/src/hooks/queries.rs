@@ -1,5 +1,5 @@
-//! Notes queries: they touch no memory that a capture holds, but a command buffer with some cannot be recorded a
-//! second time.
+//! Notes queries (measurements inside command buffers): they touch no memory that a capture holds, but a command
+//! buffer with some cannot be recorded a second time ([`Command::Once`]).
 
 use ash::vk;
 

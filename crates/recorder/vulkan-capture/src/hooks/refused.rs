@@ -1,5 +1,5 @@
-//! Hooks the commands that no capture can hold: they are passed on, and a window ends before a command buffer with
-//! one of them.
+//! Hooks the commands that no capture can hold: they are passed on, and a window (the captured part of the run) ends
+//! before a submission with one of them.
 
 use ash::vk;
 use gapscope_vulkan_layer::hook_table;
@@ -9,6 +9,7 @@ use crate::api::refused::refused_commands;
 use crate::hooks::command::push;
 use crate::objects::command::Command;
 
+/// Makes a hook for each command of the list, and their table.
 macro_rules! hooks {
     ($($hook:ident $name:literal $($alias:literal)* ($($argument:ident: $type:ty),*) = $effect:expr;)+) => {
         $(unsafe extern "system" fn $hook(buffer: vk::CommandBuffer $(, $argument: $type)*) {

@@ -1,5 +1,5 @@
-//! Hands each submission to the control of windows, which may write it to a window, and keeps waits of the program for queues
-//! apart from those of the layer.
+//! Hands each submission to the control of windows (captured parts of the run), which may write it to a window, and
+//! keeps waits of the program for queues apart from those of the layer.
 
 use std::sync::PoisonError;
 

@@ -115,6 +115,7 @@ pub struct Barrier {
     /// Whether the barrier also concerns images or the families that own a buffer, which is not kept.
     pub is_more: bool,
     pub flags: u32,
+    /// The dependencies of all memory; those of buffers are in `buffers`.
     pub memory: Vec<Dependency>,
     pub buffers: Vec<BufferBarrier>,
 }
@@ -125,6 +126,7 @@ pub struct BufferBarrier {
     pub dependency: Dependency,
     pub buffer: vk::Buffer,
     pub offset: u64,
+    /// The size; it may be `VK_WHOLE_SIZE`.
     pub bytes: u64,
 }
 

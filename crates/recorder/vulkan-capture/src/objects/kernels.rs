@@ -17,8 +17,11 @@ use super::refusal::Refusal;
 /// A shader module.
 pub struct Module {
     pub serial: Serial,
+    /// The SPIR-V; empty when it is not known.
     pub code: Vec<u32>,
+    /// The name that the program gave.
     pub name: Mutex<Option<String>>,
+    /// What the code can reach, once that was asked for.
     interface: OnceLock<Interface>,
 }
 
@@ -73,6 +76,7 @@ pub struct PipelineLayout {
     pub serial: Serial,
     pub handle: vk::PipelineLayout,
     pub flags: u32,
+    /// The layouts of descriptor sets by index; `None` where they are not known.
     pub sets: Vec<Option<Arc<SetLayout>>>,
     pub push_constants: Vec<model::PushConstantRange>,
 }
@@ -94,9 +98,12 @@ pub struct Pipeline {
     pub handle: vk::Pipeline,
     pub layout: Arc<PipelineLayout>,
     pub module: Arc<Module>,
+    /// The entry point in the module.
     pub entry: String,
+    /// Vulkan's flags of the pipeline, and those of its stage.
     pub flags: u64,
     pub stage_flags: u32,
+    /// The specialisation constants.
     pub constants: Vec<model::Constant>,
     pub required_subgroup_size: Option<u32>,
     pub robustness: Option<model::Robustness>,
@@ -106,7 +113,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Returns the name of the kernel as a trace shows it.
+    /// Returns the name of the kernel as a trace shows it: the pipeline's or the module's own, otherwise the entry
+    /// point, or a hash of the code where that is `main`.
     pub fn name(&self) -> String {
         let program_name = lock(&self.name)
             .clone()

@@ -12,6 +12,7 @@ use super::refusal::Refusal;
 pub struct Memory {
     pub serial: Serial,
     pub bytes: u64,
+    /// The properties of its memory type.
     pub properties: vk::MemoryPropertyFlags,
     /// The reason why the content cannot be known; `None` if it can.
     pub refusal: Option<Refusal>,
@@ -27,6 +28,7 @@ impl Memory {
 
 /// A buffer.
 pub struct Buffer {
+    /// Tells it from a later buffer with the same handle.
     pub serial: Serial,
     pub handle: vk::Buffer,
     pub bytes: u64,

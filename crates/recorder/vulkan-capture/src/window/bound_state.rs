@@ -16,7 +16,9 @@ use crate::objects::kernels::Pipeline;
 #[derive(Default)]
 pub struct BoundState {
     pub pipeline: Option<Arc<Pipeline>>,
+    /// The descriptors by the index of their set.
     sets: HashMap<u32, BoundSet>,
+    /// The push constants up to the last byte that was set.
     push_constants: Vec<u8>,
 }
 
@@ -88,8 +90,8 @@ impl BoundState {
         constants
     }
 
-    /// Returns the descriptors of a binding, by their elements, with their dynamic offsets applied. Descriptors
-    /// that were never written are left out.
+    /// Returns the descriptors of a binding of the set at index `set`, by their elements, with their dynamic offsets
+    /// applied. Descriptors that were never written are left out. `layout` is the set's in the pipeline's layout.
     pub fn descriptors(
         &self,
         device: &Device,

@@ -1,5 +1,6 @@
-//! Decides which submissions are in a window: counts submissions, opens a window where the user's choice or the
-//! program says so, hands submissions to it, and ends it.
+//! Decides which submissions are in a window (the captured part of the run): counts submissions, opens a window where
+//! the user's choice or the program says so, hands submissions to it, and ends it. [`control`] returns the one
+//! control of the process; each submission goes through [`WindowControl::submit`].
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -21,16 +22,20 @@ use crate::api::device::Device;
 
 /// The windows that this process was asked to capture.
 pub struct WindowControl {
+    /// The user's choice, which the command `gapscope capture` passes in the environment.
     request: Request,
     /// Whether a window may begin, or is open.
     is_armed: AtomicBool,
     /// Submissions outside of a window share the lock; a thread that begins, ends or fills a window has it alone.
     state: RwLock<WindowState>,
+    /// The number of submissions, and of dispatches if the window counts them, so far.
     submissions: AtomicU64,
     dispatches: AtomicU64,
     /// The labels that are open on queues and threads.
     pub labels: Labels,
+    /// The count of signals, where they open and end windows.
     signals: Option<Signals>,
+    /// The process that the control was made for.
     process: u32,
     has_notified_end: AtomicBool,
     /// Whether the program begins windows itself, and nothing else does.
@@ -39,7 +44,7 @@ pub struct WindowControl {
     pub program_windows: ProgramWindows,
 }
 
-/// The number of a submission, and of its dispatches.
+/// The number of a submission, from 0, the number of its first dispatch, and how many dispatches it has.
 struct SubmissionNumbers {
     submission: u64,
     first_dispatch: u64,
@@ -74,6 +79,7 @@ pub fn control() -> Option<&'static WindowControl> {
 }
 
 impl WindowControl {
+    /// Reads the user's choice from the environment; `None` if the process was asked for no window.
     fn from_environment() -> Option<WindowControl> {
         let request = Request::from_environment()?;
         hook::silence();
@@ -208,6 +214,7 @@ impl WindowControl {
         }
     }
 
+    /// Returns the number of dispatches in all command buffers of a call, secondary ones included.
     fn count_dispatches(&self, call: &SubmitCall<'_>) -> u64 {
         let mut count = 0;
         let mut pending = call.command_buffers();
@@ -257,7 +264,8 @@ impl WindowControl {
         })
     }
 
-    /// Captures a submission, which is passed on if it is in a window.
+    /// Captures a submission, which is passed on if it is in a window, and begins or ends the window where that is
+    /// due. The caller passes on what this leaves.
     ///
     /// # Safety
     /// The call is the program's own.
@@ -313,7 +321,8 @@ impl WindowControl {
         }
     }
 
-    /// Ends the open window. No other begins unless the program or a signal asks for one.
+    /// Ends the open window: writes the reason and destroys the layer's objects. No other begins unless the program
+    /// or a signal asks for one.
     fn end(&self, state: &mut WindowState, reason: EndReason) {
         let Some(mut open) = state.open.take() else {
             return;

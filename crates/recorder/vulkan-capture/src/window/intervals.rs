@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A set of bytes.
+/// The end of each interval, by its first byte.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Intervals(BTreeMap<u64, u64>);
 

@@ -1,5 +1,5 @@
-//! Keeps for an allocation which bytes a capture knows so far, with their hashes, so that only unknown or changed
-//! memory is written.
+//! Keeps for an allocation of memory which bytes a capture knows so far (a replay of the capture has them at this
+//! point), with their hashes, so that only unknown or changed memory is written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -56,6 +56,7 @@ impl KnownContent {
         self.pieces.insert(piece.start, (piece.end, hash));
     }
 
+    /// Returns the start and the end of each piece that has a byte in the range.
     fn overlapping(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
         let range = range.clone();
         let before = self.pieces.range(..range.start).next_back();

@@ -1,4 +1,5 @@
-//! Keeps the labels that are open on queues and threads, because a label's text may choose the window.
+//! Keeps the labels (texts by which the program names its work) that are open on queues and threads, because a
+//! label's text may choose the window, the part of the run that is captured.
 
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -11,10 +12,12 @@ use super::submit_call::SubmitCall;
 /// The labels of queues; those of threads are each thread's own.
 #[derive(Default)]
 pub struct Labels {
+    /// The open labels of each queue, the innermost last.
     queues: Mutex<HandleMap<Vec<String>>>,
 }
 
 thread_local! {
+    /// The open labels of the calling thread, the innermost last.
     static THREAD_LABELS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 

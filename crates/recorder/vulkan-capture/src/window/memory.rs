@@ -1,5 +1,6 @@
 //! Writes the content of memory to the capture: before a submission what the capture does not know yet, afterwards
-//! what the submission has written.
+//! what the submission has written. The ranges that its commands may access go in; records of content, in pieces
+//! (chunks of a fixed size), come out.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,7 +19,7 @@ use super::resolve::{Access, AccessedRange};
 use super::staging::{BufferPiece, Failure};
 use crate::objects::memory::Memory;
 
-/// A piece of memory that is to be read.
+/// A piece of memory that is to be read, and where that is in a buffer.
 struct PendingRead {
     memory: Arc<Memory>,
     bytes: Range<u64>,
@@ -26,7 +27,8 @@ struct PendingRead {
 }
 
 impl OpenWindow {
-    /// Writes what the submission may read and the capture does not know yet.
+    /// Writes what the submission may read and the capture does not know yet. Memory that the host can write is
+    /// always read, and written where its hash has changed.
     pub(super) fn write_content(
         &mut self,
         queue: &Queue,
@@ -114,7 +116,7 @@ impl OpenWindow {
         Ok(content)
     }
 
-    /// Writes what the submission has written.
+    /// Writes what the submission may have written: the hash of each piece, and its bytes if outputs are kept.
     pub(super) fn write_outcome(
         &mut self,
         queue: &Queue,
@@ -215,6 +217,7 @@ impl ContentRun {
         }
     }
 
+    /// Returns true when a piece continues the run: it follows at once, at the border of a chunk, for the same cause.
     fn goes_on(&self, memory: model::MemoryId, range: &Range<u64>, cause: ContentCause) -> bool {
         self.content.memory == memory
             && self.content.cause == cause

@@ -1,5 +1,6 @@
-//! Numbers the objects of a capture. A record that describes an object is written before the first record that
-//! names it.
+//! Numbers the objects of a capture (kinds such as buffers and pipelines, each from 0). A record that describes an
+//! object is written before the first record that names it: asking for a number adds the record of a new object, and
+//! [`ObjectIds::write`] writes those that were added.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +19,11 @@ use crate::objects::memory::{Buffer, Memory};
 /// The numbers that a capture has given to objects, and the records that are still to be written.
 #[derive(Default)]
 pub struct ObjectIds {
+    /// The numbers by the objects' serial numbers.
     numbers: HashMap<Serial, u32>,
+    /// The next number of each [`ObjectKind`].
     counts: [u32; 7],
+    /// The queues, at their numbers.
     queues: Vec<ash::vk::Queue>,
     new: Vec<NewRecord>,
 }
@@ -72,7 +76,8 @@ impl ObjectIds {
         MemoryId(id)
     }
 
-    /// Returns the number of a buffer that is bound to the memory at the offset.
+    /// Returns the number of a buffer that is bound to the memory at the offset; a new one gets a record, as does its
+    /// memory.
     pub fn buffer(&mut self, buffer: &Buffer, memory: &Memory, offset: u64) -> BufferId {
         let memory = self.memory(memory);
         let (id, is_new) = self.number(buffer.serial, ObjectKind::Buffer);

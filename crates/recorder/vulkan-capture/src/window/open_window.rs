@@ -1,5 +1,6 @@
-//! Writes an open window, one submission at a time: writes the memory that the work needs, passes the submission
-//! on, waits for it, and writes what it has written.
+//! Writes an open window (the captured part of the run), one submission at a time: writes the memory that the work
+//! needs, passes the submission on, waits for it, and writes what it has written. [`OpenWindow::begin`] comes first,
+//! then [`OpenWindow::submit`] for each submission, and [`OpenWindow::end`] and [`OpenWindow::clean_up`] last.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -37,12 +38,16 @@ pub struct OpenWindow {
     pub(super) writer: Writer,
     /// Whether the bytes that work writes are kept, and not their hash alone.
     pub(super) keeps_outputs: bool,
+    /// The start, from which times in the capture are counted.
     began: Instant,
     pub(super) numbers: ObjectIds,
+    /// The layer's objects on the device; absent before the first submission.
     pub(super) staging: Option<Staging>,
+    /// The content that the capture has, by allocation.
     pub(super) known: HashMap<Serial, KnownContent>,
-    /// Command buffers as they were written last.
+    /// Command buffers as they were written last, with the number of that record.
     written: HashMap<vk::CommandBuffer, (Vec<Record>, CommandsId)>,
+    /// The number of the next record of commands.
     next_commands: u32,
     has_work: bool,
     /// The queue on which work of the program runs that has command buffers of the layer.
@@ -60,13 +65,17 @@ pub struct Dispatches {
 
 /// The part of a submission that is captured.
 struct CapturedWork {
+    /// The time of the call, counted from the window's start.
     called_ns: u64,
+    /// The ranges of memory that the commands may access, in their order.
     touches: Vec<AccessedRange>,
+    /// The records of the commands of each command buffer.
     commands: Vec<Vec<Record>>,
     query_results: Vec<QueryResults>,
 }
 
 impl CapturedWork {
+    /// Returns true when a later command may overwrite the results of a query, which are only read afterwards.
     fn overwrites_query_results(&self) -> bool {
         self.query_results.iter().any(|results| {
             let touch = &self.touches[results.touch];
@@ -90,7 +99,8 @@ pub enum BeginError {
 }
 
 impl OpenWindow {
-    /// Makes the capture's folder.
+    /// Begins a window on a device: makes the capture's folder `path`, with the user's choice of the window in its
+    /// header.
     pub fn begin(
         device: &'static Device,
         path: &Path,
@@ -173,7 +183,8 @@ impl OpenWindow {
         }
     }
 
-    /// Captures a submission, or only the given dispatches of it.
+    /// Captures a submission, or only the given dispatches of it. An error is the reason why the window ends; the
+    /// call may then not have been passed on yet.
     ///
     /// # Safety
     /// The call is the program's own, and nobody else uses the queues.
@@ -264,7 +275,8 @@ impl OpenWindow {
         self.write_after(queue, work, device_ns, &call.batches)
     }
 
-    /// Captures the part of a submission that is in the window.
+    /// Captures the part of a submission that is in the window: runs the part before, captures the part inside, and
+    /// passes the call on with what is left.
     ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
@@ -299,6 +311,8 @@ impl OpenWindow {
         captured
     }
 
+    /// Captures the part inside. `is_done` is set once that part has been submitted.
+    ///
     /// # Safety
     /// As for [`OpenWindow::submit`].
     unsafe fn submit_inside(
@@ -364,7 +378,8 @@ impl OpenWindow {
         self.write_content(queue, &work.touches)
     }
 
-    /// Writes the work, which has run, and what it has written.
+    /// Writes the work, which has run, and what it has written. `device_ns` is the time for which the device worked;
+    /// `None` where the queue has no timestamps.
     fn write_after(
         &mut self,
         queue: &Queue,
@@ -401,6 +416,7 @@ impl OpenWindow {
         }
     }
 
+    /// Makes the layer's objects and waits until all queues have done what was submitted before the window.
     fn wait_for_earlier_work(&mut self) -> Result<(), EndReason> {
         let refused = |reason: &dyn Display| {
             EndReason::Refused(format!(
@@ -434,6 +450,7 @@ impl OpenWindow {
         Ok(())
     }
 
+    /// Runs `work` with the layer's objects on the device.
     pub(super) fn staging<R>(
         &mut self,
         work: impl FnOnce(&mut Staging) -> Result<R, Failure>,
@@ -442,6 +459,7 @@ impl OpenWindow {
         Ok(work(staging)?)
     }
 
+    /// Writes a submission: its command buffers with their commands, and the semaphores of its batches.
     fn write_submission(
         &mut self,
         mut submission: model::Submission,
@@ -475,6 +493,7 @@ impl OpenWindow {
         Ok(())
     }
 
+    /// Writes the commands of a command buffer, unless they were written like this before; returns their number.
     fn write_commands(
         &mut self,
         buffer: vk::CommandBuffer,

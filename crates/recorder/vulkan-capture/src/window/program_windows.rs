@@ -1,5 +1,7 @@
-//! Keeps the windows that the program begins itself, by `start_capture` of the SDK: whether each waits for its first
-//! submission, is open, or has ended.
+//! Keeps the windows (captured parts of the run) that the program begins itself, by `start_capture` of the SDK:
+//! whether each waits for its first submission, is open, or has ended. For each come, in this order,
+//! [`ProgramWindows::ask`], [`ProgramWindows::begin`] with the first submission, [`ProgramWindows::stop`] if the
+//! program ends the window, and [`ProgramWindows::settle`] once the window has ended.
 
 use std::path::PathBuf;
 use std::sync::Mutex;

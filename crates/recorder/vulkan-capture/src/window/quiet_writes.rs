@@ -1,5 +1,5 @@
-//! Writes files inside the program without a signal reaching it when a file may not grow, and words the error as
-//! the reason why the window ends.
+//! Writes files inside the program without a signal (SIGXFSZ) reaching it when a file may not grow, and words the
+//! error as the reason why the window (the captured part of the run) ends.
 
 use std::io;
 

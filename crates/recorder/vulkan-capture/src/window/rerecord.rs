@@ -1,5 +1,5 @@
 //! Records some commands of the program's command buffers again, into command buffers of the layer, where a window
-//! holds only a part of them.
+//! (the captured part of the run) holds only a part of them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub fn is_repeatable(device: &Device, buffer: vk::CommandBuffer) -> bool {
     })
 }
 
+/// Returns whether one command can be recorded again: its objects still exist, and it has no effect that must happen
+/// only once.
 fn is_known(device: &Device, command: &Command) -> bool {
     let pipeline = |pipeline: &Arc<Pipeline>| {
         let known = device.objects.pipelines.get(pipeline.handle.as_raw());
@@ -67,7 +69,8 @@ fn is_known(device: &Device, command: &Command) -> bool {
     }
 }
 
-/// Records some of the commands of a repeatable command buffer, after the bindings that earlier commands made.
+/// Records the commands with the indices `part` of a repeatable command buffer, after the bindings that earlier
+/// commands made.
 ///
 /// # Safety
 /// `into` is ours and not in use; the program's command buffer is being submitted, so that what it names is live.
@@ -180,6 +183,8 @@ unsafe fn repeat(device: &Device, into: vk::CommandBuffer, command: &Command) {
     }
 }
 
+/// Pushes descriptors again; `written` are pairs of a place among all descriptors of the set and a descriptor.
+///
 /// # Safety
 /// As for [`repeat`].
 unsafe fn push(

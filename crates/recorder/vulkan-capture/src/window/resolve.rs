@@ -1,5 +1,7 @@
-//! Resolves submitted command buffers: kept commands with the program's handles go in; the records of a capture
-//! come out, and the ranges of memory that the commands may access.
+//! Resolves submitted command buffers: kept commands with the program's handles go in; the records of a capture come
+//! out, and the ranges of memory that the commands may access (touch). [`Resolver::command_buffer`] is called for
+//! each command buffer in order; the results are the resolver's public fields. A [`Refusal`] says what cannot be
+//! captured.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -57,11 +59,12 @@ pub struct QueryResults {
 pub struct Resolver<'a> {
     device: &'static Device,
     numbers: &'a mut ObjectIds,
+    /// The ranges that the commands access, in the order of the commands.
     pub touches: Vec<AccessedRange>,
     pub query_results: Vec<QueryResults>,
     /// The commands of each command buffer.
     pub commands: Vec<Vec<Record>>,
-    /// The events that the call sets or resets.
+    /// The events that the call sets (true) or resets (false), as the last command on each left it.
     events: HashMap<vk::Event, bool>,
 }
 
@@ -87,6 +90,7 @@ impl<'a> Resolver<'a> {
         self.run(buffer, part, MAX_NESTING)
     }
 
+    /// Resolves commands of a command buffer; `depth` is how many more may be nested.
     fn run(
         &mut self,
         buffer: vk::CommandBuffer,
@@ -105,12 +109,14 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
+    /// Adds a record to the command buffer that is resolved.
     fn add(&mut self, record: Record) {
         if let Some(commands) = self.commands.last_mut() {
             commands.push(record);
         }
     }
 
+    /// Resolves one command. One that only binds changes `bound`.
     fn command(
         &mut self,
         command: &Command,
@@ -232,6 +238,8 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
+    /// Resolves a dispatch: every buffer that its kernel can reach through the bound descriptors is a range that it
+    /// may access.
     fn dispatch(
         &mut self,
         bound: &BoundState,
@@ -313,6 +321,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
+    /// Fails unless the event is set by the call before, or already.
     fn check_event(&mut self, event: vk::Event) -> Result<(), Refusal> {
         if self.events.get(&event) == Some(&true) {
             return Ok(());
@@ -325,6 +334,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Adds a barrier. Ranges that are in no memory of a window become dependencies of all memory.
     fn barrier(&mut self, barrier: &Barrier) {
         let mut memory = barrier.memory.clone();
         let mut buffers = Vec::new();
@@ -345,7 +355,7 @@ impl<'a> Resolver<'a> {
         }));
     }
 
-    /// Returns the range of memory in which a range of a buffer is.
+    /// Returns the range of memory in which a range of a buffer is, cut at the buffer's end.
     fn located(
         &self,
         buffer: vk::Buffer,
@@ -387,6 +397,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
+    /// Returns the range as a capture names it.
     fn named(&mut self, touch: &AccessedRange) -> BufferRange {
         BufferRange {
             buffer: self
@@ -397,6 +408,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Adds a range to those that the commands access, and returns it as a capture names it.
     fn touch(&mut self, mut touch: AccessedRange, access: Access) -> BufferRange {
         touch.access = access;
         let range = self.named(&touch);
@@ -404,6 +416,7 @@ impl<'a> Resolver<'a> {
         range
     }
 
+    /// Adds a range of a buffer to those that the commands access, see [`Self::located`] and [`Self::touch`].
     fn range(
         &mut self,
         buffer: vk::Buffer,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The count of signals: a window is open while it is odd.
 pub struct Signals {
+    /// The number of signals so far, in the mapped file.
     count: &'static AtomicU64,
     /// The count at which a window ended for another reason.
     off_at: AtomicU64,
@@ -48,7 +49,7 @@ impl Signals {
         count % 2 == 1 && count != self.off_at.load(Relaxed)
     }
 
-    /// Makes no window begin before the next but one signal.
+    /// Makes no window begin before the next but one signal, if one is to be open now; otherwise changes nothing.
     pub fn turn_off(&self) {
         self.off_at.store(self.count.load(Relaxed), Relaxed);
     }

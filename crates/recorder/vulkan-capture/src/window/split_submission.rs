@@ -116,7 +116,7 @@ impl SplitSubmission {
     }
 }
 
-/// Returns the command buffers of parts, by batch.
+/// Returns the command buffers of parts, for each of so many batches.
 pub fn lists<'a>(
     parts: impl IntoIterator<Item = &'a BufferPart>,
     batches: usize,
@@ -128,6 +128,7 @@ pub fn lists<'a>(
     lists
 }
 
+/// Finds where the window begins and ends in the command buffers of a call; `None` if one executes others.
 fn cuts(
     call: &SubmitCall<'_>,
     buffers: &[(usize, vk::CommandBuffer)],

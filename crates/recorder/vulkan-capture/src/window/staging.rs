@@ -1,5 +1,6 @@
-//! Runs work of the layer on the program's queues: copies memory of the GPU to where the host can read it, and
-//! measures the time of submissions.
+//! Runs work of the layer on the program's queues: copies memory of the GPU to where the host can read it
+//! ([`Staging::read`]), runs command buffers to their end ([`Staging::run`]), and measures the time of submissions
+//! ([`Staging::around`]). Nobody else uses the queues meanwhile.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -49,8 +50,11 @@ pub struct BufferPiece {
 /// The layer's objects on a device, for one window.
 pub struct Staging {
     device: &'static Device,
+    /// Signalled when the layer's last submission is finished.
     fence: vk::Fence,
+    /// The objects by queue family, made at the family's first use.
     families: HashMap<u32, StagingFamily>,
+    /// The buffer that is copied to; absent before the first copy.
     host: Option<HostBuffer>,
 }
 
@@ -58,6 +62,7 @@ pub struct Staging {
 struct StagingFamily {
     pool: vk::CommandPool,
     copy: vk::CommandBuffer,
+    /// Two timestamps and the command buffers that write them; `None` where the family has none.
     timing: Option<(vk::QueryPool, TimingPair)>,
 }
 
@@ -120,6 +125,7 @@ impl Staging {
         Ok(self.allocate(pool, 1)?[0])
     }
 
+    /// Makes command buffers that the layers below accept.
     fn allocate(
         &self,
         pool: vk::CommandPool,
@@ -148,6 +154,7 @@ impl Staging {
         result.map_err(failed("work of the capture cannot be submitted"))
     }
 
+    /// Waits for the layer's last submission, and makes the fence usable again.
     fn await_fence(&self, at_most: Duration) -> Result<(), Failure> {
         let begun = Instant::now();
         let next = &self.device.next;
@@ -167,7 +174,8 @@ impl Staging {
         reset.map_err(failed("a fence cannot be used again"))
     }
 
-    /// Copies pieces and hands them on in their order, each of at most [`MAX_STAGING_BYTES`].
+    /// Copies pieces, each of at most [`MAX_STAGING_BYTES`], to the host and calls `each` with the index and the
+    /// bytes of each piece, in their order.
     pub fn read(
         &mut self,
         queue: &Queue,
@@ -202,6 +210,7 @@ impl Staging {
         Ok(())
     }
 
+    /// Copies pieces one behind the other into the host's buffer, after all earlier work of the queue, and waits.
     fn copy(
         &mut self,
         queue: &Queue,
@@ -375,7 +384,7 @@ impl Staging {
         })
     }
 
-    /// Records timestamps before and after, where the family has them.
+    /// Records command buffers that write timestamps before and after other work; `None` where the family has none.
     fn timing(&self, index: u32, around: TimingPair) -> Option<(vk::QueryPool, TimingPair)> {
         let family = self.device.families.get(index as usize)?;
         let resets = vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS;

@@ -12,6 +12,7 @@ use crate::api::device::Device;
 pub struct SubmitCall<'a> {
     pub device: &'static Device,
     pub queue: vk::Queue,
+    /// The batches of the call, in order.
     pub batches: Vec<SubmitBatch>,
     /// Whether the command buffers can be others: nothing is chained to the call that counts them.
     pub can_have_others: bool,
@@ -24,7 +25,7 @@ pub struct SubmitCall<'a> {
 /// replaced if there are lists of others.
 type CallNext<'a> = dyn Fn(Option<&[Vec<vk::CommandBuffer>]>) -> vk::Result + 'a;
 
-/// The batch of a submission, of either version.
+/// A batch of a call: command buffers with the semaphores that they wait for and signal.
 pub struct SubmitBatch {
     pub waits: Vec<SemaphoreUse>,
     pub commands: Vec<vk::CommandBuffer>,

@@ -1,5 +1,5 @@
-//! Hooks the commands that programs record into command buffers; each is decoded and handed to the layer. The hooks
-//! are the hot path: nothing here takes a lock, allocates or enters the kernel.
+//! Hooks the commands that programs record into command buffers; each is decoded as a [`Command`] and handed to the
+//! layer. The hooks are the hot path: nothing here takes a lock, allocates or enters the kernel.
 
 use std::ffi::c_void;
 
@@ -12,7 +12,8 @@ use crate::layer::CommandHooks;
 
 const COMPUTE: vk::PipelineBindPoint = vk::PipelineBindPoint::COMPUTE;
 
-/// Defines hooks that record a command.
+/// Defines hooks that hand the command after `=`, decoded from the arguments, to [`CommandHooks::record`], which also
+/// passes the call on.
 macro_rules! commands {
     ($(fn $hook:ident($($argument:ident: $type:ty),* $(,)?) = $command:expr;)+) => {
         $(pub(crate) unsafe extern "system" fn $hook<L: CommandHooks>(

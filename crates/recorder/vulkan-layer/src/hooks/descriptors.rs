@@ -1,4 +1,5 @@
-//! Hooks the creation, change and destruction of descriptor sets, their layouts and their update templates.
+//! Hooks the creation, change and destruction of descriptor sets (tables of buffers that kernels use), their layouts
+//! and their update templates, and keeps them in the layer's [`crate::descriptors::Descriptors`].
 
 use std::ffi::c_void;
 

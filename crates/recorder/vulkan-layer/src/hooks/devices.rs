@@ -1,4 +1,5 @@
-//! Hooks the creation and destruction of devices, and the calls by which programs get queues.
+//! Hooks the creation and destruction of devices, and the calls by which programs get queues, and tells the layer
+//! through [`Layer`].
 
 use ash::vk;
 use ash::vk::Handle;
@@ -9,6 +10,8 @@ use crate::instance::Instance;
 use crate::layer::{self, DevicePlan, Layer, NewDevice, Queue};
 use crate::loader;
 
+/// vkCreateDevice: makes the device as the layer plans it, or as the program asks where the driver refuses that, and
+/// keeps it.
 pub(crate) unsafe extern "system" fn create_device<L: Layer>(
     physical: vk::PhysicalDevice,
     info: *const vk::DeviceCreateInfo<'_>,
@@ -54,6 +57,7 @@ pub(crate) unsafe extern "system" fn create_device<L: Layer>(
     }
 }
 
+/// vkDestroyDevice: ends the layer's device, then passes the call on.
 pub(crate) unsafe extern "system" fn destroy_device<L: Layer>(
     handle: vk::Device,
     allocator: Allocator<'_>,
@@ -99,7 +103,7 @@ device_hooks! {
     };
 }
 
-/// Without a queue of that number, the driver answers null.
+/// Tells the layer of a queue. Without a queue of that number, the driver answers null, which is left out.
 fn add_queue<L: Layer>(device: &L, queue: Queue) {
     if queue.handle != vk::Queue::null() {
         L::guard(|| device.add_queue(queue));

@@ -1,4 +1,5 @@
-//! Hooks the creation and destruction of instances.
+//! Hooks the creation and destruction of instances (the program's connections to Vulkan), which are kept as
+//! [`Instance`]s.
 
 use ash::vk;
 use ash::vk::Handle;
@@ -8,6 +9,8 @@ use crate::instance::Instance;
 use crate::layer::Layer;
 use crate::loader;
 
+/// vkCreateInstance: passes the call on to the next layer, which the loader names in the chain, and keeps the
+/// instance.
 pub(crate) unsafe extern "system" fn create_instance<L: Layer>(
     info: *const vk::InstanceCreateInfo<'_>,
     allocator: Allocator<'_>,
@@ -31,6 +34,7 @@ pub(crate) unsafe extern "system" fn create_instance<L: Layer>(
     }
 }
 
+/// vkDestroyInstance: forgets the instance, then passes the call on.
 pub(crate) unsafe extern "system" fn destroy_instance<L: Layer>(
     handle: vk::Instance,
     allocator: Allocator<'_>,

@@ -1,4 +1,5 @@
-//! Hooks debug labels and object names, which programs may set even where the driver does not know them.
+//! Hooks debug labels (texts by which programs name their work) and names of objects, which programs may set even
+//! where the driver does not know them: the layer gets them, and the next layer only where it has the function.
 
 use ash::vk;
 
@@ -8,7 +9,7 @@ use crate::layer::{CommandHooks, ObjectHooks, QueueHooks, label_text};
 
 type LabelInfo<'a> = *const vk::DebugUtilsLabelEXT<'a>;
 
-/// Defines hooks that record a label of a command buffer or a queue.
+/// Defines hooks that hand a label of a command buffer or a queue, decoded after `=`, to the named method of a trait.
 macro_rules! labels {
     ($bound:ident.$record:ident: $(fn $hook:ident($handle:ident: $type:ty $(, $info:ident: $info_type:ty)?) = $label:expr;)+) => {
         $(pub(crate) unsafe extern "system" fn $hook<L: $bound>($handle: $type $(, $info: $info_type)?) {
@@ -40,6 +41,7 @@ labels! {
     fn queue_insert_debug_utils_label(handle: vk::Queue, info: LabelInfo<'_>) = Label::Instant(label_text(info));
 }
 
+/// vkSetDebugUtilsObjectNameEXT.
 pub(crate) unsafe extern "system" fn set_debug_utils_object_name<L: ObjectHooks>(
     handle: vk::Device,
     info: *const vk::DebugUtilsObjectNameInfoEXT<'_>,

@@ -1,4 +1,5 @@
-//! Hooks the creation, binding and destruction of device memory and buffers.
+//! Hooks the creation, binding and destruction of device memory and buffers, and tells the layer through
+//! [`ObjectHooks`], which may change a buffer; where the driver refuses the changed one, the program's is made.
 
 use ash::vk;
 

@@ -1,4 +1,5 @@
-//! Hooks submissions of work to queues, waits for queues, and semaphores.
+//! Hooks submissions of work to queues and waits for queues, which the layer passes on itself ([`QueueHooks`]), and
+//! the creation and destruction of semaphores ([`ObjectHooks`]).
 
 use ash::vk;
 

@@ -12,6 +12,7 @@ use std::ffi::{CStr, c_char};
 
 /// The changes to the program's VkDeviceCreateInfo.
 pub struct RecordingPlan {
+    /// The names of the extensions to enable: the program's, and those that are added.
     extensions: Vec<*const c_char>,
     /// Whether the device and host clocks can be read together.
     pub calibrated: bool,
@@ -19,8 +20,10 @@ pub struct RecordingPlan {
     pub host_query_reset: bool,
     /// The reason why queries cannot be reset from the host, where that would be better.
     pub no_host_query_reset: Option<&'static str>,
+    /// Whether the extension that reads both clocks is added, and whether any extension is.
     adds_calibration: bool,
     adds_extension: bool,
+    /// How host query reset is added.
     reset: AddReset,
     counters: CounterPlan,
 }
@@ -135,6 +138,7 @@ impl RecordingPlan {
         }
     }
 
+    /// Adds host query reset, in the way that the program's chain allows.
     fn add_reset(
         &mut self,
         in_chain: HostQueryReset,

@@ -1,5 +1,5 @@
 //! Describes the queue families of a device: groups of queues with the same abilities. For each family it says by
-//! which way the results of timestamps leave the GPU.
+//! which way the results of timestamps (queries that write the GPU's time) leave the GPU.
 
 use ash::vk;
 
@@ -21,7 +21,9 @@ pub enum Delivery {
 #[derive(Clone, Copy)]
 pub struct Family {
     pub flags: vk::QueueFlags,
+    /// The number of queues that the device offers.
     pub queues: u32,
+    /// The valid bits of a timestamp; 0 without timestamps.
     pub timestamp_bits: u32,
     pub delivery: Delivery,
 }

@@ -1,5 +1,7 @@
-//! Enables host query reset among the features that a program asks of a new device. Features come as a chain of
-//! structures that the layer must not write to, so the changed part of the chain is copied.
+//! Enables host query reset (queries, such as timestamps, are reset by a host call) among the features that a program
+//! asks of a new device. Features come as a chain of structures that the layer must not write to, so the changed part
+//! of the chain is copied: [`host_query_reset`] reads the chain, and [`ChainWithHostQueryReset::link`] gives the
+//! changed one.
 
 mod sizes;
 

@@ -1,6 +1,6 @@
 //! Lists the commands that are recorded by their effect, with none or few of their arguments: those that neither
-//! layer follows, the ends of scopes, and copies of query results. Hooks and functions are generated from the
-//! table.
+//! layer follows (opaque work, timed as a whole), the ends of scopes such as render passes, and copies of query
+//! results. Hooks and functions are generated from the table.
 
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;
@@ -23,6 +23,7 @@ macro_rules! recorded_commands {
 }
 pub(crate) use recorded_commands;
 
+/// Makes the table of the next layer's functions from the rows.
 macro_rules! functions {
     ($($row:tt)+) => {
         function_table! {

@@ -8,6 +8,7 @@ use ash::vk::{PerformanceCounterStorageKHR as Storage, PerformanceCounterUnitKHR
 use gapscope_spool::event::{PerformanceCounter, PerformanceUnit};
 use std::ffi::CStr;
 
+/// The name of the extension.
 pub const EXTENSION: &CStr = ash::khr::performance_query::NAME;
 
 /// The most counters in one query; further counters of a driver are left out. Some drivers have thousands.
@@ -17,7 +18,9 @@ const MAX_COUNTERS_PER_QUERY: usize = 32;
 pub struct FamilyCounters {
     /// The driver's numbers of the counters.
     pub indices: Vec<u32>,
+    /// The name, category and unit of each counter.
     pub facts: Vec<PerformanceCounter>,
+    /// The type of number in which each result comes.
     storages: Vec<Storage>,
 }
 
@@ -43,6 +46,7 @@ fn value(raw: u64, storage: Storage) -> f64 {
     }
 }
 
+/// Converts Vulkan's unit; unknown ones are generic.
 fn unit(unit: Unit) -> PerformanceUnit {
     match unit {
         Unit::PERCENTAGE => PerformanceUnit::Percentage,

@@ -76,6 +76,7 @@ impl PhysicalDevice {
         driver
     }
 
+    /// Returns the identity. Before Vulkan 1.2 the driver's name is a number, and the UUID that of pipeline caches.
     pub fn identity(self) -> Identity {
         let properties = self.properties();
         let mut identity = Identity {

@@ -1,4 +1,5 @@
-//! Defines the errors of sampling hardware counters, with advice for the user who can change that.
+//! Defines the errors of sampling hardware counters (quantities that a GPU counts) with libcupti, NVIDIA's profiling
+//! library (CUPTI), with advice for the user who can change that.
 
 use gapscope_cupti::{Failure, code};
 use std::path::{Path, PathBuf};

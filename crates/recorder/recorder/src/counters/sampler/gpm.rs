@@ -1,4 +1,6 @@
-//! Samples GPUs with NVML's own sampling (GPM, since Hopper), where CUPTI cannot: few counters, ten times a second.
+//! Samples a GPU with the own sampling of NVML, NVIDIA's library about the state of GPUs (GPM, since Hopper), where
+//! CUPTI (NVIDIA's profiling library) cannot: few counters, ten times a second. GPM gives means between two moments
+//! at which a sample was taken. [`sample`] runs in the GPU's thread and sends reports.
 #![allow(unsafe_code)]
 
 use super::pm_sampling::SampleStream;
@@ -39,7 +41,8 @@ const GPM_COUNTERS: [(HardwareCounter, u32, f64); 7] = [
     (HardwareCounter::NvlinkSent, NVLINK_TX, MIB),
 ];
 
-/// Samples until told to stop, and reports what is not sampled because of `reason`.
+/// Samples until `stop` is set. First reports which counters are sampled, and which are not because of `reason`, the
+/// one why CUPTI cannot; when GPM cannot sample either, this is all.
 pub fn sample(
     task: &SamplingTask,
     gpu: &Gpu,
@@ -135,6 +138,7 @@ struct Gpm {
 }
 
 impl Gpm {
+    /// Loads NVML and checks that the GPU can be sampled.
     fn open(gpu: &Gpu) -> Result<Gpm, GpmError> {
         let nvml = Nvml::load()?;
         let device = nvml.device(&gpu.uuid)?;
@@ -172,7 +176,7 @@ impl Gpm {
         })
     }
 
-    /// Takes a sample and returns its time.
+    /// Takes a sample and returns its time on the clock of the trace; `None` when NVML refuses.
     fn take_sample(&mut self) -> Option<i64> {
         self.samples.swap(0, 1);
         let get = self.nvml.library.nvmlGpmSampleGet.as_ref().ok()?;
@@ -182,7 +186,8 @@ impl Gpm {
         (status == SUCCESS).then(|| before_ns + (monotonic_ns() - before_ns) / 2)
     }
 
-    /// Returns the means between the last two samples, NaN where there is none.
+    /// Returns the means between the last two samples of the metrics with these numbers, NaN where there is none;
+    /// `None` when NVML refuses all.
     fn values(&self, numbers: &[u32]) -> Option<Vec<f64>> {
         let get = self.nvml.library.nvmlGpmMetricsGet.as_ref().ok()?;
         // SAFETY: the structure has only numbers and pointers, for which zero is a valid value.

@@ -1,4 +1,6 @@
-//! Chooses the metrics to sample on a GPU: as many as can be counted in one pass, the best that a counter has.
+//! Chooses the metrics to sample on a GPU: as many as the GPU can count in one pass (a run of its counting units with
+//! one configuration, since sampling cannot repeat the work), and of each counter the best metric that fits. A
+//! counter is a quantity that gapscope names; a metric is CUPTI's (NVIDIA's profiling library's) way to count it.
 
 use crate::counters::pipe::Column;
 use crate::counters::selection::metrics;
@@ -9,10 +11,14 @@ use std::ffi::CStr;
 /// The metrics to sample.
 #[derive(Debug)]
 pub struct Plan {
+    /// The counters that are sampled, in the order in which they were asked for.
     pub counters: Vec<HardwareCounter>,
+    /// The metric of each counter.
     pub names: Vec<&'static str>,
     pub metrics: Metrics,
+    /// CUPTI's configuration of the GPU's counting units for these metrics.
     pub config: Vec<u8>,
+    /// The part of CUPTI that evaluates the metrics: computes their values from what was counted.
     pub host: Host,
     /// The counters that the GPU lacks.
     pub absent: Vec<HardwareCounter>,
@@ -21,7 +27,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a pass. Earlier counters get room first.
+    /// Plans a pass for the chip: takes the counters in the order of `asked`, and of each the first metric with which
+    /// all still fit into one pass. `availability` is CUPTI's image of the counters that the device has.
     ///
     /// # Errors
     /// CUPTI cannot plan for the chip at all.
@@ -83,7 +90,7 @@ impl Plan {
         })
     }
 
-    /// Returns the columns in the trace.
+    /// Returns the columns in the trace, one for each counter.
     pub fn columns(&self, interval_ns: u64) -> Vec<Column> {
         let every = interval(interval_ns);
         let all = self.counters.iter().zip(&self.names);
@@ -95,6 +102,7 @@ impl Plan {
     }
 }
 
+/// Writes a time in the largest unit of which it is a whole number.
 fn interval(ns: u64) -> String {
     match ns {
         _ if ns.is_multiple_of(1_000_000) => format!("{} ms", ns / 1_000_000),

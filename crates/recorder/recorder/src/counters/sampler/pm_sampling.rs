@@ -1,4 +1,7 @@
-//! Samples one GPU with CUPTI's PM sampling, in which the GPU itself writes its counters at a fixed rate.
+//! Samples one GPU with PM sampling of CUPTI (NVIDIA's profiling library), in which the GPU itself writes its
+//! counters at a fixed rate into a hardware buffer. Polls decode that buffer into an image in this process
+//! (`CounterData`), from which each sample is read, evaluated (metrics are computed from what was counted) and sent
+//! to the session. [`sample`] runs in the GPU's thread.
 
 use super::plan::Plan;
 use super::{Gpu, Libraries, Reporter, SamplerError, SamplingTask, wait_or_stop};
@@ -17,6 +20,7 @@ const HARDWARE_BUFFER_BYTES: usize = 256 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The most samples that a poll expects. There is room for those of four polls.
 const MAX_POLL_SAMPLES: u64 = 1024;
+/// The fewest samples that a poll expects, so that polls stay rare at long intervals.
 const MIN_POLL_SAMPLES: u64 = 50;
 /// The least number of samples without a length in one poll that counts as a fault and not as chance.
 const MIN_OUT_OF_STEP_SAMPLES: usize = 16;
@@ -27,11 +31,12 @@ const MAX_STARTS: u32 = 5;
 /// Some devices accept these counters and then deliver no sample of any counter.
 const NVLINK_COUNTERS: [HardwareCounter; 2] =
     [HardwareCounter::NvlinkReceived, HardwareCounter::NvlinkSent];
+/// The reason for a gap at which no trouble was seen.
 const UNKNOWN_CAUSE: &str = "the GPU gave none";
 /// The last samples may still be in the device at the end: less than this is no gap where nothing went wrong.
 const MAX_FINAL_DELAY_NS: i64 = 5_000_000;
 
-/// Samples until told to stop. If no sample comes, the counters of NVLink are left out.
+/// Samples until `stop` is set. If no sample comes, the counters of NVLink are left out, and the others are sampled.
 ///
 /// # Errors
 /// The GPU cannot be sampled.
@@ -73,7 +78,8 @@ impl From<SamplerError> for Refused {
     }
 }
 
-/// Samples these counters until told to stop.
+/// Samples these counters until `stop` is set: plans, sets the device up, reports the counters that are left out and
+/// that the stream starts, and polls.
 fn sample_these(
     counters: &[HardwareCounter],
     libraries: &Libraries,
@@ -111,6 +117,7 @@ fn sample_these(
     };
     let config = plan.config.clone();
     sampling.configure(config, &settings).map_err(refused)?;
+    // The number of samples between two polls.
     let of_a_poll = (POLL_INTERVAL.as_nanos() as u64 / task.interval_ns.max(1))
         .clamp(MIN_POLL_SAMPLES, MAX_POLL_SAMPLES);
     let most = (of_a_poll * 4) as u32;
@@ -167,6 +174,7 @@ fn sample_these(
 struct DeviceSampling<'a> {
     sampling: PmSampling,
     plan: Plan,
+    /// The image of the samples that have been decoded.
     data: CounterData,
     /// An unused copy of `data`.
     fresh: CounterData,
@@ -174,11 +182,14 @@ struct DeviceSampling<'a> {
     taken: usize,
     /// The first sample after a start may begin seconds before it.
     is_first: bool,
+    /// The values of one sample, which are overwritten by the next one's.
     values: Vec<f64>,
     samples: SampleStream<'a>,
 }
 
 impl DeviceSampling<'_> {
+    /// Polls each `poll` until `stop` is set. After trouble (lost samples) the device is stopped, read and started
+    /// again; this fails after more than [`MAX_STARTS`] starts in a row without a sample.
     fn until(&mut self, stop: &AtomicBool, poll: Duration) -> Result<(), Failure> {
         let (mut starts, mut next) = (0, Instant::now() + poll);
         loop {
@@ -217,7 +228,8 @@ impl DeviceSampling<'_> {
         }
     }
 
-    /// Decodes the samples that have come. Returns their number, and why sampling has to start anew.
+    /// Decodes the samples that have come and sends them. Returns the number of usable ones, and why sampling has to
+    /// start anew; `None` when it goes on.
     fn poll(&mut self) -> (usize, Option<&'static str>) {
         let decoded = self.sampling.decode(&mut self.data);
         let trouble = match &decoded {
@@ -250,6 +262,7 @@ impl DeviceSampling<'_> {
         (came - bad.min(came), trouble.or(out_of_step))
     }
 
+    /// Empties the image of decoded samples.
     fn forget(&mut self) {
         self.data.reset(&self.fresh);
         self.taken = 0;
@@ -268,7 +281,8 @@ impl DeviceSampling<'_> {
         }
     }
 
-    /// Reads one sample. Returns false when it is unusable.
+    /// Reads the decoded sample with this index and adds it to the stream. Returns false when it is unusable: it has
+    /// no length, overlaps the last one, or cannot be evaluated.
     fn take(&mut self, index: usize) -> bool {
         let Ok((start, end)) = self.sampling.times(&self.data, index) else {
             return false;
@@ -309,11 +323,13 @@ pub struct SampleStream<'a> {
     reporter: &'a Reporter,
     stream: u32,
     interval_ns: i64,
+    /// The time at which the stream began, for gaps before the first sample.
     began_ns: i64,
     /// The end of the last sample.
     end_ns: Option<i64>,
     /// The reason why the next samples may be missing.
     pub cause: Option<&'static str>,
+    /// The samples that have not been sent yet.
     batch: Batch,
 }
 
@@ -330,12 +346,13 @@ impl<'a> SampleStream<'a> {
         }
     }
 
-    /// Returns true when a sample that starts then follows the last one.
+    /// Returns true when a sample that starts then does not overlap the last one by more than half an interval.
     fn follows(&self, start_ns: i64) -> bool {
         self.end_ns
             .is_none_or(|end_ns| start_ns >= end_ns - self.interval_ns / 2)
     }
 
+    /// Adds a sample, and before it reports a gap of more than half an interval after the last one.
     pub fn add(&mut self, start_ns: i64, duration_ns: i64, values: &[f64]) {
         let before_ns = self.end_ns.replace(start_ns + duration_ns);
         let gap_ns = before_ns.map_or(0, |before_ns| start_ns - before_ns);
@@ -380,7 +397,8 @@ impl<'a> SampleStream<'a> {
         }
     }
 
-    /// Ends the stream at `now_ns`. The session itself notices that no sample came at all.
+    /// Ends the stream at `now_ns`: sends what is left, and reports a gap when the last sample is too long ago. The
+    /// session itself notices that no sample came at all.
     pub fn end(&mut self, now_ns: i64) {
         let late_ns = match (self.cause, self.end_ns) {
             (Some(_), _) => self.interval_ns,
@@ -394,6 +412,7 @@ impl<'a> SampleStream<'a> {
         }
     }
 
+    /// Sends the samples that have not been sent yet.
     pub fn flush(&mut self) {
         if !self.batch.times.is_empty() {
             let batch = std::mem::replace(&mut self.batch, Batch::new(self.stream, 0));

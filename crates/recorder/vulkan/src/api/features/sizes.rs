@@ -1,5 +1,5 @@
-//! A table of the sizes of the structures that programs may chain to VkDeviceCreateInfo, so that they can be
-//! copied.
+//! A table of the sizes of the structures that programs may chain to VkDeviceCreateInfo (the description of a new
+//! device), so that they can be copied. Most consist of switches: a head, and a VkBool32 for each feature.
 
 use ash::vk;
 
@@ -70,6 +70,7 @@ pub fn size_of_structure(kind: vk::StructureType) -> Option<usize> {
     }
 }
 
+/// Returns the size of a structure of switches, or `None` if it is not in the table.
 fn size_of_switches(kind: vk::StructureType) -> Option<usize> {
     let has_it = |(_, kinds): &&(usize, &[i32])| kinds.contains(&kind.as_raw());
     let (switches, _) = OF_SWITCHES.iter().find(has_it)?;
@@ -82,6 +83,7 @@ mod tests {
     use super::*;
     use vk::TaggedStructure;
 
+    /// Checks the size of one structure against that of its type in ash.
     fn check<T: TaggedStructure>() {
         assert_eq!(
             size_of_structure(T::STRUCTURE_TYPE),
