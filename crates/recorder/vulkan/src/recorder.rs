@@ -1,5 +1,6 @@
 //! Keeps the recorder of the process, which all modules share: the spool, the mode of timing and the counters of
-//! ids. It exists where the session's environment asks for a recording.
+//! ids. It exists where the session's environment asks for a recording. A spool is the directory of logs into which
+//! the process writes events and from which the session reads them.
 
 use crate::polls;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -39,6 +40,7 @@ pub struct Recorder {
     spool: Spool,
     pub mode: Mode,
     pub ids: Ids,
+    /// A label that contains this text starts the recording; `None` if none does.
     start_label: Option<String>,
     texts: RwLock<Texts>,
 }
@@ -51,6 +53,7 @@ struct Texts {
     ids: HashMap<String, ids::Text>,
 }
 
+/// The id of a text, if the process of this `generation` has written it.
 impl Texts {
     fn id(&self, generation: u32, text: &str) -> Option<ids::Text> {
         self.ids
@@ -117,7 +120,8 @@ impl Recorder {
         });
     }
 
-    /// Returns the id of a label's text, which is written once. A start label starts the recorder.
+    /// Returns the id of a label's text; writes the text when it is new. A text that contains the session's start
+    /// label starts the recorder.
     pub fn text(&self, text: &str) -> ids::Text {
         if self
             .start_label
@@ -156,6 +160,7 @@ impl Recorder {
     }
 }
 
+/// Writes the last polls, the number of panics that hooks have caught, and the end of the process.
 extern "C" fn at_exit() {
     hook::guard(|| {
         let Some(recorder) = recorder() else { return };

@@ -105,6 +105,7 @@ fn whatever_ends_a_scope_that_is_hooked_is_hooked() {
     }
 }
 
+/// Both layers: this one, and the layer that captures; the check itself is shared.
 #[test]
 fn a_device_of_others_gets_the_same_answer_from_both_layers() {
     entry::check_unknown_device::<Device>();
