@@ -1,4 +1,5 @@
-//! Makes the section on the accuracy of a trace: sampling, clocks, drift, losses.
+//! Makes the section on the accuracy of a trace: sampling, clocks, drift (between the clocks of host and device),
+//! losses.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;
@@ -84,7 +85,7 @@ fn sampling(mode: SamplingMode) -> &'static str {
     }
 }
 
-/// Returns a text that names the tool that read both clocks at once.
+/// Returns a text that names the other tool that mapped the clocks, if one wrote the file, or the driver.
 pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     match tool {
         Some(tool) => format!("mapped by the tool that wrote the file ({tool})"),
@@ -92,6 +93,7 @@ pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     }
 }
 
+/// Says how a device's times were mapped to the host's clock, and within which error.
 fn clock(device: &DeviceBusy, name: &str) -> String {
     let method = match device.clock_method {
         ClockMethod::Calibrated => calibrated_by(device.clock_tool.as_deref()),
@@ -109,6 +111,7 @@ fn clock(device: &DeviceBusy, name: &str) -> String {
     }
 }
 
+/// Says how many command buffers are in the busy time as a whole, and how many not at all.
 fn counted(device: &DeviceBusy) -> Vec<String> {
     let mut texts = Vec::new();
     let command_buffers = |n| number::count_of(n, "command buffer", "command buffers");

@@ -1,4 +1,4 @@
-//! Makes the section on command buffers: counts, durations and the longest ones.
+//! Makes the section on command buffers: counts, durations, times from one start to the next, and the longest ones.
 
 use super::{Places, count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Table, Text};
@@ -65,6 +65,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     blocks
 }
 
+/// Returns the table of the longest command buffers.
 fn longest_table(findings: &Findings, rows: &[CommandBufferRow], places: Places) -> Block {
     let table = Table::with_rows(rows)
         .number("longest", |row| duration(row.duration_ns))

@@ -105,6 +105,7 @@ fn name(figure: Figure, words: &Words) -> String {
     }
 }
 
+/// Formats the value of a figure with its unit.
 fn value(figure: Figure, value: Option<f64>) -> Text {
     or_unknown(value, |value| match figure {
         Figure::GpuBusy | Figure::Wall | Figure::Pace => number::duration_f64(value),
@@ -151,7 +152,8 @@ fn much(figure: Figure) -> &'static str {
     }
 }
 
-/// Returns the interval of the true change, as after divided by before.
+/// Returns the interval in which the true change lies, as after divided by before (the ratio has before divided by
+/// after).
 fn interval(ratio: &Ratio) -> Text {
     match ratio.low.zip(ratio.high) {
         Some((low, high)) if low != high && low > 0.0 => {

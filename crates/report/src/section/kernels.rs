@@ -1,4 +1,4 @@
-//! Makes the section on kernels: a table of their counts, times and limits.
+//! Makes the section on kernels: a table of their counts and times. Without any times it says why there are none.
 
 use super::{count, duration, mean, or_unknown, rest, rows};
 use crate::document::{Block, Table, Text};

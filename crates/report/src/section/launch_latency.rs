@@ -100,6 +100,7 @@ fn left_out(queue: &QueueLatency, words: &Words) -> Option<String> {
     }
 }
 
+/// Says how many submissions were on their way or running at a time.
 fn in_flight(queue: &QueueLatency, words: &Words) -> String {
     let depth = or_unknown(queue.mean_depth, |mean| format!("{mean:.1}")).plain_text();
     let most = or_unknown(queue.max_depth, |max| number::count(max.into())).plain_text();

@@ -1,4 +1,5 @@
-//! Makes the section on device memory.
+//! Makes the section on device memory: a row for each device, and one for each of its heaps, with the peak and the
+//! sum of what was allocated.
 
 use super::{Places, count, or_unknown};
 use crate::document::{Block, Table, Text};

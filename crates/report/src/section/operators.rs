@@ -1,4 +1,4 @@
-//! Makes the section on a framework's operators.
+//! Makes the section on a framework's operators (such as PyTorch's), those that launched work.
 
 use super::{count, duration, rest};
 use crate::document::{Block, Table, Text};

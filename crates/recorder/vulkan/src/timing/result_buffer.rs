@@ -11,6 +11,7 @@ const SOFTWARE_DRIVERS_ADD: u64 = 64 << 10;
 #[derive(Clone, Copy)]
 pub struct ResultMemory {
     memory_type: u32,
+    /// Whether host and device see each other's writes without a flush.
     coherent: bool,
 }
 
@@ -68,6 +69,9 @@ impl ResultBuffer {
         address.map(|address| (made, address))
     }
 
+    /// Makes the buffer and its mapped memory; returns its address, or `None` where a step fails or the memory would
+    /// exceed the process's limit on the size of files.
+    ///
     /// # Safety
     /// `self` holds null handles; the caller destroys what is left in them.
     unsafe fn fill(
@@ -100,6 +104,8 @@ impl ResultBuffer {
         }
     }
 
+    /// Destroys the buffer and its memory.
+    ///
     /// # Safety
     /// The objects are ours, and idle.
     pub unsafe fn destroy(self, next: &ash::Device) {
