@@ -1,5 +1,6 @@
 //! Compares an eager with a compiled model that do the same work: the kernels that they ran, the GPU times, and the
-//! total times, as in the guide to profiling MLX with Instruments. Busy time alone misleads: the compiled model may
+//! total times, as in the guide to profiling MLX with Instruments. Eager means a kernel for each operation, compiled
+//! one for all of them. Busy time alone misleads: the compiled model may
 //! keep the GPU less busy because it has less to do.
 
 #[allow(dead_code)]
@@ -43,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Returns the number of dispatches that were timed.
 fn dispatches(snapshot: &Snapshot) -> u64 {
     snapshot
         .kernels
@@ -51,6 +53,7 @@ fn dispatches(snapshot: &Snapshot) -> u64 {
         .sum()
 }
 
+/// Returns the sum of the times of command buffers.
 fn gpu_time(snapshot: &Snapshot) -> Duration {
     Duration::from_nanos(
         snapshot

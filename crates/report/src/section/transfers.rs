@@ -1,4 +1,4 @@
-//! Makes the section on transfers.
+//! Makes the section on transfers (copies and fills by the GPU): a row for each kind, with the bytes that it wrote.
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Table, Text};

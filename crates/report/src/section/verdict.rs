@@ -1,4 +1,5 @@
-//! Makes the section on the verdict and its evidence, for all devices and for each.
+//! Makes the section on the verdict (what bounds the speed of the program) and its evidence, for all devices and for
+//! each.
 
 use super::transfers::all_written;
 use super::{dispatches, rows};
