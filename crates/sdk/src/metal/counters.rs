@@ -1,4 +1,5 @@
-//! Samples the timestamp counter of a device.
+//! Samples the timestamp counter of a device: buffers of samples, which are taken in pairs for the start and the end
+//! of a piece of work, read when the command buffer has ended.
 
 use crate::kernel_profile::{ClockPair, host_now_ns};
 
@@ -124,6 +125,7 @@ pub struct Clocks {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplePair {
+    /// The index of the buffer among those of the command buffer, and below of the first sample in it.
     buffer: usize,
     first: u32,
 }
@@ -255,6 +257,7 @@ pub struct SampleSlot<B> {
 #[derive(Debug)]
 pub struct Samples<C: Counters> {
     buffers: Vec<TakenBuffer<C::Buffer>>,
+    /// Why no more buffers are asked for; `None` so far.
     refused: Option<CounterError>,
 }
 
@@ -351,6 +354,7 @@ impl<C: Counters> Samples<C> {
 /// ```
 #[derive(Debug)]
 pub struct Resolved {
+    /// The values of each buffer, or why they could not be read.
     values: Vec<Result<Vec<u64>, CounterError>>,
 }
 

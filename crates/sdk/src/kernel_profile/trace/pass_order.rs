@@ -1,4 +1,4 @@
-//! Orders passes among the commands of their command buffer.
+//! Orders passes among the dispatches of their command buffer, and says which passes become rows of work.
 
 use crate::kernel_profile::contents::ProfileContents;
 use crate::kernel_profile::rows::PassRow;
@@ -27,6 +27,7 @@ impl PassOrder {
 pub(super) struct PassesAsWork(FxHashMap<CommandBufferId, Vec<PassOrder>>);
 
 impl PassesAsWork {
+    /// Chooses the passes that become rows; none unless only passes are timed.
     pub fn collect(contents: &ProfileContents) -> PassesAsWork {
         let mut work = PassesAsWork::default();
         if contents.info.sampling != Sampling::Pass {
@@ -53,6 +54,7 @@ impl PassesAsWork {
         work
     }
 
+    /// Returns the passes of a command buffer that are work, in order.
     fn passes(&self, command_buffer: CommandBufferId) -> &[PassOrder] {
         self.0.get(&command_buffer).map_or(&[], Vec::as_slice)
     }
