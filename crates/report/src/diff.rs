@@ -1,4 +1,4 @@
-//! Turns a comparison of two sets of runs (traces of one program before and after a change) into terminal text,
+//! Turns a comparison of two sets of runs (recordings before and after a change) into terminal text,
 //! Markdown, JSON and JUnit.
 
 mod junit;

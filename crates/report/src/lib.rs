@@ -1,8 +1,7 @@
 //! Turns findings about a trace into terminal text, Markdown and JSON.
 //!
 //! A [`Report`] (manifest and findings of a trace) becomes a [`Document`] (blocks of text and tables), which
-//! [`Terminal`] and [`markdown`] draw; [`json`] writes the findings
-//! themselves.
+//! [`Terminal`] and [`markdown`] draw; [`json`] writes the findings themselves.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,6 +1,6 @@
 //! Turns a document into lines of text for a terminal: wraps sentences, fits tables into the columns, and colours
-//! tones. Where a table has no room, its columns are left out in the order that they say (`spare`), and then names
-//! are clipped; a line below says what is missing and at which width it fits.
+//! tones. Where a table has no room, its bars are left out first; then names are clipped, and columns are left out in
+//! the order that they say (`spare`). A line below says what is missing and at which width it fits.
 
 use crate::document::{Block, Column, Document, Row, Table, Text, Tone};
 use crate::fit;

@@ -1,7 +1,7 @@
 //! Compares an eager with a compiled model that do the same work: the kernels that they ran, the GPU times, and the
 //! total times, as in the guide to profiling MLX with Instruments. Eager means a kernel for each operation, compiled
-//! one for all of them. Busy time alone misleads: the compiled model may
-//! keep the GPU less busy because it has less to do.
+//! one for all of them. Busy time alone misleads: the compiled model may keep the GPU less busy because it has less
+//! to do.
 
 #[allow(dead_code)]
 mod gpu;

@@ -1,6 +1,5 @@
 //! Evaluates the integer constants of a module with the values that a pipeline gives its specialisation constants
-//! (those that are set when a pipeline is made): an
-//! id goes in, a number comes out.
+//! (those that are set when a pipeline is made): an id goes in, a number comes out.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};

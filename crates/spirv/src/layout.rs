@@ -1,6 +1,5 @@
 //! Finds the scalars (single numbers) of a type: their offsets in a buffer, as the type's decorations give them, and
-//! their number in a
-//! variable of a kernel.
+//! their number in a variable of a kernel.
 
 use crate::module::Module;
 use crate::types::Type;

@@ -155,7 +155,8 @@ impl EventWaits {
         }
     }
 
-    /// Takes work that was put on a stream; the waits before that have their submission now.
+    /// Takes work that was put on a stream: its submission is the one that follows the stream's earlier waits, unless
+    /// another one does.
     #[inline]
     pub fn submitted(
         &mut self,

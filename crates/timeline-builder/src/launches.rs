@@ -1,7 +1,6 @@
 //! Joins the calls of one process to the device work that they launched: takes both in any order and gives
-//! submissions, command buffers
-//! of graphs, and rows of work. A correlation is the number that a call and its work share; a slot is what waits
-//! under it.
+//! submissions, command buffers of graphs, and rows of work. A correlation is the number that a call and its work
+//! share; a slot is what waits under it.
 //!
 //! Each half waits under its correlation for the other, in bounded memory. A launch whose work has come stays known for more of its
 //! work, such as the other nodes of a graph.
@@ -18,8 +17,8 @@ use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::tables::{CommandBuffer, HostCall, OpaqueWorkKind, Submission};
 
 impl TimelineBuilder {
-    /// Takes a call that returned. A poll is folded with others; a call that launches nothing, or whose queue is
-    /// known, is written at once; any other waits for its work or its queue, unless that has come.
+    /// Takes a call that returned. A poll is folded with others. A call that may launch work waits for that work, one
+    /// that names a queue later waits for the queue, unless that has come; any other is written at once.
     pub fn call(&mut self, call: ApiCall, out: &mut Output<'_>) {
         let class = self.class(&call);
         if class.is_poll() {

@@ -1,6 +1,6 @@
 //! A program of which everything is at hand, as of a file that is imported: takes its calls, work, labels and stream
-//! events in any order, puts them in order of time,
-//! and builds their rows. [`Recorded`] is filled first, then [`Recorded::build`] writes all rows to a [`RowSink`].
+//! events in any order, puts them in order of time, and builds their rows. [`Recorded`] is filled first, then
+//! [`Recorded::build`] writes all rows to a [`RowSink`].
 
 mod builders;
 

@@ -1,6 +1,5 @@
 //! Keeps the halves of launches (a call, and the device work of it) that wait for each other, by correlation: takes
-//! either half, gives both, and drops the oldest where memory
-//! is bounded.
+//! either half, gives both, and drops the oldest where memory is bounded.
 
 use crate::bounds::Bounds;
 use crate::input::{ApiCall, Correlation, DeviceWork};

@@ -1,6 +1,5 @@
 //! Recognises collectives (operations of several ranks, such as an all-reduce; a rank is one numbered member of a
-//! distributed program) by the names of kernels and labels,
-//! and finds the devices whose kernels take part in them.
+//! distributed program) by the names of kernels and labels, and finds the devices whose kernels take part in them.
 
 use crate::timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::{DeviceId, ProcessId};

@@ -217,7 +217,7 @@ impl Device {
         self.queues.get(handle).map(|queue| queue.id)
     }
 
-    /// Writes the device's end, once, when the result of a call says that the device is lost.
+    /// Gives up the device's pending work and writes its end, once, when the result of a call says that it is lost.
     pub fn note_result(&self, result: vk::Result) {
         if result == vk::Result::ERROR_DEVICE_LOST && self.harvester.lose() {
             self.write_end(true);

@@ -98,7 +98,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     blocks
 }
 
-/// Returns the source line of the first frame that is the program's own.
+/// Returns the text of the source line of the frame that represents a stack ([`code::own`]).
 fn source(time: &CodeTime) -> Option<&str> {
     let frame = &time.frames[code::own(&time.frames)?];
     frame.source.as_deref()

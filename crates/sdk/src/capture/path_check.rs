@@ -5,8 +5,7 @@ use std::path::Path;
 
 impl Destination {
     /// Checks that the path can be written, by extension, absence of a file, folder, rights and free space; makes it
-    /// absolute because the program may change its working
-    /// directory.
+    /// absolute because the program may change its working directory.
     pub(super) fn check(&self, backend: &dyn Backend) -> Result<Destination, NotCaptured> {
         let Destination::File(path) = self else {
             return Ok(Destination::Live);

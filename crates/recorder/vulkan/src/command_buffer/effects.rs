@@ -114,9 +114,8 @@ impl CommandBuffer {
     }
 
     /// Starts a rendering and returns its first query. A rendering that resumes a suspended one of the same command
-    /// buffer adds nothing: it belongs to the opaque work that is still open.
-    /// Between a suspended rendering and the one that resumes it nothing may act or synchronise, not even a
-    /// timestamp.
+    /// buffer adds nothing: it belongs to the opaque work that is still open. Between a suspended rendering and the
+    /// one that resumes it nothing may act or synchronise, not even a timestamp.
     fn start_rendering(&mut self, flags: vk::RenderingFlags) -> u32 {
         self.suspending = flags.contains(vk::RenderingFlags::SUSPENDING);
         let resumes = flags.contains(vk::RenderingFlags::RESUMING) && !self.acted;
@@ -152,8 +151,7 @@ impl CommandBuffer {
     }
 
     /// Prepares for secondary command buffers (run by this one): where one of them has no timestamps inside, starts
-    /// the timing that encloses all of them. Returns the first query of that timing.
-    /// timestamps inside.
+    /// the timing that encloses all of them. Returns the first query of that timing. timestamps inside.
     pub fn start_secondaries<'a>(
         &mut self,
         secondaries: impl Iterator<Item = &'a CommandBuffer>,

@@ -1,7 +1,6 @@
 //! Records the commands that both Vulkan layers (this one and the one that captures) follow: dispatches, copies,
 //! barriers, bindings and secondary command buffers. This is the hot path: a command takes no lock, no system call
-//! and no
-//! allocation.
+//! and no allocation.
 
 use crate::api::functions::DeviceFunctions;
 use crate::command_buffer::CommandBuffer;

@@ -33,8 +33,7 @@ macro_rules! hooks {
 timed_calls!(hooks);
 
 /// Defines hooks of host calls whose time is recorded. The expression runs after the call and finishes the timer; it
-/// has the device, the timer and the
-/// call's result at hand.
+/// has the device, the timer and the call's result at hand.
 macro_rules! timed_hooks {
     ($(fn $hook:ident($($argument:ident: $type:ty),* $(,)?) = |$device:pat_param, $timer:ident, $result:ident| $finish:expr;)+) => {
         gapscope_vulkan_layer::device_hooks! {

@@ -41,8 +41,7 @@ impl Images {
 }
 
 /// Returns the bytes of a texel of an uncompressed colour format (Vulkan, "Compatible Formats"), `None` for other
-/// formats; the numbers are
-/// VkFormat's.
+/// formats; the numbers are VkFormat's.
 fn texel_bytes(format: vk::Format) -> Option<u64> {
     Some(match format.as_raw() {
         1 | 9..=15 => 1,

@@ -153,8 +153,8 @@ impl Timing {
     }
 
     /// Hands out all ticks chunk by chunk, each with the id of the recording and the index of its first query
-    /// (`NO_TICKS` where one has not arrived), and
-    /// forgets them. The secondaries' follow. `scratch` is reused memory without meaning between calls.
+    /// (`NO_TICKS` where one has not arrived), and forgets them. The secondaries' follow. `scratch` is reused memory
+    /// without meaning between calls.
     pub fn collect(
         &self,
         scratch: &mut Vec<u64>,

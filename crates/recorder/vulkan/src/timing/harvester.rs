@@ -235,8 +235,7 @@ impl Harvester {
     }
 
     /// Collects all instances that have finished, and samples both clocks where there were any; returns true when
-    /// none is pending any
-    /// more.
+    /// none is pending any more.
     pub fn flush(&self) -> bool {
         if self.harvest() > 0 {
             self.clock.sample();

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 /// The share of the time that the layer may spend: one part in this many.
 const SHARE: i64 = 100;
 /// The most time that can be saved up by spending none. It is there from the start: a process that lives for a short
-/// time may end
-/// without exit handlers.
+/// time may end without exit handlers.
 const MAX_SAVED_NS: i64 = 2_000_000;
 
 /// The time that the layer may spend. Threads that spend at once may together spend a little more.

@@ -71,8 +71,7 @@ impl PendingInstances {
     }
 
     /// Takes one instance that has finished and has at most so many queries: the first of a queue, since the
-    /// instances of one queue finish in
-    /// order, or nearly so.
+    /// instances of one queue finish in order, or nearly so.
     pub fn take_finished(&self, most_queries: u32) -> Option<PendingInstance> {
         lock(&self.queues).iter_mut().find_map(|(_, pending)| {
             pending.pop_front_if(|first| {

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The number of queries of a slab.
 const SLAB_QUERIES: u32 = 16 * 1024;
-/// The number of queries of the first chunk of a command recording. The results of one
-/// chunk are a multiple of 256 bytes, so that no two chunks share a block of non-coherent memory.
+/// The number of queries of the first chunk of a command recording. The results of one chunk are a multiple of 256
+/// bytes, so that no two chunks share a block of non-coherent memory.
 const SMALL_CHUNK_QUERIES: u32 = 16;
 /// The number of queries of each further chunk.
 const LARGE_CHUNK_QUERIES: u32 = 1024;

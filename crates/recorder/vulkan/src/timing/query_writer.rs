@@ -169,8 +169,7 @@ impl QueryWriter {
     /// Ends the command recording: writes the second timestamp of its first pair, and the commands that deliver the
     /// results. Returns its timing, with those of the secondaries that it executes, or `None` where nothing is
     /// timed. `whole` is false where the recording ends inside a suspended rendering: then nothing may be written any
-    /// more, and the timing keeps the queries, but nobody reads their
-    /// results.
+    /// more, and the timing keeps the queries, but nobody reads their results.
     pub fn finish(
         &mut self,
         recording: ids::CommandRecording,
