@@ -1,5 +1,5 @@
-//! Makes the section on the accuracy of a trace: sampling, clocks, drift (between the clocks of host and device),
-//! losses.
+//! Makes the section on the accuracy of a trace: sampling, clocks, drift (of the times of work against those of the
+//! command buffers around it), losses.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;

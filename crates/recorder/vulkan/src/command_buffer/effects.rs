@@ -151,7 +151,7 @@ impl CommandBuffer {
     }
 
     /// Prepares for secondary command buffers (run by this one): where one of them has no timestamps inside, starts
-    /// the timing that encloses all of them. Returns the first query of that timing. timestamps inside.
+    /// the timing that encloses all of them. Returns the first query of that timing.
     pub fn start_secondaries<'a>(
         &mut self,
         secondaries: impl Iterator<Item = &'a CommandBuffer>,
