@@ -5,8 +5,8 @@ use super::entry::{DeviceInfo, Sampling};
 
 /// The facts about a profile as a whole.
 #[derive(Debug, Clone, Default)]
-/// Maps the device's ticks to the host's clock, by samples of both.
 pub(super) struct ProfileInfo {
+    /// Maps the device's ticks to the host's clock, by samples of both.
     pub clock: Clock,
     pub sampling: Sampling,
     pub device: DeviceInfo,
