@@ -53,8 +53,8 @@ struct Texts {
     ids: HashMap<String, ids::Text>,
 }
 
-/// The id of a text, if the process of this `generation` has written it.
 impl Texts {
+    /// The id of a text, if the process of this `generation` has written it.
     fn id(&self, generation: u32, text: &str) -> Option<ids::Text> {
         self.ids
             .get(text)
