@@ -294,8 +294,8 @@ impl Totals {
 /// Unions of work by content. Each union but the last includes the one declared before it, in the order in which a
 /// moment of busy time is counted.
 #[derive(Debug, Clone, Default)]
-/// The union of work that computes, but for work that is timed as a whole.
 struct Contents {
+    /// The union of work that computes, but for work that is timed as a whole.
     compute: Busy,
     /// The union that also includes work that is timed as a whole.
     whole: Busy,
