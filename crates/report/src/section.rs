@@ -90,6 +90,7 @@ pub(crate) fn count(count: u64) -> Text {
 
 /// Draws a bar in eighths of a column; a share of 1 takes `columns`.
 pub(crate) fn bar(share: f64, columns: usize) -> String {
+    // A column by eighths: nothing to seven eighths.
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])

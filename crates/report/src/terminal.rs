@@ -224,6 +224,7 @@ fn escape(tone: Tone) -> Option<&'static str> {
 
 /// The widths of a table's columns; `None` for a column that is not drawn.
 struct TableLayout {
+    /// The width of each column in terminal columns.
     widths: Vec<Option<usize>>,
     /// The titles of columns that are left out for want of room.
     left_out: Vec<String>,

@@ -38,6 +38,7 @@ struct Sums {
 }
 
 impl Sums {
+    /// Adds a time.
     fn add(&mut self, ns: u64) {
         self.min_ns = if self.count == 0 {
             ns
@@ -58,6 +59,7 @@ impl<T> OneMutex<T> {
         OneMutex(Mutex::default(), make, add)
     }
 
+    /// Adds a time under a label.
     fn record(&self, label: &str, ns: u64) {
         let mut map = self.0.lock().unwrap();
         match map.get_mut(label) {

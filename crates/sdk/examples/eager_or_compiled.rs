@@ -9,7 +9,9 @@ mod gpu;
 use gapscope_sdk::kernel_profile::Snapshot;
 use std::time::{Duration, Instant};
 
+/// The layers of the model.
 const LAYERS: u32 = 16;
+/// The forward passes of each kind that are timed.
 const RUNS: u32 = 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -74,13 +74,15 @@ struct Reader<'a> {
     composites: HashMap<u32, &'a [u32]>,
     /// The function and the name of each compute entry point.
     entry_points: Vec<(u32, &'a [u32])>,
-    /// The size of workgroups, by function: as numbers here, as ids of constants below.
+    /// The size of workgroups as numbers, by function.
     sizes: HashMap<u32, [u32; 3]>,
+    /// The size of workgroups as ids of constants, by function.
     size_ids: HashMap<u32, &'a [u32]>,
     /// The constant that is decorated as the size of workgroups.
     workgroup_size: Option<u32>,
-    /// The descriptor set, and below the binding, by the id of a variable or of a group of decorations.
+    /// The descriptor set, by the id of a variable or of a group of decorations.
     sets: HashMap<u32, u32>,
+    /// The binding, by the same ids.
     bindings: HashMap<u32, u32>,
     variables: Vec<BoundVariable>,
     /// Index into `variables`, by the id of a variable or of a pointer that is derived from it.

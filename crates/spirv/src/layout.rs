@@ -124,7 +124,9 @@ impl Module {
 /// The state of a walk over a type; the fields are the arguments of [`Module::pieces`].
 struct Layout<'a> {
     module: &'a Module,
+    /// The most pieces; beyond them the walk ends.
     max: usize,
+    /// Evaluates the constant that is an array's length.
     length: &'a dyn Fn(u32) -> Option<u32>,
     pieces: &'a mut Vec<Piece>,
     /// The steps that the walk may still take.

@@ -86,8 +86,9 @@ pub struct ThreadLabels {
     threads: FxHashMap<Option<ThreadId>, OneThread>,
     /// The open ranges of the process.
     ranges: FxHashMap<ProcessRangeId, OpenLabel>,
-    /// The names of domains, and below of categories.
+    /// The names of domains.
     domains: FxHashMap<LabelDomain, Arc<str>>,
+    /// The names of categories.
     categories: FxHashMap<CategoryId, Arc<str>>,
     /// The key of the label that was started last.
     next_key: u64,
@@ -129,6 +130,7 @@ struct LabelChange {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Nesting {
     label: LabelId,
+    /// The number of labels on the path, this one included.
     depth: u32,
 }
 

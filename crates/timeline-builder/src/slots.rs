@@ -67,12 +67,14 @@ pub(crate) struct LabelledCall {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LaunchedWork {
     pub(crate) first: DeviceWork,
+    /// The pieces after the first, in the order in which they came.
     pub(crate) more: Vec<DeviceWork>,
 }
 
 /// A launch, for the work that may still come.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Launch {
+    /// The submission of the launch; `None` where the record of the call is missing.
     pub(crate) submission: Option<SubmissionId>,
     /// `None` where the record of the call is missing.
     pub(crate) call: Option<ApiCall>,
@@ -95,8 +97,9 @@ pub(crate) struct GraphLaunch {
     pub(crate) queue: QueueId,
     /// The time that its work covers so far.
     pub(crate) covered: CoveringSpan,
-    /// The numbers of its dispatches, and below of its transfers, so far.
+    /// The number of its dispatches so far.
     pub(crate) dispatches: u32,
+    /// The number of its transfers so far.
     pub(crate) transfers: u32,
 }
 

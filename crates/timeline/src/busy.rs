@@ -305,8 +305,9 @@ struct Contents {
     all: Busy,
     /// The union of work that communicates, without the others.
     communication_alone: Busy,
-    /// Whether work that is timed as a whole may only communicate, and below, may only move data.
+    /// Whether work that is timed as a whole may only communicate.
     unsure_communication: bool,
+    /// Whether work that is timed as a whole may only move data.
     unsure_transfer: bool,
 }
 

@@ -42,7 +42,9 @@ pub struct CommandBuffer {
     family: u32,
     /// Whether its pool is for protected memory.
     protected: bool,
+    /// Whether the command buffer is a secondary one, which primary ones run.
     secondary: bool,
+    /// The program's name; empty if it has given none.
     name: String,
     /// Id of the current command recording; none if it was started while the recorder was off.
     pub recording: ids::CommandRecording,
@@ -62,6 +64,7 @@ pub struct CommandBuffer {
     suspending: bool,
     /// Whether a rendering is suspended behind the last command: until it is resumed nothing may be added.
     pub suspended: bool,
+    /// The commands that have not been written to the spool.
     commands: Vec<Command>,
     /// Id of the bound compute kernel; none if it is not known.
     pub kernel: ids::Kernel,

@@ -63,6 +63,7 @@ impl Texts {
     }
 }
 
+/// The recorder; `None` inside where this process is not recorded.
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
 
 /// Returns the recorder, when this process is being recorded.
@@ -71,6 +72,7 @@ pub fn recorder() -> Option<&'static Recorder> {
 }
 
 impl Recorder {
+    /// Makes the recorder where the session's environment names a spool.
     fn start() -> Option<Recorder> {
         // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
         let spool = Spool::from_env(|| hook::process_event("vulkan"))

@@ -16,6 +16,7 @@ pub(crate) fn short(findings: &Findings) -> String {
     }
 }
 
+/// Makes the section, which every report has. `remarks` are sentences about the reading of the trace.
 pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];
     let mut item = |text: Text| blocks.push(Block::Item(text));
@@ -70,6 +71,7 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
     blocks
 }
 
+/// Says what has times in a sampling mode.
 fn sampling(mode: SamplingMode) -> &'static str {
     match mode {
         SamplingMode::CommandBuffer => {

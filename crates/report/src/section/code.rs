@@ -12,6 +12,7 @@ use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
 use std::collections::HashMap;
 
+/// Makes the section; none where the findings have no stacks, or no idle time.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
     let Some(code) = &findings.code else {
         return Vec::new();

@@ -11,6 +11,7 @@ use gapscope_timeline::vocabulary::Words;
 /// The maximum number of columns for the name of a side above its figures. The heading has the whole name.
 const TITLE_COLUMNS: usize = 16;
 
+/// Makes the section. Works that cannot be compared are shown side by side, without changes.
 pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     let (before, after) = (&comparison.before.name, &comparison.after.name);
     let (aside, title) = match comparison.per_evaluation {

@@ -15,6 +15,7 @@ const MAX_REASONS: usize = 2;
 /// The share of the kernel's samples below which a place is left out.
 const MIN_PLACE_SHARE: f64 = 0.01;
 
+/// Makes the section, with a table for each kernel; none without samples.
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let all = &findings.sampled_kernels;
     let told = all.iter().filter(|kernel| kernel.samples > 0);

@@ -8,6 +8,7 @@ use gapscope_analysis::kernels::Kernel;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Dispatches, Table as _};
 
+/// Makes the section; none without kernels.
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let kernels = &findings.kernels;
     if kernels.is_empty() {

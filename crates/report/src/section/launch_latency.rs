@@ -13,6 +13,7 @@ use gapscope_timeline::vocabulary::Words;
 /// The maximum number of columns for the names of a device and its queue above a table.
 const TITLE_COLUMNS: usize = 48;
 
+/// Makes the section, with a table for each queue that got submissions; none without any.
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
     let words = names.words();
     let queues = findings.latency.iter().filter(|q| q.submission_count > 0);

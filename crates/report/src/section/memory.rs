@@ -8,6 +8,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
 
+/// Makes the section; none where no memory was allocated.
 pub(crate) fn blocks(findings: &Findings, places: Places) -> Vec<Block> {
     if findings.memory.is_empty() {
         return Vec::new();

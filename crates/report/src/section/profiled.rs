@@ -19,6 +19,7 @@ const PIPES: [(&str, &str); 6] = [
     ("loads and stores", name::LSU),
 ];
 
+/// Makes the section; none where no launch was profiled.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let all = &findings.profiled_kernels;
     let is_last = |at: usize| {

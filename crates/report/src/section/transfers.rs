@@ -20,6 +20,7 @@ fn written(bytes: u64, unknown: u64, count: u64) -> Option<String> {
     (unknown < count).then(|| format!("{at_least}{}", number::bytes(bytes)))
 }
 
+/// Makes the section; none without transfers.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     if findings.transfers.is_empty() {
         return Vec::new();

@@ -15,6 +15,7 @@ use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
 use std::cmp::Reverse;
 
+/// Makes the section: the verdict, its evidence, kernels that fill little of the GPU, each device, and the totals.
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     let bound = findings.verdict;
     let tone = match bound {

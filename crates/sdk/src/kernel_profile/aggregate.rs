@@ -82,6 +82,7 @@ impl Aggregate {
         let _ = self.times.record(ns);
     }
 
+    /// Adds the times of another aggregate.
     pub fn merge(&mut self, other: &Aggregate) {
         self.count += other.count;
         self.total_ns = self.total_ns.saturating_add(other.total_ns);

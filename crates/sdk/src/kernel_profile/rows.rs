@@ -94,6 +94,7 @@ impl DispatchRow {
 /// A pass.
 #[derive(Debug, Clone)]
 pub(super) struct PassRow {
+    /// The order of the row, as in [`DispatchRow`].
     pub sequence: u64,
     pub entry: PassEntry,
 }
@@ -112,6 +113,7 @@ impl PassRow {
 /// A command buffer.
 #[derive(Debug, Clone)]
 pub(super) struct CommandBufferRow {
+    /// The order of the row, as in [`DispatchRow`].
     pub sequence: u64,
     pub entry: CommandBufferEntry,
 }

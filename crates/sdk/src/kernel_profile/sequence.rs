@@ -15,7 +15,9 @@ pub(super) struct Sequence(AtomicU64);
 /// The numbers that a shard has taken and not used.
 #[derive(Debug, Default)]
 pub(super) struct Block {
+    /// The next number to be used.
     next: u64,
+    /// The number behind the last one that was taken.
     end: u64,
 }
 

@@ -45,6 +45,7 @@ pub(super) enum TimedKind {
 }
 
 impl TimedKind {
+    /// The number of kinds.
     const ALL: usize = 3;
 
     /// Returns what a name beyond the limit is counted as.

@@ -36,6 +36,7 @@ pub trait Log {
 #[derive(Debug)]
 pub struct Signposts<L> {
     log: L,
+    /// The id of the next label.
     next: AtomicU64,
 }
 

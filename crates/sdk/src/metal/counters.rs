@@ -125,8 +125,9 @@ pub struct Clocks {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplePair {
-    /// The index of the buffer among those of the command buffer, and below of the first sample in it.
+    /// The index of the buffer among those of the command buffer.
     buffer: usize,
+    /// The index of the first sample in the buffer.
     first: u32,
 }
 
@@ -256,6 +257,7 @@ pub struct SampleSlot<B> {
 /// ```
 #[derive(Debug)]
 pub struct Samples<C: Counters> {
+    /// The buffers, in the order in which they were taken.
     buffers: Vec<TakenBuffer<C::Buffer>>,
     /// Why no more buffers are asked for; `None` so far.
     refused: Option<CounterError>,
@@ -265,6 +267,7 @@ pub struct Samples<C: Counters> {
 #[derive(Debug)]
 struct TakenBuffer<B> {
     buffer: B,
+    /// The number of samples that are taken.
     used: u32,
 }
 

@@ -43,7 +43,9 @@ type Names = HashMap<ComputePipeline, Arc<str>>;
 /// The unused chunks, and how many chunks there are in all.
 #[derive(Debug, Default)]
 struct Pool {
+    /// The chunks that no batch uses.
     free: Vec<Chunk>,
+    /// The number of chunks in all, at most [`MAX_CHUNKS`].
     made: u32,
 }
 

@@ -12,9 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A batch that waits for its results.
 pub(super) struct PendingBatch {
     inner: Arc<Inner>,
+    /// The batch; `None` until its results are asked for, and after it was handed over.
     batch: Mutex<Option<Batch>>,
     /// The number of buffers that are not mapped yet.
     left: AtomicU32,
+    /// Whether a buffer could not be mapped.
     failed: AtomicBool,
 }
 

@@ -20,9 +20,11 @@ const NO_BOUNDS: &str = "its device times contradict the host times around them"
 
 /// The times of a batch on the device's clock.
 struct Times {
-    /// The time of the whole command buffer; below those of its passes and dispatches.
+    /// The time of the whole command buffer.
     whole: MeasuredInterval,
+    /// The times of the passes, in the order of the batch.
     passes: Vec<MeasuredInterval>,
+    /// The times of the dispatches, in the order of the batch.
     dispatches: Vec<MeasuredInterval>,
     /// The offset to the host's clock, if it is known.
     offset: Option<Offset>,

@@ -10,6 +10,7 @@ use gapscope_spool::monotonic_ns;
 use gapscope_vulkan_layer::device_hooks;
 
 timed_hooks! {
+    // A wait with a timeout of 0 only asks for the state, so it is a poll.
     fn wait_for_fences(
         handle: vk::Device,
         count: u32,

@@ -38,6 +38,7 @@ pub struct Timing {
 /// only when one instance ran alone.
 #[derive(Default)]
 struct Overlap {
+    /// The number of instances that are pending now.
     outstanding: u32,
     /// Whether two have been pending at once since the last time that none was.
     overlapped: bool,

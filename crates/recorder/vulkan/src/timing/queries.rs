@@ -39,9 +39,11 @@ pub struct Queries {
 /// The chunks of queries that nobody uses, by their size and state.
 #[derive(Default)]
 struct State {
+    /// All slabs (query pools with the memory for their results).
     slabs: Vec<Slab>,
-    /// Chunks of [`SMALL_CHUNK_QUERIES`] and, below, of [`LARGE_CHUNK_QUERIES`], whose queries are reset.
+    /// Unused chunks of [`SMALL_CHUNK_QUERIES`] whose queries are reset.
     small: Vec<Chunk>,
+    /// Unused chunks of [`LARGE_CHUNK_QUERIES`] whose queries are reset.
     large: Vec<Chunk>,
     /// Chunks of either size with queries that have been written.
     used: Vec<Chunk>,

@@ -10,6 +10,7 @@ const SOFTWARE_DRIVERS_ADD: u64 = 64 << 10;
 /// A memory type that the host can read.
 #[derive(Clone, Copy)]
 pub struct ResultMemory {
+    /// The index of the memory type.
     memory_type: u32,
     /// Whether host and device see each other's writes without a flush.
     coherent: bool,
@@ -133,6 +134,7 @@ impl ResultBuffer {
         }
     }
 
+    /// Returns a range of the mapping, by its offset and length in bytes.
     fn range(&self, offset: u64, bytes: u64) -> vk::MappedMemoryRange<'static> {
         vk::MappedMemoryRange::default()
             .memory(self.memory)

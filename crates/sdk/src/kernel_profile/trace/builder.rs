@@ -39,8 +39,9 @@ pub(super) struct Builder {
     pub tables: Tables,
     /// The ids of queues, by name.
     pub queues: Interner<Arc<str>, QueueId>,
-    /// The number of dispatches, and below of passes, whose command buffer has no row.
+    /// The number of dispatches whose command buffer has no row.
     pub unplaced_dispatches: u64,
+    /// The number of passes whose command buffer has no row.
     pub unplaced_passes: u64,
     labels: Labels,
     kernels: Interner<KernelKey, KernelId>,

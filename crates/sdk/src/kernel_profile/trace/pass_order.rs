@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PassOrder {
     first_dispatch: u32,
+    /// The order in which passes were recorded, for those with the same first dispatch.
     sequence: u64,
 }
 
