@@ -128,8 +128,8 @@ impl EventWaits {
         self.records.get(&occurrence).copied()
     }
 
-    /// Takes a wait for an event that was put on a stream. Its row is of the first submission that follows there, which
-    /// may have come or may be still to come.
+    /// Takes a wait for an event that was put on a stream. Its row is of the first submission that follows there,
+    /// which may have come or may be still to come.
     pub fn waits(
         &mut self,
         place: StreamPlace,
