@@ -1,4 +1,5 @@
-//! Turns a comparison of two sets of runs into terminal text, Markdown, JSON and JUnit.
+//! Turns a comparison of two sets of runs (recordings before and after a change) into terminal text,
+//! Markdown, JSON and JUnit.
 
 mod junit;
 mod tables;
@@ -24,7 +25,7 @@ const LONG_ROWS: usize = 12;
 pub struct DiffReport<'a> {
     /// The comparison.
     pub diff: &'a Diff,
-    /// The number of rows in each table.
+    /// The number of rows in each table of causes and of kernels; tables of times and counts have all.
     pub top: usize,
 }
 
@@ -86,6 +87,8 @@ impl DiffReport<'_> {
         })
     }
 
+    /// Returns the title, the verdict, what is unlike about the two sides, the gates (limits that the user sets on
+    /// figures), and the section on equal work.
     fn head(&self) -> Vec<Block> {
         let diff = self.diff;
         let mut blocks = vec![Block::Title(self.title(), self.aside())];
@@ -108,17 +111,20 @@ impl DiffReport<'_> {
         blocks
     }
 
+    /// Returns the names of both sides with an arrow between them.
     fn title(&self) -> String {
         let [before, after] = [&self.diff.before, &self.diff.after]
             .map(|side| first_of(&side.runs, |run| fit::clip(base(run), NAME_COLUMNS)));
         format!("{before} → {after}")
     }
 
+    /// Returns the devices of the side after the change.
     fn aside(&self) -> String {
         let devices = &self.diff.after.devices;
         fit::clip(&first_of(devices, str::to_owned), DEVICE_COLUMNS)
     }
 
+    /// Returns the table of gates; nothing without gates.
     fn gates(&self) -> Vec<Block> {
         let gates = &self.diff.gates;
         if gates.is_empty() {
@@ -145,6 +151,8 @@ impl DiffReport<'_> {
             .under("Gates", aside)
     }
 
+    /// Returns the table of the amounts of work on both sides, which must be equal for times to be comparable. An
+    /// evaluation is one repetition of the work.
     fn work(&self) -> Vec<Block> {
         let work = &self.diff.equal_work;
         let each = match &work.evaluation {
@@ -183,6 +191,7 @@ impl DiffReport<'_> {
         blocks
     }
 
+    /// Returns the basis of the comparison, how kernels were matched, and advice on what to do next.
     fn tail(&self) -> Vec<Block> {
         let diff = self.diff;
         let aside = match diff.method.samples {
@@ -225,13 +234,14 @@ fn first_of(names: &[String], shown: impl Fn(&str) -> String) -> String {
     }
 }
 
+/// Returns the name of a trace: the last part of its path, without `.gapscope`.
 fn base(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_suffix(".gapscope").unwrap_or(name)
 }
 
-/// Formats a value with its unit for a gate's message.
+/// Formats a value with its unit for a gate's message; `None` is `unknown`.
 pub(crate) fn shown(number: Option<f64>, unit: gapscope_comparison::diff::Unit) -> String {
     number.map_or_else(|| "unknown".to_owned(), |number| value(number, unit))
 }

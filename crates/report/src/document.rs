@@ -254,6 +254,7 @@ pub struct TableBuilder<'a, T> {
 }
 
 impl<'a, T> TableBuilder<'a, T> {
+    /// Appends a column, whose cells `cell` makes from the rows' values.
     fn column<C: Into<Text>>(mut self, column: Column, cell: impl Fn(&'a T) -> C) -> Self {
         self.table.columns.push(column);
         for (row, value) in self.table.rows.iter_mut().zip(self.rows) {

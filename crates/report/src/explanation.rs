@@ -1,4 +1,5 @@
-//! Turns the findings on a trace into claims in plain English, each with the rows of the trace that it rests on.
+//! Turns the findings on a trace into claims (statements with figures) in plain English, each with the rows of the
+//! trace that it rests on.
 //!
 //! The claims are the report's own findings and sentences, the largest first. An explanation adds where to look: ids of rows, and a query
 //! that finds the figures again.

@@ -70,7 +70,8 @@ pub fn clip(text: &str, columns: usize) -> String {
     clip_one(text, columns)
 }
 
-/// Clips one name. A name that ends with a bracket says what matters before that: `gemm bf16 128x64 nn (cutla…`.
+/// Clips one name: at its end where it ends with a bracket, as it says what matters before that (`gemm bf16 128x64 nn
+/// (cutla…`), otherwise in the middle.
 fn clip_one(text: &str, columns: usize) -> String {
     match columns.checked_sub(1) {
         Some(room) if text.ends_with(['>', ')']) && width(text) > columns => {
@@ -80,6 +81,7 @@ fn clip_one(text: &str, columns: usize) -> String {
     }
 }
 
+/// Clips a text to `columns` in the middle.
 fn clip_middle(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -91,7 +93,8 @@ fn clip_middle(text: &str, columns: usize) -> String {
     format!("{head}…{}", take_last(text, room / 2))
 }
 
-/// Clips the texts of a column, each to at most `columns`: different texts stay different, as far as the column has room.
+/// Clips the texts of a column, each to at most `columns`: different texts stay different, as far as the column has
+/// room; where nothing else helps, by a number at their end.
 ///
 /// ```
 /// use gapscope_report::fit::clip_apart;
@@ -163,7 +166,8 @@ fn halves_apart<T: AsRef<str>>(texts: &[T], columns: usize) -> HashMap<&str, Str
     halves.into_iter().zip(clips).collect()
 }
 
-/// Returns different clips for texts that would be clipped alike.
+/// Returns different clips for texts that would be clipped alike: the first of several ways to clip that gives clips
+/// which differ from each other and from those `taken`, otherwise numbered clips.
 fn told_apart(group: &[&str], columns: usize, taken: &HashSet<String>) -> Vec<String> {
     let same = group[1..]
         .iter()
@@ -223,10 +227,12 @@ fn shared(a: &str, b: &str) -> usize {
     differs.map_or(a.len().min(b.len()), |((at, _), _)| at)
 }
 
+/// Returns the end of a text that fits into `columns`.
 fn take_last(text: &str, columns: usize) -> String {
     take(text.chars().rev(), columns).chars().rev().collect()
 }
 
+/// Returns the first characters that fit into `columns`.
 pub(crate) fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
     chars

@@ -8,7 +8,8 @@ use gapscope_timeline::Vocabulary;
 use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process, Queue};
 use gapscope_trace::{Manifest, TableSize};
 
-/// Returns a document that describes a trace, for `gapscope info`.
+/// Returns a document that describes a trace, for `gapscope info`: the recording, processes, devices and queues, the
+/// sizes of tables, losses and notes. `remarks` are sentences about the reading of the trace.
 pub fn document(
     trace: &str,
     manifest: &Manifest,
@@ -44,6 +45,7 @@ pub fn document(
     Document { blocks }
 }
 
+/// Returns a table of facts about the recording: command, end, length, mode, and the computer.
 fn recording(manifest: &Manifest) -> Table {
     let mut table = Table::new([Column::word(""), Column::text("")]);
     let mut row = |name: &str, value: String| {
@@ -82,6 +84,7 @@ fn recording(manifest: &Manifest) -> Table {
     table
 }
 
+/// Says how the recorded program ended, and whether the trace is complete.
 fn ended(manifest: &Manifest) -> String {
     let exit = match manifest.exit {
         Some(Exit::Code(code)) => format!("with exit code {code}"),
@@ -98,6 +101,7 @@ fn ended(manifest: &Manifest) -> String {
     }
 }
 
+/// Returns the table of the processes that were recorded.
 fn processes(manifest: &Manifest) -> Vec<Block> {
     if manifest.processes.is_empty() {
         return Vec::new();
@@ -132,6 +136,7 @@ fn processes(manifest: &Manifest) -> Vec<Block> {
         .under("Processes", "")
 }
 
+/// Returns a section for each device, with its queues.
 fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for device in &manifest.devices {
@@ -169,6 +174,7 @@ fn devices(manifest: &Manifest, names: &Vocabulary) -> Vec<Block> {
     blocks
 }
 
+/// Returns a table of facts about a device; `tool` is the other tool that wrote the file, if one did.
 fn device_facts(device: &Device, tool: Option<&str>, names: &Vocabulary) -> Table {
     let mut table = Table::new([Column::word(""), Column::text("")]);
     let mut row = |name: &str, value: Text| {
@@ -190,6 +196,7 @@ fn device_facts(device: &Device, tool: Option<&str>, names: &Vocabulary) -> Tabl
     table
 }
 
+/// Says how device times were mapped to the host's clock, and with which error.
 fn clock(clock: &Clock, tool: Option<&str>) -> String {
     let method = match clock.method {
         ClockMethod::Calibrated => calibrated_by(tool),
@@ -203,6 +210,7 @@ fn clock(clock: &Clock, tool: Option<&str>) -> String {
     format!("{method}, {error}")
 }
 
+/// Says how often the clocks were compared, and how they drift.
 fn clock_rate(clock: &Clock) -> String {
     let drift = match clock.drift_ppm {
         Some(ppm) => format!(", drift {ppm:.2} ppm"),
@@ -212,6 +220,7 @@ fn clock_rate(clock: &Clock) -> String {
     format!("{samples}{drift}, {} ns a tick", clock.nanoseconds_per_tick)
 }
 
+/// Returns the table of the trace's tables with their rows and bytes.
 fn table_sizes(sizes: &[TableSize]) -> Vec<Block> {
     if sizes.is_empty() {
         return Vec::new();

@@ -66,7 +66,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Makes the JSON form of a report's findings, with the timeline's slices as `activity`.
+    /// Makes the JSON form of a report's findings, with the timeline's slices as `activity` where causes of gaps are
+    /// known.
     pub fn with_activity(report: &Report<'a>) -> Json<'a> {
         Json {
             activity: report.findings.knows(CAUSES).then_some(report.activity),

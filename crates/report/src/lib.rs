@@ -1,7 +1,7 @@
 //! Turns findings about a trace into terminal text, Markdown and JSON.
 //!
-//! A [`Report`] becomes a [`Document`], which [`Terminal`] and [`markdown`] draw; [`json`] writes the findings
-//! themselves.
+//! A [`Report`] (manifest and findings of a trace) becomes a [`Document`] (blocks of text and tables), which
+//! [`Terminal`] and [`markdown`] draw; [`json`] writes the findings themselves.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -20,6 +20,7 @@ pub mod source_lines;
 pub mod terminal;
 
 pub use document::{Block, Document, Text, Tone};
+// `quantity` formats numbers with their units; here it goes by `number`.
 use gapscope_timeline::quantity as number;
 pub use page::{Report, command_line};
 pub use section::timeline::slices;

@@ -1,4 +1,5 @@
-//! Draws a document as Markdown (CommonMark with tables).
+//! Draws a document as Markdown (CommonMark with tables). Important text and warnings are bold, names from code are
+//! code; bars are left out.
 
 use crate::document::{Block, Document, Row, Table, Text, Tone};
 use crate::fit;
@@ -45,6 +46,7 @@ pub fn draw(document: &Document) -> String {
     page
 }
 
+/// Appends a table to the page, with a column of notes if any row has a note.
 fn draw_table(page: &mut String, table: &Table) {
     let columns = || table.columns.iter().filter(|c| !c.picture);
     let noted = table.rows.iter().any(|row| row.note.is_some());
@@ -79,6 +81,7 @@ fn draw_table(page: &mut String, table: &Table) {
     }
 }
 
+/// Returns a text with its important pieces in bold.
 fn inline(text: &Text) -> String {
     let mut out = String::new();
     for (tone, piece) in &text.spans {
@@ -95,6 +98,7 @@ fn inline(text: &Text) -> String {
     out
 }
 
+/// Returns a name as code.
 fn code(text: &str) -> String {
     // Blanks at the start show the nesting of a label; Markdown would drop them.
     let bare = text.trim_start_matches(' ');
@@ -107,6 +111,7 @@ fn code(text: &str) -> String {
     }
 }
 
+/// Escapes what Markdown would interpret.
 fn escaped(text: &str) -> String {
     let text = fit::clean(text);
     let mut out = String::with_capacity(text.len());

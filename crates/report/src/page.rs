@@ -1,4 +1,6 @@
-//! Puts the sections of a report on one trace together, in their order.
+//! Puts the sections of a report on one trace together, in their order: head, what cannot be read, verdict, the
+//! sections of the list below, accuracy. A report that compares equal work has the comparison in place of verdict and
+//! list.
 
 use crate::document::{Block, Document, Text, Tone};
 use crate::section::unread::{self, Section};
@@ -63,6 +65,7 @@ impl Report<'_> {
             origin_ns: self.manifest.start_ns,
             span_ns: self.activity.window.length_ns(),
         };
+        // A section rests on tables: where they cannot be read, it is left out, or its counts become lower bounds.
         let section = |title, rests_on, blocks| Section {
             title,
             rests_on,
@@ -125,6 +128,7 @@ impl Report<'_> {
         sections
     }
 
+    /// Returns the title, how the program ended if badly, and to which labels the report is limited.
     fn head(&self) -> Vec<Block> {
         let command = short_command(self.manifest);
         let mut blocks = vec![Block::Title(command, accuracy::short(self.findings))];
@@ -155,7 +159,7 @@ pub fn command_line(command: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the recorded command without the program's folder, which `gapscope info` has.
+/// Returns the recorded command without the folder that the program is in; `gapscope info` shows it.
 pub(crate) fn short_command(manifest: &Manifest) -> String {
     let mut command = manifest.command.clone();
     if let Some(program) = command.first_mut() {
@@ -164,6 +168,7 @@ pub(crate) fn short_command(manifest: &Manifest) -> String {
     command_line(&command)
 }
 
+/// Returns a sentence on the program's end, unless that was orderly or the trace is an import.
 fn ended_badly(manifest: &Manifest) -> Option<String> {
     // Imported traces do not say how the program ended.
     let is_import = manifest.complete && manifest.host.system.is_empty();

@@ -1,4 +1,6 @@
-//! Turns a comparison of the ranks of a distributed program into a document and into JSON.
+//! Turns a comparison of the ranks (numbered members) of a distributed program into a document and into JSON. A
+//! collective is an operation that all ranks of a communicator take part in; its skew is the time from the first
+//! rank's arrival to the last one's. The straggler is the rank that the others wait for most.
 
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::json::pretty;
@@ -76,6 +78,7 @@ impl RanksReport<'_> {
         Some(Block::Sentence(text))
     }
 
+    /// Returns all tables, in their order.
     fn tables(&self) -> Vec<Block> {
         let findings = self.findings;
         let mut blocks = self.ranks();
@@ -95,6 +98,7 @@ impl RanksReport<'_> {
         blocks
     }
 
+    /// Returns the table of ranks, after that of unlike ones.
     fn ranks(&self) -> Vec<Block> {
         let straggler = self.findings.straggler.as_ref().map(|s| s.rank);
         let (shown, others) = self.shown();
@@ -134,8 +138,9 @@ impl RanksReport<'_> {
         blocks
     }
 
-    /// Returns the ranks with a row in the table, then those without. Of many ranks, unlike ones and those that
-    /// others waited for come first.
+    /// Returns the ranks with a row in the table, then those without. Up to [`MAX_RANK_ROWS`] ranks, or `top` of
+    /// them, all have a row; of more the first `top`: the straggler, then unlike ranks, then those that
+    /// others waited for longest.
     fn shown(&self) -> (Vec<&RankRow>, Vec<&RankRow>) {
         let ranks = &self.findings.ranks;
         let mut rows: Vec<&RankRow> = ranks.iter().collect();
@@ -152,6 +157,7 @@ impl RanksReport<'_> {
         (rows, others)
     }
 
+    /// Returns whether a rank is unlike the others.
     fn outlies(&self, rank: &RankRow) -> bool {
         let mut all = self.findings.outliers.iter();
         all.any(|outlier| outlier.ranks.contains(&rank.rank))
@@ -187,6 +193,7 @@ impl RanksReport<'_> {
         blocks
     }
 
+    /// Returns the table of the bandwidths that collectives reached.
     fn bandwidth(&self) -> Vec<Block> {
         let rows = &self.findings.bandwidth;
         if rows.is_empty() {
@@ -211,6 +218,7 @@ impl RanksReport<'_> {
         blocks
     }
 
+    /// Returns the table of communicators (groups of ranks), where there are several or one is not complete.
     fn communicators(&self) -> Vec<Block> {
         let rows = &self.findings.communicators;
         // A single communicator of all ranks says nothing new.
@@ -227,6 +235,7 @@ impl RanksReport<'_> {
             .under("Communicators", "")
     }
 
+    /// Returns the table of the collectives with the greatest skews, five at most.
     fn longest(&self) -> Vec<Block> {
         let longest = &self.findings.longest;
         if longest.is_empty() {
@@ -244,6 +253,7 @@ impl RanksReport<'_> {
             .under("Greatest skews", "")
     }
 
+    /// Returns the section on the clocks' error, on how collectives were matched, and remarks.
     fn accuracy(&self) -> Vec<Block> {
         let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];
         let clock = match self.findings.clock_error_ns {
@@ -346,6 +356,7 @@ fn bandwidth(bytes_per_s: f64) -> String {
     }
 }
 
+/// Returns a table of the skews of each kind of collective.
 fn collectives(title: &str, kinds: &[CollectiveKind], top: usize) -> Vec<Block> {
     if kinds.is_empty() {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! Makes the sections of a report, one module each: findings go in, blocks come out.
+//! Makes the sections of a report, one module each: findings go in, blocks come out; no blocks where the findings
+//! have nothing to show. A parameter `top` is the number of rows that a table shows.
 
 pub(crate) mod accuracy;
 pub(crate) mod code;
@@ -24,7 +25,8 @@ use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_trace::manifest::SamplingMode;
 
-/// Returns the text of a number of a table's rows, marked as a lower bound where rows could not be read.
+/// Returns `text`, which says a number of rows of `table`, marked as a lower bound where rows could not be read, or
+/// with `an unknown number of` in place of the number.
 pub(crate) fn rows(findings: &Findings, table: &str, text: String) -> String {
     match findings.knows_rows(table) {
         true => text,
@@ -52,12 +54,14 @@ pub(crate) fn or_unknown<T>(value: Option<T>, show: impl Fn(T) -> String) -> Tex
 /// Formats moments of a recording as times from its start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places {
+    /// The start of the recording.
     pub(crate) origin_ns: i64,
     /// The length of the time that is shown: moments have at least three digits of it.
     pub(crate) span_ns: i64,
 }
 
 impl Places {
+    /// Formats a moment, given on the host's clock.
     pub(crate) fn at(&self, ns: i64) -> String {
         number::place(ns.saturating_sub(self.origin_ns), self.span_ns)
     }
@@ -71,6 +75,7 @@ pub(crate) fn unless_none(nothing_ran: bool, text: Text) -> Text {
     }
 }
 
+/// Formats a duration, or `unknown` in its place.
 pub(crate) fn duration(ns: Option<i64>) -> Text {
     or_unknown(ns, number::duration)
 }
@@ -85,6 +90,7 @@ pub(crate) fn count(count: u64) -> Text {
 
 /// Draws a bar in eighths of a column; a share of 1 takes `columns`.
 pub(crate) fn bar(share: f64, columns: usize) -> String {
+    // A column by eighths: nothing to seven eighths.
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])

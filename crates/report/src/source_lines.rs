@@ -28,7 +28,9 @@ pub fn add(findings: &mut Findings, manifest: &Manifest) {
 /// they have not changed since it was recorded.
 #[derive(Debug)]
 pub struct SourceLines {
+    /// When the recording started; `None` where the trace does not say, and no file is read.
     recorded: Option<SystemTime>,
+    /// The texts of files by path; `None` for a file that is not used.
     files: HashMap<String, Option<String>>,
 }
 
@@ -56,11 +58,14 @@ impl SourceLines {
     }
 }
 
+/// Returns when the recording started.
 fn recorded(manifest: &Manifest) -> Option<SystemTime> {
     let ns = u64::try_from(manifest.start_unix_ns?).ok()?;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(ns))
 }
 
+/// Returns the text of a file; `None` for other files than Python's, for large ones, and for those that changed
+/// after `recorded`.
 fn read(path: &str, recorded: SystemTime) -> Option<String> {
     let facts = fs::metadata(path).ok()?;
     let is_as_it_was = facts.modified().is_ok_and(|modified| modified <= recorded);
@@ -68,6 +73,7 @@ fn read(path: &str, recorded: SystemTime) -> Option<String> {
     (is_read && is_as_it_was).then(|| fs::read_to_string(path).ok())?
 }
 
+/// Returns a line of a text, counted from 1, without blanks around it; `None` for an empty line.
 fn line_of(text: &str, line: u32) -> Option<String> {
     let line = text.lines().nth(line.checked_sub(1)? as usize)?.trim();
     let cut: String = line.chars().take(MAX_LINE_CHARACTERS).collect();

@@ -1,5 +1,6 @@
 //! Turns a document into lines of text for a terminal: wraps sentences, fits tables into the columns, and colours
-//! tones.
+//! tones. Where a table has no room, its bars are left out first; then names are clipped, and columns are left out in
+//! the order that they say (`spare`). A line below says what is missing and at which width it fits.
 
 use crate::document::{Block, Column, Document, Row, Table, Text, Tone};
 use crate::fit;
@@ -49,6 +50,7 @@ impl Terminal {
         page
     }
 
+    /// Appends a block to the page.
     fn block(&self, page: &mut String, block: &Block) {
         match block {
             Block::Title(title, aside) => self.rule(page, title, aside, ' '),
@@ -65,6 +67,7 @@ impl Terminal {
         }
     }
 
+    /// Appends a title or heading: the text, a rule of `fill` characters, and the aside at the right end.
     fn rule(&self, page: &mut String, title: &str, aside: &str, fill: char) {
         let (title, aside) = (fit::clean(title), fit::clean(aside));
         let room = self.columns.saturating_sub(fit::width(&aside) + 4);
@@ -78,6 +81,7 @@ impl Terminal {
         self.line(page, &text);
     }
 
+    /// Appends a wrapped text; the first line has a bullet, the others `hanging` blanks in its place.
     fn paragraph(&self, page: &mut String, text: &Text, bullet: &str, hanging: usize) {
         let columns = self.columns.min(MAX_SENTENCE_COLUMNS);
         let room = columns.saturating_sub(MARGIN + hanging).max(20);
@@ -88,6 +92,7 @@ impl Terminal {
         }
     }
 
+    /// Appends a table, with the notes under their rows, and a line on what had no room.
     fn table(&self, page: &mut String, table: &Table) {
         let layout = TableLayout::new(table, self.columns.saturating_sub(MARGIN));
         let titled = table.columns.iter().any(|c| !c.title.is_empty());
@@ -139,6 +144,7 @@ impl Terminal {
         }
     }
 
+    /// Appends a line of cells, each as wide as its column.
     fn row(&self, page: &mut String, table: &Table, layout: &TableLayout, cells: &[Text]) {
         let mut line = Text::new().and(" ".repeat(MARGIN));
         let mut first = true;
@@ -188,6 +194,7 @@ fn joins(before: &Block, block: &Block) -> bool {
 }
 
 impl Text {
+    /// Appends the pieces of another text.
     fn joined(mut self, other: &Text) -> Text {
         for (tone, piece) in &other.spans {
             self.push(*tone, piece.as_str());
@@ -217,12 +224,15 @@ fn escape(tone: Tone) -> Option<&'static str> {
 
 /// The widths of a table's columns; `None` for a column that is not drawn.
 struct TableLayout {
+    /// The width of each column in terminal columns.
     widths: Vec<Option<usize>>,
+    /// The titles of columns that are left out for want of room.
     left_out: Vec<String>,
     /// The number of terminal columns from which on no column has to be left out.
     width_of_columns: usize,
     /// The number of terminal columns from which on no name has to be clipped either.
     width_of_all: usize,
+    /// The blanks before notes: they begin under the first name.
     note_indent: usize,
 }
 
@@ -292,6 +302,7 @@ impl TableLayout {
     }
 }
 
+/// Returns whether a column of bars is drawn.
 fn drawn_bars(table: &Table, widths: &[Option<usize>]) -> bool {
     let mut columns = widths.iter().zip(&table.columns);
     columns.any(|(w, c)| w.is_some() && c.picture)

@@ -12,6 +12,7 @@ use std::hint::black_box;
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
+/// The labels under which times are recorded, in turn.
 const LABELS: [&str; 8] = [
     "layer.full_attn.ops1-4",
     "layer.attn_moe_ffn",
@@ -22,6 +23,7 @@ const LABELS: [&str; 8] = [
     "embed",
     "sample",
 ];
+/// The numbers of threads that record at once.
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 /// The number of dispatches of a thread between two resets: entries beyond the limit of rows cost less.
 const ROWS: u64 = 1 << 14;
@@ -36,6 +38,7 @@ struct Sums {
 }
 
 impl Sums {
+    /// Adds a time.
     fn add(&mut self, ns: u64) {
         self.min_ns = if self.count == 0 {
             ns
@@ -48,7 +51,7 @@ impl Sums {
     }
 }
 
-/// A map behind one mutex.
+/// A map behind one mutex, with the function that makes a new value and the one that adds a time to a value.
 struct OneMutex<T>(Mutex<HashMap<String, T>>, fn() -> T, fn(&mut T, u64));
 
 impl<T> OneMutex<T> {
@@ -56,6 +59,7 @@ impl<T> OneMutex<T> {
         OneMutex(Mutex::default(), make, add)
     }
 
+    /// Adds a time under a label.
     fn record(&self, label: &str, ns: u64) {
         let mut map = self.0.lock().unwrap();
         match map.get_mut(label) {
@@ -65,6 +69,7 @@ impl<T> OneMutex<T> {
     }
 }
 
+/// Returns an empty histogram of two significant digits, which grows as needed.
 fn histogram() -> Histogram<u32> {
     let mut times = Histogram::new(2).unwrap();
     times.auto(true);
@@ -87,6 +92,7 @@ fn at_once(threads: usize, work: impl Fn() + Sync) -> Duration {
     })
 }
 
+/// Measures one record of a time, by each of three methods.
 fn record(c: &mut Criterion) {
     let mut group = c.benchmark_group("record");
     for threads in THREADS {
@@ -114,6 +120,7 @@ fn record(c: &mut Criterion) {
     group.finish();
 }
 
+/// Measures one record of a dispatch.
 fn record_dispatch(c: &mut Criterion) {
     let mut group = c.benchmark_group("record_dispatch");
     for threads in THREADS {
@@ -150,6 +157,7 @@ fn record_dispatch(c: &mut Criterion) {
     group.finish();
 }
 
+/// Returns the settings of a run that takes a few seconds.
 fn short() -> Criterion {
     Criterion::default()
         .warm_up_time(Duration::from_millis(500))

@@ -1,4 +1,5 @@
-//! Captures a window of GPU work.
+//! Captures a window of GPU work: the work between a start and a stop is written to a file, or goes to a tool that
+//! watches.
 //!
 //! The kind of a capture depends on the device's [`Backend`]: on Metal a GPU trace document by Apple's capture manager; on
 //! Vulkan and CUDA a gapscope trace of the window, recorded by the hook that `gapscope record` puts into the process.

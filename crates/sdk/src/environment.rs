@@ -1,4 +1,4 @@
-//! Reads the switches of the environment.
+//! Reads the switches of the environment, gapscope's own and those of MLX and mlx-native.
 
 /// The environment variables of MLX and mlx-native, which are read like gapscope's own.
 pub mod mlx_variables {
@@ -24,6 +24,7 @@ pub(crate) fn any_is_on(variables: &[&str]) -> bool {
         .any(|variable| std::env::var_os(variable).is_some_and(on))
 }
 
+/// Returns whether a variable's value switches something on.
 fn means_on(value: &str) -> bool {
     !matches!(value.trim(), "" | "0")
 }

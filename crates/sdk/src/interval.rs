@@ -20,7 +20,7 @@ impl Interval {
         }
     }
 
-    /// Returns the length of the union of intervals.
+    /// Returns the time that at least one of the intervals covers.
     pub fn union_ns(mut intervals: Vec<Interval>) -> u64 {
         intervals.sort_unstable();
         let (mut covered, mut until) = (0, 0);

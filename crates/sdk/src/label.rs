@@ -80,10 +80,12 @@ mod system {
 
     /// The hooks that were found, with an index for each known kind; the last is a hook of an unknown kind.
     static FOUND: [OnceLock<Hook>; 3] = [const { OnceLock::new() }; 3];
+    /// The names of the kinds of hooks that are known.
     const KINDS: [&str; 2] = ["vulkan", "cuda"];
 
     /// The number of libraries in the process when hooks were last looked for.
     static LIBRARIES: AtomicU64 = AtomicU64::new(0);
+    /// When hooks were last looked for while there was one.
     static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
 
     /// Returns the hooks of this process. A hook is loaded with the first device, so that the first label may come
@@ -116,6 +118,7 @@ mod system {
                 .is_ok()
     }
 
+    /// Looks for hooks, if libraries have been loaded since the last look.
     #[cold]
     fn look() {
         let libraries = Hooks::libraries_loaded();
@@ -139,6 +142,7 @@ mod system {
     /// Hooks keep the thread's labels themselves.
     pub type OpenLabel = ();
 
+    /// Begins a label; `None` if no hook records it.
     pub fn push(text: &str) -> Option<OpenLabel> {
         each(|hook| hook.push_label(text)).then_some(())
     }

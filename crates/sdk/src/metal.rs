@@ -1,4 +1,4 @@
-//! Captures Metal work with Apple's capture manager, and times command buffers, passes and dispatches.
+//! Captures Metal work with Apple's capture manager, and times command buffers, passes (encoders) and dispatches.
 //!
 //! On Apple's systems `Device`, `Queue`, `CommandBuffer` and `ComputePass` wrap a program's own Metal objects; they
 //! hold only the code that calls Metal. All decisions are made here, behind the traits [`Commands`], [`Counters`] and

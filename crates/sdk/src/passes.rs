@@ -1,4 +1,5 @@
-//! Derives the times of passes and dispatches from each other if only one of them is timed.
+//! Derives the times of passes (encoders) and of the dispatches in them from each other if only one of the two is
+//! timed.
 
 use crate::interval::Interval;
 use std::borrow::Cow;
@@ -62,7 +63,7 @@ pub(crate) fn settle(
     }
 }
 
-/// Returns the interval from the first known start to the last known end.
+/// Returns the interval from the first known start to the last known end, or the first reason why none is known.
 pub(crate) fn hull(measured: &[MeasuredInterval]) -> MeasuredInterval {
     let known = measured.iter().filter_map(|one| one.as_ref().ok().copied());
     let why = || measured.iter().find_map(|one| one.clone().err());

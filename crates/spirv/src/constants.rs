@@ -1,5 +1,5 @@
-//! Evaluates the integer constants of a module with the values that a pipeline gives its specialisation constants: an
-//! id goes in, a number comes out.
+//! Evaluates the integer constants of a module with the values that a pipeline gives its specialisation constants
+//! (those that are set when a pipeline is made): an id goes in, a number comes out.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,8 +20,11 @@ const MAX_STEPS: u32 = 100_000;
 #[derive(Debug)]
 pub struct Constants<'a> {
     module: &'a Module,
+    /// The instructions that define constants, by the constants' ids.
     by_id: HashMap<u32, &'a StoredInstruction>,
+    /// The values that the pipeline gives, by the constants' ids.
     specialised: HashMap<u32, u64>,
+    /// The steps that evaluations may still take.
     steps_left: Cell<u32>,
 }
 
@@ -64,7 +67,7 @@ impl<'a> Constants<'a> {
         Some([x?, y?, z?])
     }
 
-    /// Returns the parts of a constant vector of three.
+    /// Returns the parts of a constant vector of three; `None` for another constant.
     pub fn vector(&self, id: u32) -> Option<[u32; 3]> {
         match self.get(id)? {
             (op::CONSTANT_COMPOSITE | op::SPEC_CONSTANT_COMPOSITE, parts) => {
@@ -92,6 +95,7 @@ impl<'a> Constants<'a> {
         Some((constant.op, self.module.operands(constant).get(2..)?))
     }
 
+    /// Evaluates a constant whose expression is nested at most `depth` deep.
     fn nested(&self, id: u32, depth: u32) -> Option<u64> {
         if let Some(value) = self.specialised.get(&id) {
             return Some(*value);

@@ -1,5 +1,6 @@
 //! Describes a module in one walk over its words, for hooks: finds entry points, the source's name, and the accesses
-//! of the code to descriptors.
+//! of the code to descriptors (the places by which a kernel names its buffers). An access through a pointer counts
+//! for the variable that the pointer is derived from.
 
 use std::collections::HashMap;
 
@@ -65,24 +66,34 @@ impl Description {
 /// The ids that a description rests on. Operands stay where they are in the module.
 #[derive(Default)]
 struct Reader<'a> {
+    /// The words of strings, by id.
     strings: HashMap<u32, &'a [u32]>,
     /// Constants of 32 bits, with their defaults.
     constants: HashMap<u32, u32>,
+    /// The parts of constant vectors, by id.
     composites: HashMap<u32, &'a [u32]>,
+    /// The function and the name of each compute entry point.
     entry_points: Vec<(u32, &'a [u32])>,
+    /// The size of workgroups as numbers, by function.
     sizes: HashMap<u32, [u32; 3]>,
+    /// The size of workgroups as ids of constants, by function.
     size_ids: HashMap<u32, &'a [u32]>,
+    /// The constant that is decorated as the size of workgroups.
     workgroup_size: Option<u32>,
+    /// The descriptor set, by the id of a variable or of a group of decorations.
     sets: HashMap<u32, u32>,
+    /// The binding, by the same ids.
     bindings: HashMap<u32, u32>,
     variables: Vec<BoundVariable>,
     /// Index into `variables`, by the id of a variable or of a pointer that is derived from it.
     roots: HashMap<u32, usize>,
+    /// The string that names the source.
     source_file: Option<u32>,
     uses_addresses: bool,
 }
 
 impl<'a> Reader<'a> {
+    /// Notes what an instruction says of entry points, constants, decorations and variables; follows all others.
     fn take(&mut self, Instruction { op, operands, .. }: Instruction<'a>) {
         match (op, operands) {
             (op::STRING, [id, text @ ..]) => {
@@ -143,7 +154,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows pointers through an instruction, and notes the reads and writes of their variables.
+    /// Follows pointers through an instruction, and notes the reads and writes of their variables. An instruction
+    /// that is not known to leave memory unchanged may write through any operand.
     fn follow(&mut self, op: u16, operands: &[u32]) {
         match (op, operands) {
             (
@@ -218,6 +230,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes that pointers may be read and written.
     fn use_freely(&mut self, pointers: &[u32]) {
         for pointer in pointers {
             self.at(*pointer, |variable| {
@@ -227,12 +240,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes that a pointer points into the variable of another one.
     fn derive(&mut self, id: u32, base: u32) {
         if let Some(root) = self.roots.get(&base).copied() {
             self.roots.insert(id, root);
         }
     }
 
+    /// Changes the variable that a pointer points into, if it is a descriptor's.
     fn at(&mut self, pointer: u32, change: impl FnOnce(&mut BoundVariable)) {
         let root = self.roots.get(&pointer);
         if let Some(variable) = root.and_then(|root| self.variables.get_mut(*root)) {
@@ -240,6 +255,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns the size of workgroups of an entry point's function; zeros for what is not known.
     fn local_size(&self, function: u32) -> [u32; 3] {
         // The built-in constant overrides execution modes.
         let built_in = self.workgroup_size.and_then(|id| self.composites.get(&id));
@@ -252,6 +268,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Puts the description together, with the variables in their order.
     fn finish(mut self) -> Description {
         let entry_points = self
             .entry_points

@@ -1,5 +1,5 @@
-//! Finds the scalars of a type: their offsets in a buffer, as the type's decorations give them, and their number in a
-//! variable of a kernel.
+//! Finds the scalars (single numbers) of a type: their offsets in a buffer, as the type's decorations give them, and
+//! their number in a variable of a kernel.
 
 use crate::module::Module;
 use crate::types::Type;
@@ -63,6 +63,7 @@ impl Module {
         self.nested_scalars(id, max, length, MAX_DEPTH, &mut { MAX_STEPS })
     }
 
+    /// Counts the scalars of a type that is nested at most `depth` deep, in at most `steps` steps.
     fn nested_scalars(
         &self,
         id: u32,
@@ -98,7 +99,8 @@ impl Module {
     }
 
     /// Returns the pieces of a type in a buffer, in the order of its scalars; `None` if there are more than `max`, or
-    /// the layout is not known.
+    /// the layout is not known. `matrix` is the layout of the type's matrices, `length` evaluates the constant that
+    /// is an array's length.
     pub fn pieces(
         &self,
         id: u32,
@@ -119,16 +121,20 @@ impl Module {
     }
 }
 
-/// The state of a walk over a type.
+/// The state of a walk over a type; the fields are the arguments of [`Module::pieces`].
 struct Layout<'a> {
     module: &'a Module,
+    /// The most pieces; beyond them the walk ends.
     max: usize,
+    /// Evaluates the constant that is an array's length.
     length: &'a dyn Fn(u32) -> Option<u32>,
     pieces: &'a mut Vec<Piece>,
+    /// The steps that the walk may still take.
     steps: u32,
 }
 
 impl Layout<'_> {
+    /// Adds the pieces of a type at an offset; `None` where the layout is not known or too large.
     fn add(
         &mut self,
         id: u32,
@@ -182,6 +188,7 @@ impl Layout<'_> {
         }
     }
 
+    /// Adds scalars: to the last piece where they follow it without a hole, else as a new piece; `None` at the limit.
     fn push(&mut self, offset: u64, scalar_bytes: u32, scalars: u32) -> Option<()> {
         if let Some(last) = self.pieces.last_mut()
             && last.scalar_bytes == scalar_bytes

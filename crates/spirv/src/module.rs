@@ -1,5 +1,5 @@
 //! Defines [`Module`], the parts of a SPIR-V module by id (types, constants, variables, functions), and questions
-//! about it. Bytes go in.
+//! about it. Bytes go in ([`Module::read`]); [`Module::check`] says whether all of them are valid.
 
 mod reader;
 
@@ -91,6 +91,7 @@ pub struct EntryPoint {
 #[derive(Debug, Default)]
 pub struct Module {
     words: Vec<u32>,
+    /// The first invalid part, if any.
     fault: Option<ReadError>,
     /// Operands of `OpCapability`.
     pub capabilities: BTreeSet<u32>,

@@ -1,7 +1,7 @@
 //! Lists the numbers of SPIR-V's instructions, storage classes, decorations and modes that gapscope's readers tell
 //! apart, under the specification's names.
 
-/// Declares a module of constants.
+/// Declares a module of constants of one type; each constant has its specification's name and number.
 macro_rules! numbers {
     ($(#[$doc:meta])* pub mod $module:ident: $type:ty; $($name:ident = $value:literal,)*) => {
         $(#[$doc])*

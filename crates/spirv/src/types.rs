@@ -1,4 +1,5 @@
-//! Defines [`Type`], a type of a module as far as the layout of memory depends on it.
+//! Defines [`Type`], a type of a module as far as the layout of memory depends on it: an instruction's opcode and
+//! operands go in, kinds that are not listed are left out.
 
 use crate::numbers::op;
 

@@ -2,6 +2,7 @@
 
 use crate::error::ReadError;
 
+/// The first word of every module.
 const MAGIC: u32 = 0x0723_0203;
 /// The length of a module's header, in words.
 pub const HEADER_WORDS: usize = 5;
@@ -50,6 +51,7 @@ pub struct Instruction<'a> {
 #[derive(Debug, Clone)]
 pub struct Instructions<'a> {
     words: &'a [u32],
+    /// The index of the next instruction's first word.
     at: usize,
 }
 

@@ -1,4 +1,5 @@
-//! How much a builder remembers: bounded while a program runs, unbounded where all is at hand.
+//! How much a builder remembers: bounded while a program runs, unbounded where all is at hand. A bound is the
+//! greatest number of items; beyond it the oldest is given up.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,6 @@
-//! The state of one process while its rows are built.
+//! The state of one process while its rows are built: calls, work, labels, polls and waits go in, in any order, and
+//! rows go to an [`Output`]. [`TimelineBuilder::settle`] is called now and then, [`TimelineBuilder::finish`] at the
+//! end.
 
 use crate::bounds::Bounds;
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
@@ -35,16 +37,21 @@ pub struct TimelineBuilder {
     /// The labels of the process's threads.
     pub labels: ThreadLabels,
     pub(crate) bounds: Bounds,
+    /// What each function does, and its name.
     functions: FxHashMap<FunctionId, Function>,
+    /// Calls and work that wait for their other half, by correlation (the number that joins the two).
     pub(crate) launches: Launches,
     /// Polls of threads that may go on.
     polls: FxHashMap<Option<ThreadId>, Polls>,
+    /// Events, and the waits of streams for them.
     pub(crate) event_waits: EventWaits,
+    /// When streams were being captured into graphs.
     pub(crate) stream_captures: StreamCaptures,
     /// Correlations of launches that were profiled, and whose work has not come.
     pub(crate) profiled: FxHashSet<Correlation>,
     /// Correlations of calls that launched work, although their functions are not known to launch any.
     pub(crate) other_launches: FxHashSet<Correlation>,
+    /// The profiled launches that have been written and not been taken.
     #[serde(skip)]
     pub(crate) profiled_launches: Vec<ProfiledLaunch>,
 }
@@ -69,6 +76,7 @@ impl TimelineBuilder {
         function.map_or(FunctionClass::Unknown, |function| function.class)
     }
 
+    /// Returns the name of a call's function; `None` if it is not known.
     pub(crate) fn function_name(&self, call: &ApiCall) -> Option<Arc<str>> {
         let function = self.functions.get(&call.function);
         function.map(|function| function.name.clone())

@@ -72,6 +72,7 @@ impl<T> InOrder<T> {
 /// The events of one process, and the waits for them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct EventWaits {
+    /// The submissions of each queue.
     submissions: FxHashMap<QueueId, InOrder<SubmissionId>>,
     /// Where each occurrence was put; the number 0 stands for the latest occurrence of its event.
     records: FxHashMap<EventOccurrence, StreamPlace>,
@@ -85,17 +86,20 @@ pub struct EventWaits {
     open: VecDeque<OpenWait>,
 }
 
+/// A wait for an event that a submission is known to follow.
 #[derive(Debug, Serialize, Deserialize)]
 struct OpenWait {
+    /// The latest time that the producer had seen when the wait was taken.
     since_ns: i64,
     /// A submission that follows.
     submission: SubmissionId,
     place: StreamPlace,
+    /// The event that is waited for.
     occurrence: EventOccurrence,
 }
 
 impl EventWaits {
-    /// Takes an event that was put on a stream.
+    /// Takes an event that was put on a stream; beyond the bound, the oldest occurrences are forgotten.
     pub fn recorded(&mut self, occurrence: EventOccurrence, place: StreamPlace, bounds: &Bounds) {
         let latest = EventOccurrence {
             number: 0,
@@ -124,7 +128,8 @@ impl EventWaits {
         self.records.get(&occurrence).copied()
     }
 
-    /// Takes a wait for an event that was put on a stream.
+    /// Takes a wait for an event that was put on a stream. Its row is of the first submission that follows there,
+    /// which may have come or may be still to come.
     pub fn waits(
         &mut self,
         place: StreamPlace,
@@ -150,7 +155,8 @@ impl EventWaits {
         }
     }
 
-    /// Takes work that was put on a stream.
+    /// Takes work that was put on a stream: its submission is the one that follows the stream's earlier waits, unless
+    /// another one does.
     #[inline]
     pub fn submitted(
         &mut self,

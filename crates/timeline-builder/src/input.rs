@@ -1,4 +1,4 @@
-//! The inputs of a builder: calls of an API, and work of devices.
+//! The inputs of a builder: calls of an API, and work of devices. A correlation joins the two.
 
 use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{MemoryPlace, Span, TransferKind};
@@ -15,6 +15,7 @@ pub struct Correlation(pub u64);
 /// Widens correlations of 32 bits, which wrap, to numbers that ascend.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct CorrelationWidener {
+    /// The greatest correlation so far; `None` before the first.
     latest: Option<u64>,
 }
 

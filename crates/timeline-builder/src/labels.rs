@@ -82,10 +82,15 @@ pub struct Forgotten;
 /// The labels of one process's threads.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ThreadLabels {
+    /// The labels of each thread.
     threads: FxHashMap<Option<ThreadId>, OneThread>,
+    /// The open ranges of the process.
     ranges: FxHashMap<ProcessRangeId, OpenLabel>,
+    /// The names of domains.
     domains: FxHashMap<LabelDomain, Arc<str>>,
+    /// The names of categories.
     categories: FxHashMap<CategoryId, Arc<str>>,
+    /// The key of the label that was started last.
     next_key: u64,
 }
 
@@ -106,6 +111,7 @@ struct OneThread {
 /// The label that a thread wrote last.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum LastLabel {
+    /// None, or it has ended.
     #[default]
     None,
     Open(LabelKey),
@@ -124,9 +130,11 @@ struct LabelChange {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Nesting {
     label: LabelId,
+    /// The number of labels on the path, this one included.
     depth: u32,
 }
 
+/// A label that has started and not ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct OpenLabel {
     label: LabelId,
@@ -149,6 +157,7 @@ impl Nesting {
 }
 
 impl OpenLabel {
+    /// Makes the label of a start, inside another one.
     fn new(around: Option<Nesting>, start: LabelStart, labels: &mut Labels) -> OpenLabel {
         OpenLabel {
             label: labels.label(around.map(|around| around.label), start.text),
@@ -190,7 +199,7 @@ impl ThreadLabels {
         }
     }
 
-    /// Starts a label on a thread.
+    /// Starts a label on a thread, and returns the key by which it can be ended.
     pub fn begin(&mut self, start: LabelStart, out: &mut LabelRows<'_>) -> LabelKey {
         self.next_key += 1;
         let key = LabelKey(self.next_key);
@@ -224,7 +233,8 @@ impl ThreadLabels {
         thread.last = LastLabel::Instant;
     }
 
-    /// Ends the label of a scope. The end comes from a thread.
+    /// Ends the label of a scope, and writes its row. `thread` is the one that ends it; an end without a start does
+    /// nothing.
     pub fn end(
         &mut self,
         thread: Option<ThreadId>,
@@ -313,7 +323,8 @@ impl ThreadLabels {
         unended
     }
 
-    /// Returns the labels of a thread, which is about to write another one: nothing is added to its last instant any more.
+    /// Returns the labels of a thread, which is about to write another one: writes the last instant, to which nothing
+    /// is added any more.
     fn thread_to_change(
         &mut self,
         thread: Option<ThreadId>,
@@ -327,6 +338,7 @@ impl ThreadLabels {
         self.threads.entry(thread).or_default()
     }
 
+    /// Returns the label that a thread wrote last, if that is open, or an instant.
     fn last_of(&mut self, thread: Option<ThreadId>) -> Option<&mut OpenLabel> {
         let labels = self.threads.get_mut(&thread)?;
         match labels.last {
@@ -377,7 +389,7 @@ impl OneThread {
         }
     }
 
-    /// Returns the open labels from the innermost one on.
+    /// Returns the open labels from the innermost one on, at most [`MAX_LOOKS`].
     fn innermost_first(&self) -> impl Iterator<Item = &OpenLabel> {
         self.open.values().rev().take(MAX_LOOKS)
     }

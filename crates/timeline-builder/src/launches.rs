@@ -1,5 +1,6 @@
-//! Joins the calls of one process to the device work that they launched: takes both in any order and gives submissions, command buffers
-//! of graphs, and rows of work.
+//! Joins the calls of one process to the device work that they launched: takes both in any order and gives
+//! submissions, command buffers of graphs, and rows of work. A correlation is the number that a call and its work
+//! share; a slot is what waits under it.
 //!
 //! Each half waits under its correlation for the other, in bounded memory. A launch whose work has come stays known for more of its
 //! work, such as the other nodes of a graph.
@@ -16,7 +17,8 @@ use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::tables::{CommandBuffer, HostCall, OpaqueWorkKind, Submission};
 
 impl TimelineBuilder {
-    /// Takes a call that returned.
+    /// Takes a call that returned. A poll is folded with others. A call that may launch work waits for that work, one
+    /// that names a queue later waits for the queue, unless that has come; any other is written at once.
     pub fn call(&mut self, call: ApiCall, out: &mut Output<'_>) {
         let class = self.class(&call);
         if class.is_poll() {
@@ -93,7 +95,7 @@ impl TimelineBuilder {
         }
     }
 
-    /// Takes a piece of work that a device did for the call with a correlation.
+    /// Takes a piece of work that a device did for the call with a correlation; `None` where no call is known.
     #[inline]
     pub fn work(
         &mut self,
@@ -184,6 +186,7 @@ impl TimelineBuilder {
             }
     }
 
+    /// Returns the label that a call's thread was in when the call started; a loss where that is forgotten.
     fn label_of(&self, call: &ApiCall, out: &mut Output<'_>) -> Option<LabelId> {
         let label = self.labels.at(call.thread, call.span.start_ns);
         label.unwrap_or_else(|_| {
@@ -207,7 +210,7 @@ impl TimelineBuilder {
         }
     }
 
-    /// Writes a launch, of which a call and its first work have come.
+    /// Writes a launch, of which a call and its first work have come, and keeps it for more of its work.
     fn launch(
         &mut self,
         LabelledCall { call, label }: LabelledCall,
@@ -311,7 +314,7 @@ impl TimelineBuilder {
         close_graph(launch, out);
     }
 
-    /// Writes what a slot holds: the other half does not come.
+    /// Writes what a slot holds, as the other half does not come.
     fn give_up(&mut self, content: SlotContent, out: &mut Output<'_>) {
         match content {
             SlotContent::PendingCall(pending) => {
@@ -435,7 +438,7 @@ fn write_work(
     }
 }
 
-/// Adds a piece of work to the command buffer of its graph.
+/// Adds a piece of work to the command buffer of its graph, which is made for the first piece; returns its id.
 fn add_to_graph(launch: &mut Launch, work: &DeviceWork, out: &mut Output<'_>) -> CommandBufferId {
     let graph = launch.graph.get_or_insert_with(|| {
         Box::new(GraphLaunch {

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 /// Numbers the submissions and command buffers of a trace, from 0, and counts its dispatches.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Ids {
+    /// The number of submissions so far, and so the id of the next.
     submissions: u64,
+    /// The number of command buffers so far, and so the id of the next.
     command_buffers: u64,
     /// Dispatches that have become rows.
     pub dispatches: u64,

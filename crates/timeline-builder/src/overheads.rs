@@ -1,4 +1,5 @@
-//! Time of a host thread that the driver or the tracing took.
+//! Time of a host thread that the driver or the tracing took, such as for the compilation of a kernel. A trace shows
+//! it as host calls.
 
 use gapscope_model::{HostCallKind, OverheadKind, Span};
 use gapscope_trace::ids::ThreadId;

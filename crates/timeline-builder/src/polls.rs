@@ -1,4 +1,4 @@
-//! Polling calls of a thread that follow each other closely, folded into one row.
+//! Polling calls (which only ask for a state) of a thread that follow each other closely, folded into one row.
 
 use crate::input::{ApiCall, FunctionId};
 use gapscope_model::{BETWEEN_POLLS_NS, Span};

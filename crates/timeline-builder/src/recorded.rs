@@ -1,5 +1,6 @@
-//! A program of which everything is at hand: takes its calls, work, labels and stream events in any order, puts them in order of time,
-//! and builds their rows.
+//! A program of which everything is at hand, as of a file that is imported: takes its calls, work, labels and stream
+//! events in any order, puts them in order of time, and builds their rows. [`Recorded`] is filled first, then
+//! [`Recorded::build`] writes all rows to a [`RowSink`].
 
 mod builders;
 
@@ -120,7 +121,7 @@ enum Next {
 }
 
 impl Recorded {
-    /// Builds the rows.
+    /// Builds the rows: those of work without times and of overheads come last. The sink is flushed now and then.
     ///
     /// # Errors
     /// Those of the sink.
@@ -207,7 +208,7 @@ impl Recorded {
         sink.flush()
     }
 
-    /// Returns the correlations of work that are not those of a function that is known to launch some, wait or poll.
+    /// Returns the correlations of work whose calls are of functions that are not known to launch some, wait or poll.
     fn other_launches(&self, functions: &[Function]) -> FxHashSet<(ProcessId, Correlation)> {
         let is_other = |call: &ApiCall| {
             let class = (functions.get(call.function.0 as usize)).map(|function| function.class);

@@ -107,7 +107,7 @@ pub fn transfer(tables: &mut Tables, place: WorkPlace, facts: TransferFacts) {
     });
 }
 
-/// Writes work that is timed as a whole.
+/// Writes opaque work, which is timed as a whole.
 pub fn opaque_work(tables: &mut Tables, place: WorkPlace, kind: OpaqueWorkKind) {
     tables.opaque_work.push(OpaqueWorkRow {
         command_buffer: place.command_buffer,
@@ -126,7 +126,8 @@ pub fn command_buffer(tables: &mut Tables, row: CommandBuffer) {
     tables.command_buffers.push(row);
 }
 
-/// Returns the row of a graph launch: a command buffer whose times are those that its work covers.
+/// Returns the row of a graph launch: a command buffer whose times are those that its work covers. Where no
+/// submission is known, it has the greatest id, which no submission has.
 pub fn graph_launch(
     id: CommandBufferId,
     (process, queue): (ProcessId, QueueId),
@@ -236,6 +237,7 @@ pub fn marker(tables: &mut Tables, row: Marker) -> usize {
 /// The span that several spans cover together, from the first start to the last end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoveringSpan {
+    /// The first start and the last end; `None` while nothing was taken in.
     edges_ns: Option<(i64, i64)>,
 }
 
@@ -254,6 +256,7 @@ impl CoveringSpan {
         }
     }
 
+    /// Takes in the time from a start to an end.
     #[inline]
     fn add_edges(&mut self, start_ns: i64, end_ns: i64) {
         let (first, last) = self.edges_ns.unwrap_or((start_ns, end_ns));

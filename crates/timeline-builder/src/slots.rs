@@ -1,5 +1,5 @@
-//! Keeps the halves of launches that wait for each other, by correlation: takes either half, gives both, and drops the oldest where memory
-//! is bounded.
+//! Keeps the halves of launches (a call, and the device work of it) that wait for each other, by correlation: takes
+//! either half, gives both, and drops the oldest where memory is bounded.
 
 use crate::bounds::Bounds;
 use crate::input::{ApiCall, Correlation, DeviceWork};
@@ -12,7 +12,9 @@ use std::collections::VecDeque;
 /// The launches of one process, by their correlations.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Launches {
+    /// What is known under each correlation.
     pub(crate) slots: FxHashMap<Correlation, Slot>,
+    /// The serial of the next slot.
     next_serial: u64,
     /// Slots that lack their other half, the oldest first.
     waiting: VecDeque<SlotKey>,
@@ -29,6 +31,7 @@ pub(crate) struct Launches {
 /// What is known under one correlation.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Slot {
+    /// The number of the slot in the order in which slots were made.
     serial: u64,
     pub(crate) content: SlotContent,
 }
@@ -64,22 +67,26 @@ pub(crate) struct LabelledCall {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LaunchedWork {
     pub(crate) first: DeviceWork,
+    /// The pieces after the first, in the order in which they came.
     pub(crate) more: Vec<DeviceWork>,
 }
 
 /// A launch, for the work that may still come.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Launch {
+    /// The submission of the launch; `None` where the record of the call is missing.
     pub(crate) submission: Option<SubmissionId>,
     /// `None` where the record of the call is missing.
     pub(crate) call: Option<ApiCall>,
     /// The call returned only when its copy had ended.
     pub(crate) is_awaited: bool,
+    /// The label of the work.
     pub(crate) label: Option<LabelId>,
     /// Pieces of work so far.
     pub(crate) pieces: u32,
     /// The launch was profiled: of the records of its kernel the first counts.
     pub(crate) is_profiled: bool,
+    /// `None` where the launch is not of a graph.
     pub(crate) graph: Option<Box<GraphLaunch>>,
 }
 
@@ -88,12 +95,16 @@ pub(crate) struct Launch {
 pub(crate) struct GraphLaunch {
     pub(crate) id: CommandBufferId,
     pub(crate) queue: QueueId,
+    /// The time that its work covers so far.
     pub(crate) covered: CoveringSpan,
+    /// The number of its dispatches so far.
     pub(crate) dispatches: u32,
+    /// The number of its transfers so far.
     pub(crate) transfers: u32,
 }
 
 impl Launches {
+    /// Puts content into the slot of a correlation, in place of any before.
     pub(crate) fn put(&mut self, correlation: Correlation, content: SlotContent) {
         let serial = self.next_serial;
         self.next_serial += 1;
@@ -110,11 +121,13 @@ impl Launches {
         self.slots.insert(correlation, Slot { serial, content });
     }
 
+    /// Takes a slot's content out; `None` where nothing is known under the correlation.
     pub(crate) fn take(&mut self, correlation: Correlation) -> Option<SlotContent> {
         self.slots.remove(&correlation).map(|slot| slot.content)
     }
 
-    /// Takes out one slot that the bounds leave no room for.
+    /// Takes out one slot that the bounds leave no room for, the oldest of its kind; `None` where there is room for
+    /// all.
     pub(crate) fn trimmed(&mut self, bounds: &Bounds) -> Option<SlotContent> {
         // Keys of slots that got their other half are dropped many at a time.
         const KEYS: usize = 1 << 12;
@@ -154,6 +167,7 @@ impl Launches {
     }
 }
 
+/// Returns whether a key is of the slot that is there now, and not of an earlier one of the same correlation.
 fn is_current(slots: &FxHashMap<Correlation, Slot>, key: SlotKey) -> bool {
     let slot = slots.get(&key.correlation);
     slot.is_some_and(|slot| slot.serial == key.serial)

@@ -1,9 +1,10 @@
-//! Remembers when streams were captured into graphs. A launch in such a period may only be recorded into a graph, and run nothing.
+//! Remembers when streams were captured into graphs: between the start and the end of a capture, calls are recorded
+//! instead of run. A launch in such a period may only be recorded into a graph, and run nothing.
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Starts and ends that are remembered.
+/// The number of starts and ends that are remembered; the oldest are forgotten first.
 const MAX_EDGES: usize = 1 << 12;
 
 /// The stream captures of one process. The stream and the thread do not matter: work is captured from other threads, too.
@@ -34,6 +35,7 @@ impl StreamCaptures {
         self.add(Edge { at_ns, step: -1 });
     }
 
+    /// Adds a start or an end at its place in time.
     fn add(&mut self, edge: Edge) {
         let at = self.edges.partition_point(|other| *other < edge);
         self.edges.insert(at, edge);
@@ -79,6 +81,7 @@ impl StreamCaptures {
 /// Periods of time, in order.
 pub struct Periods(Vec<Period>);
 
+/// A period, both ends included.
 struct Period {
     start_ns: i64,
     end_ns: i64,

@@ -1,4 +1,5 @@
-//! Visits allocations and frees of device memory in order of time, each free with the size that it frees.
+//! Visits allocations and frees of device memory in order of time, each free with the size that it frees, which is
+//! that of its allocation.
 
 use crate::timeline::Timeline;
 use crate::vocabulary::Gpus;
@@ -39,6 +40,7 @@ pub enum MemoryChange {
 /// Calls `visit` with each change of all GPUs in order of time. Changes on devices that the manifest does not list
 /// are left out.
 pub fn each_step(timeline: &Timeline, mut visit: impl FnMut(MemoryStep)) {
+    // An allocation that has not been freed.
     struct Live {
         bytes: u64,
         heap: u32,

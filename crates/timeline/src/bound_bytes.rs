@@ -1,4 +1,5 @@
-//! Measures the bytes that a dispatch may read and write through its bindings.
+//! Measures the bytes that a dispatch may read and write through its bindings (the buffer ranges that the program
+//! gave it).
 //!
 //! The bytes of a dispatch are those of the buffer ranges bound to it: for reading, those that its code may read; for
 //! writing likewise. A byte that two bindings of one direction cover counts once. That is an upper bound on the
@@ -25,6 +26,7 @@ pub struct BoundBytes {
 /// The bytes that dispatches may reach, for every set of bindings of a trace.
 #[derive(Debug, Default)]
 pub struct BindingSets {
+    /// The place of each set in `bytes`, by the set's id.
     ids: IdIndex<BindingSetId>,
     bytes: Vec<BoundBytes>,
 }
@@ -79,6 +81,7 @@ impl BindingSets {
     }
 }
 
+/// Converts an offset to the type of intervals.
 fn clamp(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }

@@ -144,6 +144,7 @@ impl BusyParts {
 }
 
 impl BusyShare {
+    /// Returns the share of a window, without its split by kinds of work.
     fn new(window: Interval, busy_ns: i64) -> BusyShare {
         let window_ns = window.length_ns();
         BusyShare {
@@ -156,6 +157,7 @@ impl BusyShare {
         }
     }
 
+    /// Returns the share of a window from its parts; what work that is timed as a whole leaves open is absent.
     fn with_parts(window: Interval, parts: BusyParts) -> BusyShare {
         let busy_ns = parts.compute_ns + parts.communication_ns + parts.transfer_ns;
         let sure = !parts.unsure_communication;
@@ -211,6 +213,7 @@ pub fn any_busy_ns(timeline: &Timeline) -> Option<i64> {
 /// The busy time of one GPU and its queues, added up in one walk over the GPU's work.
 #[derive(Debug, Default)]
 struct Totals {
+    /// The work of all queues, by content.
     all: Parted<Contents>,
     /// The busy time of each queue, by its index.
     queues: Vec<QueueTotals>,
@@ -255,12 +258,14 @@ impl<T> Parted<T> {
         }
     }
 
+    /// Returns the three sums.
     fn each(&self) -> [&T; 3] {
         [&self.before, &self.analysed, &self.after]
     }
 }
 
 impl Totals {
+    /// Adds the work of a GPU up; without `analysed` all of it counts as in the window.
     fn new(timeline: &Timeline, gpu: &Gpu, analysed: Option<Interval>) -> Totals {
         let mut totals = Totals {
             queues: vec![QueueTotals::default(); timeline.queues.len()],
@@ -279,6 +284,7 @@ impl Totals {
         totals
     }
 
+    /// Returns the parts of all busy time, whatever the window.
     fn parts(&self) -> BusyParts {
         let [before, analysed, after] = self.all.each().map(Contents::parts);
         before.plus(analysed).plus(after)
@@ -289,15 +295,19 @@ impl Totals {
 /// moment of busy time is counted.
 #[derive(Debug, Clone, Default)]
 struct Contents {
+    /// The union of work that computes, but for work that is timed as a whole.
     compute: Busy,
-    /// The union that includes work that is timed as a whole.
+    /// The union that also includes work that is timed as a whole.
     whole: Busy,
     /// The union that also includes work that communicates.
     communication: Busy,
     /// The union that also includes transfers.
     all: Busy,
+    /// The union of work that communicates, without the others.
     communication_alone: Busy,
+    /// Whether work that is timed as a whole may only communicate.
     unsure_communication: bool,
+    /// Whether work that is timed as a whole may only move data.
     unsure_transfer: bool,
 }
 
@@ -327,6 +337,7 @@ impl Contents {
         }
     }
 
+    /// Returns the parts of busy time, as differences of the unions.
     fn parts(&self) -> BusyParts {
         let compute_ns = self.whole.length_ns;
         let communication_ns = self.communication.length_ns - compute_ns;
@@ -342,6 +353,7 @@ impl Contents {
     }
 }
 
+/// Returns the busy time of one GPU, by its index, and of its queues.
 fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) -> DeviceBusy {
     let manifest = &timeline.trace.manifest;
     let gpu = &timeline.gpus[index];
@@ -396,6 +408,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     }
 }
 
+/// Returns the busy time of the queues of one GPU.
 fn queues_busy(
     timeline: &Timeline,
     index: usize,

@@ -1,5 +1,5 @@
-//! Recognises collectives (operations of several ranks, such as an all-reduce) by the names of kernels and labels,
-//! and finds the devices whose kernels take part in them.
+//! Recognises collectives (operations of several ranks, such as an all-reduce; a rank is one numbered member of a
+//! distributed program) by the names of kernels and labels, and finds the devices whose kernels take part in them.
 
 use crate::timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::{DeviceId, ProcessId};
@@ -54,6 +54,7 @@ pub const SEND_RECV: &str = "SendRecv";
 /// The kind of exchanges among all ranks.
 pub const ALL_TO_ALL: &str = "AllToAll";
 
+/// The kinds that are recognised.
 const KINDS: [KindFacts; 10] = [
     kind("AllReduce", false, Some(Traffic::Twice)),
     kind("AllGather", false, Some(Traffic::OfEach)),
@@ -68,6 +69,7 @@ const KINDS: [KindFacts; 10] = [
     kind(SEND_RECV, true, Some(Traffic::Once)),
 ];
 
+/// Makes the properties of a kind.
 const fn kind(kind: &'static str, may_end_early: bool, traffic: Option<Traffic>) -> KindFacts {
     KindFacts {
         kind,
@@ -81,8 +83,9 @@ pub fn facts(kind: &str) -> Option<&'static KindFacts> {
     KINDS.iter().find(|facts| facts.kind == kind)
 }
 
-/// Returns the kind that the name of a kernel or label contains, such as `ncclDevKernel_AllReduce_Sum_f32_RING_LL`,
-/// `ncclAllReduce`, `nccl:all_reduce` or `ncclSend`. Returns `None` for names of other things.
+/// Returns the kind that the name of a kernel or label of NCCL contains, such as
+/// `ncclDevKernel_AllReduce_Sum_f32_RING_LL`, `ncclAllReduce`, `nccl:all_reduce` or `ncclSend`. Returns `None` for
+/// names of other things.
 pub fn kind_of(name: &str) -> Option<&'static str> {
     let rest = name.strip_prefix("nccl")?;
     let word: String = match rest.split_once("Kernel_") {

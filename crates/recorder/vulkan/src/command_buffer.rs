@@ -1,5 +1,10 @@
 //! Keeps the state of a command buffer: while the program records commands into it, they are timed and collected as
 //! a command recording; the state is kept until the program records anew.
+//!
+//! The order of calls: `start_recording` at `vkBeginCommandBuffer`; for each command `before_action`,
+//! `start_timing` or [`Effect`]'s `before_effect` before the next layer's function, and `push`, `end_timing` or
+//! `after_effect` after it; `finish_recording` at `vkEndCommandBuffer`. Times are pairs of timestamp queries: a
+//! query is named by its index in the recording, its pair's end by that index plus 1; [`NO_QUERY`] means untimed.
 
 mod effects;
 
@@ -29,16 +34,23 @@ pub struct CommandBuffer {
     pub device: &'static Device,
     /// The device's functions, kept here for the hot path.
     pub functions: &'static DeviceFunctions,
+    /// The next layer's functions of commands that are recorded by their effect only.
     pub opaque: &'static OpaqueFunctions,
+    /// The driver's handle.
     handle: vk::CommandBuffer,
+    /// The index of the queue family of its command pool.
     family: u32,
+    /// Whether its pool is for protected memory.
     protected: bool,
+    /// Whether the command buffer is a secondary one, which primary ones run.
     secondary: bool,
+    /// The program's name; empty if it has given none.
     name: String,
     /// Id of the current command recording; none if it was started while the recorder was off.
     pub recording: ids::CommandRecording,
     /// Whether dispatches and transfers get timestamps.
     times_commands: bool,
+    /// Whether a barrier follows each timed command, so that commands do not overlap.
     serialised: bool,
     /// Whether the command recording may run twice at once, and so is timed from outside.
     pub simultaneous: bool,
@@ -52,13 +64,15 @@ pub struct CommandBuffer {
     suspending: bool,
     /// Whether a rendering is suspended behind the last command: until it is resumed nothing may be added.
     pub suspended: bool,
+    /// The commands that have not been written to the spool.
     commands: Vec<Command>,
     /// Id of the bound compute kernel; none if it is not known.
     pub kernel: ids::Kernel,
     queries: QueryWriter,
-    /// The query that counts from the first command that acts.
+    /// The performance query (hardware counters) that counts from the first command that acts.
     counting: Option<Counting>,
-    /// The query at the start of opaque work that has not ended.
+    /// The first timestamp query of opaque work (timed as a whole) that has not ended, [`NO_QUERY`] where that work
+    /// is untimed; `None` where no opaque work is open.
     open_opaque: Option<u32>,
     /// The timings of the secondary command buffers that this one executes.
     children: Vec<Arc<Timing>>,
@@ -129,6 +143,7 @@ impl CommandBuffer {
         }
     }
 
+    /// Writes the collected commands to the spool, and empties the list.
     #[cold]
     fn write_commands(&mut self) {
         if !self.commands.is_empty() {
@@ -140,7 +155,8 @@ impl CommandBuffer {
         }
     }
 
-    /// Forgets the command recording, which cannot run any more. Pending instances keep its queries.
+    /// Forgets the command recording, which cannot run any more, and writes its end. Pending instances (executions)
+    /// keep its queries.
     pub fn forget_recording(&mut self) {
         self.timing = None;
         self.counting = None;
@@ -200,7 +216,8 @@ impl CommandBuffer {
         self.push(Command::new(Op::Begin, query, [0; 4]));
     }
 
-    /// Returns the delivery of the timestamps of the command recording that starts.
+    /// Returns how the timestamps of the command recording that starts reach the host; [`Delivery::None`] where none
+    /// are written inside.
     fn delivery(&self) -> Delivery {
         let family = self.device.families.get(self.family);
         match family.filter(|_| !self.in_scope) {
@@ -222,7 +239,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Ends the command recording: writes its remaining commands, and keeps its queries for submissions.
+    /// Ends the command recording: writes its remaining commands, and keeps its queries in `timing` for submissions.
     pub fn finish_recording(&mut self) {
         if !self.is_recorded() {
             return;
@@ -255,7 +272,8 @@ impl CommandBuffer {
         }
     }
 
-    /// Prepares for a command that acts or synchronises.
+    /// Prepares for a command that acts or synchronises: before the first one, starts counting and the pair of
+    /// queries that times the whole command recording.
     #[inline]
     pub fn before_action(&mut self) {
         if !self.acted {
@@ -267,6 +285,7 @@ impl CommandBuffer {
         }
     }
 
+    /// Starts the performance query, where the family counts; a command buffer that cannot be counted is a loss.
     #[cold]
     fn start_counting(&mut self) {
         let Some(counters) = self.device.counters else {
@@ -290,7 +309,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Ends counting before a command that must not be counted.
+    /// Ends counting before a command that must not be counted; the values are then not used.
     pub fn cut_counting(&mut self) {
         if let Some(counting) = &mut self.counting {
             // SAFETY: callers are outside of render passes.
@@ -298,7 +317,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Starts the timing of a command and returns its first query.
+    /// Starts the timing of a command and returns its first query; [`NO_QUERY`] where it gets no time of its own.
     #[inline]
     pub fn start_timing(&mut self) -> u32 {
         self.before_action();
@@ -308,7 +327,7 @@ impl CommandBuffer {
         self.queries.start_pair()
     }
 
-    /// Ends the timing that was started last.
+    /// Ends the timing that was started last and, where dispatches are serialised, adds a barrier.
     #[inline]
     pub fn end_timing(&mut self, query: u32) {
         if query == NO_QUERY {
@@ -331,19 +350,19 @@ impl CommandBuffer {
         ));
     }
 
-    /// Records that a descriptor buffer or heap, which is not followed, is bound at an index.
+    /// Records that a descriptor buffer or heap, whose content is not known to the recorder, is bound at an index.
     pub fn forget_set(&mut self, index: u32) {
         self.push(Command::new(Op::BindSet, NO_QUERY, [index, 0, 1, 0]));
     }
 
-    /// Records for all indices that descriptor buffers or heaps, which are not followed, are bound.
+    /// Records [`Self::forget_set`] for all indices that have been bound so far, at least for the first.
     pub fn forget_sets(&mut self) {
         for index in 0..self.bound_sets.max(1) {
             self.forget_set(index);
         }
     }
 
-    /// Returns the set that is pushed at an index.
+    /// Returns the descriptors pushed at an index; empty ones if none were.
     pub fn pushed_set(&mut self, index: u32) -> &mut Bindings {
         let at = match self.pushed.iter().position(|(set, _)| *set == index) {
             Some(at) => at,

@@ -1,5 +1,5 @@
 //! Finds the state of a command buffer by its handle, without a lock where the thread has used the command buffer
-//! lately.
+//! lately. Hooks call [`add`] at allocation, [`state`] at each command, and [`remove`] when it is freed.
 
 use crate::command_buffer::CommandBuffer;
 use crate::handles::{HandleHasher, HandleMap};
@@ -12,7 +12,9 @@ use std::sync::{PoisonError, RwLock};
 /// The state behind one handle value. It is never freed: caches point to it, and a driver that reuses the handle gets
 /// it again.
 struct Slot {
+    /// The driver's handle.
     handle: u64,
+    /// `None` while no live command buffer has the handle.
     state: UnsafeCell<Option<CommandBuffer>>,
 }
 
@@ -20,6 +22,7 @@ struct Slot {
 // Behavior"); submission only reads it.
 unsafe impl Sync for Slot {}
 
+/// All slots, by handle.
 static SLOTS: RwLock<HandleMap<&'static Slot>> =
     RwLock::new(HandleMap::with_hasher(std::hash::BuildHasherDefault::new()));
 
@@ -31,6 +34,7 @@ thread_local! {
     static CACHE: [Cell<Option<&'static Slot>>; CACHE_SLOTS] = const { [const { Cell::new(None) }; CACHE_SLOTS] };
 }
 
+/// Returns the slot of a handle, from the thread's cache where it is there; `None` for an unknown handle.
 #[inline]
 fn slot(handle: u64) -> Option<&'static Slot> {
     let mut hasher = HandleHasher::default();
@@ -44,6 +48,7 @@ fn slot(handle: u64) -> Option<&'static Slot> {
     find_slot(handle, index)
 }
 
+/// Looks a slot up under the lock, and keeps it in the thread's cache at `index`.
 #[cold]
 fn find_slot(handle: u64, index: usize) -> Option<&'static Slot> {
     let slot = *SLOTS
@@ -78,7 +83,7 @@ pub fn add(handle: vk::CommandBuffer, state: CommandBuffer) {
     unsafe { *slot.state.get() = Some(state) };
 }
 
-/// Forgets a command buffer.
+/// Forgets a command buffer, and ends its command recording.
 ///
 /// # Safety
 /// The command buffer is being freed by the program.

@@ -1,5 +1,6 @@
 //! Keeps a logical device (`VkDevice`) of the program: the next layer's functions, the program's objects, and the
-//! timing. Its creation and its end become events.
+//! timing. [`Device::new`] runs when the program has created one, [`Device::finish`] before the program destroys it;
+//! both write an event.
 
 use crate::api::device_plan::RecordingPlan;
 use crate::api::families::Families;
@@ -38,8 +39,11 @@ pub struct Device {
     pub functions: &'static DeviceFunctions,
     /// The next layer's functions, for calls of this layer.
     pub next: &'static ash::Device,
+    /// The next layer's functions of commands that are recorded by their effect only.
     pub opaque: &'static OpaqueFunctions,
+    /// The next layer's functions of host calls of which only the time is recorded.
     pub timed_calls: TimedCallFunctions,
+    /// What each queue family can do, and how its timestamps reach the host.
     pub families: Families,
 
     pub queues: Queues,
@@ -50,21 +54,26 @@ pub struct Device {
     pub semaphores: Semaphores,
     pub descriptors: Descriptors<Bindings>,
 
+    /// The timestamp queries that no command recording uses.
     pub queries: &'static Queries,
+    /// The layer's own command buffers that write timestamps around one of the program's.
     pub brackets: &'static Brackets,
     /// The queries that count for hardware counters; `None` where the user did not ask for counters, or the driver
     /// has none.
     pub counters: Option<&'static CounterQueries>,
     clock: &'static Clock,
+    /// Collects the results of timing from submitted work.
     pub harvester: &'static Harvester,
 }
 
+/// Makes a value live for ever.
 fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
 impl Device {
-    /// Creates the state of a device that has just been made, writes its event and samples its clock.
+    /// Creates the state of a device that has just been made, writes its event, and samples its clock. Why counters
+    /// or the reset of queries by the host are missing is written too.
     ///
     /// # Safety
     /// The device is live, and has been made as `plan` says.
@@ -145,6 +154,7 @@ impl Device {
         device
     }
 
+    /// Writes the events that describe the device and its limits.
     fn write(&self, physical: PhysicalDevice, memory: &vk::PhysicalDeviceMemoryProperties) {
         let identity = physical.identity();
         let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
@@ -169,6 +179,7 @@ impl Device {
         }
     }
 
+    /// Writes a note that the timing made command buffers wait, and why.
     #[cold]
     fn say_that_results_are_copied(&self, physical: PhysicalDevice, reason: &str) {
         let name = physical.identity().name;
@@ -206,14 +217,15 @@ impl Device {
         self.queues.get(handle).map(|queue| queue.id)
     }
 
-    /// Ends the device when the result of a call says that it is lost.
+    /// Gives up the device's pending work and writes its end, once, when the result of a call says that it is lost.
     pub fn note_result(&self, result: vk::Result) {
         if result == vk::Result::ERROR_DEVICE_LOST && self.harvester.lose() {
             self.write_end(true);
         }
     }
 
-    /// Collects results of timing after a host call, given by its result, that has waited for the GPU.
+    /// Collects results of timing after a host call that may have waited for the GPU; only a success shows that work
+    /// has finished.
     pub fn after_wait(&self, result: vk::Result) {
         self.note_result(result);
         if result == vk::Result::SUCCESS {
@@ -221,7 +233,8 @@ impl Device {
         }
     }
 
-    /// Collects the remaining results and destroys the layer's own objects, before the program destroys the device.
+    /// Collects the remaining results, destroys the layer's own objects if none is in use any more, and writes the
+    /// device's end, before the program destroys the device.
     ///
     /// # Safety
     /// The device is live and idle.
@@ -242,13 +255,14 @@ impl Device {
         self.write_end(false);
     }
 
-    /// Stops waiting for results of counters.
+    /// Lets nobody wait for results of hardware counters any more.
     pub fn stop_counting(&self) {
         if let Some(counters) = self.counters {
             counters.stop_waiting();
         }
     }
 
+    /// Writes the device's end; `lost` says that the driver has given it up.
     fn write_end(&self, lost: bool) {
         self.recorder.write(&CommonEvent::DeviceEnd {
             device: self.id,

@@ -1,4 +1,5 @@
-//! Keeps the devices of the process, and stops or flushes all of them.
+//! Keeps the devices of the process; ends their recording at the exit of the process or of their instance
+//! (`VkInstance`), and flushes them when the program asks.
 
 use crate::api::instance::Instance;
 use crate::device::Device;
@@ -6,14 +7,15 @@ use gapscope_spool::hook::guard;
 use gapscope_vulkan_layer::devices::Devices;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+/// The devices that have been made through the layer, by the key that their handles share.
 pub static DEVICES: Devices<Device> = Devices::new();
 
-/// The process that made a device last.
+/// The id of the process that made a device last; 0 before the first.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Ends the threads of all devices at the exit of the process, with what has finished. Handlers run in the reverse
-/// order of their registration: this one is registered when a driver has made a device, so it runs while the driver
-/// still works.
+/// Sees to it that at the exit of the process the threads of all devices end, having collected what has finished.
+/// Exit handlers run in the reverse order of their registration: this one is registered when a driver has made a
+/// device, so it runs while the driver still works.
 pub fn stop_at_exit() {
     extern "C" fn stop() {
         guard(|| {
@@ -45,7 +47,7 @@ pub fn stop_instance(instance: &'static Instance) {
     });
 }
 
-/// Collects what has finished on all devices; returns true when nothing is pending any more.
+/// Collects what has finished on all devices; returns true when nothing is pending any more, except on lost devices.
 pub fn flush_all() -> bool {
     let mut is_done = true;
     DEVICES.for_each(|device| {

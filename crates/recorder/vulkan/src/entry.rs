@@ -89,6 +89,8 @@ impl Layer for Device {
     }
 }
 
+// This layer's hooks by the names of Vulkan's functions; the hooks that both layers share are listed in
+// `gapscope-vulkan-layer`.
 own_hooks! {
     "vkEndCommandBuffer" => commands::end_command_buffer,
     "vkCmdSetDescriptorBufferOffsetsEXT" => bindings::cmd_set_descriptor_buffer_offsets,

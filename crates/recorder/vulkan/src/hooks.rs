@@ -1,6 +1,6 @@
 //! Defines the functions that the program calls instead of the next layer's: the work of this layer in the hooks
 //! that it shares with the layer that captures ([`objects`], [`commands`], [`submit`]), and hooks of its own, one
-//! file for each group.
+//! file for each kind of function.
 
 pub mod bindings;
 pub mod command;

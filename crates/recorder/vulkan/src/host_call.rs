@@ -1,5 +1,5 @@
 //! Times calls of the program's threads to Vulkan and writes them as host calls, which explain gaps (times in which
-//! the GPU runs nothing).
+//! the GPU runs nothing). [`HostCallTimer::start`] comes before a call, one of the `finish` methods after it.
 
 use crate::polls;
 use crate::recorder::Recorder;
@@ -10,6 +10,7 @@ use gapscope_spool::{ids, monotonic_ns, stacks};
 /// Times a host call; does nothing while the recorder is off.
 pub struct HostCallTimer {
     recorder: &'static Recorder,
+    /// The time just before the call; `None` while the recorder is off.
     start_ns: Option<i64>,
 }
 
@@ -27,12 +28,12 @@ impl HostCallTimer {
         self.start_ns
     }
 
-    /// Writes the call.
+    /// Writes the call, which ends now, with what it returned.
     pub fn finish(self, call: HostCallKind, result: vk::Result) {
         self.write(call, result, None, None);
     }
 
-    /// Writes a call that names a queue.
+    /// Writes a call that names a queue; `None` for a queue that is not known.
     pub fn finish_on_queue(
         self,
         call: HostCallKind,
@@ -42,11 +43,12 @@ impl HostCallTimer {
         self.write(call, result, queue, None);
     }
 
-    /// Writes a call that allocates or maps memory.
+    /// Writes a call that allocates or maps memory; `bytes` is `None` where they are not known.
     pub fn finish_with_bytes(self, call: HostCallKind, result: vk::Result, bytes: Option<u64>) {
         self.write(call, result, None, bytes);
     }
 
+    /// Writes the call after the polls of this thread, and takes a stack after a wait.
     fn write(
         self,
         call: HostCallKind,
@@ -74,7 +76,7 @@ impl HostCallTimer {
         }
     }
 
-    /// Folds the call with others of its kind.
+    /// Hands a poll (a call that only asks for a state) to [`polls`], which writes several in a row as one.
     pub fn finish_poll(self, call: HostCallKind, result: vk::Result) {
         if let Some(start_ns) = self.start_ns {
             let spool = self.recorder.spool();

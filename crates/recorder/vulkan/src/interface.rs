@@ -31,6 +31,7 @@ impl Provider for Recorder {
     }
 }
 
+/// The functions that the program gets.
 static TABLE: Table = Table::new::<Recorder>();
 
 /// Exports [`gapscope_spool::interface::SYMBOL`].

@@ -1,14 +1,15 @@
 //! Folds polls (calls that only ask for a state, such as vkGetFenceStatus): programs make thousands of them, so
-//! several in a row are written as one host call.
+//! several in a row are written as one host call. [`add`] takes each poll of a thread; a poll that does not fit, the
+//! thread's end or [`flush`] writes what was folded.
 
 use gapscope_spool::Spool;
 use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
 use gapscope_spool::hook::guard;
 use std::cell::RefCell;
 
-/// The longest time between two polls of one row.
+/// Polls that are this far apart are written apart.
 const FOLD_GAP_NS: i64 = 1_000_000;
-/// The longest time that a row of folded polls covers; it is short, so that little is lost at a sudden end.
+/// Folded polls cover less than this time together; it is short, so that little is lost at a sudden end.
 const FOLD_SPAN_NS: i64 = 10_000_000;
 
 /// Several polls of one kind with one outcome: a poll that finds its work done is no part of the wait before it.
@@ -17,7 +18,9 @@ struct Polls {
     call: HostCallKind,
     span: Span,
     count: u32,
+    /// The sum of the times inside the calls.
     busy_ns: i64,
+    /// The calls' `VkResult`.
     result: i32,
 }
 
@@ -28,6 +31,7 @@ struct Fold {
 }
 
 thread_local! {
+    /// The polls of this thread that are not written yet.
     static FOLD: RefCell<Option<Fold>> = const { RefCell::new(None) };
 }
 

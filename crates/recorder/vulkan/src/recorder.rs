@@ -1,5 +1,6 @@
 //! Keeps the recorder of the process, which all modules share: the spool, the mode of timing and the counters of
-//! ids. It exists where the session's environment asks for a recording.
+//! ids. It exists where the session's environment asks for a recording. A spool is the directory of logs into which
+//! the process writes events and from which the session reads them.
 
 use crate::polls;
 use gapscope_spool::event::{CommonEvent, EventGroup, LossKind};
@@ -39,6 +40,7 @@ pub struct Recorder {
     spool: Spool,
     pub mode: Mode,
     pub ids: Ids,
+    /// A label that contains this text starts the recording; `None` if none does.
     start_label: Option<String>,
     texts: RwLock<Texts>,
 }
@@ -52,6 +54,7 @@ struct Texts {
 }
 
 impl Texts {
+    /// The id of a text, if the process of this `generation` has written it.
     fn id(&self, generation: u32, text: &str) -> Option<ids::Text> {
         self.ids
             .get(text)
@@ -60,6 +63,7 @@ impl Texts {
     }
 }
 
+/// The recorder; `None` inside where this process is not recorded.
 static RECORDER: OnceLock<Option<Recorder>> = OnceLock::new();
 
 /// Returns the recorder, when this process is being recorded.
@@ -68,6 +72,7 @@ pub fn recorder() -> Option<&'static Recorder> {
 }
 
 impl Recorder {
+    /// Makes the recorder where the session's environment names a spool.
     fn start() -> Option<Recorder> {
         // A spool that cannot be made leaves the program unrecorded; the session sees that no process appeared.
         let spool = Spool::from_env(|| hook::process_event("vulkan"))
@@ -117,7 +122,8 @@ impl Recorder {
         });
     }
 
-    /// Returns the id of a label's text, which is written once. A start label starts the recorder.
+    /// Returns the id of a label's text; writes the text when it is new. A text that contains the session's start
+    /// label starts the recorder.
     pub fn text(&self, text: &str) -> ids::Text {
         if self
             .start_label
@@ -156,6 +162,7 @@ impl Recorder {
     }
 }
 
+/// Writes the last polls, the number of panics that hooks have caught, and the end of the process.
 extern "C" fn at_exit() {
     hook::guard(|| {
         let Some(recorder) = recorder() else { return };

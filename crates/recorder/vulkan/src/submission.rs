@@ -1,5 +1,6 @@
 //! Prepares a submission before it reaches its queue, and writes it as events afterwards. Each submitted command
-//! buffer becomes an instance: one execution of its command recording.
+//! buffer becomes an instance: one execution of its command recording. [`crate::hooks::submit`] calls
+//! [`SubmitTarget::batch`] for each batch, then the next layer's function, then [`SubmitTarget::finish`].
 
 use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
@@ -16,17 +17,19 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The semaphores of a batch.
+/// The semaphores that a batch waits for, or those that it signals.
 pub type Semaphores = SmallVec<[SemaphoreValue; 4]>;
 
 /// The instances and semaphores of one batch (VkSubmitInfo). Most batches are small, so that a submission allocates nothing.
 #[derive(Default)]
 pub struct Batch {
     instances: SmallVec<[Instance; 4]>,
+    /// For each instance, where its times come from.
     pending: SmallVec<[PendingInstance; 4]>,
     waits: Semaphores,
     signals: Semaphores,
-    /// The command buffers with brackets around some; empty if they are as the program has them.
+    /// The command buffers with brackets (the layer's own, which write timestamps) around some; empty if they are as
+    /// the program has them.
     pub command_buffers: Vec<vk::CommandBuffer>,
 }
 
@@ -117,6 +120,7 @@ impl SubmitTarget {
         batch
     }
 
+    /// Returns an unused bracket for the queue's family; `None` where none can be made.
     fn bracket(self) -> Option<Bracket> {
         let family = self.device.families.get(self.queue.family)?;
         let brackets = self.device.brackets;
@@ -152,7 +156,7 @@ impl SubmitTarget {
         }
     }
 
-    /// Returns the reason why an instance has no times.
+    /// Returns the reason why an instance has no times: its queue has no timestamps, or there were no queries.
     fn untimed(self) -> Outcome {
         match self.device.families.get(self.queue.family) {
             Some(family) if family.timestamp_bits == 0 => Outcome::NoTimestamps,
@@ -160,7 +164,8 @@ impl SubmitTarget {
         }
     }
 
-    /// Frees the queries of a command recording for its next execution.
+    /// Prepares the queries of a command recording for its next execution; collects the results of an earlier one
+    /// first.
     fn make_ready(self, timing: &Arc<Timing>) {
         // The command buffer has one reference; another one is an earlier instance that has not been collected.
         if Arc::strong_count(timing) > 1 {
@@ -193,7 +198,8 @@ impl SubmitTarget {
             .collect()
     }
 
-    /// Writes the events of a submission, and hands its instances to the harvester.
+    /// Writes the host call and, if it succeeded, the events of a submission, and hands its instances to the
+    /// harvester, which collects their times. A refused submission gives its brackets back.
     pub fn finish(
         self,
         batches: Batches,

@@ -1,4 +1,6 @@
-//! Writes the results of gates as JUnit XML, a test case for each gate, for services of continuous integration.
+//! Writes the results of gates (limits that the user sets on the figures of a comparison) as JUnit XML, a test case
+//! for each gate, for services of continuous integration. A broken gate fails, an unknown or unjudged one is an
+//! error, and an unknown one that is allowed is skipped.
 
 use super::shown;
 use gapscope_comparison::diff::{Diff, GateResult, GateStatus};
@@ -35,6 +37,7 @@ pub fn text(diff: &Diff, name: &str) -> String {
     out
 }
 
+/// Returns the test case of a gate.
 fn case(gate: &GateResult) -> String {
     let open = format!(
         "    <testcase name=\"{}\" classname=\"gapscope.diff\" time=\"0\"",
@@ -65,7 +68,7 @@ fn case(gate: &GateResult) -> String {
     format!("{open}>\n{inside}    </testcase>\n")
 }
 
-/// Escapes text and values of attributes. XML forbids most control characters.
+/// Escapes text and values of attributes. XML forbids most control characters: `U+FFFD` stands for them.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,5 @@
-//! Makes the tables of a report on a comparison of runs.
+//! Makes the tables of a report on a comparison of runs: times, idle time by cause, kernels, counts. Each row is a
+//! change: a figure before and after, with the chance that noise alone makes the difference.
 
 use crate::document::{Block, Table, TableBuilder, Text, Tone};
 use crate::section::{or_unknown, rest};
@@ -7,7 +8,7 @@ use gapscope_comparison::diff::{
 };
 use gapscope_timeline::quantity;
 
-/// Makes the sections that have a table.
+/// Makes the sections that have a table, each as a list of blocks; `top` limits the rows of causes and kernels.
 pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
     let each = match diff.equal_work.per_evaluation {
         true => "an evaluation",
@@ -33,7 +34,7 @@ pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
         .collect()
 }
 
-/// Returns the changes of a kind that are known on at least one side.
+/// Returns the changes of a kind that are known on at least one side, and are not zero on both.
 fn of_kind(diff: &Diff, kind: ChangeKind) -> Vec<&Change> {
     let known = |change: &&Change| {
         let some = change.before.is_some() || change.after.is_some();
@@ -43,6 +44,7 @@ fn of_kind(diff: &Diff, kind: ChangeKind) -> Vec<&Change> {
     diff.changes.iter().filter(known).collect()
 }
 
+/// Makes a section with the first `top` changes; `what` is the title of the first column.
 fn section(title: &str, aside: &str, what: &str, changes: &[&Change], top: usize) -> Vec<Block> {
     if changes.is_empty() {
         return Vec::new();
@@ -81,6 +83,7 @@ fn with_figures<'a>(table: TableBuilder<'a, &'a Change>) -> TableBuilder<'a, &'a
         .spare(1)
 }
 
+/// Returns the change in words, faint where noise may have made it.
 fn changed(of: &Change) -> Text {
     let tone = match (of.significant, of.grew()) {
         (false, _) => Tone::Faint,
@@ -100,6 +103,7 @@ pub(super) fn value_of(number: Option<f64>, unit: Unit) -> Text {
     or_unknown(number, |number| value(number, unit))
 }
 
+/// Makes the section on kernels, `each` naming what counts are of: an evaluation or a run.
 fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
     let changes = of_kind(diff, ChangeKind::Kernel);
     if changes.is_empty() {
@@ -131,6 +135,7 @@ fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
     blocks
 }
 
+/// Returns how often a kernel ran, before and after.
 fn counts(change: &Change) -> Text {
     match change.counts {
         Some([before, after]) if before == after => quantity::mean_count(before).into(),
@@ -144,7 +149,8 @@ fn counts(change: &Change) -> Text {
     }
 }
 
-/// Returns a note on a kernel's change, with the kernel's label where several have its name.
+/// Returns a note on a kernel's change: how it was matched, or the change of a typical dispatch where only that is
+/// significant. Where `several` rows have its name, the note begins with the kernel's label.
 fn note(of: &Change, several: bool) -> Option<Text> {
     let typical = || {
         let typical = of.typical.as_ref();

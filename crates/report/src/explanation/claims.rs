@@ -20,7 +20,8 @@ const MAX_UNKNOWNS: usize = 8;
 /// The maximum number of kernel ids that are listed for one name.
 const MAX_VARIANTS: usize = 3;
 
-/// Returns all claims, in the order in which they are read.
+/// Returns all claims, in the order in which they are read: what the program did, the verdict (what bounds its
+/// speed), the largest costs, what is unknown.
 pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String]) -> Vec<Claim> {
     let vocabulary = Vocabulary::new(&timeline.trace.manifest);
     let teller = Teller {
@@ -41,6 +42,7 @@ enum Cost<'a> {
     Transfers(&'a TransferRow),
 }
 
+/// Makes claims from the findings on a trace, in the words of its API.
 struct Teller<'a> {
     timeline: &'a Timeline<'a>,
     findings: &'a Findings,
@@ -48,6 +50,7 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
+    /// Tells what the program did: how much work it gave the GPU, and for how long.
     fn program(&self) -> Claim {
         let findings = self.findings;
         let counts = [
@@ -82,6 +85,7 @@ impl Teller<'_> {
         }
     }
 
+    /// Tells what bounds the speed of the program, and by which parts of its time.
     fn verdict(&self) -> Claim {
         let evidence = &self.findings.verdict_evidence;
         let mut text = match evidence.sentence.is_empty() {
@@ -121,7 +125,8 @@ impl Teller<'_> {
         }
     }
 
-    /// Explains what costs most: idle time by cause, kernels, transfers.
+    /// Explains what costs most: idle time by cause, kernels, transfers. A cost is left out below the share of the
+    /// time from which advice is given.
     fn largest_costs(&self) -> Vec<Claim> {
         let findings = self.findings;
         let window_ns = findings.verdict_evidence.window_ns.unwrap_or(0);
@@ -149,6 +154,7 @@ impl Teller<'_> {
         claims.collect()
     }
 
+    /// Explains the idle time of a cause, and names the gap with most of that time.
     fn idle(&self, total: &GapTotal, window_ns: i64) -> Claim {
         let facts = total.cause.facts(self.words.api);
         let gaps = number::count_of(total.count, "gap", "gaps");
@@ -197,7 +203,8 @@ impl Teller<'_> {
         }
     }
 
-    /// Returns a text that says where the gap with most of a cause's time is.
+    /// Returns a text that says where the gap with most of a cause's time is, and adds the rows that the text names
+    /// to `rows`. `part_ns` is the cause's share of the gap.
     fn place(&self, gap: &Gap, part_ns: i64, row: Row, rows: &mut Vec<Row>) -> String {
         let length = match gap.duration_ns - part_ns {
             0 => number::duration(part_ns),
@@ -234,8 +241,8 @@ impl Teller<'_> {
         text
     }
 
-    /// Returns the row of a gap, or `None` for a gap that reaches into the warm-up, since its row has more time than
-    /// is explained here.
+    /// Returns the row of a gap, or `None` for a gap that does not begin where some work ends: that gap reaches into
+    /// the warm-up, and its row has more time than is explained here.
     fn row_of(&self, gap: &Gap) -> Option<Row> {
         let device = gap.device as usize;
         let mut works = self.timeline.gpus.get(device)?.works.iter();
@@ -244,6 +251,7 @@ impl Teller<'_> {
         Some(Row::new("gaps", number[0]?))
     }
 
+    /// Returns the row of the first label with a path.
     fn label(&self, path: &str) -> Option<Row> {
         let labels = &self.timeline.trace.tables.labels;
         let paths = LabelPaths::new(labels);
@@ -252,6 +260,7 @@ impl Teller<'_> {
         Some(Row::new("labels", id.0.into()))
     }
 
+    /// Explains the time of a kernel (all pipelines of its name), with its limit and its hottest instruction.
     fn kernel(&self, kernel: &Kernel) -> Claim {
         let names = &self.timeline.kernel_names;
         let table = &self.timeline.trace.tables.kernels;
@@ -329,6 +338,7 @@ impl Teller<'_> {
         }
     }
 
+    /// Explains the transfers of a kind.
     fn transfers(&self, row: &TransferRow) -> Claim {
         let kind = row.kind.as_str();
         let mut text = format!(
@@ -360,7 +370,8 @@ impl Teller<'_> {
         }
     }
 
-    /// Returns claims on what is not known, and on how far the figures can be trusted.
+    /// Returns claims on what is not known, and on how far the figures can be trusted. `remarks` are sentences about
+    /// the reading of the trace.
     fn unknown(&self, remarks: &[String]) -> Vec<Claim> {
         let findings = self.findings;
         let plain = |text: String| Claim {
@@ -417,6 +428,7 @@ fn reported(name: &str, value: i64, pointer: String) -> Figure {
     }
 }
 
+/// Returns a figure that the claim's query has as a column.
 fn figure(name: &str, value: i64) -> Figure {
     Figure {
         name: name.to_owned(),

@@ -1,4 +1,5 @@
-//! Lays an explanation out as a document of headings, sentences and queries.
+//! Lays an explanation out as a document: verdict, program, what takes the time, what is not known, and a shell
+//! command for the rows that the claims name.
 
 use super::{Claim, ClaimKind, Explanation, Row};
 use crate::document::{Block, Document, Text};

@@ -1,4 +1,5 @@
-//! Makes the section on the accuracy of a trace: sampling, clocks, drift, losses.
+//! Makes the section on the accuracy of a trace: sampling, clocks, drift (of the times of work against those of the
+//! command buffers around it), losses.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;
@@ -15,6 +16,7 @@ pub(crate) fn short(findings: &Findings) -> String {
     }
 }
 
+/// Makes the section, which every report has. `remarks` are sentences about the reading of the trace.
 pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];
     let mut item = |text: Text| blocks.push(Block::Item(text));
@@ -69,6 +71,7 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
     blocks
 }
 
+/// Says what has times in a sampling mode.
 fn sampling(mode: SamplingMode) -> &'static str {
     match mode {
         SamplingMode::CommandBuffer => {
@@ -84,7 +87,7 @@ fn sampling(mode: SamplingMode) -> &'static str {
     }
 }
 
-/// Returns a text that names the tool that read both clocks at once.
+/// Returns a text that names the other tool that mapped the clocks, if one wrote the file, or the driver.
 pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     match tool {
         Some(tool) => format!("mapped by the tool that wrote the file ({tool})"),
@@ -92,6 +95,7 @@ pub(crate) fn calibrated_by(tool: Option<&str>) -> String {
     }
 }
 
+/// Says how a device's times were mapped to the host's clock, and within which error.
 fn clock(device: &DeviceBusy, name: &str) -> String {
     let method = match device.clock_method {
         ClockMethod::Calibrated => calibrated_by(device.clock_tool.as_deref()),
@@ -109,6 +113,7 @@ fn clock(device: &DeviceBusy, name: &str) -> String {
     }
 }
 
+/// Says how many command buffers are in the busy time as a whole, and how many not at all.
 fn counted(device: &DeviceBusy) -> Vec<String> {
     let mut texts = Vec::new();
     let command_buffers = |n| number::count_of(n, "command buffer", "command buffers");

@@ -1,5 +1,5 @@
 //! Makes the section on the code that ran while GPUs were idle: lines of the program, by samples of the submitting
-//! threads' stacks.
+//! threads' stacks. A cause with few samples has no shares; the lines that hooks saw are named for it.
 
 use super::{bar, count};
 use crate::document::{Block, Table, Text, Tone};
@@ -12,6 +12,7 @@ use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
 use std::collections::HashMap;
 
+/// Makes the section; none where the findings have no stacks, or no idle time.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
     let Some(code) = &findings.code else {
         return Vec::new();
@@ -98,17 +99,18 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     blocks
 }
 
+/// Returns the text of the source line of the frame that represents a stack ([`code::own`]).
 fn source(time: &CodeTime) -> Option<&str> {
     let frame = &time.frames[code::own(&time.frames)?];
     frame.source.as_deref()
 }
 
-/// Returns the text of the code that most samples in a gap show.
+/// Returns the name of the code that most samples in a gap show; `code` has the most frequent first.
 pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(CodeTime::name).unwrap_or_default()
 }
 
-/// Lists the lines that hooks saw, for causes with few samples.
+/// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples.
 fn exact(code: &Code) -> Vec<Block> {
     let few = code
         .causes
@@ -137,6 +139,7 @@ fn exact(code: &Code) -> Vec<Block> {
     waits.into_iter().chain(submissions).collect()
 }
 
+/// Says in which code worker processes were while a submitting thread waited for them.
 fn workers(code: &Code) -> Option<Block> {
     let workers = code.workers.as_ref()?;
     let shares = workers.samples >= MIN_SAMPLES_FOR_SHARES;
@@ -156,6 +159,7 @@ fn workers(code: &Code) -> Option<Block> {
     Some(Block::Sentence(text.into()))
 }
 
+/// Says which threads had Python's lock while a submitting thread waited for it.
 fn lock(code: &Code) -> Option<Block> {
     let samples: u64 = code.gil.iter().map(|holder| holder.samples).sum();
     let holders = code.gil.iter().take(3).map(|holder| {

@@ -1,4 +1,4 @@
-//! Makes the section on command buffers: counts, durations and the longest ones.
+//! Makes the section on command buffers: counts, durations, times from one start to the next, and the longest ones.
 
 use super::{Places, count, dispatches, duration, mean, or_unknown};
 use crate::document::{Block, Table, Text};
@@ -8,6 +8,7 @@ use gapscope_analysis::command_buffers::CommandBufferRow;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::Timing;
 
+/// Makes the section; none without command buffers. At most three of the longest are listed.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let all = &findings.command_buffers;
     if all.count == 0 {
@@ -65,6 +66,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     blocks
 }
 
+/// Returns the table of the longest command buffers.
 fn longest_table(findings: &Findings, rows: &[CommandBufferRow], places: Places) -> Block {
     let table = Table::with_rows(rows)
         .number("longest", |row| duration(row.duration_ns))

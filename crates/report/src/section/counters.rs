@@ -8,6 +8,7 @@ use gapscope_timeline::Vocabulary;
 use gapscope_timeline::counters::CounterRow;
 use gapscope_trace::tables::CounterUnit;
 
+/// Makes the section; none without counters. Here a `top` of 0 shows all.
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec<Block> {
     if findings.counters.is_empty() {
         return Vec::new();
@@ -43,6 +44,7 @@ fn read_by(source: &str) -> String {
     }
 }
 
+/// Names the queue, the device or the host that a counter describes.
 fn owner(row: &CounterRow, names: &Vocabulary) -> String {
     match (row.queue_id, row.device) {
         (Some(queue), _) => names.queue(queue),
@@ -51,6 +53,7 @@ fn owner(row: &CounterRow, names: &Vocabulary) -> String {
     }
 }
 
+/// Formats a value with its unit.
 fn with_unit(value: f64, unit: CounterUnit) -> String {
     match unit {
         CounterUnit::Bytes => number::bytes(value.max(0.0).round() as u64),
@@ -65,6 +68,7 @@ fn with_unit(value: f64, unit: CounterUnit) -> String {
     }
 }
 
+/// Formats a value without a unit: whole numbers as counts, others with two digits.
 fn plain(value: f64) -> String {
     if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
         number::count(value as u64)

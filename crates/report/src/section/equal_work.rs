@@ -11,6 +11,7 @@ use gapscope_timeline::vocabulary::Words;
 /// The maximum number of columns for the name of a side above its figures. The heading has the whole name.
 const TITLE_COLUMNS: usize = 16;
 
+/// Makes the section. Works that cannot be compared are shown side by side, without changes.
 pub(crate) fn blocks(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
     let (before, after) = (&comparison.before.name, &comparison.after.name);
     let (aside, title) = match comparison.per_evaluation {
@@ -105,6 +106,7 @@ fn name(figure: Figure, words: &Words) -> String {
     }
 }
 
+/// Formats the value of a figure with its unit.
 fn value(figure: Figure, value: Option<f64>) -> Text {
     or_unknown(value, |value| match figure {
         Figure::GpuBusy | Figure::Wall | Figure::Pace => number::duration_f64(value),
@@ -151,7 +153,8 @@ fn much(figure: Figure) -> &'static str {
     }
 }
 
-/// Returns the interval of the true change, as after divided by before.
+/// Returns the interval in which the true change lies, as after divided by before (the ratio has before divided by
+/// after).
 fn interval(ratio: &Ratio) -> Text {
     match ratio.low.zip(ratio.high) {
         Some((low, high)) if low != high && low > 0.0 => {

@@ -1,4 +1,5 @@
-//! Makes the section on idle time by cause, with advice.
+//! Makes the section on idle time by cause, with advice. A gap is a time in which a GPU ran nothing between two
+//! works.
 
 use super::{Places, bar, code, count};
 use crate::document::{Block, Table, Text, Tone};
@@ -12,6 +13,7 @@ use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_timeline::vocabulary::Words;
 
+/// Makes the section; none where the verdict rests on no time. Shares are of the verdict's time.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let idle = &findings.idle_time;
     // Shares are of the verdict's time, which excludes idle time that the recording itself caused.
@@ -90,7 +92,8 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     blocks
 }
 
-/// Returns a sentence on how much idle time could have another cause, and the bounds of the verdict's sides.
+/// Returns a sentence on how much idle time could have another cause, and the bounds of the verdict's sides (host,
+/// waiting, launch, unknown); `None` where the causes are certain.
 fn uncertain(idle: &IdleTime) -> Option<String> {
     let Some(ns) = idle.uncertain_ns else {
         return Some(
@@ -140,6 +143,7 @@ fn patterns(findings: &Findings) -> Vec<Block> {
     sentences.collect()
 }
 
+/// Says at which period gaps come, or how far apart they are.
 fn pattern(pattern: &Pattern) -> String {
     let gaps = number::count_of(pattern.gap_count, "gap", "gaps");
     let share = pattern.share.map(number::share);
@@ -192,7 +196,7 @@ fn edge(ns: i64) -> String {
     }
 }
 
-/// Returns a list of the calls in which threads were while the GPU waited for the submitting thread.
+/// Returns a list of the four calls in which threads were longest while the GPU waited for the submitting thread.
 fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
     let mut text = Text::new().and(lead);
     let listed = calls.iter().filter(|call| call.total_ns > 0).take(4);
@@ -204,6 +208,7 @@ fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
     Some(Block::Sentence(text))
 }
 
+/// Formats a call with its time; a call that was not counted stands for code outside of calls.
 fn host_call(call: &HostTime) -> String {
     let name = call.function.as_deref().unwrap_or(call.call);
     let time = number::duration(call.total_ns);
@@ -216,6 +221,7 @@ fn host_call(call: &HostTime) -> String {
     }
 }
 
+/// Returns the table of the longest gaps, each with the code that ran meanwhile.
 fn longest(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let gaps = &findings.idle_time.longest;
     if gaps.is_empty() || top == 0 {
@@ -241,6 +247,7 @@ fn longest(findings: &Findings, words: &Words, top: usize, places: Places) -> Ve
     vec![Block::Table(table.build())]
 }
 
+/// Names the works before and after a gap.
 fn between(gap: &Gap) -> String {
     format!("{}{}{}", gap.before.name, fit::ARROW, gap.after.name)
 }

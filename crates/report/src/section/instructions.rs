@@ -1,5 +1,5 @@
 //! Makes the section on hot instructions: the places in kernels with the most samples, and what kept warps from
-//! issuing there.
+//! issuing there. A warp is a group of threads that run in step; a stall is a reason why a warp waited.
 
 use crate::document::{Block, Table, Text};
 use crate::number;
@@ -15,6 +15,7 @@ const MAX_REASONS: usize = 2;
 /// The share of the kernel's samples below which a place is left out.
 const MIN_PLACE_SHARE: f64 = 0.01;
 
+/// Makes the section, with a table for each kernel; none without samples.
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let all = &findings.sampled_kernels;
     let told = all.iter().filter(|kernel| kernel.samples > 0);
@@ -80,12 +81,14 @@ pub(crate) fn most_samples(findings: &Findings, kernel: &str) -> Option<MostSamp
     })
 }
 
+/// Returns the cycles between two samples, if all kernels have the same.
 fn period(all: &[SampledKernel]) -> Option<u64> {
     let first = all.first()?.period_cycles;
     let is_same = all.iter().all(|kernel| kernel.period_cycles == first);
     first.filter(|_| is_same)
 }
 
+/// Returns the table of a kernel's places, reasons for places without a source line, and what its warps waited for.
 fn of_kernel(kernel: &SampledKernel, top: usize) -> Vec<Block> {
     let aside = format!(
         "{}, {} of all",
@@ -124,10 +127,12 @@ fn name(place: &SampledPlace) -> String {
     }
 }
 
+/// Returns the reason's name in words.
 fn in_words(stall: &SampledStall) -> String {
     stall.reason.replace('_', " ")
 }
 
+/// Returns the most frequent reasons with their shares.
 fn reasons(stalls: &[SampledStall]) -> String {
     let told = (stalls.iter())
         .filter(|stall| stall.share >= STALL_TOLD)

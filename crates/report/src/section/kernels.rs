@@ -1,4 +1,4 @@
-//! Makes the section on kernels: a table of their counts, times and limits.
+//! Makes the section on kernels: a table of their counts and times. Without any times it says why there are none.
 
 use super::{count, duration, mean, or_unknown, rest, rows};
 use crate::document::{Block, Table, Text};
@@ -8,6 +8,7 @@ use gapscope_analysis::kernels::Kernel;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Dispatches, Table as _};
 
+/// Makes the section; none without kernels.
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let kernels = &findings.kernels;
     if kernels.is_empty() {

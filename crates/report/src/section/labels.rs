@@ -1,4 +1,5 @@
-//! Makes the section on labels: a table of the work under each label.
+//! Makes the section on labels (names that the program gives to parts of its work): a table of the work under each
+//! label.
 
 use super::{count, dispatches, duration, mean, or_unknown, rest, unless_none};
 use crate::document::{Block, Table, Text};
@@ -33,6 +34,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<B
     under_heading(table, labels.len(), shown.len())
 }
 
+/// Makes the section with equal modules (layers) of a model in one row, named with `*`.
 fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec<Block> {
     let shown = &labels[..labels.len().min(top)];
     let of_work = |row: &LabelRow, text: Text| unless_none(nothing_ran(findings, row), text);
@@ -72,6 +74,7 @@ fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec
     blocks
 }
 
+/// Returns the label's text, indented by its depth.
 fn name(label: &LabelRow) -> Text {
     let indent = "  ".repeat(label.depth as usize);
     Text::new().strong(format!("{indent}{}", label.text))
@@ -90,12 +93,14 @@ fn nothing_ran(findings: &Findings, label: &LabelRow) -> bool {
         && dispatches(findings, work.dispatch_count) == Some(0)
 }
 
+/// Returns the share of the GPU's busy time that is under the label.
 fn share(findings: &Findings, label: &LabelRow) -> Text {
     let all = findings.gpu_busy_ns.filter(|ns| *ns > 0);
     let busy = all.zip(label.inclusive.busy_ns);
     or_unknown(busy, |(all, part)| number::share_of(part, all))
 }
 
+/// Puts the table under its heading, with a note on rows that were left out.
 fn under_heading(table: Table, all: usize, shown: usize) -> Vec<Block> {
     let mut blocks = table.under("Labels", "with the labels inside");
     rest(&mut blocks, all, shown, "labels");

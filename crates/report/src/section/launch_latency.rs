@@ -13,6 +13,7 @@ use gapscope_timeline::vocabulary::Words;
 /// The maximum number of columns for the names of a device and its queue above a table.
 const TITLE_COLUMNS: usize = 48;
 
+/// Makes the section, with a table for each queue that got submissions; none without any.
 pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
     let words = names.words();
     let queues = findings.latency.iter().filter(|q| q.submission_count > 0);
@@ -100,6 +101,7 @@ fn left_out(queue: &QueueLatency, words: &Words) -> Option<String> {
     }
 }
 
+/// Says how many submissions were on their way or running at a time.
 fn in_flight(queue: &QueueLatency, words: &Words) -> String {
     let depth = or_unknown(queue.mean_depth, |mean| format!("{mean:.1}")).plain_text();
     let most = or_unknown(queue.max_depth, |max| number::count(max.into())).plain_text();

@@ -1,5 +1,9 @@
 //! Makes the section on what limits kernels, by hardware counters where the trace has some and by the shape of their
-//! launches.
+//! launches: how many workgroups they have. A wave is as many workgroups as the GPU can hold at once; occupancy is
+//! the share of a multiprocessor's warps that a launch can use.
+//!
+//! Listed are kernels that could save, or are at their limit and take, at least the share of time from which advice
+//! is given.
 
 use super::{or_unknown, rest};
 use crate::document::{Block, Table, TableBuilder, Text};
@@ -11,6 +15,7 @@ use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::tables::HardwareCounter;
 use std::cmp::Reverse;
 
+/// Makes the section; none where there is no kernel to list, and none of unknown limit that takes long.
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let kernels = &findings.kernels;
     let all_ns: i64 = (kernels.iter())
@@ -70,6 +75,7 @@ fn with_limits<'a>(shown: &'a [(&Kernel, i64)]) -> TableBuilder<'a, (&'a Kernel,
         .text("limit", |(kernel, _)| limit(kernel))
 }
 
+/// Returns the table for a trace without hardware counters.
 fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
     with_limits(shown)
         .number("multiprocessors", |(kernel, _)| multiprocessors(kernel))
@@ -81,6 +87,7 @@ fn by_shape(shown: &[(&Kernel, i64)]) -> Table {
         .build()
 }
 
+/// Returns the table for a trace with hardware counters.
 fn by_counters(shown: &[(&Kernel, i64)]) -> Table {
     with_limits(shown)
         .number("reached", |(kernel, _)| reached(kernel))
@@ -168,12 +175,14 @@ fn reached(kernel: &Kernel) -> Text {
     })
 }
 
+/// Returns how far a unit is used, of what is possible.
 fn share(kernel: &Kernel, unit: LimitingUnit) -> Text {
     let mut shares = kernel.counters.iter().flat_map(|of| &of.shares);
     let share = shares.find(|share| share.unit == unit);
     or_unknown(share.map(|share| share.share), percent)
 }
 
+/// Returns the mean of a counter in percent.
 fn mean(kernel: &Kernel, counter: HardwareCounter) -> Text {
     let counters = kernel.counters.as_ref();
     let mean = counters.and_then(|of| of.mean_of(counter));
@@ -188,6 +197,7 @@ fn total_ns(kernel: &Kernel) -> i64 {
     kernel.durations.total_ns.unwrap_or(0)
 }
 
+/// Returns how many multiprocessors the launches can fill, of how many.
 fn multiprocessors(kernel: &Kernel) -> String {
     kernel.launches.map_or(String::new(), |launches| {
         format!(
@@ -198,6 +208,7 @@ fn multiprocessors(kernel: &Kernel) -> String {
     })
 }
 
+/// Returns how many waves the workgroups of a launch make.
 fn waves(kernel: &Kernel) -> Text {
     let waves = kernel.launches.and_then(|launches| launches.waves);
     or_unknown(waves, |waves| match waves < 0.1 {
@@ -219,6 +230,7 @@ struct ShortKernels {
     mean_ns: f64,
 }
 
+/// Sums the kernels that take hardly longer than the shortest kernel up; `None` where there are none.
 fn short(kernels: &[Kernel]) -> Option<ShortKernels> {
     let of = || (kernels.iter()).filter(|kernel| kernel.limit == Some(KernelLimit::Short));
     let dispatches = of().map(|kernel| kernel.durations.timed_count).sum();
@@ -245,7 +257,8 @@ impl ShortKernels {
     }
 }
 
-/// Returns a sentence that names the kernels that take long and whose limit the counters do not tell.
+/// Returns a sentence that names the first kernel that takes long and whose limit the counters do not tell, and the
+/// number of others. `counts` says whether a time is long enough.
 fn unknown(kernels: &[Kernel], counts: impl Fn(i64) -> bool) -> Option<String> {
     let because = |kernel: &Kernel| {
         let counters = kernel.counters.as_ref()?;

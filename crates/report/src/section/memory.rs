@@ -1,4 +1,5 @@
-//! Makes the section on device memory.
+//! Makes the section on device memory: a row for each device, and one for each of its heaps, with the peak and the
+//! sum of what was allocated.
 
 use super::{Places, count, or_unknown};
 use crate::document::{Block, Table, Text};
@@ -7,6 +8,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::memory_timeline::MemoryRow;
 use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
 
+/// Makes the section; none where no memory was allocated.
 pub(crate) fn blocks(findings: &Findings, places: Places) -> Vec<Block> {
     if findings.memory.is_empty() {
         return Vec::new();

@@ -1,9 +1,10 @@
-//! Makes the section on a framework's operators.
+//! Makes the section on a framework's operators (such as PyTorch's), those that launched work.
 
 use super::{count, duration, rest};
 use crate::document::{Block, Table, Text};
 use gapscope_analysis::Findings;
 
+/// Makes the section; none where no operator launched work.
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     // Most operators launch nothing; JSON has all of them.
     let all = findings.operators.iter();

@@ -1,4 +1,5 @@
-//! Makes the section on launches that were profiled one by one.
+//! Makes the section on launches that were profiled one by one: each was run again and again, in several passes, with
+//! hardware counters. Of several launches of a kernel the last is shown.
 
 use super::or_unknown;
 use crate::document::{Block, Table, Text};
@@ -18,6 +19,7 @@ const PIPES: [(&str, &str); 6] = [
     ("loads and stores", name::LSU),
 ];
 
+/// Makes the section; none where no launch was profiled.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let all = &findings.profiled_kernels;
     let is_last = |at: usize| {
@@ -39,6 +41,7 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks
 }
 
+/// Describes one launch; `launches` is the number of profiled launches of its kernel.
 fn of_kernel(profiled: &ProfiledKernel, launches: u64) -> Vec<Block> {
     let passes = number::count_of(profiled.passes.into(), "pass", "passes");
     let of = match launches {
@@ -74,6 +77,7 @@ fn says(stall: &StallShare) -> Text {
     }
 }
 
+/// Returns the table of how far each level of memory was used.
 fn memory(profiled: &ProfiledKernel) -> Table {
     let share = |share: Option<f64>| or_unknown(share, number::share);
     let bytes = |bytes: Option<u64>| or_unknown(bytes, number::bytes);
@@ -101,6 +105,7 @@ fn memory(profiled: &ProfiledKernel) -> Table {
         .build()
 }
 
+/// Says how many of the possible warps were active, and what limits that.
 fn occupancy(profiled: &ProfiledKernel) -> Option<Block> {
     let achieved = profiled.achieved_occupancy?;
     let mut text = format!("Occupancy: {} achieved", number::share(achieved));
@@ -117,6 +122,7 @@ fn occupancy(profiled: &ProfiledKernel) -> Option<Block> {
     Some(Block::Sentence(text.into()))
 }
 
+/// Names the three busiest units.
 fn units(profiled: &ProfiledKernel) -> Option<Block> {
     let value = |metric: &str| {
         let found = profiled.metrics.iter().find(|m| &*m.metric == metric)?;

@@ -1,4 +1,5 @@
-//! Makes the section with a picture of the timeline: busy share by slice of time, and the causes of idle time.
+//! Makes the section with a picture of the timeline: a line for each device and queue with the busy share of each
+//! slice of time, under devices a line with the causes of idle time, and an axis of times.
 
 use super::Places;
 use crate::document::{Block, Text, Tone};
@@ -11,6 +12,7 @@ use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
 
 /// The number of columns for the name of a row.
 const NAME_COLUMNS: usize = 12;
+/// The characters for the busy share of a slice, by eighths.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Returns the number of slices of time that fit a terminal.
@@ -24,6 +26,7 @@ pub const fn slices(columns: usize) -> usize {
     }
 }
 
+/// Makes the section; none without rows of activity.
 pub(crate) fn blocks(
     findings: &Findings,
     names: &Vocabulary,
@@ -53,6 +56,7 @@ pub(crate) fn blocks(
     ]
 }
 
+/// Draws the busy share of each slice, after the name of the device or queue.
 fn busy_line(devices: &[String], names: &Vocabulary, row: &ActivityRow) -> Text {
     let name = match row.queue_id {
         None => match devices.get(row.device as usize) {
@@ -80,6 +84,7 @@ fn short(name: &str) -> &str {
     }
 }
 
+/// Returns the character for a slice's busy share; a blank only where nothing ran.
 fn glyph(slice: &Slice) -> char {
     if slice.busy_ns <= 0 {
         return ' ';
@@ -89,7 +94,7 @@ fn glyph(slice: &Slice) -> char {
     LEVELS[level - 1]
 }
 
-/// Draws the letter of the main cause under each slice that is idle for at least a tenth.
+/// Draws the letter of the main cause under each slice that is idle for at least a tenth of its length.
 fn idle_line(names: &Vocabulary, row: &ActivityRow) -> Text {
     let title = "idle by";
     let mut line = Text::new().faint(format!("{title:width$}", width = NAME_COLUMNS + 1));

@@ -1,4 +1,4 @@
-//! Makes the section on transfers.
+//! Makes the section on transfers (copies and fills by the GPU): a row for each kind, with the bytes that it wrote.
 
 use super::{count, duration, mean, or_unknown};
 use crate::document::{Block, Table, Text};
@@ -20,6 +20,7 @@ fn written(bytes: u64, unknown: u64, count: u64) -> Option<String> {
     (unknown < count).then(|| format!("{at_least}{}", number::bytes(bytes)))
 }
 
+/// Makes the section; none without transfers.
 pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     if findings.transfers.is_empty() {
         return Vec::new();

@@ -19,6 +19,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
+    /// Returns whether what the section rests on is not known, not even as a lower bound.
     fn is_left_out(&self, findings: &Findings) -> bool {
         let known = findings.knows(self.rests_on);
         !(known || self.counts && findings.knows_some(self.rests_on))

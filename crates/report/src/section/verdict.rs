@@ -1,4 +1,5 @@
-//! Makes the section on the verdict and its evidence, for all devices and for each.
+//! Makes the section on the verdict (what bounds the speed of the program) and its evidence, for all devices and for
+//! each.
 
 use super::transfers::all_written;
 use super::{dispatches, rows};
@@ -14,6 +15,7 @@ use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
 use std::cmp::Reverse;
 
+/// Makes the section: the verdict, its evidence, kernels that fill little of the GPU, each device, and the totals.
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     let bound = findings.verdict;
     let tone = match bound {

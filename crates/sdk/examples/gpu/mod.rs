@@ -3,6 +3,7 @@
 use gapscope_sdk::wgpu::Profiler;
 use wgpu::util::DeviceExt;
 
+/// The kernels: an addition, a sine, and both in one.
 const SHADER: &str = "
 @group(0) @binding(0) var<storage, read_write> x: array<f32>;
 
@@ -22,10 +23,12 @@ fn add_sine(@builtin(global_invocation_id) id: vec3<u32>) {
 }
 ";
 
-/// The number of values, and the workgroups of 64 that cover them.
+/// The number of values.
 const VALUES: usize = 1 << 16;
+/// The number of workgroups of 64 that cover the values.
 pub const GROUPS: u32 = (VALUES / 64) as u32;
 
+/// A device with its queue, its profiler, the kernels and the buffer that they work on.
 pub struct Gpu {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,

@@ -1,4 +1,5 @@
-//! The interface of capture backends: Apple's capture manager, and the hooks of gapscope.
+//! The interface of capture backends: Apple's capture manager, and the hooks of gapscope (libraries that `gapscope
+//! record` loads into the process).
 
 use super::{Destination, NotCaptured};
 use std::sync::Arc;

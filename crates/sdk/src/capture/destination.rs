@@ -1,4 +1,4 @@
-//! The destinations of captures.
+//! The destinations of captures: a file or folder, or a tool that watches.
 
 use std::path::{Path, PathBuf};
 

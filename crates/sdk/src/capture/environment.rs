@@ -1,4 +1,5 @@
-//! Reads the captures that the environment asks for.
+//! Reads the captures that the environment asks for: the path, and which units of work (steps, tokens, frames) are
+//! captured.
 
 use super::{Destination, NotCaptured};
 use crate::environment::mlx_variables;
@@ -46,11 +47,16 @@ pub fn requested() -> Result<Destination, NotCaptured> {
 }
 
 /// The units of work that the environment asks for.
+/// The units before the capture, and those in it.
 pub(super) struct Units {
     pub skip: u64,
     pub take: u64,
 }
 
+/// Reads the units; an unset variable has its default.
+///
+/// # Errors
+/// [`NotCaptured::BadVariable`].
 pub(super) fn units() -> Result<Units, NotCaptured> {
     Ok(Units {
         skip: count(SKIP_VARIABLE, 0, 0, "a whole number of units, 0 or more")?,
@@ -58,6 +64,7 @@ pub(super) fn units() -> Result<Units, NotCaptured> {
     })
 }
 
+/// Reads a whole number of at least `least`; `expected` describes valid values in the error.
 fn count(
     variable: &'static str,
     default: u64,

@@ -1,4 +1,5 @@
-//! Captures through the hook that `gapscope record` loads into the process, for Vulkan and CUDA.
+//! Captures through the hook that `gapscope record` loads into the process, for Vulkan and CUDA. The session, the
+//! process of `gapscope record`, writes the trace.
 
 use super::{Backend, CaptureDevice, Destination, NotCaptured, Running, WaitError};
 use gapscope_spool::interface::{Hook, Hooks, Status};
@@ -11,6 +12,7 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
 /// The maximum time for the session to write a capture.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
+/// The program's function that waits until the device has finished all submitted work.
 type Wait = dyn Fn() -> Result<(), WaitError> + Send + Sync;
 
 /// A Vulkan or CUDA device of this process that can be waited for.
@@ -32,6 +34,7 @@ type Wait = dyn Fn() -> Result<(), WaitError> + Send + Sync;
 #[derive(Clone)]
 pub struct Hooked(Arc<HookBackend>);
 
+/// The backend behind [`Hooked`].
 struct HookBackend {
     /// The program's way to wait; without it, only the hooks see the end of work.
     wait: Option<Box<Wait>>,
@@ -83,6 +86,7 @@ fn recorded() -> Vec<Hook> {
         .collect()
 }
 
+/// Says what an answer of a hook means, for messages.
 fn reason(status: Status) -> String {
     match status {
         Status::NotRecorded => "no session records this process",
@@ -100,6 +104,7 @@ fn reason(status: Status) -> String {
     .to_owned()
 }
 
+/// Returns the error for a capture that a hook did not stop.
 fn not_stopped(status: Status) -> NotCaptured {
     NotCaptured::Stop {
         backend: "gapscope",
@@ -164,16 +169,18 @@ impl Backend for HookBackend {
     }
 }
 
-/// A hook with the number of its capture.
+/// A hook with the number that it gave to its capture.
 #[derive(Clone, Copy)]
 struct HookCapture {
     hook: Hook,
     capture: u32,
 }
 
-/// An open window.
+/// An open window: the captures that each hook has started.
 struct Window {
+    /// The captures that have not been stopped, the one with the path first.
     open: Vec<HookCapture>,
+    /// The path of the trace; `None` for [`Destination::Live`].
     path: Option<PathBuf>,
     /// The hook through which the session is told to write the capture.
     written_by: Option<HookCapture>,

@@ -1,9 +1,10 @@
-//! Captures that the program starts and stops itself.
+//! Captures that the program starts and stops itself, at most one at a time.
 
 use super::{Capture, CaptureDevice, Captured, Destination, NotCaptured};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+/// The capture that runs.
 static CURRENT: Mutex<Option<Capture>> = Mutex::new(None);
 
 /// Starts a capture of the GPU work of this process, as MLX's `metal.start_capture` does. With `""` as path, Metal
@@ -76,6 +77,7 @@ pub fn stop_capture() -> Result<Captured, NotCaptured> {
     capture.ok_or(NotCaptured::NotBegun)?.end()
 }
 
+// The device that `start_capture` captures, by system: all that the hooks see, the default device, or none.
 #[cfg(target_os = "linux")]
 fn default_device() -> Result<super::Hooked, NotCaptured> {
     Ok(super::Hooked::any())

@@ -1,4 +1,5 @@
-//! Captures through Apple's capture manager.
+//! Captures through Apple's capture manager, the system's service that records the GPU work of a process. It allows
+//! captures outside of Xcode only where the environment or the program's Info.plist says so (a gate).
 
 #[cfg(target_vendor = "apple")]
 mod apple;
@@ -19,19 +20,24 @@ use crate::environment::any_is_on;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The backend's name in messages.
 const BACKEND: &str = "Metal";
+/// The extension of GPU trace documents.
 const EXTENSION: &str = "gputrace";
 
-/// The variable that allows captures outside of Xcode since macOS 14, and the earlier one.
+/// The variable that allows captures outside of Xcode since macOS 14.
 const VARIABLE: &str = "MTL_CAPTURE_ENABLED";
+/// The variable that did so before macOS 14.
 const OLDER_VARIABLE: &str = "METAL_CAPTURE_ENABLED";
 
 /// The state of the variables that allow captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
+    /// Neither variable is set.
     Closed,
     /// Only the variable from before macOS 14 is set.
     Older,
+    /// The present variable is set.
     Open,
 }
 
@@ -45,6 +51,7 @@ impl Gate {
     }
 }
 
+/// The program's function that waits until the device has finished all submitted work.
 type Wait = dyn Fn() -> Result<(), WaitError> + Send + Sync;
 
 /// The maximum time for the capture manager to write a document after the stop.
@@ -197,6 +204,7 @@ impl<M: CaptureManager> MetalCapture<M> {
         backend
     }
 
+    /// Returns why captures are refused, by the state of the gate, with what Metal said.
     fn refused(&self, said: Option<String>) -> NotCaptured {
         let said = said
             .map(|said| format!(" (Metal said: {said})"))
@@ -286,6 +294,7 @@ impl<M: CaptureManager> Backend for MetalCapture<M> {
 struct Window<M: CaptureManager> {
     manager: Arc<M>,
     destination: Destination,
+    /// Whether the capture has yet to be stopped.
     open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Allows one capture at a time, and by default one for each process.
+//! Allows one capture at a time, and one of those that the environment asks for (one-shot captures) for each process.
 
 use super::NotCaptured;
 use std::sync::{Mutex, PoisonError};
@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 /// The state of a process's captures.
 #[derive(Debug, Default)]
 struct State {
+    /// Whether a capture is running.
     running: bool,
-    /// A one-shot capture has succeeded.
+    /// Whether a one-shot capture has succeeded.
     spent: bool,
 }
 
@@ -24,7 +25,7 @@ impl State {
     }
 }
 
-/// The guard of a process's captures.
+/// The guard that lets a process's captures start one at a time.
 #[derive(Debug, Default)]
 pub(super) struct Once(Mutex<State>);
 
@@ -60,7 +61,7 @@ impl Once {
         self.state().check(one_shot)
     }
 
-    /// Takes the right to capture.
+    /// Takes the right to capture; an error says why it cannot be had now.
     pub fn take(&'static self, one_shot: bool) -> Result<Turn, NotCaptured> {
         let mut state = self.state();
         state.check(one_shot)?;

@@ -1,4 +1,4 @@
-//! The outcomes of captures.
+//! The outcomes of captures: what was written, or why nothing was.
 
 use super::Destination;
 use std::path::PathBuf;

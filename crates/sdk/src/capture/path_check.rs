@@ -4,8 +4,8 @@ use super::{Backend, Destination, NotCaptured};
 use std::path::Path;
 
 impl Destination {
-    /// Checks that the path can be written, and makes it absolute because the program may change its working
-    /// directory.
+    /// Checks that the path can be written, by extension, absence of a file, folder, rights and free space; makes it
+    /// absolute because the program may change its working directory.
     pub(super) fn check(&self, backend: &dyn Backend) -> Result<Destination, NotCaptured> {
         let Destination::File(path) = self else {
             return Ok(Destination::Live);
@@ -53,7 +53,7 @@ impl Destination {
         Ok(Destination::File(path))
     }
 
-    /// Checks that the capture was written, and returns its size.
+    /// Checks that the capture was written, and returns its size; `None` for a destination without a path.
     pub(super) fn written(&self) -> Result<Option<u64>, NotCaptured> {
         let Destination::File(path) = self else {
             return Ok(None);

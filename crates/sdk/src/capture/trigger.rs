@@ -24,21 +24,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// ```
 #[derive(Debug)]
 pub struct Trigger {
+    /// Where captures go, or why there are none.
     destination: Result<Destination, NotCaptured>,
+    /// The number of units in one capture.
     take: u64,
+    /// How many units are left until the captured one.
     arm: Arm,
     /// Signal handlers set this flag.
     signalled: Arc<AtomicBool>,
+    /// The guard that lets one capture run at a time.
     once: &'static Once,
     /// The number of units that have started.
     units: u64,
     /// The nesting depth: a unit inside a unit is part of it.
     depth: u32,
+    /// The number of captures that succeeded.
     captured: u64,
+    /// The capture that runs; `None` outside of captured units.
     running: Option<RunningCapture>,
+    /// The outcome of the last capture that was tried.
     last: Option<Result<Captured, NotCaptured>>,
 }
 
+/// A capture that runs, with the number of units until its end.
 #[derive(Debug)]
 struct RunningCapture {
     capture: Capture,
@@ -123,6 +131,7 @@ impl Trigger {
         Trigger::new(Ok(Destination::from_path(path)))
     }
 
+    /// Creates a trigger that captures the first unit, or none because of an error.
     fn new(destination: Result<Destination, NotCaptured>) -> Trigger {
         Trigger {
             destination,
@@ -341,6 +350,7 @@ impl Trigger {
         self.last.as_ref()
     }
 
+    /// Returns why the present unit is not captured.
     fn not_this(&self) -> NotCaptured {
         if let Err(why) = &self.destination {
             return why.clone();
@@ -412,7 +422,7 @@ impl Drop for Unit<'_> {
     }
 }
 
-/// Returns the destination of a trigger's `n`-th capture.
+/// Returns the destination of a trigger's `n`-th capture: from the second on, `-n` comes before the extension.
 fn numbered(destination: &Destination, n: u64) -> Destination {
     let Destination::File(path) = destination else {
         return destination.clone();

@@ -1,4 +1,4 @@
-//! A window of captured work.
+//! A window of captured work: [`Capture`] checks, waits, starts, waits again, stops and checks what was written.
 
 use super::once::{self, Once, Turn};
 use super::{Backend, CaptureDevice, Captured, Destination, NotCaptured, Running, environment};
@@ -31,21 +31,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Capture {
     backend: Arc<dyn Backend>,
     destination: Destination,
+    /// Whether the capture is one that the process makes only once.
     one_shot: bool,
+    /// The guard that lets one capture run at a time.
     once: &'static Once,
     state: State,
 }
 
+/// How far a capture is.
 enum State {
     Ready,
     Running {
         running: Box<dyn Running>,
+        /// The absolute path.
         destination: Destination,
+        /// The right to capture, held until the end.
         turn: Turn,
     },
     Ended(Result<Captured, NotCaptured>),
 }
 
+/// The outcome of the last capture that ended.
 static LAST: Mutex<Option<Result<Captured, NotCaptured>>> = Mutex::new(None);
 
 /// Returns the outcome of the last capture of this process, also if it ended because its [`Capture`] was dropped.
@@ -101,6 +107,7 @@ impl Capture {
         Capture::prepare(device.backend(), destination, false, &once::PROCESS)
     }
 
+    /// Checks that a capture could start now, and makes it.
     pub(super) fn prepare(
         backend: Arc<dyn Backend>,
         destination: Destination,

@@ -1,4 +1,4 @@
-//! Aggregates many times into a few numbers.
+//! Aggregates many times into a few numbers: count, sum, extremes and percentiles.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -46,13 +46,15 @@ impl ProfileEntry {
     }
 }
 
-/// An aggregate of times.
+/// The times that have been added so far.
 #[derive(Debug, Clone)]
 pub(super) struct Aggregate {
+    /// As in [`ProfileEntry`], but `min_ns` is `u64::MAX` while there are no times.
     count: u64,
     total_ns: u64,
     min_ns: u64,
     max_ns: u64,
+    /// For the percentiles.
     times: Histogram<u32>,
 }
 
@@ -80,6 +82,7 @@ impl Aggregate {
         let _ = self.times.record(ns);
     }
 
+    /// Adds the times of another aggregate.
     pub fn merge(&mut self, other: &Aggregate) {
         self.count += other.count;
         self.total_ns = self.total_ns.saturating_add(other.total_ns);

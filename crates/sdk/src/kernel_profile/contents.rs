@@ -5,6 +5,8 @@ use super::shard::Shard;
 
 /// The merged content of a profile.
 pub(super) struct ProfileContents {
+    /// What the profile is of, such as its device.
     pub info: ProfileInfo,
+    /// The rows and sums of all shards (parts by thread) together.
     pub merged: Shard,
 }

@@ -1,4 +1,5 @@
-//! Compares dispatches with their command buffers.
+//! Compares the times of dispatches with those of their command buffers, by label. Dispatches that take longer than
+//! the command buffers around them point to a wrong clock or to overlap.
 
 use super::contents::ProfileContents;
 use super::entry::{CommandBufferId, Sampling};
@@ -95,10 +96,13 @@ struct Sums {
 /// The dispatches of a label that name no instance of a command buffer.
 #[derive(Default)]
 struct LabelDispatches {
+    /// The sum of the known times.
     sum_ns: u64,
+    /// The number of dispatches without a known time.
     untimed: u64,
 }
 
+/// Returns the drift of each label that can be compared, the one with most time first.
 pub(super) fn drifts(contents: &ProfileContents) -> Vec<Drift> {
     let merged = &contents.merged;
     let serialised = contents.info.sampling == Sampling::DispatchSerialised;
@@ -162,6 +166,7 @@ pub(super) fn drifts(contents: &ProfileContents) -> Vec<Drift> {
 }
 
 impl Sums {
+    /// Compares the sums; with a barrier after each dispatch (`serialised`), no dispatches overlap.
     fn drift(&self, label: &str, serialised: bool) -> Drift {
         let difference = i128::from(self.dispatch_sum_ns) - i128::from(self.command_buffer_ns);
         let whole_ns = self.command_buffer_ns as f64;

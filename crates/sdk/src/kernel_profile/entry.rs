@@ -1,4 +1,5 @@
-//! The types of recorded entries and of results.
+//! The types of what programs record (dispatches, passes, command buffers) and of results. A time that is not known
+//! is `None`.
 
 use super::ProfileEntry;
 use serde::Serialize;
@@ -219,7 +220,7 @@ pub(super) fn because(given: &mut Cow<'static, str>, shown: &'static str) -> Cow
     }
 }
 
-/// Returns the duration, or the reason why it is unknown.
+/// Returns the duration, or the reason why it is unknown. `said_ns` is the duration that was given without both ends.
 pub(super) fn duration(
     start_ns: Option<u64>,
     end_ns: Option<u64>,

@@ -1,4 +1,5 @@
-//! The environment variables that switch profiling on.
+//! The environment variables that switch profiling on. The program asks; a profile records whether they are set or
+//! not.
 
 use crate::environment::{any_is_on, mlx_variables};
 use std::sync::OnceLock;

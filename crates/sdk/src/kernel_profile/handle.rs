@@ -1,4 +1,4 @@
-//! Handles of profiles.
+//! Handles of profiles, for integrations that record to the process's profile or to another one.
 
 use super::Profile;
 use std::sync::Arc;

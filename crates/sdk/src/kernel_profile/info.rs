@@ -1,4 +1,4 @@
-//! Facts about a profile as a whole.
+//! Facts about a profile as a whole: device, clock, sampling mode and notes.
 
 use super::Clock;
 use super::entry::{DeviceInfo, Sampling};
@@ -6,18 +6,22 @@ use super::entry::{DeviceInfo, Sampling};
 /// The facts about a profile as a whole.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProfileInfo {
+    /// Maps the device's ticks to the host's clock, by samples of both.
     pub clock: Clock,
     pub sampling: Sampling,
     pub device: DeviceInfo,
+    /// Sentences that every result shows.
     pub notes: Vec<String>,
+    /// When the profile was created or last reset, on the host's clock.
     pub since_ns: u64,
     /// The bounds by which an integration without clock samples mapped times.
     pub bounds: Option<ClockBounds>,
 }
 
-/// The bounds by which times were mapped.
+/// The bounds (from the submission to the end that was seen) by which times were mapped to the host's clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClockBounds {
+    /// The number of command buffers whose times were mapped so.
     pub samples: u64,
     /// The greatest error.
     pub error_ns: u64,

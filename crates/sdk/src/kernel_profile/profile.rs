@@ -1,4 +1,5 @@
-//! The profile type. A process has one by default, and may create more.
+//! The profile type: it adds up GPU times by name and keeps single command buffers, passes and dispatches as rows,
+//! each up to a limit. A process has one by default, and may create more.
 
 use super::contents::ProfileContents;
 use super::entry::{
@@ -71,12 +72,16 @@ struct Aligned(Mutex<Shard>);
 /// ```
 #[derive(Debug)]
 pub struct Profile {
+    /// The entries, by thread: each thread records to one shard.
     shards: Box<[Aligned]>,
     limits: Limits,
+    /// How many more names may get times of their own.
     names: Names,
-    /// The sequence of dispatches and passes.
+    /// The numbers that order the rows of dispatches and passes.
     dispatches: Sequence,
+    /// The numbers that order the rows of command buffers.
     command_buffers: Sequence,
+    /// The id of the next command buffer.
     ids: AtomicU64,
     info: Mutex<ProfileInfo>,
 }
@@ -87,6 +92,7 @@ impl Default for Profile {
     }
 }
 
+/// Locks a mutex, also after a panic under it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of the program while it recorded leaves consistent numbers.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -124,6 +130,7 @@ impl Profile {
         }
     }
 
+    /// Locks the shard of the calling thread.
     #[inline]
     fn shard(&self) -> MutexGuard<'_, Shard> {
         lock(&self.shards[place()].0)
@@ -344,7 +351,8 @@ impl Profile {
         lock(&self.info).clock.clone()
     }
 
-    /// Adds a command buffer whose times were mapped by bounds from its submission, with this error.
+    /// Counts a command buffer whose times were mapped by bounds from its submission, with this error; the greatest
+    /// error is kept.
     #[cfg(feature = "wgpu")]
     pub(crate) fn add_bound(&self, error_ns: u64) {
         let bounds = &mut lock(&self.info).bounds;

@@ -1,11 +1,11 @@
-//! The stored rows of command buffers, passes and dispatches.
+//! The stored rows of command buffers, passes and dispatches, as shards keep them.
 
 use super::entry::{CommandBufferEntry, CommandBufferId, DispatchEntry, PassEntry};
 use crate::interval::Interval;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The value of unknown fields, which therefore take no more space than their value.
+/// Stands for an unknown time; an `Option` would take more space.
 const UNKNOWN: u64 = u64::MAX;
 
 /// A dispatch with shared texts.
@@ -25,6 +25,7 @@ pub(super) struct DispatchRow {
 }
 
 impl DispatchRow {
+    /// Makes the row of an entry whose times have been checked.
     pub fn new(
         sequence: u64,
         entry: &DispatchEntry,
@@ -71,6 +72,7 @@ impl DispatchRow {
         }
     }
 
+    /// Returns the row as the program gave it, without the reason for unknown times.
     pub fn entry(&self) -> DispatchEntry {
         let text = |text: &Arc<str>| Cow::Owned(text.to_string());
         DispatchEntry {
@@ -92,6 +94,7 @@ impl DispatchRow {
 /// A pass.
 #[derive(Debug, Clone)]
 pub(super) struct PassRow {
+    /// The order of the row, as in [`DispatchRow`].
     pub sequence: u64,
     pub entry: PassEntry,
 }
@@ -110,6 +113,7 @@ impl PassRow {
 /// A command buffer.
 #[derive(Debug, Clone)]
 pub(super) struct CommandBufferRow {
+    /// The order of the row, as in [`DispatchRow`].
     pub sequence: u64,
     pub entry: CommandBufferEntry,
 }

@@ -1,4 +1,4 @@
-//! Numbers that order and count rows.
+//! Numbers that order and count rows, although many threads add rows at once.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,7 +15,9 @@ pub(super) struct Sequence(AtomicU64);
 /// The numbers that a shard has taken and not used.
 #[derive(Debug, Default)]
 pub(super) struct Block {
+    /// The next number to be used.
     next: u64,
+    /// The number behind the last one that was taken.
     end: u64,
 }
 
@@ -24,7 +26,8 @@ impl Sequence {
         self.0.store(0, Relaxed);
     }
 
-    /// Returns the next number if it is below `limit`. With a small limit, no shard keeps unused numbers.
+    /// Returns the next number if it is below `limit`; the shard takes another block of numbers when its own is used
+    /// up. With a small limit, no shard keeps unused numbers.
     #[inline]
     pub fn next(&self, block: &mut Block, limit: u64) -> Option<u64> {
         if block.next == block.end {

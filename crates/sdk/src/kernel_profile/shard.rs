@@ -1,4 +1,4 @@
-//! The shards in which threads record, so that they do not wait for each other.
+//! The shards in which threads record, so that they do not wait for each other. A result merges all of them.
 
 use super::aggregate::Aggregate;
 use super::entry::DispatchEntry;
@@ -17,10 +17,11 @@ pub(super) const SHARDS: usize = 64;
 const OTHERS: &str = "(others)";
 
 thread_local! {
+    /// The index of this thread's shard; the greatest number before the first use.
     static PLACE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Returns the shard of the calling thread.
+/// Returns the index of the shard of the calling thread. Threads take the shards in turn.
 #[inline]
 pub(super) fn place() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -44,8 +45,10 @@ pub(super) enum TimedKind {
 }
 
 impl TimedKind {
+    /// The number of kinds.
     const ALL: usize = 3;
 
+    /// Returns what a name beyond the limit is counted as.
     fn loss_kind(self) -> LossKind {
         match self {
             TimedKind::Label => LossKind::Labels,
@@ -68,6 +71,7 @@ impl Names {
         self.0.store(names, Relaxed);
     }
 
+    /// Takes a name, and returns false where none is left.
     fn take(&self) -> bool {
         let taken = self
             .0
@@ -76,6 +80,7 @@ impl Names {
     }
 }
 
+/// The times of each name.
 pub(super) type Times = FxHashMap<Arc<str>, Aggregate>;
 
 /// The entries of some threads.
@@ -85,10 +90,12 @@ pub(super) struct Shard {
     pub command_buffers: Vec<CommandBufferRow>,
     pub passes: Vec<PassRow>,
     pub dispatches: Vec<DispatchRow>,
+    /// What was not recorded, and why.
     pub ledger: Ledger,
     pub command_buffer_numbers: Block,
     /// The numbers of dispatches and passes.
     pub dispatch_numbers: Block,
+    /// The texts of rows and names, each once.
     texts: FxHashSet<Arc<str>>,
 }
 
@@ -102,6 +109,7 @@ impl Shard {
         }
     }
 
+    /// Adds a time under a new name or, where there are too many, under [`OTHERS`].
     #[cold]
     fn add_new(&mut self, kind: TimedKind, name: &str, ns: u64, names: &Names) {
         let name = if names.take() {
@@ -120,7 +128,7 @@ impl Shard {
         &self.times[kind as usize]
     }
 
-    /// Adds the content of another shard.
+    /// Adds the content of another shard, but for its numbers and texts.
     pub fn merge(&mut self, other: &Shard) {
         for (into, from) in self.times.iter_mut().zip(&other.times) {
             for (name, times) in from {
@@ -156,6 +164,7 @@ impl Shard {
         new
     }
 
+    /// Keeps a dispatch as a row; `sequence` is its number in the order of rows.
     pub fn keep_dispatch(
         &mut self,
         sequence: u64,

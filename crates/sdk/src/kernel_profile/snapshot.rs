@@ -1,4 +1,4 @@
-//! Snapshots of profiles.
+//! Snapshots of profiles: the content at one moment, as a table or as JSON.
 
 use super::contents::ProfileContents;
 use super::drift::drifts;
@@ -142,6 +142,7 @@ impl fmt::Display for Snapshot {
     }
 }
 
+/// Prints the names with the greatest sums; `what` is the title of the column of names. Nothing without rows.
 fn table<'a>(
     f: &mut fmt::Formatter<'_>,
     what: &str,

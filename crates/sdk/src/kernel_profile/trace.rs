@@ -1,4 +1,5 @@
-//! Writes a profile as a gapscope trace.
+//! Writes a profile as a gapscope trace. Command buffers come first, since passes and dispatches find their place
+//! (queue and position) by them; what has no place is a loss.
 
 mod builder;
 mod manifest;
@@ -70,6 +71,7 @@ impl Profile {
     }
 }
 
+/// Returns the trace of a profile's content.
 fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
     let merged = &contents.merged;
     let mut builder = Builder::default();
@@ -124,6 +126,7 @@ struct Extent {
 }
 
 impl Extent {
+    /// Returns the interval of all work with known times and of all submissions; `None` without such work.
     fn covering(tables: &Tables) -> Option<Extent> {
         let work = [
             (
@@ -152,6 +155,7 @@ impl Extent {
         Some(submitted.fold(known, Extent::hull))
     }
 
+    /// Returns the interval from the earlier start to the later end.
     fn hull(self, other: Extent) -> Extent {
         Extent {
             start_ns: self.start_ns.min(other.start_ns),
@@ -160,6 +164,7 @@ impl Extent {
     }
 }
 
+/// Converts a time to the type of tables.
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }

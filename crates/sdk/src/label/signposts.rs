@@ -1,4 +1,4 @@
-//! Labels as signposts on Apple's systems.
+//! Labels as signposts (marks that Apple's tools record) on Apple's systems.
 
 #[cfg(target_vendor = "apple")]
 mod apple;
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mark {
+    /// A moment.
     Event = 0,
     Begin = 1,
     End = 2,
@@ -27,6 +28,7 @@ pub trait Log {
     /// Returns true if a tool may want signposts now.
     fn is_enabled(&self) -> bool;
 
+    /// Posts a signpost; an end has no text.
     fn emit(&self, mark: Mark, id: Id, text: &CStr);
 }
 
@@ -34,6 +36,7 @@ pub trait Log {
 #[derive(Debug)]
 pub struct Signposts<L> {
     log: L,
+    /// The id of the next label.
     next: AtomicU64,
 }
 
@@ -61,6 +64,7 @@ impl<L: Log> Signposts<L> {
         }
     }
 
+    /// Posts a signpost with a new id, and returns the id.
     fn mark(&self, mark: Mark, text: &str) -> Id {
         // The counter wraps after 2^64 labels.
         let id = Id::new(self.next.fetch_add(1, Relaxed)).unwrap_or(Id::MIN);

@@ -1,4 +1,6 @@
-//! Times one command buffer.
+//! Times one command buffer, its passes and its dispatches: [`Batch::begin_pass`] and [`Batch::dispatch`] hand out
+//! slots for samples of the GPU's clock while the program encodes; after the commit they are read and recorded to a
+//! profile.
 
 use super::counters::{Counters, SamplePair, SampleSlot, Samples, Unsampled};
 use super::ladder::Ladder;
@@ -102,6 +104,7 @@ pub struct Submitted {
 /// The samples of a pass or dispatch; `None` if it has none of its own.
 type OwnSamples = Option<Result<SamplePair, Unsampled>>;
 
+/// A pass that was begun.
 struct Pass {
     label: String,
     samples: OwnSamples,
@@ -109,6 +112,7 @@ struct Pass {
     first: usize,
 }
 
+/// A dispatch that was encoded.
 struct SampledDispatch {
     dispatch: Dispatch,
     samples: OwnSamples,
@@ -134,7 +138,9 @@ pub struct Batch<C: Counters + 'static> {
     counters: Arc<C>,
     profile: ProfileHandle,
     ladder: Ladder,
+    /// The name of the queue.
     queue: Cow<'static, str>,
+    /// The command buffer's id in the profile.
     id: CommandBufferId,
     samples: Samples<C>,
     /// The passes, if passes or dispatches are timed.
@@ -287,6 +293,7 @@ impl<C: Counters + 'static> Batch<C> {
         commands.commit();
     }
 
+    /// Records a command buffer that has ended, with its work; a failed one only as a loss.
     fn ended(
         self,
         label: &str,
@@ -400,6 +407,7 @@ impl<C: Counters + 'static> Batch<C> {
     }
 }
 
+/// Returns the indices of a slot.
 fn pair_of<B>(taken: &Result<SampleSlot<B>, Unsampled>) -> Result<SamplePair, Unsampled> {
     taken
         .as_ref()

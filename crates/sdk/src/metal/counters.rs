@@ -1,4 +1,5 @@
-//! Samples the timestamp counter of a device.
+//! Samples the timestamp counter of a device: buffers of samples, which are taken in pairs for the start and the end
+//! of a piece of work, read when the command buffer has ended.
 
 use crate::kernel_profile::{ClockPair, host_now_ns};
 
@@ -124,7 +125,9 @@ pub struct Clocks {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplePair {
+    /// The index of the buffer among those of the command buffer.
     buffer: usize,
+    /// The index of the first sample in the buffer.
     first: u32,
 }
 
@@ -254,7 +257,9 @@ pub struct SampleSlot<B> {
 /// ```
 #[derive(Debug)]
 pub struct Samples<C: Counters> {
+    /// The buffers, in the order in which they were taken.
     buffers: Vec<TakenBuffer<C::Buffer>>,
+    /// Why no more buffers are asked for; `None` so far.
     refused: Option<CounterError>,
 }
 
@@ -262,6 +267,7 @@ pub struct Samples<C: Counters> {
 #[derive(Debug)]
 struct TakenBuffer<B> {
     buffer: B,
+    /// The number of samples that are taken.
     used: u32,
 }
 
@@ -351,6 +357,7 @@ impl<C: Counters> Samples<C> {
 /// ```
 #[derive(Debug)]
 pub struct Resolved {
+    /// The values of each buffer, or why they could not be read.
     values: Vec<Result<Vec<u64>, CounterError>>,
 }
 

@@ -14,11 +14,13 @@ type Done = Box<dyn FnOnce(Completion) + Send>;
 #[derive(Default)]
 pub struct FakeCommands {
     pub completion: Completion,
+    /// The calls, in their order.
     pub log: Arc<Mutex<Vec<String>>>,
     done: Mutex<Option<Done>>,
 }
 
 impl FakeCommands {
+    /// Makes a command buffer that the GPU ran between these seconds of its clock.
     pub fn ran(start_s: f64, end_s: f64) -> FakeCommands {
         FakeCommands {
             completion: Completion {
@@ -71,7 +73,9 @@ pub struct FakeCounters {
     pub buffers: AtomicU64,
     /// The value of the sample with index n.
     pub value: Box<dyn Fn(u32) -> u64 + Send + Sync>,
+    /// Whether buffers can be read.
     pub resolves: bool,
+    /// The number of buffers that have been allocated.
     made: AtomicU64,
 }
 

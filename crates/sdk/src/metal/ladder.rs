@@ -1,4 +1,5 @@
-//! Chooses how the work of a device is timed.
+//! Chooses how the work of a device is timed: of several ways, from single dispatches to command buffers, the finest
+//! that the program wants and the device can.
 
 use crate::kernel_profile::{Profile, Sampling};
 

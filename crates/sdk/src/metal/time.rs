@@ -1,4 +1,4 @@
-//! The GPU times of a command buffer.
+//! The GPU times of a command buffer, as Metal gives them after its end.
 
 /// The state of a command buffer after its end.
 ///

@@ -1,4 +1,5 @@
-//! The functions of `mlx_native::kernel_profile` for the profile of the process, and its form of dispatches.
+//! The functions of `mlx_native::kernel_profile` for the profile of the process, and its form of dispatches, whose
+//! times are plain numbers.
 
 use crate::kernel_profile;
 

@@ -1,4 +1,4 @@
-//! `MetalCapture` of `mlx_native::metal_capture`.
+//! `MetalCapture` of `mlx_native::metal_capture`, made of gapscope's [`Capture`].
 
 use crate::capture::{Capture, CaptureDevice, Captured, NotCaptured, reset_once};
 
@@ -23,6 +23,7 @@ use crate::capture::{Capture, CaptureDevice, Captured, NotCaptured, reset_once};
 #[derive(Debug)]
 pub struct MetalCapture {
     capture: Capture,
+    /// How the capture ended, or why it did not start; `None` before.
     outcome: Option<Result<Captured, NotCaptured>>,
 }
 

@@ -1,4 +1,5 @@
-//! The passes and dispatches of one command buffer, with the queries that time them.
+//! The passes and dispatches of one command buffer, with the queries that time them. A query is a slot into which the
+//! GPU writes a timestamp; a chunk is a set of queries with memory for their results.
 
 use super::chunk::{Chunk, QUERIES};
 use crate::kernel_profile::CommandBufferId;
@@ -26,7 +27,7 @@ pub(super) struct SetQueries<'a> {
     pub end: u32,
 }
 
-/// A pass.
+/// A pass that the program began.
 #[derive(Debug)]
 pub(super) struct EncodedPass {
     /// The queries at the boundaries of the pass, if these are timed.
@@ -38,13 +39,15 @@ pub(super) struct EncodedPass {
     pub is_taken: bool,
 }
 
-/// A dispatch.
+/// A dispatch that the program encoded.
 #[derive(Debug)]
 pub(super) struct EncodedDispatch {
     /// The queries around the dispatch, if dispatches are timed.
     pub pair: Option<QueryPair>,
     pub kernel: Arc<str>,
+    /// The program's name for the operation, or else the label of the innermost debug group or of the pass.
     pub label: Arc<str>,
+    /// The workgroups in x, y and z; `None` where they come from a buffer.
     pub groups: Option<[u32; 3]>,
 }
 
@@ -53,6 +56,7 @@ pub(super) struct EncodedDispatch {
 pub(super) struct Batch {
     pub id: CommandBufferId,
     pub label: Arc<str>,
+    /// The chunks of queries, in the order in which they were taken.
     pub chunks: Vec<Chunk>,
     /// The queries around the whole command buffer.
     pub whole: Option<QueryPair>,
@@ -79,7 +83,8 @@ impl Batch {
         }
     }
 
-    /// Takes two queries, for which `take_chunk` is asked if the last chunk is full; `None` if there are none left.
+    /// Takes two queries of the last chunk or, if it is full, of the one that `take_chunk` gives; `None` if it gives
+    /// none.
     pub fn pair(&mut self, take_chunk: impl FnOnce() -> Option<Chunk>) -> Option<QueryPair> {
         let first = match self.chunks.last_mut().and_then(Chunk::pair) {
             Some(first) => first,

@@ -1,4 +1,4 @@
-//! The timing capabilities of devices.
+//! The timing capabilities of devices: what can be timed with the features that a device was created with.
 
 use crate::kernel_profile::Sampling;
 use ::wgpu::Features;
@@ -43,6 +43,7 @@ impl Capability {
         }
     }
 
+    /// Returns the sampling mode of results.
     pub(super) fn sampling(self) -> Sampling {
         match self {
             Capability::Dispatches => Sampling::Dispatch,

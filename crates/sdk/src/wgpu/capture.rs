@@ -1,4 +1,4 @@
-//! Captures devices of wgpu.
+//! Captures devices of wgpu, by the backend of the system.
 
 #[cfg(target_vendor = "apple")]
 use crate::capture::metal::{AppleCaptureManager, from_wgpu};
@@ -17,6 +17,7 @@ impl CaptureDevice for ::wgpu::Device {
     }
 }
 
+// The backend by system: gapscope's hook on Linux, Apple's capture manager on Apple's systems.
 #[cfg(target_os = "linux")]
 fn backend(
     _: &::wgpu::Device,

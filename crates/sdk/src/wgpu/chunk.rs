@@ -1,4 +1,5 @@
-//! Reusable chunks of query sets and of the buffers for their results.
+//! Reusable chunks of query sets and of the buffers for their results: the GPU writes timestamps to the queries, the
+//! end of the command buffer copies them to a buffer that the host can map.
 
 use ::wgpu::{
     Buffer, BufferDescriptor, BufferUsages, CommandEncoder, Device, ErrorFilter, QUERY_SIZE,
@@ -17,7 +18,9 @@ pub(super) const MAX_CHUNKS: u32 = 1024;
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub set: QuerySet,
+    /// The buffer to which the GPU resolves the queries; it cannot be mapped.
     resolved: Buffer,
+    /// The buffer that the host maps.
     pub readable: Buffer,
     /// The number of queries that are taken.
     used: u32,
@@ -68,7 +71,7 @@ impl Chunk {
         })
     }
 
-    /// Takes two queries and returns the index of the first.
+    /// Takes two queries and returns the index of the first; `None` if the chunk is full.
     pub fn pair(&mut self) -> Option<u32> {
         let first = self.used;
         (first + 2 <= QUERIES).then(|| {
@@ -82,7 +85,7 @@ impl Chunk {
         Chunk { used: 0, ..self }
     }
 
-    /// Returns the size of the results.
+    /// Returns the size in bytes of the results of the queries that are taken.
     pub fn bytes(&self) -> u64 {
         u64::from(self.used * QUERY_SIZE)
     }
@@ -94,7 +97,7 @@ impl Chunk {
     }
 }
 
-/// Returns the value of a ready future, as those of error scopes are on native platforms.
+/// Returns the value of a future that is ready, as those of error scopes are on native platforms; `None` for another.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),

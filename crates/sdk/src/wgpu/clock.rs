@@ -1,4 +1,5 @@
-//! Maps the device's clock to the host's.
+//! Maps the device's clock to the host's by bounds: a command buffer ran after the program finished it, and before
+//! its end was seen.
 
 use crate::interval::Interval;
 use gapscope_model::clock::{Brackets, RATE_TOLERANCE, Ticks};
@@ -15,6 +16,7 @@ pub(super) struct DeviceClock {
 /// The offset from device to host time for one command buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offset {
+    /// Host time less device time.
     offset_ns: i64,
     pub error_ns: u64,
 }

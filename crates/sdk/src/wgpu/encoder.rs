@@ -1,4 +1,4 @@
-//! Wraps wgpu's command encoder.
+//! Wraps wgpu's command encoder, so that its compute passes and the whole command buffer are timed.
 
 use super::Capability;
 use super::batch::{Batch, EncodedPass};

@@ -9,6 +9,7 @@ use ::wgpu::{ComputePipeline, Device, Features};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 
+/// The shared state. Chunks go from the pool to a batch and come back when its results have been read.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub device: Device,
@@ -21,8 +22,10 @@ pub(super) struct Inner {
     /// Guards the note about the source of times, which is added once.
     noted: Once,
     pool: Mutex<Pool>,
+    /// The batches whose results have arrived and have not been recorded.
     arrived: Mutex<Vec<ArrivedBatch>>,
     pub clock: Mutex<DeviceClock>,
+    /// The names of pipelines, which are those of their kernels.
     names: Arc<RwLock<Names>>,
 }
 
@@ -30,18 +33,23 @@ pub(super) struct Inner {
 #[derive(Debug)]
 pub(super) struct ArrivedBatch {
     pub batch: Batch,
+    /// When the last result arrived, on the host's clock.
     pub seen_ns: u64,
 }
 
-/// The names of pipelines.
+/// The names of pipelines, by pipeline.
 type Names = HashMap<ComputePipeline, Arc<str>>;
 
+/// The unused chunks, and how many chunks there are in all.
 #[derive(Debug, Default)]
 struct Pool {
+    /// The chunks that no batch uses.
     free: Vec<Chunk>,
+    /// The number of chunks in all, at most [`MAX_CHUNKS`].
     made: u32,
 }
 
+/// Locks a mutex, also after a panic under it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -117,7 +125,7 @@ impl Inner {
         names.get(pipeline).cloned()
     }
 
-    /// Takes a chunk for timestamps.
+    /// Takes an unused chunk for timestamps, or makes one; `None` at the limit, or if the device refuses.
     pub fn take_chunk(&self) -> Option<Chunk> {
         let mut pool = lock(&self.pool);
         if let Some(chunk) = pool.free.pop() {

@@ -1,4 +1,4 @@
-//! Wraps wgpu's compute pass.
+//! Wraps wgpu's compute pass, so that its dispatches are timed.
 
 use super::Capability;
 use super::batch::{Batch, EncodedDispatch};
@@ -24,11 +24,13 @@ pub struct ComputePass<'encoder> {
     pass: ::wgpu::ComputePass<'encoder>,
     inner: &'encoder Arc<Inner>,
     batch: &'encoder mut Batch,
+    /// The label of the pass.
     label: Arc<str>,
     /// The open debug groups, innermost last.
     groups: Vec<Arc<str>>,
     /// The program's name for the dispatches that follow.
     operation: Option<Arc<str>>,
+    /// The name of the pipeline that is set; empty if it is not known.
     kernel: Arc<str>,
 }
 
@@ -131,6 +133,7 @@ impl<'encoder> ComputePass<'encoder> {
         });
     }
 
+    /// Encodes a dispatch with timestamps around it where dispatches are timed, and lists it for the results.
     fn timed(
         &mut self,
         groups: Option<[u32; 3]>,

@@ -1,4 +1,5 @@
-//! Waits for the query results of a command buffer, from its encoder to the profile.
+//! Waits for the query results of a command buffer, from its encoder to the profile. Each buffer of results reports
+//! when it is mapped; the last report hands the batch over, and a batch that is dropped before is recorded as lost.
 
 use super::batch::Batch;
 use super::inner::Inner;
@@ -11,14 +12,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A batch that waits for its results.
 pub(super) struct PendingBatch {
     inner: Arc<Inner>,
+    /// The batch; `None` until its results are asked for, and after it was handed over.
     batch: Mutex<Option<Batch>>,
     /// The number of buffers that are not mapped yet.
     left: AtomicU32,
+    /// Whether a buffer could not be mapped.
     failed: AtomicBool,
 }
 
 impl PendingBatch {
-    /// Encodes the end of a batch, whose results are read when they have arrived.
+    /// Encodes the end of a batch: copies of its results, which are read when they have arrived. A batch without
+    /// queries is recorded at once.
     pub fn start(inner: &Arc<Inner>, mut batch: Batch, encoder: &mut ::wgpu::CommandEncoder) {
         batch.finished_ns = host_now_ns();
         if batch.chunks.is_empty() {
@@ -46,7 +50,8 @@ impl PendingBatch {
         *pending.batch.lock().unwrap_or_else(PoisonError::into_inner) = Some(batch);
     }
 
-    /// Records that a buffer was mapped or cannot be. wgpu calls it, so that it does little.
+    /// Notes that a buffer was mapped or cannot be; the last one hands the batch over. wgpu calls this from its own
+    /// code, so that it does little.
     fn mapped(&self, ok: bool) {
         if !ok {
             self.failed.store(true, Release);

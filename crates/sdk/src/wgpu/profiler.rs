@@ -1,4 +1,4 @@
-//! Profiles the work of one device.
+//! Profiles the work of one device: hands out encoders, and records the results that arrive.
 
 use super::Capability;
 use super::encoder::Encoder;
@@ -79,6 +79,7 @@ impl Profiler {
         Profiler(Arc::new(self.0.at_most(most)))
     }
 
+    /// Creates a profiler of all that the device can time.
     fn all(device: &Device, queue: &Queue, profile: ProfileHandle) -> Profiler {
         let period_ns = f64::from(queue.get_timestamp_period());
         let most = Capability::Dispatches;

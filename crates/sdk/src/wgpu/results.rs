@@ -1,4 +1,5 @@
-//! Converts the query results of a command buffer to entries of the profile.
+//! Converts the query results of a command buffer to entries of the profile: ticks go in, times on the host's clock
+//! come out, each unknown one with its reason.
 
 use super::Capability;
 use super::batch::{Batch, QueryPair};
@@ -11,7 +12,7 @@ use crate::passes::{MeasuredInterval, MeasuredPass, WANTED_NO_MORE, WorkTimes, h
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Reasons why a time is unknown.
+// The reasons why a time is unknown.
 const NO_QUERIES: &str = "there was no memory for timestamps";
 const NO_TIME: &str = "the device delivered no usable timestamps";
 const TAKEN: &str = "the program times this pass itself";
@@ -19,8 +20,11 @@ const NO_BOUNDS: &str = "its device times contradict the host times around them"
 
 /// The times of a batch on the device's clock.
 struct Times {
+    /// The time of the whole command buffer.
     whole: MeasuredInterval,
+    /// The times of the passes, in the order of the batch.
     passes: Vec<MeasuredInterval>,
+    /// The times of the dispatches, in the order of the batch.
     dispatches: Vec<MeasuredInterval>,
     /// The offset to the host's clock, if it is known.
     offset: Option<Offset>,
@@ -28,7 +32,7 @@ struct Times {
 }
 
 impl Inner {
-    /// Records the mapped results of a batch.
+    /// Records the mapped results of a batch that were seen to have arrived at `seen_ns`, and gives its chunks back.
     pub fn record_arrived(&self, mut batch: Batch, seen_ns: u64) {
         let mut ticks = Vec::with_capacity(batch.chunks.len() * QUERIES as usize);
         let mut readable = true;
@@ -85,6 +89,7 @@ impl Inner {
         self.record(batch, Times::unknown(batch, reason));
     }
 
+    /// Adds a batch to the profile: the command buffer, its passes and its dispatches.
     fn record(&self, batch: &Batch, times: Times) {
         let profile = self.profile();
         let host = |device: Interval| {
@@ -155,7 +160,7 @@ impl Inner {
     }
 }
 
-/// Returns the dispatches of each pass.
+/// Returns the dispatches of each pass, by their indices in the command buffer.
 fn ranges(batch: &Batch) -> impl Iterator<Item = Range<usize>> {
     let ends = batch.passes.iter().skip(1).map(|next| next.first);
     let ends = ends.chain([batch.dispatch_count]);
@@ -166,6 +171,7 @@ fn ranges(batch: &Batch) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Times {
+    /// Returns times that are all unknown for one reason.
     fn unknown(batch: &Batch, reason: &'static str) -> Times {
         let unknown = MeasuredInterval::Err(Cow::Borrowed(reason));
         Times {
@@ -177,6 +183,7 @@ impl Times {
         }
     }
 
+    /// Converts the ticks of a batch, which are indexed by query.
     fn measure(
         batch: &Batch,
         ticks: &[u64],

@@ -1,4 +1,5 @@
-//! Fills the tables of a [`Module`] from its words, instruction by instruction.
+//! Fills the tables of a [`Module`] from its words, instruction by instruction. An invalid instruction is noted as
+//! the module's fault, and reading goes on.
 
 use super::{EntryPoint, Function, Module, StoredInstruction, Variable};
 use crate::error::ReadError;
@@ -19,7 +20,10 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Reads all instructions.
+    /// Reads all instructions behind the header.
+    ///
+    /// # Errors
+    /// An instruction is cut off, or there are too many.
     pub fn read(&mut self, words: &[u32]) -> Result<(), ReadError> {
         for (count, instruction) in Instructions::new(words).enumerate() {
             let instruction = instruction?;
@@ -39,6 +43,7 @@ impl Reader {
         Ok(())
     }
 
+    /// Returns whether the operands of an instruction are valid, as far as this crate knows the instruction.
     fn is_valid(&self, Instruction { op, operands, .. }: Instruction<'_>) -> bool {
         let is_id = |id: &u32| (1..self.bound).contains(id);
         let is_inside = self.function.is_some();
@@ -65,6 +70,7 @@ impl Reader {
         }
     }
 
+    /// Adds what an instruction defines to the module, or the instruction to the open function.
     fn take(&mut self, instruction: Instruction<'_>) {
         let stored = StoredInstruction {
             op: instruction.op,
@@ -140,6 +146,7 @@ impl Reader {
 }
 
 impl Module {
+    /// Notes a decoration of an id; those that gapscope does not use are passed over.
     fn decorate(&mut self, id: u32, decoration: u32, value: Option<u32>) {
         let decorations = self.decorations.entry(id).or_default();
         match decoration {
@@ -157,6 +164,7 @@ impl Module {
         }
     }
 
+    /// Notes a decoration of a member, given by the id of its structure and its number.
     fn decorate_member(&mut self, member: (u32, u32), decoration: u32, value: Option<u32>) {
         let decorations = self.members.entry(member).or_default();
         match decoration {
@@ -169,6 +177,7 @@ impl Module {
     }
 }
 
+/// Returns whether an instruction defines a type.
 fn defines_type(op: u16) -> bool {
     matches!(
         op,
@@ -180,6 +189,7 @@ fn defines_type(op: u16) -> bool {
     )
 }
 
+/// Returns whether an instruction defines a constant.
 fn defines_constant(op: u16) -> bool {
     matches!(
         op,

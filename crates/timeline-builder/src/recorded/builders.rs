@@ -14,7 +14,7 @@ use gapscope_trace::tables::Tables;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Counts work that seems to begin before its call.
+/// Counts work that seems to begin before its call. Such times are a loss.
 #[derive(Default)]
 pub(super) struct EarlyWork {
     count: u64,
@@ -55,6 +55,7 @@ pub(super) struct Builders<'a> {
     /// The names of domains and categories.
     pub names: FxHashSet<TextId>,
     pub builders: BTreeMap<ProcessId, TimelineBuilder>,
+    /// Counts early work of all processes.
     pub early: EarlyWork,
     /// How many ranges of processes there are so far.
     pub process_ranges: u64,
@@ -62,6 +63,7 @@ pub(super) struct Builders<'a> {
 }
 
 impl Builders<'_> {
+    /// Returns the builder of a process, which is made, with all functions and names, when it is first asked for.
     pub fn builder(&mut self, process: ProcessId) -> &mut TimelineBuilder {
         self.builders.entry(process).or_insert_with(|| {
             let mut builder = TimelineBuilder::new(self.bounds);
@@ -78,6 +80,8 @@ impl Builders<'_> {
         })
     }
 
+    /// Calls `change` with the builder of a process and the output that its rows go to; returns what `change`
+    /// returns.
     pub fn with<T>(
         &mut self,
         process: ProcessId,
@@ -101,6 +105,7 @@ impl Builders<'_> {
         change(builder, &mut out)
     }
 
+    /// Hands over a piece of work.
     pub fn work(
         &mut self,
         (process, correlation, work): &(ProcessId, Option<Correlation>, DeviceWork),
@@ -137,7 +142,8 @@ impl Builders<'_> {
         }
     }
 
-    /// Starts a label. Returns the label where it has to be ended later.
+    /// Starts a label; one without length is written as a moment, one of a process is ended at once. Returns the
+    /// label where it has to be ended later, `None` also where its end is not known.
     pub fn start(&mut self, range: &HostRange, tables: &mut Tables) -> Option<OpenRange> {
         let thread = range.thread;
         let payload = range
@@ -178,6 +184,7 @@ impl Builders<'_> {
         })
     }
 
+    /// Ends a label that [`Self::start`] returned.
     pub fn end(&mut self, range: &OpenRange, tables: &mut Tables) {
         self.with(range.process, tables, |builder, out| {
             let scope = LabelScope::Key(range.key);
@@ -186,6 +193,7 @@ impl Builders<'_> {
         });
     }
 
+    /// Finishes all builders, and adds what they could not tell to the losses.
     pub fn finish(&mut self, tables: &mut Tables) {
         let processes: Vec<ProcessId> = self.builders.keys().copied().collect();
         let reasons = self.shared.reasons;

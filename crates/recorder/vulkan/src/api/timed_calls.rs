@@ -1,10 +1,13 @@
 //! Lists the host calls that may take long, such as the creation of pipelines, and of which only the time is
-//! recorded. Hooks and functions are generated from the table.
+//! recorded. The table of next-layer functions is generated here from the list; the hooks are generated from it in
+//! [`crate::hooks::timed_calls`].
 
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;
 
-/// Calls a macro with the table: the call's field and hook, its names, its parameters after the device, and its kind.
+/// Calls the macro `$with` with the list. A row has the name of the hook (and of the field with the next layer's
+/// function), the call's names in Vulkan, its parameters after the device, which are only passed on and so have
+/// letters for names, and the kind under which the call is recorded.
 macro_rules! timed_calls {
     ($with:ident) => {
         $with! {
@@ -28,6 +31,7 @@ macro_rules! timed_calls {
 }
 pub(crate) use timed_calls;
 
+/// Makes [`TimedCallFunctions`] from the rows.
 macro_rules! functions {
     ($($row:tt)+) => {
         function_table! {

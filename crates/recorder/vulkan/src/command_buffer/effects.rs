@@ -28,7 +28,8 @@ pub enum Effect {
 }
 
 impl CommandBuffer {
-    /// Prepares for a command with this effect: returns the effect to be recorded, and the first query.
+    /// Prepares for a command with this effect: returns the effect unchanged, for `after_effect`, and the first
+    /// query.
     pub fn before_effect(&mut self, effect: Effect) -> (Effect, u32) {
         let query = match effect {
             // Work inside a scope is part of the scope.
@@ -41,7 +42,7 @@ impl CommandBuffer {
         (effect, query)
     }
 
-    /// Records a command after the driver's function has run.
+    /// Records a command after the next layer's function has run, with the query that `before_effect` returned.
     pub fn after_effect(&mut self, effect: Effect, query: u32) {
         match effect {
             Effect::Opaque(_) if self.in_scope => {}
@@ -85,6 +86,7 @@ impl CommandBuffer {
         self.push(Command::new(op, query, operands));
     }
 
+    /// Starts opaque work, after ending any that is open, and returns its first query.
     fn start_opaque(&mut self, kind: OpaqueWorkKind) -> u32 {
         if self.open_opaque.is_some() {
             self.end_opaque();
@@ -99,7 +101,8 @@ impl CommandBuffer {
         query
     }
 
-    /// Ends the opaque work that has started. Nothing else has been timed meanwhile, so its pair is still the newest.
+    /// Ends the opaque work that has started. Nothing else has been timed meanwhile, so its pair of queries is still
+    /// the newest.
     pub(super) fn end_opaque(&mut self) {
         let query = self.open_opaque.take().unwrap_or(NO_QUERY);
         let end = match query {
@@ -110,9 +113,9 @@ impl CommandBuffer {
         self.end_timing(query);
     }
 
-    /// Starts a rendering. A rendering that resumes a suspended one of the same command buffer continues its row.
-    /// Between a suspended rendering and the one that resumes it nothing may act or synchronise, not even a
-    /// timestamp.
+    /// Starts a rendering and returns its first query. A rendering that resumes a suspended one of the same command
+    /// buffer adds nothing: it belongs to the opaque work that is still open. Between a suspended rendering and the
+    /// one that resumes it nothing may act or synchronise, not even a timestamp.
     fn start_rendering(&mut self, flags: vk::RenderingFlags) -> u32 {
         self.suspending = flags.contains(vk::RenderingFlags::SUSPENDING);
         let resumes = flags.contains(vk::RenderingFlags::RESUMING) && !self.acted;
@@ -147,8 +150,8 @@ impl CommandBuffer {
         self.resumes || self.suspended
     }
 
-    /// Prepares for secondary command buffers: starts the timing that encloses them where one of them has no
-    /// timestamps inside.
+    /// Prepares for secondary command buffers (run by this one): where one of them has no timestamps inside, starts
+    /// the timing that encloses all of them. Returns the first query of that timing.
     pub fn start_secondaries<'a>(
         &mut self,
         secondaries: impl Iterator<Item = &'a CommandBuffer>,
@@ -179,6 +182,7 @@ impl CommandBuffer {
     }
 
     /// Records that a secondary command buffer is executed; `query` encloses it where it has no timestamps.
+    /// Afterwards this one is suspended if the secondary one is.
     pub fn execute(&mut self, secondary: &CommandBuffer, query: u32) {
         self.push(Command::new(
             Op::Execute,

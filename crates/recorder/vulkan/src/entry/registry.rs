@@ -105,6 +105,8 @@ fn whatever_ends_a_scope_that_is_hooked_is_hooked() {
     }
 }
 
+/// A device of others is one that was not made through the layer. Both layers (this one, and the one that captures)
+/// run this check.
 #[test]
 fn a_device_of_others_gets_the_same_answer_from_both_layers() {
     entry::check_unknown_device::<Device>();

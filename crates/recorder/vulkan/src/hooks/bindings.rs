@@ -1,5 +1,5 @@
 //! Hooks the commands that bind shader objects and descriptor buffers; the binding is recorded in the command
-//! buffer's state.
+//! buffer's state. The buffers in descriptor buffers are not followed, so their sets become unknown.
 
 use crate::api::arguments::slice;
 use crate::hooks::command::command_hooks;

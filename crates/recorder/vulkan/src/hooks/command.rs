@@ -1,7 +1,8 @@
 //! Defines the macro that makes the hooks of this layer's own `vkCmd*` functions.
 
-/// Defines hooks of commands. Each calls the next layer's function of its own name from the table `$table`; while the command buffer is
-/// recorded, `$start` runs before and `$record` after it, with the value that `$start` gave. The state comes from a cache of the thread, so
+/// Defines hooks of commands. Each calls the next layer's function with the hook's name from the field `$table` of
+/// the state. While the command buffer is recorded, `$start` runs before that call and `$record` after it, with the
+/// value that `$start` gave; otherwise only the call is made. The state comes from a cache of the thread, so
 /// that the device is not looked up.
 macro_rules! command_hooks {
     (

@@ -1,5 +1,6 @@
-//! Records the commands that both layers follow. This is the hot path: a command takes no lock, no system call and no
-//! allocation.
+//! Records the commands that both Vulkan layers (this one and the one that captures) follow: dispatches, copies,
+//! barriers, bindings and secondary command buffers. This is the hot path: a command takes no lock, no system call
+//! and no allocation.
 
 use crate::api::functions::DeviceFunctions;
 use crate::command_buffer::CommandBuffer;
@@ -89,7 +90,7 @@ impl CommandHooks for Device {
 }
 
 impl CommandBuffer {
-    /// Prepares for a command and returns its first query.
+    /// Prepares for a command and returns its first query; [`NO_QUERY`] for a command without a time of its own.
     ///
     /// # Safety
     /// The command is the program's, during its call.
@@ -119,7 +120,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Records a command after the driver's function has run.
+    /// Records a command after the next layer's function has run; `query` is what [`Self::before`] returned.
     ///
     /// # Safety
     /// The command is the program's, during its call.
@@ -218,6 +219,7 @@ impl CommandBuffer {
         self.push(Written::new(Op::Barrier, NO_QUERY, operands));
     }
 
+    /// Records that `sets` are bound from the index `first` on, each with its share of the dynamic `offsets`.
     fn bind_sets(&mut self, first: u32, sets: &[vk::DescriptorSet], mut offsets: &[u32]) {
         let (descriptors, recorder) = (&self.device.descriptors, self.device.recorder);
         for (index, set) in (first..).zip(sets) {
@@ -234,7 +236,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Records descriptors that a command pushes for the set at `index`.
+    /// Records descriptors that a command pushes for the set at `index`; nothing where their template is unknown.
     ///
     /// # Safety
     /// The program's own structures, during its call.

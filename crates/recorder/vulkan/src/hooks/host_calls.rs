@@ -1,5 +1,5 @@
 //! Hooks the host calls that wait, ask for a state (polls), signal, or present images; each call is recorded with
-//! its time.
+//! its time. After a call that may have waited, results of timing are collected.
 
 use crate::api::arguments::slice;
 use crate::device::Device;
@@ -10,6 +10,7 @@ use gapscope_spool::monotonic_ns;
 use gapscope_vulkan_layer::device_hooks;
 
 timed_hooks! {
+    // A wait with a timeout of 0 only asks for the state, so it is a poll.
     fn wait_for_fences(
         handle: vk::Device,
         count: u32,
@@ -73,6 +74,7 @@ timed_hooks! {
         handle: vk::Queue,
         info: *const vk::PresentInfoKHR<'_>,
     ) = |device, timer, result| {
+        // A binary semaphore that a present waits for is consumed: its next signal is another use.
         if timer.start_ns().is_some() {
             for handle in slice((*info).p_wait_semaphores, (*info).wait_semaphore_count) {
                 if let Some(consumed) = device.semaphores.with_value(*handle, 0) {

@@ -1,4 +1,5 @@
-//! Hooks the creation and destruction of images, whose texel sizes are kept for the sizes of copies.
+//! Hooks the creation and destruction of images. The size of an image's texel (pixel) is kept, by which the bytes of
+//! copies are known.
 
 use crate::device::Device;
 use ash::vk;

@@ -1,4 +1,5 @@
-//! Hooks the creation and destruction of shader objects (kernels without a pipeline).
+//! Hooks the creation and destruction of shader objects (kernels without a pipeline). The hooks of pipelines are
+//! shared by both layers.
 
 use crate::api::arguments::slice;
 use crate::device::Device;

@@ -9,7 +9,8 @@ use gapscope_spool::event::{Command, CommonEvent, LabelEdge, LabelScope, NO_QUER
 use gapscope_spool::{ids, monotonic_ns};
 use gapscope_vulkan_layer::command::Label;
 
-/// Returns the edge of a label and the id of its text; an end has no text. A start label starts the recorder.
+/// Returns the edge of a label and the id of its text; an end has no text. The session's start label, if this text
+/// contains it, starts the recorder.
 fn edge(recorder: &Recorder, label: &Label<'_>) -> (LabelEdge, ids::Text) {
     match label {
         Label::Begin(text) => (LabelEdge::Begin, recorder.text(text)),
@@ -18,7 +19,7 @@ fn edge(recorder: &Recorder, label: &Label<'_>) -> (LabelEdge, ids::Text) {
     }
 }
 
-/// Records a label of a command buffer.
+/// Records a label of a command buffer, if the command buffer is recorded.
 ///
 /// # Safety
 /// The program's own call on the command buffer.
@@ -38,7 +39,7 @@ pub unsafe fn label_command_buffer(handle: vk::CommandBuffer, label: &Label<'_>)
     }
 }
 
-/// Records a label of a queue.
+/// Records a label of a queue that the program has asked for, while the recorder is on.
 pub fn label_queue(device: &Device, handle: vk::Queue, label: &Label<'_>) {
     let Some(queue) = device.queue_id(handle) else {
         return;
@@ -54,7 +55,7 @@ pub fn label_queue(device: &Device, handle: vk::Queue, label: &Label<'_>) {
     }
 }
 
-/// Writes the name of an object that events refer to.
+/// Writes the name of an object that events refer to; the name of a shader module is kept for its later kernels.
 ///
 /// # Safety
 /// `handle` is a live object of that type, to which the calling thread has the access that naming it demands.

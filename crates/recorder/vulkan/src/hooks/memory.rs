@@ -1,4 +1,5 @@
-//! Hooks the calls that map device memory; the time and the bytes of each call are recorded.
+//! Hooks the calls that map device memory, that is, make it accessible to the host; the time and the bytes of each
+//! call are recorded.
 
 use crate::device::Device;
 use crate::hooks::timed_calls::timed_hooks;

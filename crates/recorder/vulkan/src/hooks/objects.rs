@@ -1,5 +1,5 @@
 //! Records memory, buffers, shader modules, pipelines, semaphores and descriptors as programs create and destroy
-//! them.
+//! them. The shared hooks (`gapscope-vulkan-layer`) call these methods; most pass on to `crate::objects`.
 
 use crate::device::Device;
 use crate::hooks::labels;
@@ -44,6 +44,7 @@ impl ObjectHooks for Device {
         self.memory.remove_allocation(memory);
     }
 
+    /// Leaves buffers as the program creates them.
     unsafe fn change_buffer<'a>(
         &self,
         _: &vk::BufferCreateInfo<'a>,

@@ -1,4 +1,5 @@
-//! Records submissions of command buffers to queues, waits for queues, and labels of queues.
+//! Records submissions of command buffers to queues, waits for queues, and labels of queues. A submission consists of
+//! batches (`VkSubmitInfo`); brackets are the layer's own command buffers, which time one of the program's.
 
 use crate::api::arguments::slice;
 use crate::device::Device;
@@ -70,6 +71,7 @@ impl QueueHooks for Device {
         result
     }
 
+    /// Passes on a binding of sparse memory, and records it as a submission of batches that run nothing.
     unsafe fn bind_sparse(
         &'static self,
         queue: vk::Queue,
@@ -101,6 +103,7 @@ impl QueueHooks for Device {
         result
     }
 
+    /// Passes on a wait for a queue, or for the whole device (`None`), and records its time.
     fn wait_idle(
         &'static self,
         queue: Option<vk::Queue>,

@@ -11,6 +11,7 @@ use gapscope_vulkan_layer::hook_table;
 use gapscope_vulkan_layer::layer::Answer;
 use gapscope_vulkan_layer::table::Pointer;
 
+/// Makes the hooks from the rows of the table: each times the call and writes it with the row's kind.
 macro_rules! hooks {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $kind:expr;)+) => {
         $(pub unsafe extern "system" fn $hook(handle: vk::Device $(, $argument: $type)*) -> vk::Result {
@@ -31,8 +32,8 @@ macro_rules! hooks {
 }
 timed_calls!(hooks);
 
-/// Defines hooks of host calls whose time is recorded: the expression finishes the timer after the call, and has the device and the
-/// call's result at hand.
+/// Defines hooks of host calls whose time is recorded. The expression runs after the call and finishes the timer; it
+/// has the device, the timer and the call's result at hand.
 macro_rules! timed_hooks {
     ($(fn $hook:ident($($argument:ident: $type:ty),* $(,)?) = |$device:pat_param, $timer:ident, $result:ident| $finish:expr;)+) => {
         gapscope_vulkan_layer::device_hooks! {

@@ -7,7 +7,7 @@ use ash::vk;
 use gapscope_spool::event::Op;
 use gapscope_spool::ids::Buffer;
 
-/// Stands for a buffer where an image is copied.
+/// Stands for an image where a copy names a buffer.
 const IMAGE: Buffer = Buffer::NONE;
 
 /// A region of a copy from or to an image.
@@ -16,6 +16,7 @@ trait ImageRegion {
     fn extent(&self) -> (vk::Extent3D, u32);
 }
 
+/// Implements [`ImageRegion`] for structures, by the names of their fields.
 macro_rules! image_regions {
     ($($region:ty: $extent:ident, $subresource:ident;)+) => {
         $(impl ImageRegion for $region {
@@ -32,7 +33,7 @@ image_regions! {
     vk::BufferImageCopy2<'_>: image_extent, image_subresource;
 }
 
-/// Records a copy of regions of `image`, from one buffer to another or [`IMAGE`].
+/// Records a copy of regions of `image`, whose texels give the bytes, from one buffer to another or [`IMAGE`].
 fn copy(
     state: &mut CommandBuffer,
     query: u32,

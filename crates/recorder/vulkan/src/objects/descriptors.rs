@@ -28,7 +28,7 @@ pub struct Bindings {
     dynamic: u32,
 }
 
-/// The content of a set at one moment.
+/// The content of a set at the moment in which it is bound.
 #[derive(Clone, Copy, Default)]
 pub struct BoundContent {
     /// None if the content is not known.

@@ -40,8 +40,8 @@ impl Images {
     }
 }
 
-/// Returns the bytes of a texel of an uncompressed colour format (Vulkan, "Compatible Formats"); the numbers are
-/// VkFormat's.
+/// Returns the bytes of a texel of an uncompressed colour format (Vulkan, "Compatible Formats"), `None` for other
+/// formats; the numbers are VkFormat's.
 fn texel_bytes(format: vk::Format) -> Option<u64> {
     Some(match format.as_raw() {
         1 | 9..=15 => 1,

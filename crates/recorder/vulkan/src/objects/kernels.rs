@@ -18,12 +18,14 @@ use std::sync::{Arc, Mutex};
 /// A live shader module, as its kernels need it.
 #[derive(Clone)]
 struct Module {
+    /// The first 16 bytes of the BLAKE3 hash of the code.
     hash: [u8; 16],
     description: Arc<Description>,
+    /// The program's name for the module, empty if it has given none.
     name: String,
 }
 
-/// The hashes of sources that have been written.
+/// The hashes of sources (code of modules) that this process has written.
 static WRITTEN: Mutex<Option<HashSet<[u8; 16]>>> = Mutex::new(None);
 
 /// The kernels of a device.
@@ -139,7 +141,8 @@ impl Kernels {
         self.shaders.remove(handle.as_raw());
     }
 
-    /// Writes a kernel.
+    /// Writes a kernel, and its module's name if that has one; returns the kernel's id. A kernel without a known
+    /// module has a hash and sizes of zero.
     fn add(
         &self,
         module: Option<Module>,
@@ -179,7 +182,7 @@ impl Kernels {
     }
 }
 
-/// Returns the access to buffer bindings by any code of a module.
+/// Returns for each buffer binding whether any code of the module reads or writes it.
 fn buffer_accesses(description: &Description) -> Vec<BindingAccess> {
     let variables = description.variables.iter();
     let buffers = variables.filter(|variable| {

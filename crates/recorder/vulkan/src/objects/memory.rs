@@ -19,6 +19,7 @@ struct Buffer {
 pub struct Memory {
     recorder: &'static Recorder,
     device: ids::Device,
+    /// The memory types and heaps of the device.
     properties: vk::PhysicalDeviceMemoryProperties,
     buffers: Handles<Buffer>,
     allocations: Handles<ids::Allocation>,

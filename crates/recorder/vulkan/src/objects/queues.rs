@@ -6,7 +6,7 @@ use ash::vk::Handle;
 use gapscope_spool::ids;
 use std::sync::{PoisonError, RwLock};
 
-/// A queue that the program has asked for.
+/// A queue that the program has asked for; `family` is the index of its queue family.
 #[derive(Clone, Copy)]
 pub struct Queue {
     pub id: ids::Queue,
@@ -23,7 +23,7 @@ impl Queues {
         queues.get(&handle.as_raw()).copied()
     }
 
-    /// Keeps a queue, made by `make`, unless it is known.
+    /// Keeps a queue, made by `make`, unless it is known or `make` returns `None`.
     pub fn add(&self, handle: vk::Queue, make: impl FnOnce() -> Option<Queue>) {
         let mut queues = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if !queues.contains_key(&handle.as_raw())

@@ -12,7 +12,8 @@ pub struct Semaphore {
     pub id: ids::Semaphore,
     /// The value with which a timeline semaphore started; `None` for a binary semaphore.
     pub initial_value: Option<u64>,
-    /// The greatest value that a submission gives the semaphore, or its first.
+    /// The greatest value that a submission gives the semaphore; before the first, the one with which it started, 0
+    /// for a binary semaphore.
     pub last_value: u64,
 }
 
@@ -36,7 +37,8 @@ impl Semaphores {
         });
     }
 
-    /// Returns whether all that was submitted has signalled a semaphore that now has this value.
+    /// Returns whether all that was submitted has signalled a semaphore that now has this value; true for an unknown
+    /// semaphore.
     pub fn is_done(&self, handle: vk::Semaphore, value: u64) -> bool {
         let known = self.0.get(handle.as_raw());
         known.is_none_or(|semaphore| value >= semaphore.last_value)

@@ -2,7 +2,7 @@
 
 use ash::vk;
 
-/// Makes copied results visible to the host.
+/// Makes results of queries, which the GPU has copied to memory, visible to the host.
 ///
 /// # Safety
 /// `cb` is being recorded outside a render pass.

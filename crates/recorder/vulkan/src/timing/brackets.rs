@@ -13,7 +13,7 @@ use gapscope_spool::ids;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
-/// A pair of command buffers with their two queries, recorded once and used again.
+/// A pair of command buffers with their two queries, recorded when made, and reused for later submissions.
 pub struct Bracket {
     family: u32,
     pub before: vk::CommandBuffer,
@@ -24,6 +24,7 @@ pub struct Bracket {
 /// The brackets of a device.
 pub struct Brackets {
     queries: &'static Queries,
+    /// The loader's function that makes a layer's own command buffers callable.
     set_loader_data: Option<SetDeviceLoaderData>,
     state: Mutex<State>,
 }
@@ -33,6 +34,7 @@ pub struct Brackets {
 struct State {
     /// A command pool for each queue family.
     pools: HandleMap<vk::CommandPool>,
+    /// The unused brackets of each queue family.
     free: HandleMap<Vec<Bracket>>,
 }
 
@@ -86,6 +88,7 @@ impl Brackets {
         }
     }
 
+    /// Makes and records a bracket; `None` where the driver refuses one of its parts.
     fn make(&self, state: &mut State, family: u32, delivery: Delivery) -> Option<Bracket> {
         let next = self.queries.next;
         // SAFETY: each structure is valid for its call, objects are made before they are used, and the lock that

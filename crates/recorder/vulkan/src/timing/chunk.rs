@@ -1,5 +1,6 @@
 //! Keeps a chunk: a range of timestamp queries that one command recording uses, and the memory in which their
-//! results arrive.
+//! results arrive. Results arrive by one of two ways: the command buffer copies them ([`Chunk::copy_results`], then
+//! [`Chunk::receive`] on the host), or the driver is asked ([`Chunk::ask`]); [`Chunk::ticks`] reads either.
 
 use crate::timing::result_buffer::ResultBuffer;
 use ash::vk;
@@ -11,12 +12,14 @@ pub const RESULT_BYTES: u64 = 16;
 #[derive(Clone, Copy)]
 pub struct Chunk {
     pub pool: vk::QueryPool,
+    /// The memory into which the command buffer copies results; `None` where the driver is asked for them.
     mapped: Option<ResultBuffer>,
     /// The first query, in the pool.
     pub first: u32,
     pub count: u32,
     /// Whether the host has reset the queries and nothing has been written since.
     pub reset: bool,
+    /// For each query of the chunk its value and its availability (not 0 once arrived).
     results: *mut [u64; 2],
 }
 
@@ -47,7 +50,7 @@ impl Chunk {
         }
     }
 
-    /// Splits the first `count` queries off.
+    /// Splits the first `count` queries off; `None` if there are fewer.
     pub fn split(&mut self, count: u32) -> Option<Chunk> {
         if count > self.count {
             return None;
@@ -115,7 +118,8 @@ impl Chunk {
         }
     }
 
-    /// Forgets results, so that the next ones are not taken for them.
+    /// Marks the results of a range of the chunk's queries as not arrived, so that the next ones are not taken for
+    /// them.
     pub fn clear(&self, next: &ash::Device, range: std::ops::Range<u32>) {
         for query in range {
             // SAFETY: the result lies in the chunk's part of the mapping.
@@ -127,7 +131,7 @@ impl Chunk {
         }
     }
 
-    /// Returns the ticks of a query, when they have arrived.
+    /// Returns the ticks (raw time of the device) of the chunk's query with this index, when they have arrived.
     pub fn ticks(&self, query: u32) -> Option<u64> {
         // SAFETY: the result lies in the chunk's part of the mapping. The availability is read first; the value was
         // written no later by the device.
@@ -155,7 +159,7 @@ impl Chunk {
         )
     }
 
-    /// Asks the driver for results that are not copied.
+    /// Asks the driver, without waiting, for the first `used` results, where they are not copied.
     pub fn ask(&self, next: &ash::Device, used: u32) {
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WITH_AVAILABILITY;
         let bytes = used as usize * RESULT_BYTES as usize;

@@ -18,6 +18,7 @@ pub struct Clock {
     device: ids::Device,
     /// The host clock that the driver reads together with the device's; `None` if it reads none.
     domain: Option<vk::TimeDomainEXT>,
+    /// When the last sample was taken.
     last_ns: AtomicI64,
 }
 
@@ -42,7 +43,7 @@ impl Clock {
         self.domain.is_some()
     }
 
-    /// Writes a sample when the last one is old enough.
+    /// Writes a sample when the last one is old enough; none where the driver does not read both clocks.
     pub fn sample_if_due(&self) {
         if self.domain.is_some()
             && monotonic_ns() - self.last_ns.load(Relaxed) >= MIN_SAMPLE_INTERVAL_NS
@@ -51,7 +52,7 @@ impl Clock {
         }
     }
 
-    /// Reads both clocks and writes a sample.
+    /// Reads both clocks and writes a sample; nothing where the driver cannot or fails.
     pub fn sample(&self) {
         let (Some(host), Some(get)) = (self.domain, self.functions.get_calibrated_timestamps)
         else {

@@ -1,5 +1,6 @@
 //! Keeps the timestamps of one command recording: prepares its queries for each execution, and reads the ticks (raw
-//! times of the device) afterwards.
+//! times of the device) afterwards. An instance is one execution of the recording. Each time: [`Timing::prepare`]
+//! before its submission, [`Timing::has_arrived`] until true, then [`Timing::collect`].
 
 use crate::api::families::Delivery;
 use crate::handles::lock;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex};
 pub struct Timing {
     pub recording: ids::CommandRecording,
     queries: &'static Queries,
+    /// How results reach the host: copied by the command buffer, or asked of the driver.
     delivery: Delivery,
     /// The chunks, with the number of queries used in each.
     chunks: Vec<(Chunk, u32)>,
@@ -36,6 +38,7 @@ pub struct Timing {
 /// only when one instance ran alone.
 #[derive(Default)]
 struct Overlap {
+    /// The number of instances that are pending now.
     outstanding: u32,
     /// Whether two have been pending at once since the last time that none was.
     overlapped: bool,
@@ -78,7 +81,7 @@ impl Timing {
             && self.counting.as_ref().is_none_or(Counting::has_arrived)
     }
 
-    /// Returns whether the last timestamp, the recording's second query, has arrived. This is cheap to see while the
+    /// Returns whether the end of the whole recording, its second query, has arrived. This is cheap to see while the
     /// recording runs.
     fn ended(&self) -> bool {
         self.chunks
@@ -86,6 +89,7 @@ impl Timing {
             .is_none_or(|(chunk, used)| self.has_chunk_arrived((*chunk, 2.min(*used))))
     }
 
+    /// Gets the first `used` results of a chunk, and returns whether all have arrived.
     fn has_chunk_arrived(&self, (chunk, used): (Chunk, u32)) -> bool {
         match self.delivery {
             Delivery::Copied => chunk.receive(self.queries.next),
@@ -95,7 +99,8 @@ impl Timing {
         (0..used).rev().all(|query| chunk.ticks(query).is_some())
     }
 
-    /// Notes that an instance of a recording that may run twice at once is about to be submitted.
+    /// Notes that an instance of a recording that may run twice at once is about to be submitted; the first of
+    /// several forgets former results.
     pub fn start_overlapping(&self) {
         let mut overlap = lock(&self.overlap);
         if overlap.outstanding == 0 {
@@ -148,8 +153,9 @@ impl Timing {
             .fold(own, |sum, child| sum + child.query_count())
     }
 
-    /// Hands out all ticks chunk by chunk, each with the id of the recording and the index of its first query, and
-    /// forgets them.
+    /// Hands out all ticks chunk by chunk, each with the id of the recording and the index of its first query
+    /// (`NO_TICKS` where one has not arrived), and forgets them. The secondaries' follow. `scratch` is reused memory
+    /// without meaning between calls.
     pub fn collect(
         &self,
         scratch: &mut Vec<u64>,
@@ -171,7 +177,8 @@ impl Timing {
         }
     }
 
-    /// Prepares the queries for an execution.
+    /// Prepares the queries of the recording and of its secondaries for an execution: forgets results of no instance,
+    /// and resets what has been written.
     ///
     /// # Safety
     /// No instance of the recording is pending.

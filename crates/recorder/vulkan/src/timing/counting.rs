@@ -1,5 +1,5 @@
 //! Puts performance queries, which count for hardware counters, around the commands of command buffers, where the
-//! user asked for counters. The results are written as events of each instance.
+//! user asked for counters. The results are written as events of each instance (execution of a command buffer).
 //!
 //! A query counts from the first command of a primary command buffer that acts to its end. A command buffer that may
 //! run twice at once has none, and what was counted is dropped where a secondary command buffer or a suspended
@@ -32,7 +32,7 @@ pub struct CounterQueries {
     /// The counters of each queue family, by its number.
     families: Vec<Option<FamilyCounters>>,
     state: Mutex<State>,
-    /// Whether nobody waits for results any more.
+    /// Whether nobody waits for results any more, because the device ends or results have been missing too long.
     silent: AtomicBool,
 }
 
@@ -42,19 +42,23 @@ struct State {
     pools: Vec<vk::QueryPool>,
     /// The unused queries, each with its family.
     free: Vec<(u32, vk::QueryPool, u32)>,
+    /// Whether the driver has refused a query pool; then no more are asked for.
     refused: bool,
 }
 
-/// A query of one command recording.
+/// The query of one command recording: `begin`, then `cut` or `end` while it is recorded; `prepare` before each
+/// execution, `has_arrived` and `write` after it. Dropped, it returns to the unused queries.
 pub struct Counting {
     queries: &'static CounterQueries,
     family: u32,
     pool: vk::QueryPool,
+    /// Its index in the pool.
     query: u32,
     /// Whether the query does not count all of the command buffer.
     partial: bool,
     /// Whether the query may have been written since it was reset.
     written: AtomicBool,
+    /// The number of times that its missing results have been asked for in this execution.
     looks: AtomicU32,
     /// The results, once they have arrived.
     results: Mutex<Vec<u64>>,
@@ -121,6 +125,7 @@ impl CounterQueries {
         self.silent.store(true, Relaxed);
     }
 
+    /// The counters of a queue family; `None` where nothing is counted on it.
     fn counters_of(&self, family: u32) -> Option<&FamilyCounters> {
         self.families.get(family as usize)?.as_ref()
     }
@@ -167,6 +172,7 @@ impl CounterQueries {
         Some(counting)
     }
 
+    /// Makes a query pool for the counters of a family; `None` where the driver refuses.
     fn make(&self, counters: &FamilyCounters, family: u32) -> Option<vk::QueryPool> {
         let mut performance = vk::QueryPoolPerformanceCreateInfoKHR::default()
             .queue_family_index(family)
@@ -179,6 +185,8 @@ impl CounterQueries {
         unsafe { self.next.create_query_pool(&info, None) }.ok()
     }
 
+    /// Destroys all query pools and releases the profiling lock.
+    ///
     /// # Safety
     /// No query is pending.
     pub unsafe fn destroy(&self) {
@@ -194,6 +202,8 @@ impl CounterQueries {
 }
 
 impl Counting {
+    /// Resets the query from the host.
+    ///
     /// # Safety
     /// The query is not pending.
     unsafe fn reset(&self) {
@@ -222,7 +232,7 @@ impl Counting {
         }
     }
 
-    /// Ends the query in its command buffer.
+    /// Ends the query at the end of its command buffer, unless [`Self::cut`] has.
     ///
     /// # Safety
     /// As [`Self::begin`].
@@ -246,7 +256,8 @@ impl Counting {
         }
     }
 
-    /// Returns whether nobody need wait for the results any longer, once the command buffer has finished.
+    /// Returns whether nobody need wait for the results any longer, once the command buffer has finished: they have
+    /// arrived, are not used, or have been missing for so many looks that waiting stops for the whole device.
     pub fn has_arrived(&self) -> bool {
         self.partial || self.queries.silent.load(Relaxed) || self.ask() || {
             let over = self.looks.fetch_add(1, Relaxed) >= MAX_LOOKS;
@@ -257,6 +268,7 @@ impl Counting {
         }
     }
 
+    /// Asks the driver for the results unless they are here; returns whether they are.
     fn ask(&self) -> bool {
         let next = self.queries.next;
         let Some(counters) = self.queries.counters_of(self.family) else {
@@ -288,7 +300,7 @@ impl Counting {
         has_arrived
     }
 
-    /// Writes the values that were counted while an instance ran, and forgets them.
+    /// Writes the values that were counted while an instance ran, and forgets them; a loss where there are none.
     pub fn write(&self, instance: ids::Instance) {
         let recorder = self.queries.recorder;
         let Some(counters) = self.queries.counters_of(self.family) else {

@@ -1,5 +1,8 @@
 //! Runs the thread that collects the results of pending instances (submitted executions whose times have not been
 //! read) and writes them as events. Threads of the program that have waited for the GPU collect, too.
+//!
+//! [`Harvester::add`] takes each submission and starts or wakes the thread; [`Harvester::stop`], then
+//! [`Harvester::abandon`], end the work of a device.
 
 use crate::handles::lock;
 use crate::recorder::Recorder;
@@ -34,12 +37,15 @@ pub struct Harvester {
     queries: &'static Queries,
     brackets: &'static Brackets,
     pending: PendingInstances,
-    /// Held from when an instance is taken until its results have been read and written.
+    /// Held from when an instance is taken until its results have been read and written. It guards memory for ticks
+    /// that is reused for each chunk of queries (`scratch` below).
     writing: Mutex<Vec<u64>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Whether the device is lost, so that its results never come.
     lost: AtomicBool,
+    /// Whether the thread is to end.
     stop: AtomicBool,
+    /// Whether the thread sleeps until it is woken.
     idle: AtomicBool,
     /// The time that the program's threads may spend on collecting.
     budget: OverheadBudget,
@@ -78,6 +84,7 @@ impl Harvester {
         self.start();
     }
 
+    /// Starts the thread unless it runs or is to end.
     fn start(&'static self) {
         let Ok(mut thread) = self.thread.try_lock() else {
             return;
@@ -88,6 +95,7 @@ impl Harvester {
         *thread = hook::spawn(move || self.watch()).ok();
     }
 
+    /// Runs on the layer's thread until it is to end: collects, resets queries for reuse, and sleeps between rounds.
     fn watch(&self) {
         self.clock.sample();
         let mut idle_rounds = 0;
@@ -135,7 +143,7 @@ impl Harvester {
         self.budget.spend(start_ns, monotonic_ns() - start_ns);
     }
 
-    /// Takes the lock if its holder frees it soon.
+    /// Takes the lock of `writing` if its holder frees it within `most_ns`; spins meanwhile.
     fn lock_within(&self, most_ns: i64) -> Option<MutexGuard<'_, Vec<u64>>> {
         let mut until_ns = None;
         loop {
@@ -165,6 +173,7 @@ impl Harvester {
         collected
     }
 
+    /// Collects one instance that has finished and has at most so many queries; returns false where there is none.
     fn harvest_one(&self, scratch: &mut Vec<u64>, most_queries: u32) -> bool {
         if self.is_lost() {
             return false;
@@ -225,8 +234,8 @@ impl Harvester {
         });
     }
 
-    /// Collects all instances that have finished, and samples both clocks; returns true when none is pending any
-    /// more.
+    /// Collects all instances that have finished, and samples both clocks where there were any; returns true when
+    /// none is pending any more.
     pub fn flush(&self) -> bool {
         if self.harvest() > 0 {
             self.clock.sample();
@@ -237,7 +246,8 @@ impl Harvester {
     }
 
     /// Collects the earlier instance of a command recording that is about to be submitted again, before its results
-    /// are overwritten. That instance has finished.
+    /// are overwritten. That instance has finished; if its results have not arrived all the same, its times are
+    /// unknown.
     pub fn settle(&self, timing: &Arc<Timing>) {
         // Another thread may hold the instance already; its reading then ends before this thread's starts.
         let Some(mut pending) = self.pending.take_timed_by(timing) else {
@@ -265,7 +275,7 @@ impl Harvester {
         first
     }
 
-    /// Gives up the pending instances, and returns their number.
+    /// Gives up the pending instances: writes their ends without times, and returns their number.
     pub fn abandon(&self) -> usize {
         let outcome = if self.is_lost() {
             Outcome::DeviceLost
@@ -297,8 +307,8 @@ impl Harvester {
         self.harvest();
     }
 
-    /// Ends the thread and collects what has finished, but does not wait long: the process is exiting, and the thread
-    /// may be waiting for a driver that waits for this call.
+    /// Ends the thread and collects what has finished, but waits 50 ms at most: the process is exiting, and the
+    /// thread may be waiting for a driver that waits for this call.
     pub fn stop_at_exit(&self) {
         self.stop.store(true, Relaxed);
         let ended = || match self.thread.try_lock() {

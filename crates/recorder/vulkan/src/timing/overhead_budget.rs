@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The share of the time that the layer may spend: one part in this many.
 const SHARE: i64 = 100;
-/// The most time that can be saved up, which is there from the start: a process that lives for a short time may end
-/// without exit handlers.
+/// The most time that can be saved up by spending none. It is there from the start: a process that lives for a short
+/// time may end without exit handlers.
 const MAX_SAVED_NS: i64 = 2_000_000;
 
 /// The time that the layer may spend. Threads that spend at once may together spend a little more.
 #[derive(Default)]
 pub struct OverheadBudget {
-    /// Time at which the budget was used up, from which on it grows.
+    /// Time at which nothing of the budget was left, from which on it grows; later than now where too much was spent.
     empty_at_ns: AtomicI64,
 }
 
@@ -23,7 +23,7 @@ impl OverheadBudget {
         (since_ns / SHARE).clamp(0, MAX_SAVED_NS)
     }
 
-    /// Takes the time that was spent from the time that was left at `now_ns`.
+    /// Takes `spent_ns` from the time that was left at `now_ns`; more than was left may be spent.
     pub fn spend(&self, now_ns: i64, spent_ns: i64) {
         let left_ns = self.left(now_ns) - spent_ns;
         let empty_at_ns = now_ns.saturating_sub(left_ns.saturating_mul(SHARE));

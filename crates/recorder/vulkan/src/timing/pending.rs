@@ -1,5 +1,5 @@
 //! Keeps the pending instances of each queue: those that have been submitted and whose results have not been
-//! collected.
+//! collected. An instance is one execution of a command recording.
 
 use crate::handles::lock;
 use crate::timing::brackets::Bracket;
@@ -15,7 +15,7 @@ pub struct PendingInstance {
     pub times: TimeSource,
 }
 
-/// The source of an instance's times.
+/// The queries that hold an instance's times.
 pub enum TimeSource {
     /// Timestamps inside the instance.
     Inside(Arc<Timing>),
@@ -27,6 +27,7 @@ pub enum TimeSource {
 }
 
 impl TimeSource {
+    /// Returns the queries whose results are waited for: of those around an instance only the two of the bracket.
     fn timing(&self) -> Option<&Arc<Timing>> {
         match self {
             TimeSource::Inside(timing) => Some(timing),
@@ -35,6 +36,7 @@ impl TimeSource {
         }
     }
 
+    /// Returns the number of those queries, including those of secondaries.
     fn query_count(&self) -> u32 {
         self.timing().map_or(0, |timing| timing.query_count())
     }
@@ -68,8 +70,8 @@ impl PendingInstances {
             .all(|(_, pending)| pending.is_empty())
     }
 
-    /// Takes one instance that has finished and has at most so many queries. The instances of one queue finish in
-    /// order, or nearly so.
+    /// Takes one instance that has finished and has at most so many queries: the first of a queue, since the
+    /// instances of one queue finish in order, or nearly so.
     pub fn take_finished(&self, most_queries: u32) -> Option<PendingInstance> {
         lock(&self.queues).iter_mut().find_map(|(_, pending)| {
             pending.pop_front_if(|first| {
@@ -78,7 +80,7 @@ impl PendingInstances {
         })
     }
 
-    /// Takes an instance whose times are in the queries of a command recording.
+    /// Takes the first instance whose times are in the queries of a command recording or of one that executes it.
     pub fn take_timed_by(&self, timing: &Arc<Timing>) -> Option<PendingInstance> {
         lock(&self.queues).iter_mut().find_map(|(_, pending)| {
             let index = pending.iter().position(
@@ -88,6 +90,7 @@ impl PendingInstances {
         })
     }
 
+    /// Takes all pending instances.
     pub fn take_all(&self) -> Vec<PendingInstance> {
         lock(&self.queues)
             .iter_mut()

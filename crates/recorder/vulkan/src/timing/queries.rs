@@ -14,20 +14,21 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The number of queries of a slab.
 const SLAB_QUERIES: u32 = 16 * 1024;
-/// The number of queries of the first chunk of a command recording, and of each further chunk. The results of one
-/// chunk are a multiple of 256 bytes, so that no two chunks share a block of non-coherent memory.
+/// The number of queries of the first chunk of a command recording. The results of one chunk are a multiple of 256
+/// bytes, so that no two chunks share a block of non-coherent memory.
 const SMALL_CHUNK_QUERIES: u32 = 16;
+/// The number of queries of each further chunk.
 const LARGE_CHUNK_QUERIES: u32 = 1024;
 
 /// The queries of a device.
 pub struct Queries {
     /// The next layer's functions.
     pub next: &'static ash::Device,
-    /// Whether the results of some family are copied to mapped memory, and whether the driver is asked for those of
-    /// some family.
+    /// Whether the results of some family are copied to mapped memory by command buffers.
     copied: bool,
+    /// Whether the driver is asked for the results of some family.
     asked: bool,
-    /// `None` if no memory type is host-visible.
+    /// Where results are copied to; `None` if no memory type is host-visible.
     memory: Option<ResultMemory>,
     /// Whether there are finished command recordings with queries, which must be prepared even while the recorder is
     /// off.
@@ -38,13 +39,17 @@ pub struct Queries {
 /// The chunks of queries that nobody uses, by their size and state.
 #[derive(Default)]
 struct State {
+    /// All slabs (query pools with the memory for their results).
     slabs: Vec<Slab>,
+    /// Unused chunks of [`SMALL_CHUNK_QUERIES`] whose queries are reset.
     small: Vec<Chunk>,
+    /// Unused chunks of [`LARGE_CHUNK_QUERIES`] whose queries are reset.
     large: Vec<Chunk>,
     /// Chunks of either size with queries that have been written.
     used: Vec<Chunk>,
     /// The unused end of the newest slab.
     rest: Option<Chunk>,
+    /// Whether the driver has refused a slab; then no more are asked for.
     failed: bool,
 }
 
@@ -138,7 +143,7 @@ impl Queries {
         }
     }
 
-    /// Returns a chunk that has never been used.
+    /// Splits a chunk that has never been used off the newest slab, or a new one; `None` where the driver gives none.
     fn split(&self, state: &mut State, count: u32) -> Option<Chunk> {
         if let Some(chunk) = state.rest.as_mut().and_then(|rest| rest.split(count)) {
             return Some(chunk);
@@ -158,7 +163,7 @@ impl Queries {
         state.rest.insert(rest).split(count)
     }
 
-    /// Makes a slab, and returns it with all of its queries.
+    /// Makes a slab, and returns it with all of its queries; `None` where the driver refuses the pool or the memory.
     fn create_slab(&self) -> Option<(Slab, Chunk)> {
         let next = self.next;
         let info = vk::QueryPoolCreateInfo::default()
@@ -206,6 +211,8 @@ enum SlabMemory {
 }
 
 impl Slab {
+    /// Destroys the query pool and its memory.
+    ///
     /// # Safety
     /// The objects are idle.
     unsafe fn destroy(self, next: &ash::Device) {

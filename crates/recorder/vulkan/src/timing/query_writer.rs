@@ -1,5 +1,6 @@
 //! Writes the timestamps of a command buffer while it is recorded, in chunks of queries that it takes as it needs
-//! them.
+//! them. The order of calls for a recording: `start`; `start_pair` and `end_pair` for each timed command; `finish`,
+//! or `reset` where it is forgotten. The first pair times the whole recording; `finish` writes its end.
 
 use crate::api::families::Delivery;
 use crate::recorder::Recorder;
@@ -24,9 +25,11 @@ pub struct QueryWriter {
     simultaneous: bool,
     /// The chunks, with the number of queries used in each.
     chunks: Vec<(Chunk, u32)>,
-    /// The pool, first unused query and number of unused queries of the newest chunk.
+    /// The pool of the newest chunk.
     open_pool: vk::QueryPool,
+    /// The first unused query of that chunk, by its index in the pool.
     open_next: u32,
+    /// The number of unused queries of that chunk.
     open_left: u32,
     /// The index of the next query among those of the command recording.
     next_query: u32,
@@ -69,7 +72,8 @@ impl QueryWriter {
         self.next_query = 0;
     }
 
-    /// Starts a command recording, whose timestamps are written outside of render passes.
+    /// Starts a command recording whose timestamps are written outside of render passes and reach the host by
+    /// `delivery`.
     pub fn start(&mut self, delivery: Delivery, simultaneous: bool) {
         self.delivery = delivery;
         self.simultaneous = simultaneous;
@@ -119,6 +123,8 @@ impl QueryWriter {
         query
     }
 
+    /// Takes another chunk and resets its queries; false where nothing is timed or no chunk is to be had, which is a
+    /// loss.
     #[cold]
     fn open_chunk(&mut self) -> bool {
         if self.delivery == Delivery::None {
@@ -153,6 +159,7 @@ impl QueryWriter {
         true
     }
 
+    /// Writes one timestamp, once the given stage of the commands before has been passed.
     #[inline]
     fn write(&self, stage: vk::PipelineStageFlags, pool: vk::QueryPool, query: u32) {
         // SAFETY: the query has been reset in this recording and is written once.
@@ -161,8 +168,8 @@ impl QueryWriter {
 
     /// Ends the command recording: writes the second timestamp of its first pair, and the commands that deliver the
     /// results. Returns its timing, with those of the secondaries that it executes, or `None` where nothing is
-    /// timed. Unless `whole`, nothing may be written any more: the timing keeps the queries, but nobody reads their
-    /// results.
+    /// timed. `whole` is false where the recording ends inside a suspended rendering: then nothing may be written any
+    /// more, and the timing keeps the queries, but nobody reads their results.
     pub fn finish(
         &mut self,
         recording: ids::CommandRecording,

@@ -10,7 +10,9 @@ const SOFTWARE_DRIVERS_ADD: u64 = 64 << 10;
 /// A memory type that the host can read.
 #[derive(Clone, Copy)]
 pub struct ResultMemory {
+    /// The index of the memory type.
     memory_type: u32,
+    /// Whether host and device see each other's writes without a flush.
     coherent: bool,
 }
 
@@ -68,6 +70,9 @@ impl ResultBuffer {
         address.map(|address| (made, address))
     }
 
+    /// Makes the buffer and its mapped memory; returns its address, or `None` where a step fails or the memory would
+    /// exceed the process's limit on the size of files.
+    ///
     /// # Safety
     /// `self` holds null handles; the caller destroys what is left in them.
     unsafe fn fill(
@@ -100,6 +105,8 @@ impl ResultBuffer {
         }
     }
 
+    /// Destroys the buffer and its memory.
+    ///
     /// # Safety
     /// The objects are ours, and idle.
     pub unsafe fn destroy(self, next: &ash::Device) {
@@ -127,6 +134,7 @@ impl ResultBuffer {
         }
     }
 
+    /// Returns a range of the mapping, by its offset and length in bytes.
     fn range(&self, offset: u64, bytes: u64) -> vk::MappedMemoryRange<'static> {
         vk::MappedMemoryRange::default()
             .memory(self.memory)

@@ -1,4 +1,4 @@
-//! Captures through the capture manager of the process.
+//! Captures through the capture manager of the process, by the objects of Metal.
 
 use super::{CaptureManager, ManagerError, MetalCapture, Object, WaitError};
 use crate::capture::Destination;
@@ -24,10 +24,13 @@ pub struct AppleCaptureManager {
     device: Retained<ProtocolObject<dyn MTLDevice>>,
     /// The queues that are waited for; a window of one queue captures the first.
     queues: Vec<Retained<ProtocolObject<dyn MTLCommandQueue>>>,
+    /// What is captured.
     object: Object,
+    /// The capture scope that has begun, where a scope is captured.
     scope: Mutex<Option<Scope>>,
 }
 
+/// Metal's object that marks the begin and the end of captured work on a queue.
 struct Scope(Retained<ProtocolObject<dyn MTLCaptureScope>>);
 
 // SAFETY: a scope is started and ended by the holder of the lock around it; only its reference count is shared, which
@@ -40,11 +43,13 @@ pub(crate) fn default_capture() -> Option<MetalCapture<AppleCaptureManager>> {
     Some(MetalCapture::new(AppleCaptureManager::from_device(device)))
 }
 
+/// Returns the process's capture manager.
 fn manager() -> Retained<MTLCaptureManager> {
     // SAFETY: the shared manager may be used from any thread.
     unsafe { MTLCaptureManager::sharedCaptureManager() }
 }
 
+/// Returns Metal's name for a destination: a document, or Xcode.
 fn destination(document: bool) -> MTLCaptureDestination {
     match document {
         true => MTLCaptureDestination::GPUTraceDocument,
@@ -72,6 +77,7 @@ impl AppleCaptureManager {
         AppleCaptureManager::new(device, Object::Device, Vec::new())
     }
 
+    /// Locks the scope that has begun.
     fn scope(&self) -> std::sync::MutexGuard<'_, Option<Scope>> {
         self.scope.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,6 +123,7 @@ impl CaptureManager for AppleCaptureManager {
 }
 
 impl AppleCaptureManager {
+    /// Starts a capture of a scope on the first queue, of that queue, or of the device where there is no queue.
     fn start_in_pool(&self, to: &Destination) -> Result<(), ManagerError> {
         let manager = manager();
         let descriptor = MTLCaptureDescriptor::new();

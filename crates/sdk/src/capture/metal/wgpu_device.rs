@@ -1,4 +1,4 @@
-//! Captures devices of wgpu if wgpu runs on Metal.
+//! Captures devices of wgpu if wgpu runs on Metal; a device that runs on something else refuses every capture.
 
 use super::{BACKEND, CaptureManager, EXTENSION, MetalCapture, WaitError};
 use crate::capture::{Backend, Destination, NotCaptured, Running};

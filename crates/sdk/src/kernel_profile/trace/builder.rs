@@ -1,4 +1,4 @@
-//! Builds the rows of a profile's trace.
+//! Builds the rows of a profile's trace: command buffers first, then passes and dispatches, then `finish`.
 
 use super::pass_order::PassesAsWork;
 use super::signed;
@@ -33,18 +33,24 @@ struct PlacedCommandBuffer {
     label: Option<LabelId>,
 }
 
+/// The tables so far, with what has to be counted or numbered for them.
 #[derive(Default)]
 pub(super) struct Builder {
     pub tables: Tables,
+    /// The ids of queues, by name.
     pub queues: Interner<Arc<str>, QueueId>,
+    /// The number of dispatches whose command buffer has no row.
     pub unplaced_dispatches: u64,
+    /// The number of passes whose command buffer has no row.
     pub unplaced_passes: u64,
     labels: Labels,
     kernels: Interner<KernelKey, KernelId>,
+    /// The command buffers that have rows, by the program's ids.
     placed: FxHashMap<kernel_profile::CommandBufferId, PlacedCommandBuffer>,
 }
 
 impl Builder {
+    /// Adds a command buffer and, where its time is known, its submission.
     pub fn command_buffer(&mut self, row: &CommandBufferRow) {
         let entry = &row.entry;
         let number = self.tables.command_buffers.len() as u64;
@@ -91,6 +97,7 @@ impl Builder {
         rows::command_buffer(&mut self.tables, row);
     }
 
+    /// Adds a pass as a row of work if `work` has it, otherwise as a marker if it has a label.
     pub fn pass(&mut self, row: &PassRow, work: &PassesAsWork) {
         let entry = &row.entry;
         let placed = entry.command_buffer.and_then(|id| self.placed.get(&id));
@@ -123,6 +130,7 @@ impl Builder {
         }
     }
 
+    /// Adds a dispatch, at its place among the passes that are work.
     pub fn dispatch(&mut self, row: &DispatchRow, work: &PassesAsWork) {
         let placed = row.command_buffer.and_then(|id| self.placed.get(&id));
         let (Some(placed), Some(command_buffer)) = (placed.copied(), row.command_buffer) else {
@@ -191,12 +199,14 @@ impl Builder {
     }
 }
 
+/// Returns start and duration as tables have them.
 fn start_and_duration(interval: Option<Interval>) -> (Option<i64>, Option<i64>) {
     let start = interval.map(|interval| signed(interval.start_ns));
     let duration = interval.map(|interval| signed(interval.duration_ns()));
     (start, duration)
 }
 
+/// Returns the three sizes, each unknown where all are.
 fn each(size: Option<[u32; 3]>) -> [Option<u32>; 3] {
     size.map_or([None; 3], |size| size.map(Some))
 }

@@ -1,4 +1,4 @@
-//! Builds the manifest of a profile's trace.
+//! Builds the manifest of a profile's trace from the facts about the profile and the process.
 
 use super::{Extent, signed};
 use crate::kernel_profile::info::ProfileInfo;
@@ -11,6 +11,7 @@ use gapscope_trace::manifest::{
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Returns the manifest of a trace that covers `extent`; this process is the only one in it.
 pub(super) fn build(
     info: &ProfileInfo,
     queues: &Interner<Arc<str>, QueueId>,
@@ -76,6 +77,7 @@ pub(super) fn build(
     }
 }
 
+/// Says how the device's times were mapped to the host's clock.
 fn clock(info: &ProfileInfo) -> Clock {
     Clock {
         method: match (info.bounds, info.clock.pairs().len()) {

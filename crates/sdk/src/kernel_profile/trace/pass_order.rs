@@ -1,4 +1,4 @@
-//! Orders passes among the commands of their command buffer.
+//! Orders passes among the dispatches of their command buffer, and says which passes become rows of work.
 
 use crate::kernel_profile::contents::ProfileContents;
 use crate::kernel_profile::rows::PassRow;
@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PassOrder {
     first_dispatch: u32,
+    /// The order in which passes were recorded, for those with the same first dispatch.
     sequence: u64,
 }
 
@@ -27,6 +28,7 @@ impl PassOrder {
 pub(super) struct PassesAsWork(FxHashMap<CommandBufferId, Vec<PassOrder>>);
 
 impl PassesAsWork {
+    /// Chooses the passes that become rows; none unless only passes are timed.
     pub fn collect(contents: &ProfileContents) -> PassesAsWork {
         let mut work = PassesAsWork::default();
         if contents.info.sampling != Sampling::Pass {
@@ -53,6 +55,7 @@ impl PassesAsWork {
         work
     }
 
+    /// Returns the passes of a command buffer that are work, in order.
     fn passes(&self, command_buffer: CommandBufferId) -> &[PassOrder] {
         self.0.get(&command_buffer).map_or(&[], Vec::as_slice)
     }

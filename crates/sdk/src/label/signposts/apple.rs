@@ -58,6 +58,7 @@ unsafe impl Send for OsLog {}
 unsafe impl Sync for OsLog {}
 
 impl OsLog {
+    /// Opens the system's log; while the system gives none, nothing is posted.
     pub fn open() -> OsLog {
         // SAFETY: both are texts that end in NUL and live for ever.
         OsLog(NonNull::new(unsafe {

@@ -1,4 +1,4 @@
-//! Metal command buffers whose work is timed.
+//! Metal command buffers whose work is timed, by a [`Batch`] of samples beside them.
 
 use super::counters::AppleCounters;
 use crate::metal::{Batch, CommandBufferError, Commands, Completion, Submitted};
@@ -10,6 +10,7 @@ use objc2_metal::{MTLCommandBuffer, MTLCommandBufferStatus};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
+/// Metal's own object.
 type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
 
 /// A command buffer whose work is timed. It is discarded if it is dropped without a commit, as in Metal. See
@@ -121,8 +122,10 @@ impl CommandBuffer {
     }
 }
 
+/// Implements what a [`Batch`] needs of a command buffer.
 struct RawCommands(Raw);
 
+/// Returns the state, the error and the GPU times of a command buffer.
 fn completion_of(raw: &ProtocolObject<dyn MTLCommandBuffer>) -> Completion {
     let status = raw.status();
     let failed = status == MTLCommandBufferStatus::Error;

@@ -1,4 +1,4 @@
-//! Counter sample buffers of Metal.
+//! Counter sample buffers of Metal, into which the GPU writes its timestamps.
 
 use crate::metal::{Clocks, CounterError, Counters, Points, SAMPLES_PER_BUFFER};
 use objc2::available;
@@ -30,6 +30,7 @@ impl SampleBuffer {
 /// The timestamp counters of a device.
 pub struct AppleCounters {
     device: Retained<ProtocolObject<dyn MTLDevice>>,
+    /// The counter set of timestamps; `None` if the device has none.
     set: Option<Retained<ProtocolObject<dyn MTLCounterSet>>>,
 }
 
@@ -43,6 +44,7 @@ impl AppleCounters {
         AppleCounters { device, set }
     }
 
+    /// Returns where the device can sample; nowhere on systems before those that can be asked.
     pub fn points(&self) -> Points {
         // Before macOS 11, devices do not have this method, and calling it would end the process.
         if !available!(macos = 11.0, ios = 14.0, tvos = 14.0, visionos = 1.0) {

@@ -1,4 +1,5 @@
-//! Metal devices and queues whose work is timed.
+//! Metal devices and queues whose work is timed. A device chooses how it times ([`Ladder`]), a queue gives out
+//! command buffers, and these record to the device's profile.
 
 use super::counters::AppleCounters;
 use super::{CommandBuffer, MetalError};

@@ -11,6 +11,7 @@ use objc2_metal::{
     MTLDispatchType,
 };
 
+/// Metal's encoder of a compute pass.
 type Encoder = ProtocolObject<dyn MTLComputeCommandEncoder>;
 
 /// A compute pass, which ends when it is dropped.
@@ -29,7 +30,9 @@ type Encoder = ProtocolObject<dyn MTLComputeCommandEncoder>;
 pub struct ComputePass<'a> {
     commands: &'a mut CommandBuffer,
     label: String,
+    /// Whether dispatches run one after the other.
     order: MTLDispatchType,
+    /// `None` where each dispatch opens an encoder of its own.
     encoder: Option<Retained<Encoder>>,
 }
 
@@ -72,6 +75,7 @@ impl CommandBuffer {
 }
 
 impl<'a> ComputePass<'a> {
+    /// Begins a pass, with its samples where whole passes are timed.
     pub(super) fn begin(
         commands: &'a mut CommandBuffer,
         label: &str,
@@ -166,6 +170,7 @@ impl<'a> ComputePass<'a> {
     /// ```
     pub fn end(self) {}
 
+    /// Opens an encoder, with samples at its start and end where there is a slot.
     fn open(&mut self, slot: Option<SampleSlot<SampleBuffer>>) -> Result<(), MetalError> {
         let (commands, order) = (self.commands.raw(), self.order);
         let encoder = autoreleasepool(|_| match &slot {
@@ -190,6 +195,7 @@ impl<'a> ComputePass<'a> {
         Ok(())
     }
 
+    /// Ends the encoder that is open.
     fn close(&mut self) {
         if let Some(encoder) = self.encoder.take() {
             encoder.endEncoding();
@@ -203,6 +209,7 @@ impl Drop for ComputePass<'_> {
     }
 }
 
+/// Has the GPU write a sample, after a barrier.
 fn sample_at(encoder: &Encoder, buffer: &SampleBuffer, index: u32) {
     // SAFETY: the ladder samples here only where the device supports it, and the index lies within the buffer.
     unsafe {
