@@ -21,7 +21,7 @@ impl HostThread {
         thread.map(|thread| HostThread { process, thread })
     }
 
-    /// Returns the name that the program gave the thread, or `None` without one.
+    /// Returns the name that the program gave the thread, or `None` where the manifest lists no name of it.
     pub fn name(&self, manifest: &Manifest) -> Option<String> {
         let mut threads = manifest.threads.iter();
         let thread = threads.find(|t| (t.process, t.thread) == (self.process, self.thread))?;
@@ -66,6 +66,8 @@ pub enum WaitOutcome {
 }
 
 impl WaitOutcome {
+    /// Returns what a call's result tells. Results are those of the API, where 0 means success; a poll of a semaphore
+    /// returns 0 in either case.
     pub(super) fn from_result(call: HostCallKind, result: i32) -> WaitOutcome {
         match (call, result) {
             (HostCallKind::PollSemaphore, _) | (_, UNKNOWN_RESULT) => WaitOutcome::Unknown,

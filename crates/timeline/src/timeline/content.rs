@@ -41,6 +41,8 @@ impl Timeline<'_> {
         }
     }
 
+    /// Returns the activity of a command buffer that is work itself, by its numbers of dispatches and transfers.
+    /// Without either, only a graph may do more than compute.
     fn content_of_command_buffer(&self, work: &Work) -> Content {
         let tables = &self.trace.tables;
         let rows = &tables.command_buffers;

@@ -1,5 +1,6 @@
 //! Selects the work of a trace that lies under labels of a given name; the timeline of the selected work is built
-//! beside the whole one.
+//! beside the whole one. A first walk over the dispatches counts the selected rows, which [`LabelFilter::new`] makes;
+//! a second one, while the timeline is built, hands the same rows to the second timeline.
 
 use crate::label_match::LabelName;
 use gapscope_trace::Trace;
@@ -15,6 +16,7 @@ struct OwnerColumns<'a> {
     submissions: &'a Optional<SubmissionId>,
 }
 
+/// Makes the [`OwnerColumns`] of a table.
 macro_rules! owners {
     ($rows:expr) => {
         OwnerColumns {
@@ -79,6 +81,7 @@ struct Marked<I> {
 }
 
 impl<I: Id> Marked<I> {
+    /// Returns a set without rows of the table that has these ids.
     fn none(ids: &[I]) -> Marked<I> {
         Marked {
             ids: IdIndex::new(ids),
@@ -86,6 +89,7 @@ impl<I: Id> Marked<I> {
         }
     }
 
+    /// Adds the row with an id, if there is one.
     fn mark(&mut self, id: I) {
         if let Some(row) = self.ids.get(id) {
             self.rows[row] = true;
@@ -96,6 +100,7 @@ impl<I: Id> Marked<I> {
         self.ids.get(id).is_some_and(|row| self.rows[row])
     }
 
+    /// Returns for each id whether its row is in the set.
     fn all(&self, ids: &[I]) -> Vec<bool> {
         ids.iter().map(|id| self.has(*id)).collect()
     }

@@ -24,6 +24,7 @@ pub(super) struct WorkExtent {
     pub(super) longest_ns: i64,
     /// True where some of the work is in no command buffer.
     pub(super) has_launched: bool,
+    /// The length of the union of the work.
     busy: Busy,
 }
 

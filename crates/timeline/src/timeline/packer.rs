@@ -1,5 +1,6 @@
 //! Takes the work of a trace in the order in which it is read, and returns it in order of time, packed, with its
-//! sums.
+//! sums. Packed work is in the blocks of [`Works`]; the sums are those of each GPU and of each command buffer. Work
+//! is ordered by start, and work with one start by `order`.
 
 use super::gpu::WorkExtent;
 use super::nearly_sorted;
@@ -33,7 +34,9 @@ pub(super) struct Packing<'scope, 'a> {
     ids: &'a [CommandBufferId],
     /// The work of each GPU that was not sent yet.
     incoming: Vec<Incoming>,
+    /// The way to the packing thread: the index of a GPU with a sorted batch of its work.
     sorted: SyncSender<(usize, Vec<Work>)>,
+    /// The packing thread.
     packed: ScopedJoinHandle<'scope, Packed>,
 }
 
@@ -161,6 +164,7 @@ impl<'a> Packer<'a> {
         }
     }
 
+    /// Packs all batches until the sender is dropped, and returns the packed work.
     fn pack_all(mut self, sorted: Receiver<(usize, Vec<Work>)>) -> Packed {
         for (gpu, sorted) in sorted {
             if gpu >= self.gpus.len() {

@@ -18,11 +18,14 @@ pub struct Gpus {
     by_queue: HashMap<QueueId, usize>,
 }
 
+/// A GPU with its devices, which are interfaces through which processes used it.
 #[derive(Debug, Clone)]
 struct PhysicalGpu {
     /// The rows of the GPU's devices in the manifest.
     rows: Vec<usize>,
+    /// The ids of the GPU's devices, in the order of `rows`.
     ids: Vec<DeviceId>,
+    /// The driver's name of the first device; empty where it has none.
     name: String,
 }
 
