@@ -46,6 +46,8 @@ impl Threshold {
     }
 }
 
+/// Makes a constant for each threshold, and the list of all. A line has the constant's name, type and value, the
+/// unit, the decision that depends on the threshold, and the reason for the value.
 macro_rules! thresholds {
     ($($name:ident: $type:ty = $value:literal, $unit:ident, $decides:literal, $reason:literal;)+) => {
         $(

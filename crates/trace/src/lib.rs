@@ -1,7 +1,8 @@
 //! The trace format: reads, writes and models traces.
 //!
 //! A trace is a folder `NAME.gapscope/` with a manifest (`trace.json`), one Parquet file for each table, and the
-//! sources of kernels, named by hash. [`tables`] defines the tables and their columns, [`manifest`] the manifest.
+//! sources (the code) of kernels, named by hash. [`tables`] defines the tables and their columns, [`manifest`] the
+//! manifest.
 //! `docs/trace-format.md` describes the format for readers without this crate.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,5 @@
-//! The manifest of a trace: `trace.json`.
+//! The manifest of a trace: `trace.json`. The manifest says what holds for the whole recording, such as its devices;
+//! the tables hold the rest. A *hook* is the library inside the program that recorded it.
 
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use schemars::JsonSchema;

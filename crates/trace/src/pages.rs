@@ -1,5 +1,6 @@
 //! Checks the claims of page headers before the Parquet library sees them. It allocates what a header claims before
-//! it decompresses the page, and a claim may be 2 GiB.
+//! it decompresses the page, and a claim may be 2 GiB. A page is a part of a column in a file, with a header in front
+//! that gives its sizes.
 
 use crate::checksums::{CheckedFile, RefusedPage};
 use crate::damage::Damage;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 /// Bytes that are first read for a header. Most headers have 30; those with long texts as statistics have more.
 const FIRST_HEADER_BYTES: u64 = 1 << 9;
+/// The most bytes that are read for a header; a longer one is damage.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// Room for frames and headers of codecs, and for rounding.

@@ -249,6 +249,8 @@ fn sum(extent: &mut WorkExtent, command_buffers: &mut [Ran], work: &Work) {
     }
 }
 
+/// Returns the packed work with the late work at its places, block by block, so that memory does not hold both in
+/// full.
 fn merged(ids: &[CommandBufferId], packed: Works, mut late: Vec<Work>) -> Works {
     sort(ids, &mut late);
     let mut late = late.into_iter().peekable();

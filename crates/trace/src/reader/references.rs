@@ -1,4 +1,5 @@
-//! Checks that the ids in a trace lead somewhere.
+//! Checks that the ids in a trace lead somewhere: that rows name only things which the manifest or another table
+//! defines. The output is one diagnostic for each column with unknown ids.
 
 use super::selection::Selection;
 use crate::ids::*;
@@ -59,6 +60,7 @@ impl KnownIds {
         }
     }
 
+    /// Begins the check of dispatches, still without unknown ids.
     pub fn dispatches(&self) -> DispatchReferences<'_> {
         DispatchReferences {
             known: self,
@@ -67,6 +69,7 @@ impl KnownIds {
     }
 }
 
+/// Returns the index of a table's ids; `None` where the selection leaves the table out or wants no checks.
 fn index<T: Table, I: Id>(selection: &Selection, ids: &[I]) -> Option<IdIndex<I>> {
     (selection.is_checked() && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
 }
@@ -82,6 +85,7 @@ pub(super) struct DispatchReferences<'a> {
 }
 
 impl DispatchReferences<'_> {
+    /// The columns of dispatches that hold ids.
     const COLUMNS: [&'static str; 6] = [
         "command_buffer",
         "queue",
@@ -91,6 +95,7 @@ impl DispatchReferences<'_> {
         "submission",
     ];
 
+    /// Adds the unknown ids of the next piece.
     pub fn check(&mut self, t: &Dispatches) {
         let k = self.known;
         let found = [
