@@ -77,7 +77,7 @@ pub(crate) fn first_refused(
 const LENGTH_ENCODINGS: [u32; 2] = [6, 7];
 
 /// Decompresses the pages of a column to check that its texts have no more lengths than values, and fit into memory.
-/// Few tools write such pages, so decompressing them twice does not matter.
+/// Returns the first page that does not. Few tools write such pages, so decompressing them twice does not matter.
 fn check_text_lengths(
     file: &CheckedFile,
     column: &ColumnChunkMetaData,
@@ -135,6 +135,8 @@ fn text_bytes(page: &Page, header: &PageHeader, column: &ColumnDescriptor) -> Op
     first.sum.checked_add(second.sum)
 }
 
+/// Reads the header of the page at `at`, in a column that ends at `end`: first few bytes, then ever more until they
+/// are a whole header.
 fn header(file: &CheckedFile, at: u64, end: u64) -> Result<PageHeader, Damage> {
     let mut bytes = Vec::new();
     let mut read = file.get_read(at).map_err(Damage::library)?;

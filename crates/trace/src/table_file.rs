@@ -1,4 +1,6 @@
-//! Opens, checks and projects the Parquet file of one table, for the reader, for merging parts and for SQL.
+//! Opens, checks and projects the Parquet file of one table, for the reader, for merging parts and for SQL. The
+//! footer is at a file's end and tells where the columns of each row group are. To project is to read only some
+//! columns, in the types of this version.
 
 use crate::checksums::{CheckedFile, Checksums, RefusedPage, footer_of};
 use crate::damage::Damage;
@@ -29,7 +31,9 @@ pub struct TableFile {
     table: &'static str,
     metadata: ArrowReaderMetadata,
     wanted: Arc<Schema>,
+    /// The number of rows, which all columns have.
     rows: usize,
+    /// The checksums of the file; `None` where it has none.
     checksums: Option<Arc<Checksums>>,
 }
 
@@ -112,6 +116,7 @@ impl TableFile {
         self.origin(column).is_some()
     }
 
+    /// Returns what a column is read from; `None` where the file has neither the column nor a predecessor.
     fn origin(&self, column: &str) -> Option<ColumnOrigin> {
         let held = |name: &str| {
             let (_, field) = self.metadata.schema().fields().find(name)?;
@@ -275,15 +280,20 @@ pub enum Statistic {
     NullCount,
 }
 
+/// What a column is read from.
 enum ColumnOrigin {
+    /// A column of the file, which may have another name or type.
     Column(FieldRef),
     /// Columns of version 1.
     Computed(Computation),
 }
 
+/// A column that is returned.
 struct OutputColumn {
+    /// The column's name and type in the batches that are returned.
     field: FieldRef,
     origin: ColumnOrigin,
+    /// True where 0 stands for an absent value.
     had_zeros: bool,
 }
 
@@ -329,6 +339,7 @@ impl Batches {
         Ok(batch)
     }
 
+    /// Returns a batch of the file with the wanted columns, renamed, computed and converted.
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch, Damage> {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
@@ -353,8 +364,10 @@ impl Batches {
     }
 }
 
+/// The metadata of a footer, the number of rows, and the checksums where there are some.
 type Footer = (ArrowReaderMetadata, usize, Option<Checksums>);
 
+/// Reads the footer and checks it; texts have the type of the texts in `wanted`.
 fn footer(file: &File, wanted: &Schema) -> Result<Footer, Damage> {
     if !is_cut(file) && footer_of(file).is_some_and(|footer| !thrift::is_plausible(&footer)) {
         return Err(Damage::Footer);
@@ -407,6 +420,7 @@ fn is_cut(mut file: &File) -> bool {
     read.is_err() || !end.ends_with(b"PAR1")
 }
 
+/// Fails where a column is compressed in a way that is not read here.
 fn check_codecs(metadata: &ParquetMetaData) -> Result<(), Damage> {
     let groups = metadata.row_groups().iter();
     let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));

@@ -93,6 +93,7 @@ impl Trace {
         Ok(trace)
     }
 
+    /// Adds what a line describes; nothing for an empty line or a comment.
     fn read_line(&mut self, text: &str) -> Result<(), TextProblem> {
         let Some(line) = Line::parse(text)? else {
             return Ok(());

@@ -50,6 +50,7 @@ pub(crate) enum Predecessor {
     Columns(Computation),
 }
 
+/// A way to compute a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Computation {
     /// The source columns, which have the same type.
@@ -80,6 +81,7 @@ pub(crate) fn predecessor(table: &str, column: &str) -> Option<Predecessor> {
     }
 }
 
+/// Computes durations from starts and ends.
 fn duration(batch: &RecordBatch, _: &DataType) -> Option<ArrayRef> {
     let times = |column| {
         let array = batch.column_by_name(column)?;

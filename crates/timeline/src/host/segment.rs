@@ -66,8 +66,8 @@ pub enum WaitOutcome {
 }
 
 impl WaitOutcome {
-    /// Returns what a call's result tells. Results are those of the API, where 0 means success; a poll of a semaphore
-    /// returns 0 in either case.
+    /// Returns what a call's result tells. Results are those of the API, where 0 means success; that of a poll of a
+    /// semaphore does not tell whether its value was reached.
     pub(super) fn from_result(call: HostCallKind, result: i32) -> WaitOutcome {
         match (call, result) {
             (HostCallKind::PollSemaphore, _) | (_, UNKNOWN_RESULT) => WaitOutcome::Unknown,

@@ -192,6 +192,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
     );
 }
 
+/// Returns the diagnostic for a column's unknown ids; `None` where there are none.
 fn diagnostic(table: &'static str, column: &'static str, found: UnknownIds) -> Option<Diagnostic> {
     let (rows, example) = found?;
     Some(Diagnostic::UnknownId {
@@ -219,6 +220,7 @@ impl<I: Id> OptionalId<I> for Option<I> {
     }
 }
 
+/// Returns the unknown ones among a column's ids; `None` where there are none or the ids are not checked.
 fn unknown<I: Id, V: OptionalId<I>>(
     ids: impl IntoIterator<Item = V>,
     known: &Option<IdIndex<I>>,

@@ -1,4 +1,6 @@
-//! Generates the traces of the ranks of a distributed program with planted faults.
+//! Generates the traces of the ranks of a distributed program with planted faults. A rank is one process of a program
+//! that runs on many GPUs, with a GPU and a trace of its own; a collective (here an all-reduce) is work that all
+//! ranks do together and so wait for each other.
 
 use super::noise::Noise;
 use super::parameters::{self, PROCESS, START_NS};
@@ -11,13 +13,16 @@ use std::path::Path;
 const THREAD: ThreadId = ThreadId(7);
 const MAIN: QueueId = QueueId(1);
 const COLLECTIVES: QueueId = QueueId(2);
+/// The kernels with their usual durations in nanoseconds. The first three make a layer, and `adam` ends a step.
 const KERNELS: [(&str, i64); 4] = [
     ("gemm", 180_000),
     ("softmax", 30_000),
     ("layer_norm", 20_000),
     ("adam", 60_000),
 ];
+/// The collective, with its duration in nanoseconds after the last rank has arrived.
 const ALL_REDUCE: (&str, i64) = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 250_000);
+/// The time between the starts of two submissions, of which half is the call.
 const LAUNCH_NS: i64 = 4_000;
 
 /// A distributed program that never ran: steps of layers, each step ended by an all-reduce of all ranks.
@@ -91,10 +96,12 @@ impl Fleet {
         ends
     }
 
+    /// Returns the random numbers of a rank, which are the same at each call.
     fn noise(&self, rank: u32) -> Noise {
         Noise::new(self.seed.wrapping_mul(1 << 32) + u64::from(rank))
     }
 
+    /// Returns how long after the start of a step the rank's first kernel runs.
     fn late_ns(&self, rank: u32) -> i64 {
         match self.late_host == Some(rank) {
             true => 1_000_000,
@@ -102,7 +109,7 @@ impl Fleet {
         }
     }
 
-    /// Returns the kernels of a step with their times, which vary by up to 3 %.
+    /// Returns the kernels of a step, by their indices in [`KERNELS`], with their times, which vary by up to 3 %.
     fn times(&self, rank: u32, noise: &mut Noise) -> Vec<(usize, i64)> {
         let slow = self.slow_machine == Some(rank / self.on_machine.max(1));
         let layer = [0, 1, 2].repeat(self.layers as usize);
@@ -119,6 +126,8 @@ impl Fleet {
         times.collect()
     }
 
+    /// Writes the trace of a rank. `ends` has the ends of all steps ([`Self::ends_of_steps`]), to which its
+    /// all-reduces last.
     fn write_rank(&self, folder: &Path, rank: u32, ends: &[i64]) -> Result<(), Error> {
         let mut writer = TraceWriter::create(folder)?;
         let tables = writer.tables_mut();

@@ -27,6 +27,7 @@ impl Noise {
         first + self.below((last - first) as u64 + 1) as i64
     }
 
+    /// Returns true in one of `times` calls on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

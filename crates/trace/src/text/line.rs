@@ -64,6 +64,7 @@ impl Line {
     }
 }
 
+/// Takes the characters before the first for which `end` is true.
 fn take_until(chars: &mut Peekable<Chars<'_>>, end: impl Fn(char) -> bool) -> String {
     let mut taken = String::new();
     while let Some(c) = chars.next_if(|c| !end(*c)) {
