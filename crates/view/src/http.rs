@@ -1,4 +1,6 @@
-//! Routes the page's HTTP requests to the functions that make the answers.
+//! Routes the page's HTTP requests to the functions that make the answers. An answer is a JSON message of the
+//! protocol or a frame (columns of raw numbers); a refusal is a status with a sentence. A generation counts the
+//! additions to a live trace, which is still being recorded, and tells what the page has already.
 
 mod access;
 mod answer;
@@ -46,6 +48,7 @@ pub struct Served {
     pub page_rows: u64,
     /// The first part of every path: without the token, a request is refused.
     pub token: String,
+    /// The port of the server on the loopback address.
     pub port: u16,
 }
 
@@ -96,16 +99,19 @@ pub fn router(served: Arc<Served>) -> Router {
         .with_state(served)
 }
 
+/// The name of a file of the page.
 #[derive(Deserialize)]
 struct PageFile {
     file: String,
 }
 
+/// Answers with a file of the page.
 fn file(name: &str) -> Answer {
     let file = page::FILES.into_iter().find(|file| file.name == name);
     file.map(Content::File).ok_or_else(Refusal::not_found)
 }
 
+/// Answers with what the first drawing of all traces, or of the capture, needs.
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || match &served.capture {
         Some(capture) => json(&capture.overview()),
@@ -117,6 +123,7 @@ async fn overview(State(served): State<Arc<Served>>) -> Answer {
     .await
 }
 
+/// The generations of live traces that the page has already.
 #[derive(Deserialize)]
 struct KnownGenerations {
     /// The generations of all traces that the page has, with points between them.
@@ -124,6 +131,7 @@ struct KnownGenerations {
     generations: String,
 }
 
+/// Answers as soon as a trace has more than the page, or after a while.
 async fn live(
     State(served): State<Arc<Served>>,
     Parameters(known): Parameters<KnownGenerations>,
@@ -136,7 +144,8 @@ async fn live(
     blocking(move || json(&served.traces.wait_for_more(&generations)?)).await
 }
 
-/// The two sides of a comparison.
+/// The two sides of a comparison. The side `a` is before, `b` after; each is a trace by its index, and in it the work
+/// under a label, in a range of time, or all.
 #[derive(Deserialize)]
 struct ComparedSides {
     #[serde(default)]
@@ -172,6 +181,7 @@ async fn ranked(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || json(&ranks::compared(&served.traces.of_ranks())?)).await
 }
 
+/// Returns the part of a trace that is compared: a label wins over a range, and without both it is everything.
 fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result<Extent, Refusal> {
     let range = interval(from, to)?;
     Ok(match (label, range) {
@@ -188,6 +198,7 @@ struct KnownGeneration {
     after: u64,
 }
 
+/// Answers with the texts that the page does not have yet: `after` is how many it has.
 async fn strings(request: TraceRequest, Parameters(known): Parameters<KnownGeneration>) -> Answer {
     request
         .answer(move |store| {
@@ -202,6 +213,7 @@ async fn strings(request: TraceRequest, Parameters(known): Parameters<KnownGener
         .await
 }
 
+/// The id of a track in a path.
 #[derive(Deserialize)]
 struct TrackKey {
     id: String,
@@ -213,6 +225,7 @@ impl TrackKey {
     }
 }
 
+/// Answers with a frame; refuses where there is none.
 fn frame(frame: Option<Vec<u8>>) -> Answer {
     frame.map(Content::Frame).ok_or_else(Refusal::not_found)
 }
@@ -350,6 +363,7 @@ impl From<NotesError> for Refusal {
     }
 }
 
+/// A row of a table in a path.
 #[derive(Deserialize)]
 struct RowKey {
     table: String,
@@ -373,6 +387,7 @@ async fn row(request: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> 
 struct PartParameters {
     from: Option<Time>,
     to: Option<Time>,
+    /// The index of the first node of the part.
     #[serde(default)]
     first: usize,
     /// A row such as `dispatches.17`.
@@ -434,6 +449,7 @@ async fn dependencies(request: TraceRequest, Key(RowKey { table, row }): Key<Row
         .await
 }
 
+/// A row of the table of kernels in a path.
 #[derive(Deserialize)]
 struct KernelKey {
     row: usize,
@@ -458,6 +474,7 @@ async fn range(request: TraceRequest, Parameters(range): Parameters<Range>) -> A
         .await
 }
 
+/// The path of a label, from the outermost to its own text.
 #[derive(Deserialize)]
 struct LabelPath {
     label: Option<String>,

@@ -1,4 +1,6 @@
-//! Splits the rows of a track into lanes, in each of which rows do not overlap, and writes them as frames.
+//! Splits the rows of a track into lanes, in each of which rows do not overlap, and writes them as frames. A live
+//! trace grows: the rows of each addition are placed behind those that are there, so that earlier rows keep their
+//! lanes. The page asks for all additions after the generation that it has, or for the rows in a range of time.
 
 use crate::density_index::TableRows;
 use crate::frame::Frame;
@@ -16,9 +18,11 @@ use std::borrow::Cow;
 /// The rows of one track by lane, with later additions.
 #[derive(Debug, Default)]
 pub struct PlacedRows {
+    /// The ends of the lanes so far.
     lanes: Lanes,
     /// For each table of the track the number of rows that have been placed.
     taken: Vec<usize>,
+    /// All additions, in order of their generations.
     additions: Vec<Addition>,
 }
 
@@ -37,6 +41,7 @@ struct Addition {
 pub enum Columns {
     /// Times, names and rows.
     Rows,
+    /// The labels of the rows alone, in the same order.
     Labels,
 }
 
@@ -44,6 +49,7 @@ pub enum Columns {
 #[derive(Clone, Copy)]
 pub struct TraceTrack<'a> {
     id: TrackId,
+    /// The tables that the track's rows may come from.
     tables: &'static [DrawnTable],
     trace: &'a Trace,
     texts: &'a Texts,
@@ -74,6 +80,7 @@ impl<'a> TraceTrack<'a> {
         name(source, row, self.trace, self.texts)
     }
 
+    /// Makes a frame of some columns of the added rows.
     fn frame(&self, columns: Columns, added: &Addition, header: TrackHeader) -> Vec<u8> {
         match columns {
             Columns::Rows => self.rows_frame(added, header),
@@ -126,8 +133,8 @@ impl<'a> TraceTrack<'a> {
 }
 
 impl PlacedRows {
-    /// Places the rows that were added to the trace since the last call, as those of `generation`. `all` are the rows
-    /// of the track, where they are known.
+    /// Places the rows that were added to the trace since the last call, as those of `generation`. `all` are all rows
+    /// of the track, where they are known; it is used at the first call only, and may be empty.
     pub fn extend(
         &mut self,
         track: TraceTrack,
@@ -269,7 +276,7 @@ impl PlacedRows {
     }
 }
 
-/// Returns the text that names a row.
+/// Returns the number of the text that names a row.
 #[inline]
 pub fn name(source: DrawnTable, row: usize, trace: &Trace, texts: &Texts) -> u32 {
     let tables = &trace.tables;

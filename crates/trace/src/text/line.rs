@@ -7,7 +7,9 @@ use std::str::Chars;
 /// A line that holds a row.
 #[derive(Debug)]
 pub(super) struct Line {
+    /// The first word, which says what the line describes.
     pub word: String,
+    /// The names with their values, without quotes, in the order of the line.
     pub pairs: Vec<(String, String)>,
 }
 

@@ -82,6 +82,8 @@ impl FromRequestParts<Arc<Served>> for TraceRequest {
 }
 
 impl TraceRequest {
+    /// Makes the answer on a thread of its own. It is refused where the request names the rows of another edition (an
+    /// edition ends when a live trace is completed, and its rows get other numbers).
     pub async fn answer(self, answer: impl FnOnce(&Store) -> Answer + Send + 'static) -> Answer {
         blocking(move || {
             let answer = answer(&self.store);
