@@ -30,7 +30,8 @@ pub struct PlacedRows {
 #[derive(Debug, Default, Clone)]
 struct Addition {
     generation: u64,
-    /// Places (see [`place`]) by lane, and within a lane in order of start.
+    /// Places (see [`place`]) by lane, and within a lane in order of start. The generation of an addition is that of
+    /// the snapshot that its rows came with.
     rows: Vec<u32>,
     /// The index in `rows` at which each lane starts, and the end of the last.
     bounds: Vec<usize>,

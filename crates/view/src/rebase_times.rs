@@ -1,5 +1,5 @@
-//! Rebases the times of a trace so that its recording starts at 0: the page's numbers are exact up to 2^53 only, which a machine's monotonic clock
-//! passes after 104 days.
+//! Rebases the times of a trace (subtracts an origin from them) so that its recording starts at 0: the page's numbers
+//! are exact up to 2^53 only, which a machine's monotonic clock passes after 104 days.
 
 use crate::chunks::CHUNK_ROWS;
 use gapscope_trace::optional::Optional;
