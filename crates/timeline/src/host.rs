@@ -1,6 +1,6 @@
 //! Turns the recorded calls of each host thread (a thread of a program on the CPU) into segments that do not overlap,
-//! so that the thread is in one call or in none at each moment. The calls of a thread pass through [`flatten`], which
-//! cuts them into segments, and then [`polls`], which joins polls of the GPU into waits.
+//! so that the thread is in one call or in none at each moment. The calls of a thread pass through `flatten`, which
+//! cuts them into segments, and then `polls`, which joins polls of the GPU into waits.
 
 mod flatten;
 mod functions;

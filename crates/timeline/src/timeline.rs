@@ -6,8 +6,8 @@
 //! opaque work, and are not work themselves. In `command-buffer` mode work is the command buffers with known times.
 //!
 //! [`Gpus`](crate::vocabulary::Gpus) says which devices are one GPU. Work on a queue that the manifest does not list belongs
-//! to a GPU named `unknown device`. `build` makes a [`Timeline`] from a trace in one go; `packer` and `works` sort
-//! its work and store it, and the other modules read it.
+//! to a GPU named `unknown device`. `build` makes a [`Timeline`] from a trace; `packer` and `works` sort
+//! its work and store it, and the other modules define its parts and the look-ups in them.
 
 mod build;
 mod content;

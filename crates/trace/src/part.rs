@@ -77,7 +77,7 @@ impl PartWriter {
         self.closed.iter().map(|n| self.folder.join(n)).collect()
     }
 
-    /// Returns the size of all parts in bytes, without rows that the open one has not yet encoded.
+    /// Returns the size of all parts in bytes, without rows that the open one has not yet written.
     pub fn bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |o| o.writer.bytes_written());
         self.closed_bytes + open as u64

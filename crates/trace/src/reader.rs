@@ -1,6 +1,7 @@
 //! Opens traces and reads selected columns into memory. [`read`] finds the files of each table, opens them (`load`),
 //! reads the selected columns on all cores, gives kernels the user's names, and checks that ids lead somewhere
-//! (`references`). [`DispatchPieces`] reads dispatches a piece at a time, and [`Tail`] those of a running recording.
+//! (`references`). [`DispatchPieces`] reads dispatches a piece at a time, and [`Tail`] the rows of a running
+//! recording as they come.
 
 mod foreign;
 pub(crate) mod load;

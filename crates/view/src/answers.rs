@@ -148,7 +148,7 @@ pub fn gaps(analysed: &AnalysedTrace, gpu: usize, rows: TrackRows) -> Option<Vec
     Some(frame.finish())
 }
 
-/// Returns the details of a part of a gap by its index in [`AnalysedTrace::gaps`]; `None` for no such part.
+/// Returns the details of a part of a gap by its index among the parts of all gaps; `None` for no such part.
 pub fn gap(analysed: &AnalysedTrace, row: usize) -> Option<Row> {
     let gaps = analysed.gaps();
     let cause = *gaps.causes.get(row)?;

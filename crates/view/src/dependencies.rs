@@ -1,6 +1,6 @@
 //! Turns dependencies between commands of a capture, or of a range of a trace, into a message of bounded size for the
 //! page. The nodes are commands (or dispatches and transfers of a trace), the edges say which of two must come first
-//! because of the memory that both use. A hazard is an edge that no barrier or order of execution keeps.
+//! because of the memory that both use. A hazard is an edge whose order nothing ensures, such as a barrier.
 
 use crate::protocol::{
     self, CriticalPath, DependencyAccess, DependencyBarrier, DependencyEdge, DependencyNode,

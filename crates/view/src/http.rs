@@ -131,7 +131,7 @@ struct KnownGenerations {
     generations: String,
 }
 
-/// Answers as soon as a trace has more than the page, or after a while.
+/// Answers as soon as a trace has more than the page, or after some seconds, and at once where nothing is recorded.
 async fn live(
     State(served): State<Arc<Served>>,
     Parameters(known): Parameters<KnownGenerations>,

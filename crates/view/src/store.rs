@@ -216,7 +216,7 @@ impl Store {
     }
 
     /// Reads new rows of a live trace into the snapshot, unless the last look was less than [`LOOK_EVERY`] ago.
-    /// Nothing happens while somebody else holds the snapshot.
+    /// New rows wait while somebody else holds the snapshot.
     fn look(&self) {
         let mut state = self.state();
         let State {

@@ -142,10 +142,9 @@ impl fmt::Display for ThreadKey {
     }
 }
 
-/// A table whose rows are drawn.
+/// A table whose rows are drawn; [`DrawnTable::table`] returns its name in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DrawnTable {
-    /// The tables are `dispatches`, `transfers`, `opaque_work`, `command_buffers`, `host_calls` and `markers`.
     Dispatch,
     Transfer,
     Opaque,

@@ -110,7 +110,7 @@ fn signed(bytes: u64) -> i64 {
 }
 
 /// Returns one sample for each time that `steps`, sorted by time, have: the sum of all changes up to and at that
-/// time, and 0 where the sum is negative, as samples.
+/// time, and 0 where the sum is negative.
 fn sums(steps: Vec<Step>) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut value = 0i128;

@@ -1,5 +1,5 @@
 //! Selects the work of a trace that lies under labels of a given name; the timeline of the selected work is built
-//! beside the whole one. A first walk over the dispatches counts the selected rows, which [`LabelFilter::new`] makes;
+//! beside the whole one. A first walk over the dispatches, in [`LabelFilter::new`], counts the selected rows;
 //! a second one, while the timeline is built, hands the same rows to the second timeline.
 
 use crate::label_match::LabelName;

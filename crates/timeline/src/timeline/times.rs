@@ -1,5 +1,5 @@
-//! The types of the times at which command buffers and submissions ran. [`Builder`](super::build) fills them while it
-//! adds work.
+//! The types of the times at which command buffers and submissions ran. The builder of the timeline fills them while
+//! it adds work.
 
 use crate::intervals::Interval;
 use gapscope_trace::ids::QueueId;

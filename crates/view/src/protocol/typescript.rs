@@ -1,4 +1,4 @@
-//! Writes the page's TypeScript types from the schemas of the messages. The input are the JSON schemas of the types
+//! Writes the page's TypeScript types from the schemas of the messages. The input is the JSON schemas of the types
 //! in `messages!`; the output is compared with `web/src/generated/protocol.ts`, or written there with `UPDATE=1`.
 
 use super::*;
