@@ -103,6 +103,7 @@ impl DurationGroup {
 
 /// Counts of a group's durations by magnitude, and by value where that is needed.
 struct DurationCounts {
+    /// The number, sum, least and greatest of the durations in nanoseconds.
     count: usize,
     total: u64,
     min: u32,

@@ -42,6 +42,7 @@ impl<'a> LabelName<'a> {
 mod tests {
     use super::*;
 
+    /// Returns those of the labels that the name means.
     fn meant(name: &str, labels: &[&str]) -> Vec<String> {
         let rows = (1..)
             .zip(labels)

@@ -80,6 +80,7 @@ mod tests {
         })
     }
 
+    /// Returns the intervals of each lane, in the order in which they were placed.
     fn split(intervals: &[Interval]) -> Vec<Vec<Interval>> {
         let mut lanes = Lanes::default();
         let mut split: Vec<Vec<Interval>> = Vec::new();

@@ -262,6 +262,7 @@ pub(crate) struct RefusedPage {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedFile {
     file: Arc<File>,
+    /// The length of the file.
     bytes: u64,
     /// `None` for a file without checksums, whose bytes are returned unchecked.
     checksums: Option<Arc<Checksums>>,
@@ -281,6 +282,7 @@ impl CheckedFile {
         }
     }
 
+    /// Opens the file. Without checksums its bytes are not checked.
     pub fn open(path: &Path, checksums: Option<Arc<Checksums>>) -> io::Result<CheckedFile> {
         let file = File::open(path)?;
         Ok(CheckedFile {

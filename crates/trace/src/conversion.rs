@@ -158,6 +158,7 @@ mod tests {
         TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, UInt64Array,
     };
 
+    /// Converts an array to type `W` and returns its values; where that works, [`is_convertible`] must have said so.
     fn read<W: ArrowPrimitiveType>(
         array: impl Array + 'static,
     ) -> Result<Vec<Option<W::Native>>, Damage> {

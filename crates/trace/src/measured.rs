@@ -222,6 +222,7 @@ fn file_name(device: &MeasuredDevice) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Returns a measurement with a driver, and with a speed of copying in bytes per second.
     fn kept(driver: &str, copy: u64) -> MeasuredDevice {
         MeasuredDevice {
             name: "A GPU".to_owned(),
@@ -236,6 +237,7 @@ mod tests {
         }
     }
 
+    /// Returns the manifest of a recording with that device and driver.
     fn recorded(driver: &str) -> Manifest {
         let device = manifest::Device {
             name: "A GPU".to_owned(),

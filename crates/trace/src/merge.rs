@@ -57,6 +57,7 @@ struct Merge<T> {
 }
 
 impl<T: Table> Merge<T> {
+    /// Creates the file.
     fn begin(path: &Path) -> Result<Merge<T>, Error> {
         let file = File::create(path).map_err(Error::write(path))?;
         let schema = T::schema();

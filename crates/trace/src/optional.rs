@@ -301,6 +301,7 @@ mod tests {
     use arrow_buffer::NullBuffer;
     use proptest::prelude::*;
 
+    /// A change of a column, which the test makes to a plain vector, too.
     #[derive(Debug, Clone)]
     enum Step {
         Push(Option<u64>),

@@ -19,9 +19,11 @@ pub(crate) const OPEN_SUFFIX: &str = ".open";
 
 /// Writes the parts of one table, one after the other.
 pub(crate) struct PartWriter {
+    /// The name of the table.
     table: &'static str,
     folder: PathBuf,
     schema: Arc<Schema>,
+    /// The file names of the completed parts, in order.
     closed: Vec<String>,
     /// The sum of the sizes of the completed parts.
     closed_bytes: u64,

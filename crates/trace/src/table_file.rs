@@ -30,6 +30,7 @@ pub struct TableFile {
     path: PathBuf,
     table: &'static str,
     metadata: ArrowReaderMetadata,
+    /// The columns that may be read, in the types that readers get.
     wanted: Arc<Schema>,
     /// The number of rows, which all columns have.
     rows: usize,
@@ -188,7 +189,8 @@ impl TableFile {
         .ok()?
     }
 
-    /// Reads those columns that the file has, batch by batch, of one row group or of all.
+    /// Reads those columns that the file has, batch by batch, of one row group or of all. A column that cannot be
+    /// converted to its wanted type keeps its own.
     ///
     /// # Errors
     /// The file can no longer be read, or its footer turns out to be wrong.
@@ -300,6 +302,7 @@ struct OutputColumn {
 /// Batches of some columns of a file.
 pub struct Batches {
     reader: ParquetRecordBatchReader,
+    /// The file that the reader reads, asked for the damage that stopped the reader.
     file: CheckedFile,
     columns: Vec<OutputColumn>,
     schema: Arc<Schema>,
@@ -439,6 +442,7 @@ fn check_codecs(metadata: &ParquetMetaData) -> Result<(), Damage> {
     }
 }
 
+/// Returns true for types of texts, also in a dictionary.
 fn is_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,

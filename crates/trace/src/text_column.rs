@@ -293,6 +293,7 @@ mod tests {
 
     type Maybe = Option<Arc<str>>;
 
+    /// A change of a column, which the test makes to a plain vector, too.
     #[derive(Debug, Clone)]
     enum Change {
         Push(Maybe),
@@ -326,6 +327,8 @@ mod tests {
         ]
     }
 
+    /// Makes a change of the column and of the plain rows; a row beyond the end counts as the end, or nothing
+    /// happens.
     fn apply(change: Change, column: &mut TextColumn<Maybe>, rows: &mut Vec<Maybe>) {
         let at = |row: usize, rows: &[Maybe]| row.min(rows.len());
         match change {

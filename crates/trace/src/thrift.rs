@@ -50,6 +50,7 @@ pub(crate) enum PageKind {
 /// stricter than the Parquet library, so that both agree on every header: fields have Parquet's types and order, each
 /// occurs once, and there are no lists.
 pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
+    // The fields of a header that hold what belongs to one kind of page.
     const STRUCTURES: std::ops::RangeInclusive<i16> = 5..=8;
     let mut reader = Reader(bytes);
     let (mut kind, mut unpacked_bytes, mut compressed_bytes) = (None, None, None);

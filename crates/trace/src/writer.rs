@@ -36,6 +36,7 @@ pub struct TraceWriter {
     parts: Vec<PartWriter>,
     /// The file names of the sources that are written.
     sources: HashSet<String>,
+    /// The bytes of the sources that this writer has written.
     source_bytes: u64,
 }
 

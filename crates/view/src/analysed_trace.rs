@@ -29,6 +29,7 @@ pub struct AnalysedTrace<'a> {
     /// The fields from here on are empty until their analysis has run.
     bindings: OnceCell<BindingSets>,
     first_uses: OnceCell<FirstUses>,
+    /// The dependencies between dispatches and transfers by the buffers that they use.
     flow: OnceCell<Dataflow<'a>>,
     gaps: OnceCell<Gaps>,
     finder: OnceCell<GapFinder<'a>>,

@@ -51,6 +51,7 @@ struct Question {
 /// A handle on the thread, which takes questions.
 #[derive(Debug)]
 pub struct AnalysisThread {
+    /// The way to the thread, which ends when this is dropped.
     questions: Mutex<Sender<Question>>,
 }
 
@@ -105,6 +106,7 @@ impl AnalysisThread {
         self.ask_of(true, question)
     }
 
+    /// Sends a question and waits for its answer; `of_all` as in [`Question`].
     fn ask_of<T: Send + 'static>(
         &self,
         of_all: bool,
@@ -118,6 +120,7 @@ impl AnalysisThread {
         answered.recv().unwrap_or(Err(Error::Analysis))
     }
 
+    /// Sends a question; `answer` is called on the thread.
     fn send(
         &self,
         of_all: bool,

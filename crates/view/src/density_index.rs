@@ -104,6 +104,7 @@ struct TimeSummary {
 }
 
 impl TimeSummary {
+    /// The summary of no rows.
     const NONE: TimeSummary = TimeSummary {
         rows: 0,
         extent: Interval {
@@ -115,6 +116,7 @@ impl TimeSummary {
         unordered: false,
     };
 
+    /// Adds the next row.
     #[inline]
     fn add(&mut self, interval: Interval) {
         self.and(TimeSummary {
@@ -157,6 +159,7 @@ struct TrackParts {
 }
 
 impl TrackParts {
+    /// Sorts the rows of a chunk of the table `source` by track.
     fn collect(
         trace: &Trace,
         whole: &WholeCommandBuffers,

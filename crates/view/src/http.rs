@@ -160,6 +160,7 @@ struct ComparedSides {
     b_to: Option<Time>,
 }
 
+/// Answers with a comparison of two sides.
 async fn compare(
     State(served): State<Arc<Served>>,
     Parameters(sides): Parameters<ComparedSides>,
@@ -249,6 +250,7 @@ impl TrackPart {
     }
 }
 
+/// Answers with the frame of a track's rows, or of the gaps of a GPU.
 async fn track(
     request: TraceRequest,
     State(served): State<Arc<Served>>,
@@ -266,6 +268,8 @@ async fn track(
         .await
 }
 
+/// Answers with the labels of a track's rows, in the order of the rows; only tracks of work and command buffers have
+/// them.
 async fn track_labels(
     request: TraceRequest,
     State(served): State<Arc<Served>>,
@@ -307,6 +311,7 @@ async fn counter(request: TraceRequest, Key(key): Key<TrackKey>) -> Answer {
         .await
 }
 
+/// Answers with all findings, and waits for their analysis.
 async fn findings(request: TraceRequest) -> Answer {
     request
         .answer(|store| {
@@ -340,6 +345,8 @@ async fn notes(request: TraceRequest) -> Answer {
         .await
 }
 
+/// Replaces the notes by those that were sent; refuses while the trace is recorded, or where they were changed
+/// meanwhile.
 async fn replace_notes(request: TraceRequest, Body(sent): Body) -> Answer {
     request
         .answer(move |store| {
@@ -394,6 +401,7 @@ struct PartParameters {
     around: Option<String>,
 }
 
+/// Answers with a part of the dependencies of the capture, or of a range of a trace, or of the work around a row.
 async fn all_dependencies(
     State(served): State<Arc<Served>>,
     request: Result<TraceRequest, Refusal>,
@@ -439,6 +447,7 @@ fn drawn_table(store: &Store, name: &str, row: usize) -> Result<DrawnTable, Refu
     }
 }
 
+/// Answers with what a dispatch or transfer depends on, and what depends on it.
 async fn dependencies(request: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
     request
         .answer(move |store| {
@@ -480,6 +489,7 @@ struct LabelPath {
     label: Option<String>,
 }
 
+/// Answers with the times for which a label was set.
 async fn instances(request: TraceRequest, Parameters(path): Parameters<LabelPath>) -> Answer {
     let label = path
         .label
@@ -495,6 +505,7 @@ async fn instances(request: TraceRequest, Parameters(path): Parameters<LabelPath
         .await
 }
 
+/// Answers with the graph of the data flow between kernels, in all of the trace or in a range.
 async fn graph(request: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range.interval()?;
     request

@@ -29,6 +29,7 @@ struct CallStart {
 /// A row or place, with the row or id that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OwnedRow {
+    /// The row or id that the other belongs to.
     owner: u32,
     row: u32,
 }

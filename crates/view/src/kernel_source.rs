@@ -186,6 +186,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
+    /// Returns the answer for a kernel with this hash, in a trace with one file of code.
     fn source_of(hash: &str, file: &str, bytes: &[u8]) -> Value {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("sources")).unwrap();

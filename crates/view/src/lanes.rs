@@ -89,6 +89,7 @@ impl<'a> TraceTrack<'a> {
         }
     }
 
+    /// Makes the frame of times, names and places of the added rows.
     fn rows_frame(&self, added: &Addition, mut header: TrackHeader) -> Vec<u8> {
         let rows = &added.rows;
         header.tables = self.tables.iter().map(|source| source.table()).collect();
@@ -108,6 +109,7 @@ impl<'a> TraceTrack<'a> {
         frame.finish()
     }
 
+    /// Makes the frame of the added rows' labels, as numbers of the texts of their paths.
     fn labels_frame(&self, added: &Addition, header: TrackHeader) -> Vec<u8> {
         let tables = &self.trace.tables;
         let command_buffers = IdIndex::new(&tables.command_buffers.id);
@@ -316,6 +318,7 @@ mod tests {
             .collect()
     }
 
+    /// Adds a transfer or a dispatch.
     fn push(trace: &mut Trace, transfer: bool, queue: u32, start_ns: i64, duration_ns: i64) {
         let (start_ns, duration_ns) = (Some(start_ns), Some(duration_ns));
         match transfer {

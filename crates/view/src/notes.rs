@@ -197,6 +197,7 @@ mod tests {
         json!(notes.answer(unwritable))
     }
 
+    /// Returns the bytes with which the page replaces the notes of a revision.
     fn sent(revision: &str, texts: &[&str]) -> Vec<u8> {
         let note = |text: &&str| json!({"from_ns": 5, "to_ns": null, "text": text});
         let notes: Vec<Value> = texts.iter().map(note).collect();

@@ -9,6 +9,7 @@ pub struct File {
     pub bytes: &'static [u8],
 }
 
+/// The built page, its script and its style.
 const HTML: File = File {
     name: "index.html",
     media_type: "text/html; charset=utf-8",

@@ -38,6 +38,7 @@ struct PreferencesFile {
 /// The kept arrangement of the tracks of one trace, which is named by its [`identity`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Arranged {
+    /// The identity of the trace.
     trace: String,
     #[serde(flatten)]
     how: Arrangement,
@@ -163,6 +164,7 @@ fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> 
     }
 }
 
+/// Writes the file, and makes its folder where that is missing.
 fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

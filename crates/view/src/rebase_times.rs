@@ -41,6 +41,7 @@ pub fn shift_tables(tables: &mut Tables, origin_ns: i64) {
 
 /// A column of times, with or without absent ones.
 trait Times {
+    /// Returns the stored times; those of absent ones are meaningless.
     fn times(&mut self) -> &mut [i64];
 }
 

@@ -321,6 +321,7 @@ impl RowContext {
     }
 }
 
+/// Returns a link to a row that is drawn.
 fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: usize) -> Link {
     Link {
         relation,
@@ -328,6 +329,7 @@ fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: us
     }
 }
 
+/// Returns a link to a submission, which is not drawn.
 fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> Link {
     let t = &snapshot.trace.tables.submissions;
     Link {
@@ -369,6 +371,7 @@ fn label(snapshot: &Snapshot, id: LabelId) -> RowLabel {
     RowLabel { path, rows }
 }
 
+/// Returns the kernel with its columns; `None` where the trace lacks it.
 fn kernel(snapshot: &Snapshot, id: KernelId) -> Option<RowKernel> {
     let kernels = &snapshot.trace.tables.kernels;
     let row = snapshot.index().kernels.get(id)?;

@@ -133,6 +133,7 @@ enum SavedViewError {
     TraceCount,
 }
 
+/// Reads a file that is not too large.
 fn read_text(path: &Path) -> Result<String, SavedViewError> {
     let mut text = String::new();
     let file = File::open(path)?;

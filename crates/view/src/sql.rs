@@ -152,6 +152,7 @@ impl Sql {
         }
     }
 
+    /// Returns the sentence for a query that took too long.
     fn too_long(&self) -> String {
         let seconds = self.longest.as_secs_f64();
         format!(

@@ -68,6 +68,7 @@ pub struct Store {
     ready: Condvar,
     /// A lock that is held while all columns are read, so that they are read once.
     filling: Mutex<()>,
+    /// The thread that analyses the trace.
     analyst: AnalysisThread,
     notes: Notes,
 }
@@ -282,6 +283,7 @@ impl TraceSource for Store {
 /// The time at which new rows of a live trace are shown.
 #[derive(PartialEq, Eq)]
 enum TakeUp {
+    /// The rows are in the snapshot.
     Now,
     /// A reader still holds the snapshot, so that rows are added at the next look.
     Later,

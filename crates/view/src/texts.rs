@@ -198,6 +198,7 @@ impl Texts {
 mod tests {
     use super::*;
 
+    /// A trace with two nested labels, and with one command buffer that has a label and one that has none.
     const TRACE: &str = "kernel id=9 name=matmul
         label id=1 text=step
         label id=2 text=attention parent=1

@@ -214,6 +214,7 @@ impl NodeMaker<'_> {
         texts
     }
 
+    /// Returns the description of a submission; the number alone where it is unknown.
     fn submission(&self, row: usize) -> DependencySubmission {
         let table = &self.snapshot.trace.tables.submissions;
         let known = (row < table.len()).then_some(row);

@@ -25,6 +25,7 @@ pub struct Traces {
     opened: Vec<String>,
     /// The folder in which ranks are looked for. It is `None` where several traces are compared.
     recording: Option<PathBuf>,
+    /// True where the traces are opened as still being recorded.
     live: bool,
 }
 

@@ -154,6 +154,7 @@ pub enum DrawnTable {
 }
 
 impl DrawnTable {
+    /// All tables that are drawn.
     pub const ALL: [DrawnTable; 6] = [
         DrawnTable::Dispatch,
         DrawnTable::Transfer,

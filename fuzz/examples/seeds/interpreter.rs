@@ -28,9 +28,11 @@ struct Offsets {
     version: u64,
     /// For each word of `_Py_DebugOffsets` its index, in the order of [`Self::values`].
     table: Option<[u64; 19]>,
+    /// In `_PyRuntime` and interpreters: the first and next interpreter, and the first thread.
     first_interpreter: u64,
     next_interpreter: u64,
     first_thread: u64,
+    /// In the lock of the interpreter (the GIL): the thread that holds it, and whether it is held.
     holder: u64,
     locked: u64,
     /// In the state of a thread: the next state, the current frame, the id of the thread, and the chunk of frames.
@@ -133,6 +135,7 @@ impl Offsets {
 struct Memory(Vec<u8>);
 
 impl Memory {
+    /// Writes bytes at an offset.
     fn put(&mut self, at: u64, bytes: &[u8]) {
         let (at, end) = (at as usize, at as usize + bytes.len());
         self.0.resize(self.0.len().max(end.next_multiple_of(8)), 0);

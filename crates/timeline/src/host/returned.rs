@@ -12,6 +12,7 @@ pub struct Returned {
     pub interval: Interval,
     /// The class of the call: [`CallClass::Compile`], [`CallClass::Allocate`] or [`CallClass::Wait`].
     pub class: CallClass,
+    /// The thread that made the call.
     thread: ThreadId,
 }
 

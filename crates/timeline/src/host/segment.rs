@@ -149,6 +149,7 @@ impl Segment {
 /// The segments of one thread, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct ThreadSegments {
+    /// The segments themselves.
     pub(super) segments: Vec<Segment>,
     /// The end of each segment. Searches for times read only these, which take an eighth of the memory.
     ends_ns: Vec<i64>,

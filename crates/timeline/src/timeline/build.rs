@@ -90,7 +90,9 @@ fn fed<'a, R>(
 
 /// A timeline that is being built: first dispatches are added, then all other work.
 struct Builder<'scope, 'a> {
+    /// The timeline so far, without work.
     timeline: Timeline<'a>,
+    /// The work, which a thread of its own sorts and packs.
     packing: Packing<'scope, 'a>,
     manifest_gpus: Gpus,
     /// The index of the GPU that stands for queues that the manifest does not list; `None` until such a queue occurs.

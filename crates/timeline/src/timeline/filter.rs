@@ -34,6 +34,7 @@ pub struct LabelFilter {
     pub(super) trace: Trace,
     /// The number of dispatches that are selected.
     pub(super) dispatch_count: usize,
+    /// The labels that the name means, and those inside of them.
     labels: Marked<LabelId>,
     /// The command buffers that lie under the labels.
     labelled_command_buffers: Marked<CommandBufferId>,
@@ -77,6 +78,7 @@ impl LabelFilter {
 #[derive(Debug, Clone)]
 struct Marked<I> {
     ids: IdIndex<I>,
+    /// For each row of the table, true where the row is in the set.
     rows: Vec<bool>,
 }
 
@@ -128,6 +130,7 @@ struct Selection {
     command_buffers: Marked<CommandBufferId>,
     /// The submissions that contain selected work.
     submissions: Marked<SubmissionId>,
+    /// True where some work is selected.
     any: bool,
 }
 

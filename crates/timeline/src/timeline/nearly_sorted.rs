@@ -133,6 +133,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Compares the sort with that of the standard library.
     fn check(mut rows: Vec<(i32, u32)>) {
         let mut expected = rows.clone();
         expected.sort_unstable();

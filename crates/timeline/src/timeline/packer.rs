@@ -137,6 +137,7 @@ impl<'scope, 'a: 'scope> Packing<'scope, 'a> {
 
 /// The packing thread's state: it merges sorted batches, packs them and adds them up.
 struct Packer<'a> {
+    /// The ids of all command buffers.
     ids: &'a [CommandBufferId],
     gpus: Vec<GpuPacker>,
     command_buffers: Vec<Ran>,
@@ -279,6 +280,7 @@ fn order(ids: &[CommandBufferId], a: &Work, b: &Work) -> Ordering {
     starts.then_with(|| ties(ids, a, b))
 }
 
+/// Orders work that starts together: by end, command buffer's id, kind and row.
 #[cold]
 fn ties(ids: &[CommandBufferId], a: &Work, b: &Work) -> Ordering {
     let id = |work: &Work| ids.get(work.command_buffer as usize);
@@ -286,6 +288,7 @@ fn ties(ids: &[CommandBufferId], a: &Work, b: &Work) -> Ordering {
     rest(a).cmp(&rest(b))
 }
 
+/// Sorts work as [`order`] does.
 fn sort(ids: &[CommandBufferId], works: &mut [Work]) {
     let start_ns = |work: &Work| work.interval.start_ns;
     nearly_sorted::sort(works, start_ns, |a, b| ties(ids, a, b));
@@ -297,6 +300,7 @@ mod tests {
     use crate::intervals::{Interval, union_length_ns};
     use proptest::prelude::*;
 
+    /// The number of command buffers; work with a higher row is in none.
     const BUFFERS: u64 = 7;
 
     fn work(start_ns: i64, row: usize, kind: WorkKind) -> Work {

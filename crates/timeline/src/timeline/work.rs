@@ -41,6 +41,7 @@ impl Work {
         Work::from_source(interval, command_buffer, source)
     }
 
+    /// Makes a piece of work whose row and kind [`Work::source`] has packed.
     #[inline]
     pub(super) fn from_source(interval: Interval, command_buffer: u32, source: u32) -> Work {
         Work {

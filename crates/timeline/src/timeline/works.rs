@@ -246,6 +246,7 @@ pub struct Iter<'a> {
 
 /// An iterator over the pieces of a block.
 enum BlockIter<'a> {
+    /// The packed pieces, with the origin of their block.
     Near(Origin, std::slice::Iter<'a, Near>),
     Far(std::slice::Iter<'a, Work>),
 }
@@ -305,6 +306,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Generates work at and beyond the limits of what can be packed.
     fn work() -> impl Strategy<Value = Work> {
         let kind = prop::sample::select(vec![
             WorkKind::Dispatch,

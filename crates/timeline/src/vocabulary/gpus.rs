@@ -14,6 +14,7 @@ pub const UNKNOWN_DEVICE: &str = "unknown device";
 #[derive(Debug, Clone, Default)]
 pub struct Gpus {
     gpus: Vec<PhysicalGpu>,
+    /// The index of the GPU of each device, as `by_queue` has it of each queue.
     by_device: HashMap<DeviceId, usize>,
     by_queue: HashMap<QueueId, usize>,
 }

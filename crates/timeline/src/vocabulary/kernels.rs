@@ -134,6 +134,7 @@ fn short(name: &str) -> String {
 struct Code<'a> {
     /// The hash of the code, or else the name that a compiler or a library gave the code.
     hash_or_name: &'a str,
+    /// The function at which the code starts; one code may have several.
     entry_point: Option<&'a str>,
 }
 

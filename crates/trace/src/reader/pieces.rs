@@ -132,6 +132,7 @@ impl DispatchPieces {
 
 /// A job that runs beside others.
 enum PieceJob<'a> {
+    /// The piece that is handed over, and the function that takes it.
     Take(&'a Dispatches, &'a mut (dyn FnMut(&Dispatches) + Send)),
     Read {
         from: &'a mut ColumnReader,

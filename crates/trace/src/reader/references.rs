@@ -114,6 +114,7 @@ impl DispatchReferences<'_> {
         }
     }
 
+    /// Returns a diagnostic for each column with unknown ids.
     pub fn diagnostics(self) -> Vec<Diagnostic> {
         let found = Self::COLUMNS.into_iter().zip(self.found);
         let found = found.filter_map(|(column, found)| diagnostic("dispatches", column, found));
@@ -205,6 +206,7 @@ fn diagnostic(table: &'static str, column: &'static str, found: UnknownIds) -> O
 
 /// A column's value as an id, if there is one.
 trait OptionalId<I> {
+    /// Returns the id; `None` for an absent value.
     fn id(self) -> Option<I>;
 }
 

@@ -11,7 +11,9 @@ use crate::{Error, TraceWriter};
 use std::path::Path;
 
 const THREAD: ThreadId = ThreadId(7);
+/// The queue of the kernels.
 const MAIN: QueueId = QueueId(1);
+/// The queue of the all-reduces.
 const COLLECTIVES: QueueId = QueueId(2);
 /// The kernels with their usual durations in nanoseconds. The first three make a layer, and `adam` ends a step.
 const KERNELS: [(&str, i64); 4] = [
@@ -184,6 +186,7 @@ impl Fleet {
         writer.finish(&self.manifest(rank, at_ns))
     }
 
+    /// Returns the manifest of a rank whose recording ends at `end_ns`. Ranks of one machine have one boot id.
     fn manifest(&self, rank: u32, end_ns: i64) -> Manifest {
         let local = rank % self.on_machine.max(1);
         let queue = |id| Queue {

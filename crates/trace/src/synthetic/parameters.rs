@@ -3,6 +3,7 @@
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use crate::manifest::{Clock, ClockMethod};
 
+/// The id of the only process.
 pub(super) const PROCESS: ProcessId = ProcessId(1);
 /// The start of the recording.
 pub(super) const START_NS: i64 = 1_000_000_000;

@@ -77,6 +77,7 @@ const NAMES: [&str; 10] = [
 /// How much of a dispatch's deviation the next one shares, from 0 to 1.
 const NEIGHBOUR_CORRELATION: f64 = 0.98;
 
+/// The label `step`, which each evaluation has.
 const LABEL: LabelId = LabelId(1);
 const QUEUE: QueueId = QueueId(1);
 const DEVICE: DeviceId = DeviceId(1);
@@ -171,6 +172,7 @@ impl Repeated {
         }
     }
 
+    /// Returns the manifest of the run, with starts of runs a minute apart on the wall clock.
     fn manifest(&self, end_ns: i64) -> Manifest {
         let one = Synthetic {
             queues: 1,

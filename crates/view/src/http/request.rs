@@ -70,6 +70,7 @@ impl FromRequestParts<Arc<Served>> for TraceRequest {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Refusal> {
+        /// The parameter with the edition; absent where the request names no rows.
         #[derive(Deserialize)]
         struct Edition {
             edition: Option<u64>,
