@@ -1,3 +1,3 @@
-//! Runs the target `targets::events::TARGET` with libFuzzer: it assembles the events of a hook into a trace.
+//! Runs the target `events` with libFuzzer: it assembles the events of a hook into a trace.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::events::TARGET);

@@ -1,3 +1,3 @@
-//! Runs the target `targets::interpreter::TARGET` with libFuzzer: it samples the stacks of a Python process with any memory.
+//! Runs the target `interpreter` with libFuzzer: it samples the stacks of a Python process with any memory.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::interpreter::TARGET);

@@ -1,3 +1,3 @@
-//! Runs the target `targets::imported::PERFETTO` with libFuzzer: it imports Perfetto's traces.
+//! Runs the target `perfetto` with libFuzzer: it imports Perfetto's traces.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::imported::PERFETTO);

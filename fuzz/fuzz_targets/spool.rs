@@ -1,3 +1,3 @@
-//! Runs the target `targets::spool::TARGET` with libFuzzer: it reads the spool, the files that a hook writes while its program is recorded.
+//! Runs the target `spool` with libFuzzer: it reads the spool, the files that a hook writes during a recording.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::spool::TARGET);

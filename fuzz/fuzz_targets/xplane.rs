@@ -1,3 +1,3 @@
-//! Runs the target `targets::imported::XPLANE` with libFuzzer: it imports profiles of JAX.
+//! Runs the target `xplane` with libFuzzer: it imports profiles of JAX.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::imported::XPLANE);
