@@ -10,9 +10,9 @@ pub enum Unit {
     Share,
     /// Nanoseconds.
     Nanoseconds,
-    /// So many times another quantity.
+    /// A factor: so many times another quantity.
     Times,
-    /// Things.
+    /// A number of things.
     Count,
     /// Bytes.
     Bytes,

@@ -164,7 +164,7 @@ pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
 /// The checksums of a table's file, with the positions of the blocks that they are of.
 #[derive(Debug, Default)]
 pub(crate) struct Checksums {
-    /// Sorted by position in the file.
+    /// The columns of all row groups, sorted by position in the file.
     columns: Vec<SignedColumn>,
     /// The checksums of all blocks, in the order of the footer.
     blocks: Vec<u32>,
@@ -254,7 +254,7 @@ impl Checksums {
 pub(crate) struct RefusedPage {
     /// Position of the page's header in the file.
     pub at: u64,
-    /// Why.
+    /// The damage for which it is refused.
     pub reason: Damage,
 }
 
@@ -266,7 +266,7 @@ pub(crate) struct CheckedFile {
     bytes: u64,
     /// `None` for a file without checksums, whose bytes are returned unchecked.
     checksums: Option<Arc<Checksums>>,
-    /// Sorted by position.
+    /// The pages that must not be read, sorted by position.
     refused: Arc<[RefusedPage]>,
     /// Why bytes were last refused: the libraries in between pass on only the text of an error.
     damage: Arc<Mutex<Option<Damage>>>,

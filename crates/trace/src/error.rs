@@ -68,7 +68,7 @@ pub enum Error {
     Foreign {
         /// The path.
         path: PathBuf,
-        /// What it seems to be.
+        /// A guess at what the path leads to.
         found: String,
     },
     /// A later gapscope wrote the trace.

@@ -25,7 +25,8 @@ const PENDING_ROWS: usize = 1 << 17;
 /// Row groups from this size on are copied as they are: encoding them again would take time and save little.
 const LARGE_ROWS: i64 = 1 << 14;
 
-/// Writes the file of table `T` in `folder` from `parts`, which stay. An earlier file is replaced.
+/// Writes the file of table `T` in `folder` from `parts`, which stay. A single part becomes the file as it is. An
+/// earlier file is replaced.
 pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
     let path = folder.join(format!("{}.parquet", T::NAME));
     let new = temporary_path(&path);

@@ -48,7 +48,7 @@ pub enum NamesError {
     /// The file cannot be read.
     #[error("the file of names {} cannot be read: {source}", path.display())]
     Io {
-        /// The file.
+        /// The path of the names file.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
@@ -56,9 +56,9 @@ pub enum NamesError {
     /// A line cannot be parsed.
     #[error("{path}, line {}: {}", source.line, source.problem)]
     Line {
-        /// The file.
+        /// The path of the names file.
         path: PathBuf,
-        /// The error.
+        /// The line and its problem.
         source: LineError,
     },
 }

@@ -39,7 +39,7 @@ pub use problem::TextProblem;
 pub struct TextError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub problem: TextProblem,
 }
 

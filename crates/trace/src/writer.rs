@@ -27,7 +27,7 @@ pub struct Parts {
     pub tables: BTreeMap<String, Vec<String>>,
 }
 
-/// Writes one trace.
+/// The writer of one trace.
 pub struct TraceWriter {
     folder: PathBuf,
     /// The rows that are not encoded yet.

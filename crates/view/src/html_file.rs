@@ -92,6 +92,7 @@ pub fn write_file(
 
 /// The answers of a file, and what was left out of them.
 struct FileAnswers {
+    /// The answers, in the order in which they are written.
     answers: Vec<FileAnswer>,
     written: WrittenFile,
 }

@@ -29,9 +29,9 @@ pub struct PlacedRows {
 /// Rows that were added at one time.
 #[derive(Debug, Default, Clone)]
 struct Addition {
+    /// The generation of the snapshot that the rows came with.
     generation: u64,
-    /// Places (see [`place`]) by lane, and within a lane in order of start. The generation of an addition is that of
-    /// the snapshot that its rows came with.
+    /// Places (see [`place`]) by lane, and within a lane in order of start.
     rows: Vec<u32>,
     /// The index in `rows` at which each lane starts, and the end of the last.
     bounds: Vec<usize>,

@@ -43,6 +43,7 @@ pub struct Options {
 /// A server that has a port and reads its traces, but does not answer yet.
 pub struct Server {
     listener: TcpListener,
+    /// The address of the page, with the token.
     url: String,
     /// Everything that requests are answered from.
     served: Arc<Served>,
@@ -55,6 +56,7 @@ pub struct Running {
     url: String,
     /// Dropping the sender ends the server.
     end: Option<oneshot::Sender<()>>,
+    /// The thread that answers; dropping the handle waits for its end.
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
 

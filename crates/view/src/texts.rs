@@ -156,6 +156,7 @@ impl Texts {
             .map_or(self.unknown_label, |label| label.text)
     }
 
+    /// Returns the numbers of a label's texts; `None` for a label that the trace does not have.
     fn label_texts(&self, id: LabelId) -> Option<&LabelTexts> {
         self.labels.get(self.label_index.get(id)?)
     }

@@ -13,7 +13,7 @@ pub enum Content {
     Communication,
     /// The work moves data and does nothing else.
     Transfer,
-    /// The work is timed as a whole: it computes, or does only what is set here.
+    /// The work is timed as a whole, and its parts are not: it computes, or does only what the fields allow.
     Whole {
         /// True where the work may communicate.
         communication: bool,

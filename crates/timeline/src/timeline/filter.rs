@@ -168,6 +168,7 @@ impl Selection {
         selection
     }
 
+    /// Returns for each row of a table whether it is selected.
     fn selected(&self, work: &OwnerColumns) -> Vec<bool> {
         selected(&self.labels, &self.labelled_command_buffers, work)
     }

@@ -1,4 +1,4 @@
-//! The work of one GPU.
+//! The type of one GPU with its work, and the sums over that work: its extent in time and its busy time.
 
 use super::works::Works;
 use crate::intervals::{Busy, Interval};

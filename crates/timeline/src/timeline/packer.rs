@@ -36,7 +36,7 @@ pub(super) struct Packing<'scope, 'a> {
     incoming: Vec<Incoming>,
     /// The way to the packing thread: the index of a GPU with a sorted batch of its work.
     sorted: SyncSender<(usize, Vec<Work>)>,
-    /// The packing thread.
+    /// The packing thread, which returns the packed work.
     packed: ScopedJoinHandle<'scope, Packed>,
 }
 

@@ -107,7 +107,8 @@ fn open_part<T: Table>(path: &Path, before: usize) -> Result<TableFile, Diagnost
     Ok(file)
 }
 
-/// Appends a column of a file to `values`, which will have `space` rows once all files are read.
+/// Appends a column of a file to `values`, which will have `space` rows once all files are read. Fails with the
+/// number of good values where the column ends early, and with none where nothing tells which rows are missing.
 fn read_column(
     file: &TableFile,
     column: &'static str,
@@ -232,7 +233,9 @@ impl TableSource<'_> {
         }
     }
 
-    /// Returns the number of rows to keep of the file at `at`.
+    /// Returns the number of rows to keep of the file at `at`: the good rows of the required column that has the
+    /// fewest, or where no column is required, of the column that has the most. Adds a diagnostic for each optional
+    /// column that ends early, and one for the required column that ends first.
     fn rows_to_keep(
         &self,
         at: usize,

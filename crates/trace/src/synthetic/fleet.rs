@@ -30,13 +30,13 @@ const LAUNCH_NS: i64 = 4_000;
 /// A distributed program that never ran: steps of layers, each step ended by an all-reduce of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fleet {
-    /// Ranks.
+    /// The number of ranks.
     pub ranks: u32,
-    /// Ranks per machine.
+    /// The number of ranks on each machine; the last may have fewer.
     pub on_machine: u32,
-    /// Steps.
+    /// The number of steps that each rank runs.
     pub steps: u32,
-    /// Layers of a step, with three kernels each.
+    /// The number of layers of a step, with three kernels each.
     pub layers: u32,
     /// The machine whose GPUs take 8 % longer for everything but collectives.
     pub slow_machine: Option<u32>,
