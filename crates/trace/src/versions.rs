@@ -27,7 +27,8 @@ pub fn is_optional(table: &str) -> bool {
     [KernelMetrics::NAME, PcSamples::NAME].contains(&table)
 }
 
-/// Returns true for a column that was not nullable in version 1, which wrote 0 for an unknown value.
+/// Returns true for a column that was not nullable in version 1 (every row had a value), which wrote 0 for an unknown
+/// value.
 pub(crate) fn had_zeros(table: &str, column: &str) -> bool {
     column == "thread" && [Submissions::NAME, HostCalls::NAME].contains(&table)
 }

@@ -32,7 +32,7 @@ pub struct TraceWriter {
     folder: PathBuf,
     /// The rows that are not encoded yet.
     tables: Tables,
-    /// In the order of [`for_each_table`].
+    /// The writers of all tables' parts, in the order of [`for_each_table`].
     parts: Vec<PartWriter>,
     /// The file names of the sources that are written.
     sources: HashSet<String>,
