@@ -1,2 +1,3 @@
+//! Runs the target `database` with libFuzzer: it imports databases and documents of profilers.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::database::TARGET);

@@ -1,2 +1,3 @@
+//! Runs the target `ggml` with libFuzzer: it imports logs of ggml's Vulkan backend.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::imported::GGML);

@@ -1,2 +1,3 @@
+//! Runs the target `kineto` with libFuzzer: it imports Chrome's JSON.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::kineto::TARGET);

@@ -1,2 +1,3 @@
+//! Runs the target `xctrace` with libFuzzer: it imports exports of Instruments (xctrace).
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::xctrace::TARGET);

@@ -1,2 +1,3 @@
+//! Runs the target `xplane` with libFuzzer: it imports profiles of JAX.
 #![no_main]
 fuzz::libfuzzer!(fuzz::targets::imported::XPLANE);

@@ -1,4 +1,5 @@
-//! Changes bytes without knowledge of their format.
+//! Changes bytes without knowledge of their format; the functions below that change values or lines know only that
+//! the bytes are text.
 
 use fastrand::Rng;
 

@@ -1,4 +1,4 @@
-//! Changes JSON so that it stays JSON.
+//! Changes JSON so that it stays JSON. Which change is made depends on the random numbers only.
 
 use crate::bytes::{NUMBERS, TEXTS, one_of};
 use fastrand::Rng;
@@ -20,6 +20,7 @@ fn change(json: &mut Value, rng: &mut Rng) {
     at(json, &mut left, rng);
 }
 
+/// Returns the number of values at all depths, the outermost one included.
 fn count(json: &Value) -> usize {
     1 + match json {
         Value::Array(values) => values.iter().map(count).sum::<usize>(),
@@ -28,7 +29,7 @@ fn count(json: &Value) -> usize {
     }
 }
 
-/// Changes the value that is `left` values further on.
+/// Changes the value that is `left` values further on. Returns false, and lowers `left`, where there are not so many.
 fn at(json: &mut Value, left: &mut usize, rng: &mut Rng) -> bool {
     if *left == 0 {
         changed(json, rng);
@@ -42,6 +43,8 @@ fn at(json: &mut Value, left: &mut usize, rng: &mut Rng) -> bool {
     }
 }
 
+/// Makes one change of a value: an element of a list or object is removed, doubled or moved, or another value takes
+/// the value's place.
 fn changed(json: &mut Value, rng: &mut Rng) {
     match (rng.u8(0..6), json) {
         (0..4, Value::Array(values)) if !values.is_empty() => {

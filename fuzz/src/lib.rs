@@ -24,7 +24,8 @@ pub use run::{Target, run};
 #[global_allocator]
 static MEMORY: memory::Limited = memory::Limited;
 
-/// Makes the program of a target for libFuzzer.
+/// Makes the program of a target for libFuzzer. The program runs the target on each input, and changes inputs as the
+/// target asks for.
 #[macro_export]
 macro_rules! libfuzzer {
     ($target:expr) => {

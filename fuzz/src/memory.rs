@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// error; other code ends the program, which is a fault.
 pub const LIMIT_BYTES: usize = 512 << 20;
 
+/// The number of bytes that are allocated now, by all threads.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// The allocator with a limit.
@@ -20,6 +21,7 @@ thread_local! {
     /// The number of bytes that this thread has allocated and not freed since the measurement began. It is negative
     /// if the thread frees earlier memory.
     static HELD: Cell<isize> = const { Cell::new(0) };
+    /// The greatest value of [`HELD`] since the measurement began.
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -31,12 +33,14 @@ pub fn with_peak<R>(of: impl FnOnce() -> R) -> (R, usize) {
     (returned, PEAK.get().unsigned_abs())
 }
 
+/// Adds bytes, which may be negative, to what this thread holds.
 fn hold(bytes: isize) {
     let held = HELD.get() + bytes;
     HELD.set(held);
     PEAK.set(PEAK.get().max(held));
 }
 
+/// Counts an allocation. Returns false, and counts nothing, where it would pass the limit.
 fn reserve(bytes: usize) -> bool {
     let used = USED.fetch_add(bytes, Relaxed).saturating_add(bytes);
     if used > LIMIT_BYTES {
@@ -47,6 +51,7 @@ fn reserve(bytes: usize) -> bool {
     true
 }
 
+/// Counts memory that was freed.
 fn release(bytes: usize) {
     USED.fetch_sub(bytes, Relaxed);
     hold(-bytes.cast_signed());

@@ -1,4 +1,5 @@
-//! Shows a trace as users see it, and checks the promises about it.
+//! Shows a trace as users see it, and checks the promises about it: idle time is the sum of its causes, JSON parses,
+//! and no text steers a terminal. A broken promise is a panic.
 
 use gapscope_analysis::{Findings, Options, activity};
 use gapscope_comparison::ranks::{RankDigest, ranks};
@@ -36,6 +37,7 @@ pub fn show(trace: &Trace, remarks: &[String], choice: Choice) {
     }
 }
 
+/// Analyses the work under a label and shows it, with dispatches read in pieces.
 fn show_label(trace: &Trace, label: &str, remarks: &[String], choice: Choice) {
     let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
         take(&trace.tables.dispatches);
@@ -68,6 +70,7 @@ pub fn show_timeline(timeline: &Timeline, remarks: &[String], choice: Choice) {
     }
 }
 
+/// Compares the ranks inside of a trace and shows the comparison.
 fn show_ranks(timeline: &Timeline, findings: &Findings, remarks: &[String]) {
     let compared = ranks(&RankDigest::from_timeline(timeline, findings, 0), 3);
     let report = RanksReport {
@@ -88,6 +91,7 @@ pub fn show_info(trace: &Trace, sizes: &[TableSize], remarks: &[String]) {
     harmless(&Terminal::default().draw(&document));
 }
 
+/// Writes the report in one of its forms, and checks that form.
 fn print(
     timeline: &Timeline,
     findings: &Findings,
@@ -118,6 +122,7 @@ fn print(
     }
 }
 
+/// Writes the trace in one of the formats of other tools.
 fn export(trace: &Trace, choice: Choice) {
     use gapscope_export::{Scene, chrome, firefox, perfetto, speedscope};
     let scene = Scene::new(trace);
@@ -157,6 +162,7 @@ fn sums(findings: &Findings) {
     }
 }
 
+/// Panics where bytes are not JSON.
 fn parses(json: &[u8]) {
     let parsed = serde_json::from_slice::<serde_json::Value>(json);
     assert!(parsed.is_ok(), "JSON that does not parse: {parsed:?}");

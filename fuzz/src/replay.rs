@@ -1,4 +1,4 @@
-//! Replays the kept inputs and changes of them, for the tests.
+//! Replays the kept inputs (the files of the corpus, and fixtures) and changes of them, for the tests.
 
 use crate::{Target, bytes, run, seeds};
 use fastrand::Rng;
@@ -41,6 +41,7 @@ pub fn replay(target: &Target, changed: usize, kept: &Path) {
     }
 }
 
+/// Runs an input, and panics where the target panics or takes too long. The input is left in `kept`.
 fn checked(target: &Target, input: &[u8], kept: &Path) {
     // The input is written first, so that it is there even if it ends the program.
     let path = kept.join(format!("{}.input", target.name));

@@ -43,6 +43,7 @@ impl Durations {
         Durations::from_figures(count, total, [min_ns, p50_ns, p99_ns, max_ns])
     }
 
+    /// Assembles the statistics of `count` durations, at least 1, from their exact sum and the four named values.
     fn from_figures(
         count: usize,
         total: i128,
@@ -68,6 +69,8 @@ fn magnitude(duration: u32) -> usize {
     bits.saturating_sub(UNIT) as usize + usize::from(duration > 0)
 }
 
+/// The number of magnitudes: 0 for the duration 0, then 128 for each of the 32 exponents, and one for the longest
+/// durations, which rounding lifts to the next exponent.
 const MAGNITUDES: usize = 32 * 128 + 2;
 /// The number of bits of a float that are left out.
 const OMITTED_BITS: u32 = f32::MANTISSA_DIGITS - 1 - 7;
@@ -82,10 +85,13 @@ pub struct GroupedDurations {
     groups: Vec<DurationGroup>,
 }
 
+/// How the durations of one group are held.
 enum DurationGroup {
+    /// The durations themselves, because the group has fewer than [`MIN_COUNTED`].
     Few(Vec<u32>),
-    /// The narrow type has no room for durations above 4.29 s.
+    /// The durations in the wide type, because one of the trace is longer than the 4.29 s that fit into `u32`.
     Long(Vec<i64>),
+    /// Counts only, because the group has at least [`MIN_COUNTED`] durations.
     Many(Box<DurationCounts>),
 }
 
@@ -97,10 +103,12 @@ impl DurationGroup {
 
 /// Counts of a group's durations by magnitude, and by value where that is needed.
 struct DurationCounts {
+    /// The number, sum, least and greatest of the durations in nanoseconds.
     count: usize,
     total: u64,
     min: u32,
     max: u32,
+    /// The number of durations by magnitude. Empty where a value sums up several groups.
     by_magnitude: Vec<u32>,
     /// Counts by value, for the magnitudes that percentiles lie in.
     by_value: Vec<ValueCounts>,
@@ -120,6 +128,7 @@ impl Default for DurationCounts {
 }
 
 impl DurationCounts {
+    /// Adds `count` durations by their sum, their least and their greatest, but to no counts by magnitude or value.
     #[inline]
     fn add(&mut self, count: usize, total: u64, [min, max]: [u32; 2]) {
         self.count += count;
@@ -135,6 +144,7 @@ struct ValueCounts {
     magnitude: usize,
     /// The value of the first count, which is at most the least value of the magnitude.
     from: u32,
+    /// The number of durations by nanosecond from `from` on; the list ends with the longest that was counted.
     counts: Vec<u32>,
 }
 
@@ -179,7 +189,7 @@ impl ValueCounts {
 }
 
 /// Returns the index of the count that a rank lies in, and the rank within that count. The counts are of values in
-/// order.
+/// ascending order.
 fn place(counts: impl Iterator<Item = usize>, mut rank: usize) -> (usize, usize) {
     for (at, count) in counts.enumerate() {
         if rank < count {
@@ -194,7 +204,8 @@ fn place(counts: impl Iterator<Item = usize>, mut rank: usize) -> (usize, usize)
 type Places = [(usize, usize); 2];
 
 impl GroupedDurations {
-    /// Prepares for `counts` durations of each group, none longer than `longest_ns`.
+    /// Prepares for groups that are numbered as `counts` lists them. `counts` has the number of durations that each
+    /// group will have at most, and none of them is longer than `longest_ns`.
     pub fn new(counts: impl Iterator<Item = usize>, longest_ns: i64) -> GroupedDurations {
         let narrow = u32::try_from(longest_ns).is_ok();
         let groups = counts.map(|count| match (narrow, count) {
@@ -265,6 +276,7 @@ impl GroupedDurations {
     }
 
     /// Returns the statistics of neighbouring groups together, which [`GroupedDurations::announce`] was called for.
+    /// The durations that are kept in memory are reordered.
     pub fn statistics(&mut self, groups: Range<usize>) -> Durations {
         if let Some(places) = self.places(groups.clone()) {
             return self.statistics_from_counts(groups, places);
@@ -287,7 +299,7 @@ impl GroupedDurations {
     }
 
     /// Returns the magnitudes and ranks of the percentiles of these groups, or `None` where the durations are to be
-    /// sorted, because they are few or too long.
+    /// sorted, because they are few or too long, and where there are none.
     fn places(&self, groups: Range<usize>) -> Option<Places> {
         let groups = &self.groups[groups];
         let counted = groups.iter().map(|group| match group {
@@ -314,6 +326,8 @@ impl GroupedDurations {
         Some([50, 99].map(place))
     }
 
+    /// Returns the statistics of groups that are counted, or few enough to count now; `places` are those of
+    /// [`Self::places`].
     fn statistics_from_counts(&self, groups: Range<usize>, places: Places) -> Durations {
         let mut all = DurationCounts::default();
         let mut by_value = places.map(|(magnitude, _)| ValueCounts::new(magnitude));

@@ -1,5 +1,6 @@
-//! Turns the recorded calls of each host thread into segments that do not overlap, so that the thread is in one call
-//! or in none at each moment.
+//! Turns the recorded calls of each host thread (a thread of a program on the CPU) into segments that do not overlap,
+//! so that the thread is in one call or in none at each moment. The calls of a thread pass through `flatten`, which
+//! cuts them into segments, and then `polls`, which joins polls of the GPU into waits.
 
 mod flatten;
 mod functions;
@@ -24,10 +25,12 @@ use std::sync::Arc;
 /// The segments of all host threads of a trace.
 #[derive(Debug, Default)]
 pub struct HostThreads {
+    /// The names of the called functions, by the index in [`Segment::function`].
     function_names: Vec<Arc<str>>,
     threads: FxHashMap<HostThread, ThreadSegments>,
     /// The ids of processes with host calls in the trace.
     processes: HashSet<ProcessId>,
+    /// The calls that may have held up other threads of their process.
     returns: Returns,
 }
 
@@ -102,7 +105,8 @@ impl HostThreads {
         }
     }
 
-    /// Returns the name of the function with an index of a segment, or `None` where the trace lacks it.
+    /// Returns the name of the function by [`Segment::function`], or `None` where the trace does not name the
+    /// function.
     pub fn function_name(&self, segment_function: u32) -> Option<&str> {
         let name = self.function_names.get(segment_function as usize);
         name.map(|name| &**name)
@@ -114,7 +118,7 @@ impl HostThreads {
         self.processes.contains(&process)
     }
 
-    /// Returns the segments of a thread that overlap `window`, in order of time.
+    /// Returns the segments of a thread that overlap `window`, in order of time and at their full length.
     #[inline]
     pub fn segments(&self, thread: HostThread, window: Interval) -> &[Segment] {
         (self.threads.get(&thread)).map_or(&[], |calls| calls.within(window))

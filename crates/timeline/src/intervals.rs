@@ -112,6 +112,7 @@ pub fn union(intervals: &mut Vec<Interval>) {
 pub struct Busy {
     /// The length of the union of the intervals that were added so far.
     pub length_ns: i64,
+    /// The latest end of the intervals that were added so far.
     end_ns: i64,
 }
 

@@ -6,6 +6,7 @@ use gapscope_trace::Trace;
 #[derive(Debug, Clone, Copy)]
 pub struct LabelName<'a> {
     name: &'a str,
+    /// True where a label of the trace has exactly this text.
     is_exact: bool,
 }
 
@@ -27,8 +28,8 @@ impl<'a> LabelName<'a> {
         }
     }
 
-    /// Returns the index of the first of several names that means a label with this text. A name that is the whole
-    /// text goes first.
+    /// Returns the index of the first of several names that means a label with this text; `None` where none does. A
+    /// name that is the whole text goes first.
     pub fn first_of(names: &[LabelName], text: &str) -> Option<usize> {
         let exact = names
             .iter()
@@ -41,6 +42,7 @@ impl<'a> LabelName<'a> {
 mod tests {
     use super::*;
 
+    /// Returns those of the labels that the name means.
     fn meant(name: &str, labels: &[&str]) -> Vec<String> {
         let rows = (1..)
             .zip(labels)

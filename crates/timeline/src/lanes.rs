@@ -1,8 +1,8 @@
-//! Splits intervals that overlap in time into lanes, within which none overlap.
+//! Splits intervals that overlap in time into lanes (numbered rows of a drawing), within which none overlap.
 //!
-//! Each interval goes to the first lane that is free at its start, so there are no more lanes than intervals at one
-//! time. Where a longer interval comes before a shorter one that begins with it, a nested interval has a higher lane than the
-//! interval around it.
+//! Each interval goes to the lane with the lowest number that is free at its start, so there are no more lanes than
+//! intervals at one time. Where a longer interval comes before a shorter one that begins with it, a nested interval
+//! has a higher lane than the interval around it.
 
 use crate::intervals::Interval;
 use std::cmp::Reverse;
@@ -16,7 +16,9 @@ pub struct Lanes {
     /// The lanes that are taken, by their ends. Both heaps hold lanes for times from `now_ns` on, and are made anew
     /// for an interval that starts earlier.
     taken: BinaryHeap<Reverse<(i64, u32)>>,
+    /// The lanes that are free at `now_ns`, the lowest number first.
     free: BinaryHeap<Reverse<u32>>,
+    /// The start of the interval that was placed last; `i64::MAX` where the heaps are not up to date.
     now_ns: i64,
 }
 
@@ -78,6 +80,7 @@ mod tests {
         })
     }
 
+    /// Returns the intervals of each lane, in the order in which they were placed.
     fn split(intervals: &[Interval]) -> Vec<Vec<Interval>> {
         let mut lanes = Lanes::default();
         let mut split: Vec<Vec<Interval>> = Vec::new();

@@ -4,6 +4,11 @@
 //! itself. All functions are pure: no IO and no printing. Times are nanoseconds of the host's monotonic clock, durations
 //! nanoseconds, sizes bytes, and every number has its unit in its name. What is not known is `None`, never 0. Busy times are
 //! lengths of unions of intervals: overlapping work counts once.
+//!
+//! A *kernel* is a program for the GPU, a *dispatch* one run of it. A *command buffer* holds dispatches and transfers
+//! that were submitted together; *opaque work* is timed as a whole, such as a render pass. A *submission* is what one
+//! call of a host thread hands to a *queue* of a device, and a *label* is a name that the program gave to a part of
+//! its work.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -31,6 +31,7 @@ pub fn duration_f64(ns: f64) -> String {
 pub fn place(ns: i64, span_ns: i64) -> String {
     let size = ns.unsigned_abs() as f64;
     let unit = (UNITS.iter().rev()).find(|(_, _, least)| size >= *least);
+    // A time below 1 µs has whole nanoseconds, and a window without length asks for no more digits.
     let Some((name, of_unit, _)) = unit.filter(|_| span_ns > 0) else {
         return duration(ns);
     };
@@ -49,7 +50,7 @@ const UNITS: [(&str, f64, f64); 3] = [
     ("s", 1e9, 999_500_000.0),
 ];
 
-/// Formats a number of bytes, such as `512 B`, `1.50 KiB`, `3.00 GiB`.
+/// Formats a number of bytes in binary units, such as `512 B`, `1.50 KiB`, `3.00 GiB`.
 pub fn bytes(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -185,6 +186,8 @@ pub fn ratio(part_ns: i64, whole_ns: i64) -> f64 {
     }
 }
 
+/// Formats `value`, which is in the first of `units`, in the first unit in which it rounds to less than `step`, or
+/// else in the last. Each unit is `step` times the one before it.
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let last = units.len() - 1;
     let mut size = value.abs();
@@ -209,6 +212,7 @@ fn decimals(size: f64) -> usize {
     }
 }
 
+/// Returns `size` rounded to the decimals with which it is shown.
 fn rounds_to(size: f64) -> f64 {
     let scale = 10f64.powi(decimals(size) as i32);
     (size * scale).round() / scale

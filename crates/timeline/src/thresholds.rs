@@ -10,9 +10,9 @@ pub enum Unit {
     Share,
     /// Nanoseconds.
     Nanoseconds,
-    /// So many times another quantity.
+    /// A factor: so many times another quantity.
     Times,
-    /// Things.
+    /// A number of things.
     Count,
     /// Bytes.
     Bytes,
@@ -46,6 +46,8 @@ impl Threshold {
     }
 }
 
+/// Makes a constant for each threshold, and the list of all. A line has the constant's name, type and value, the
+/// unit, the decision that depends on the threshold, and the reason for the value.
 macro_rules! thresholds {
     ($($name:ident: $type:ty = $value:literal, $unit:ident, $decides:literal, $reason:literal;)+) => {
         $(

@@ -1,12 +1,14 @@
 //! Puts a trace's work in order of time, by GPU, and indexes its tables by id.
 //!
-//! *Work* is what makes a device busy. In the dispatch modes it is every dispatch, transfer and piece of opaque work
-//! with known times, and also every command buffer that has times of its own while something inside it has none:
-//! such a command buffer counts from its start to its end. In `pass` mode dispatches without times lie in passes, which are
-//! opaque work, and are not work themselves. In `command-buffer` mode work is the command buffers with known times.
+//! *Work* is what makes a device busy. A recording's sampling mode says what was timed. In the dispatch modes
+//! (`dispatch`, `dispatch-serialised`) work is every dispatch, transfer and piece of opaque work with known times,
+//! and also every command buffer that has times of its own while something inside it has none: such a command buffer
+//! counts from its start to its end. In `pass` mode dispatches without times lie in passes, which are opaque work,
+//! and are not work themselves. In `command-buffer` mode work is the command buffers with known times.
 //!
 //! [`Gpus`](crate::vocabulary::Gpus) says which devices are one GPU. Work on a queue that the manifest does not list belongs
-//! to a GPU named `unknown device`.
+//! to a GPU named `unknown device`. `build` makes a [`Timeline`] from a trace; `packer` and `works` sort
+//! its work and store it, and the other modules define its parts and the look-ups in them.
 
 mod build;
 mod content;

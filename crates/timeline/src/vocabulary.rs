@@ -103,7 +103,7 @@ impl Vocabulary {
     }
 }
 
-/// Returns the name of a process's program, without its folder.
+/// Returns the file name of a process's executable.
 pub fn program(process: &Process) -> &str {
     file_name(&process.executable)
 }
@@ -120,6 +120,7 @@ fn first_of_each<K: std::hash::Hash + Eq>(
     rows.rev().collect()
 }
 
+/// Returns the names of the manifest's queues, with the pid behind those that queues of several processes share.
 fn queue_names(manifest: &Manifest) -> HashMap<QueueId, String> {
     let names = manifest.queues.iter().map(|queue| {
         let device = manifest.device(queue.device);

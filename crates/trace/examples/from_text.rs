@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     }
 }
 
+/// Reads the text form from the file `text` and writes the trace to the new folder `out`.
 fn write(text: &str, out: &Path) -> Result<(), Box<dyn Error>> {
     let trace = Trace::from_text(&std::fs::read_to_string(text)?)?;
     let mut writer = TraceWriter::create(out)?;

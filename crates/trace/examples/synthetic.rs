@@ -23,6 +23,8 @@ fn main() -> ExitCode {
     }
 }
 
+/// Returns the trace that the command line describes, and the folder to write; `None` where an option or number is
+/// wrong, or the folder is missing or given twice.
 fn arguments(mut arguments: impl Iterator<Item = String>) -> Option<(Synthetic, PathBuf)> {
     let mut of = Synthetic::default();
     let mut out = None;

@@ -1,4 +1,5 @@
-//! Builds the tables of a trace: interned ids and labels that every producer of a trace needs.
+//! Builds the tables of a trace: interned ids and labels that every producer of a trace needs. To intern a thing is
+//! to give it an id at its first occurrence and the same id at each later one.
 //!
 //! Producers push whole rows that name all columns, so that a new column does not compile until each producer handles
 //! it.
@@ -18,6 +19,7 @@ pub trait CountedId: Copy {
     fn index(self) -> usize;
 }
 
+/// Implements [`CountedId`] for types of ids.
 macro_rules! counted {
     ($($name:ident),+) => {$(
         impl CountedId for $name {
@@ -40,7 +42,9 @@ counted!(
     bound = "K: Serialize + serde::de::DeserializeOwned + Eq + Hash, I: Serialize + serde::de::DeserializeOwned"
 )]
 pub struct Interner<K, I> {
+    /// The id of each key.
     ids: FxHashMap<K, I>,
+    /// The keys, in the order of their ids.
     keys: Vec<K>,
 }
 
@@ -65,7 +69,7 @@ impl<K: Clone + Eq + Hash, I: CountedId> Interner<K, I> {
         id
     }
 
-    /// Returns the id of a key that was interned before.
+    /// Returns the id of a key; `None` for one that was not interned before.
     pub fn known<Q: ?Sized + Eq + Hash>(&self, key: &Q) -> Option<I>
     where
         K: std::borrow::Borrow<Q>,
@@ -100,7 +104,7 @@ impl<K: Clone + Eq + Hash, I: CountedId> Interner<K, I> {
 #[serde(transparent)]
 pub struct TextId(u32);
 
-/// The labels of a trace: one for each text in its nesting.
+/// The labels of a trace: one for each text in its nesting, so that one text inside two parents makes two labels.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Labels {
     texts: Interner<Arc<str>, TextId>,
@@ -108,7 +112,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Returns the id of a text.
+    /// Returns the id of a text, which gets a new id if it is new.
     pub fn text(&mut self, text: &str) -> TextId {
         match self.texts.known(text) {
             Some(id) => id,
@@ -126,7 +130,8 @@ impl Labels {
         self.texts.get(text).cloned().unwrap_or_default()
     }
 
-    /// Returns the label of a text inside `parent`.
+    /// Returns the label of a text inside `parent`. The label gets a new id if it is new. Without a parent it is an
+    /// outermost one.
     pub fn label(&mut self, parent: Option<LabelId>, text: TextId) -> LabelId {
         self.labels.id((parent, text))
     }

@@ -29,6 +29,7 @@ const KEY: &str = "gapscope.crc32";
 
 /// Stands in front of the footer's own checksum, which is computed with [`UNSIGNED`] in its place.
 const SIGNATURE: &str = "footer=";
+/// Stands in the place of the footer's checksum while that is computed.
 const UNSIGNED: &str = "00000000";
 
 /// The most bytes that are read at once from a file without checksums when the length is open.
@@ -41,6 +42,7 @@ fn block_bytes(column: &Range<u64>) -> u64 {
     sixteenth.next_power_of_two().clamp(1 << 9, 1 << 13)
 }
 
+/// Rewrites the footer of a finished file so that it has the checksums of all blocks and its own.
 pub(crate) fn sign(path: &Path) -> Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let metadata = ParquetMetaDataReader::new()
@@ -85,6 +87,7 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
 /// Length of the end of a Parquet file: the length of its footer, and a magic number.
 const TAIL_BYTES: u64 = 8;
 
+/// Returns the length of the footer in bytes, as the file's end gives it.
 fn footer_bytes(file: &File) -> io::Result<u64> {
     let mut length = [0; 4];
     let end = file.metadata()?.len();
@@ -114,10 +117,12 @@ fn signature(footer: &[u8]) -> Option<Range<usize>> {
     (place.end <= footer.len()).then_some(place)
 }
 
+/// Returns a checksum as eight hexadecimal digits.
 fn digits(sum: u32) -> String {
     format!("{sum:08x}")
 }
 
+/// Returns the byte range of each column of each row group, in the order of the footer.
 fn columns(metadata: &ParquetMetaData) -> impl Iterator<Item = Range<u64>> {
     let groups = metadata.row_groups().iter();
     groups.flat_map(|group| group.columns()).map(|column| {
@@ -126,6 +131,7 @@ fn columns(metadata: &ParquetMetaData) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
+/// Returns the byte ranges of a column's blocks.
 fn blocks(column: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let bytes = block_bytes(&column);
     let starts = column.clone().step_by(bytes as usize);
@@ -135,6 +141,8 @@ fn blocks(column: Range<u64>) -> impl Iterator<Item = Range<u64>> {
 /// Stands in front of the checksum of a manifest, which is computed without this last member.
 const MANIFEST_SIGNATURE: &str = ",\n  \"crc32\": \"";
 
+/// Returns a manifest's JSON with its checksum as the last member. JSON that does not end with a brace on its own
+/// line stays as it is.
 pub(crate) fn signed_manifest(mut json: Vec<u8>) -> Vec<u8> {
     if json.ends_with(b"\n}") {
         json.truncate(json.len() - 2);
@@ -153,17 +161,22 @@ pub(crate) fn is_altered_manifest(json: &[u8]) -> bool {
     json != signed_manifest([&json[..at], b"\n}"].concat())
 }
 
+/// The checksums of a table's file, with the positions of the blocks that they are of.
 #[derive(Debug, Default)]
 pub(crate) struct Checksums {
-    /// Sorted by position in the file.
+    /// The columns of all row groups, sorted by position in the file.
     columns: Vec<SignedColumn>,
+    /// The checksums of all blocks, in the order of the footer.
     blocks: Vec<u32>,
 }
 
+/// A column of a row group whose blocks have checksums.
 #[derive(Debug)]
 struct SignedColumn {
+    /// The column's byte range in the file.
     place: Range<u64>,
     block_bytes: u64,
+    /// The index of the checksum of the column's first block.
     first_block: usize,
 }
 
@@ -214,7 +227,8 @@ impl Checksums {
         whole().map(Some).ok_or(Damage::Altered)
     }
 
-    /// Returns the byte range of the blocks that cover `wanted`, the size of a block, and the blocks' checksums.
+    /// Returns the byte range of the blocks that cover `wanted`, the size of a block, and the blocks' checksums;
+    /// `None` where `wanted` is not inside one column.
     fn around(&self, wanted: &Range<u64>) -> Option<(Range<u64>, u64, &[u32])> {
         let after = self
             .columns
@@ -229,6 +243,7 @@ impl Checksums {
         Some((place, bytes, self.blocks.get(sums)?))
     }
 
+    /// Returns the end of the block that contains the byte at `at`; `None` outside of columns.
     fn end_of_block(&self, at: u64) -> Option<u64> {
         Some(self.around(&(at..at + 1))?.0.end)
     }
@@ -239,7 +254,7 @@ impl Checksums {
 pub(crate) struct RefusedPage {
     /// Position of the page's header in the file.
     pub at: u64,
-    /// Why.
+    /// The damage for which it is refused.
     pub reason: Damage,
 }
 
@@ -247,9 +262,11 @@ pub(crate) struct RefusedPage {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedFile {
     file: Arc<File>,
+    /// The length of the file.
     bytes: u64,
+    /// `None` for a file without checksums, whose bytes are returned unchecked.
     checksums: Option<Arc<Checksums>>,
-    /// Sorted by position.
+    /// The pages that must not be read, sorted by position.
     refused: Arc<[RefusedPage]>,
     /// Why bytes were last refused: the libraries in between pass on only the text of an error.
     damage: Arc<Mutex<Option<Damage>>>,
@@ -265,6 +282,7 @@ impl CheckedFile {
         }
     }
 
+    /// Opens the file. Without checksums its bytes are not checked.
     pub fn open(path: &Path, checksums: Option<Arc<Checksums>>) -> io::Result<CheckedFile> {
         let file = File::open(path)?;
         Ok(CheckedFile {
@@ -282,12 +300,14 @@ impl CheckedFile {
         damage.unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Returns an error with the text of `damage`, which is kept for [`Self::take_damage`].
     fn refuse(&self, damage: Damage) -> io::Error {
         let error = io::Error::other(damage.to_string());
         *self.damage.lock().unwrap_or_else(PoisonError::into_inner) = Some(damage);
         error
     }
 
+    /// Returns the wanted bytes after checking all blocks that they lie in.
     fn read(&self, wanted: Range<u64>) -> io::Result<Bytes> {
         let beyond = || self.refuse(Damage::BeyondEnd);
         if wanted.end > self.bytes {
@@ -340,8 +360,10 @@ impl ChunkReader for CheckedFile {
     }
 }
 
+/// A reader of a [`CheckedFile`] from one position on, a block at a time.
 pub(crate) struct CheckedRead {
     file: CheckedFile,
+    /// The position in the file of the byte after `buffer`.
     position: u64,
     /// Bytes that were read from the file and not yet handed out.
     buffer: Bytes,

@@ -1,4 +1,5 @@
-//! Maps Rust types to columns of a table, in Parquet and in the text form.
+//! Maps Rust types to columns of a table, in Parquet and in the text form. A type that implements [`Column`] is the
+//! type of one value; its [`Values`] hold a column in memory. Parquet files are read and written as Arrow arrays.
 
 use crate::kinds::*;
 use crate::optional::Optional;
@@ -94,6 +95,7 @@ pub(crate) fn capacity_for(held: usize, more: usize, all: usize) -> usize {
     held.saturating_add(step).min(all).max(needed)
 }
 
+/// Returns the values whose entry in `keep` is true.
 fn selected<'a, T: 'a>(
     values: impl Iterator<Item = T> + Clone + 'a,
     keep: &'a [bool],
@@ -230,7 +232,8 @@ where
     }
 }
 
-/// Implements [`Column`] for an integer type and for an option of it.
+/// Implements [`Column`] for an integer type and for an option of it. Its parameters are the type, the Arrow type
+/// with its name, and the functions from a number of the Arrow type to a value and back.
 macro_rules! integer_column {
     ($type:ty, $arrow:ty, $data_type:ident, $wrap:expr, $unwrap:expr) => {
         impl Column for $type {
@@ -310,6 +313,7 @@ integer_column!(i64, Int64Type, Int64, i64::from, |value: &i64| *value);
 integer_column!(i32, Int32Type, Int32, i32::from, |value: &i32| *value);
 integer_column!(f64, Float64Type, Float64, f64::from, |value: &f64| *value);
 
+/// Returns the Arrow type of columns of texts: each distinct text once, and its number for each row.
 pub(crate) fn dictionary_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
@@ -361,6 +365,7 @@ pub(crate) fn for_each_text<T: Copy>(
     Some(())
 }
 
+/// Returns the Arrow array of texts, `None` for absent ones.
 fn texts_to_array<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     let mut ids: FxHashMap<&str, i32> = FxHashMap::default();
     let mut distinct = Vec::new();

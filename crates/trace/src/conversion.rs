@@ -30,6 +30,7 @@ pub(crate) fn keeps_statistics(held: &DataType, wanted: &DataType) -> bool {
     held == wanted || held.is_integer() && wanted.is_integer()
 }
 
+/// Returns true for integers, floats and times in nanoseconds.
 fn is_number(held: &DataType) -> bool {
     use DataType::{Float32, Float64, Timestamp};
     let is_time = matches!(held, Timestamp(TimeUnit::Nanosecond, _));
@@ -56,6 +57,7 @@ pub(crate) fn convert(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, D
     }
 }
 
+/// Returns the damage of an array that cannot become the wanted type at all.
 fn other_type(array: &ArrayRef, wanted: &DataType) -> Damage {
     Damage::Type {
         held: array.data_type().clone(),
@@ -82,6 +84,7 @@ impl IntegerType for Int64Type {}
 impl IntegerType for UInt32Type {}
 impl IntegerType for UInt64Type {}
 
+/// Converts numbers of any type to the integer type `W`.
 fn to_integers<W: IntegerType>(array: &ArrayRef) -> Result<ArrayRef, Damage> {
     match array.data_type() {
         DataType::Int8 => convert_integers::<Int8Type, W>(array),
@@ -108,6 +111,7 @@ fn to_integers<W: IntegerType>(array: &ArrayRef) -> Result<ArrayRef, Damage> {
     }
 }
 
+/// Converts integers of type `H` to type `W`, which must be able to hold each of them.
 fn convert_integers<H: ArrowPrimitiveType, W: IntegerType>(
     array: &ArrayRef,
 ) -> Result<ArrayRef, Damage>
@@ -124,7 +128,8 @@ where
     Ok(Arc::new(held.try_unary::<_, W, Damage>(same)?))
 }
 
-/// Converts floats to the integers that they equal; NaN stands for an absent value.
+/// Converts floats to the integers that they equal; NaN stands for an absent value. Floats of magnitude `exact` and
+/// above are refused, because neighbouring integers may have become the same float.
 fn convert_floats<W: IntegerType>(
     floats: impl Iterator<Item = Option<f64>>,
     exact: f64,
@@ -153,6 +158,7 @@ mod tests {
         TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, UInt64Array,
     };
 
+    /// Converts an array to type `W` and returns its values; where that works, [`is_convertible`] must have said so.
     fn read<W: ArrowPrimitiveType>(
         array: impl Array + 'static,
     ) -> Result<Vec<Option<W::Native>>, Damage> {

@@ -1,5 +1,6 @@
-//! Adds up the lengths of texts in Parquet's delta encodings. The Parquet library allocates for all texts of a page
-//! at once, and a few bytes can claim many long texts.
+//! Adds up the lengths of texts in Parquet's delta encodings, where a number is stored as its distance from the one
+//! before, in blocks of miniblocks whose distances all take the same number of bits. The Parquet library allocates
+//! for all texts of a page at once, and a few bytes can claim many long texts.
 
 /// The sum of a run of encoded lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,10 @@ fn bits(bytes: &[u8], begin: usize, width: usize) -> u32 {
     (u64::from_le_bytes(word) >> (begin % 8) & mask) as u32
 }
 
+/// Reads the encoding's bytes one after the other; each method returns `None` where they end too early.
 struct Reader<'a> {
     bytes: &'a [u8],
+    /// The index of the next byte.
     at: usize,
 }
 
@@ -75,6 +78,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
+    /// Reads a number in groups of seven bits, the lowest first; the top bit of a byte tells that another follows.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {
@@ -87,6 +91,7 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// Reads a number that may be negative, whose lowest bit is the sign (zigzag).
     fn signed(&mut self) -> Option<i64> {
         let number = self.number()?;
         Some((number >> 1) as i64 ^ -((number & 1) as i64))

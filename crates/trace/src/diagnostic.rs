@@ -28,7 +28,7 @@ pub enum Diagnostic {
     /// A table has no file.
     #[error("{} is missing: its rows are unknown", path.display())]
     MissingFile {
-        /// The table.
+        /// The name of the table.
         table: &'static str,
         /// Where the file should be.
         path: PathBuf,
@@ -36,23 +36,23 @@ pub enum Diagnostic {
     /// A file cannot be read; it may be cut off.
     #[error("{} cannot be read ({reason}): its rows are missing", path.display())]
     UnreadableFile {
-        /// The table.
+        /// The name of the table.
         table: &'static str,
-        /// The file.
+        /// The path of the table's file.
         path: PathBuf,
-        /// Why.
+        /// The damage that ends the reading.
         reason: Damage,
     },
     /// A column that rows cannot do without is missing, of another type, or damaged.
     #[error("{}: column {column} cannot be read ({reason}): {rows} rows are missing", path.display())]
     UnreadableRows {
-        /// The table.
+        /// The name of the table.
         table: &'static str,
-        /// The file.
+        /// The path of the table's file.
         path: PathBuf,
-        /// The column.
+        /// The name of the column.
         column: &'static str,
-        /// Why.
+        /// The damage that ends the reading.
         reason: Damage,
         /// Rows that are missing: from the damage to the end of the file.
         rows: usize,
@@ -60,13 +60,13 @@ pub enum Diagnostic {
     /// A column that rows can do without is of another type or damaged.
     #[error("{}: column {column} cannot be read ({reason}): it is unknown in {rows} rows", path.display())]
     UnreadableColumn {
-        /// The table.
+        /// The name of the table.
         table: &'static str,
-        /// The file.
+        /// The path of the table's file.
         path: PathBuf,
-        /// The column.
+        /// The name of the column.
         column: &'static str,
-        /// Why.
+        /// The damage that ends the reading.
         reason: Damage,
         /// Rows without the column: from the damage to the end of the file.
         rows: usize,
@@ -74,7 +74,7 @@ pub enum Diagnostic {
     /// Rows refer to ids that the trace does not have.
     #[error("{table}: the trace does not know the {column} of {rows} row(s), such as {example}")]
     UnknownId {
-        /// The table.
+        /// The name of the table.
         table: &'static str,
         /// The column with the ids.
         column: &'static str,

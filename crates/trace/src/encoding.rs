@@ -1,4 +1,5 @@
-//! Chooses the Parquet encoding of each column.
+//! Chooses the Parquet encoding of each column. Tables are written in row groups of [`ROW_GROUP_ROWS`] rows and pages
+//! of [`PAGE_ROWS`], compressed by Zstandard.
 
 use crate::checksums::WRITER;
 use arrow_schema::{DataType, Schema};
@@ -6,12 +7,14 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
+/// The most rows of a row group.
 pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// Rows of a page. Four times as many would save 0.08 of 4.5 bytes per dispatch and take 10 MiB more memory while
 /// recording: the encoder keeps eight bytes for each row of a page and column.
 const PAGE_ROWS: usize = 1 << 15;
 
+/// Returns the settings with which the Parquet library writes a table of this schema.
 pub(crate) fn properties(schema: &Schema) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(format!("{WRITER}{}", env!("CARGO_PKG_VERSION")))

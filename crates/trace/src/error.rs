@@ -68,7 +68,7 @@ pub enum Error {
     Foreign {
         /// The path.
         path: PathBuf,
-        /// What it seems to be.
+        /// A guess at what the path leads to.
         found: String,
     },
     /// A later gapscope wrote the trace.
@@ -104,6 +104,7 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a function that makes the error of writing `path` from the system's.
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Error {
         |source| Error::Write {
             path: path.to_owned(),
@@ -111,6 +112,7 @@ impl Error {
         }
     }
 
+    /// Returns a function that makes the error of reading `path` from the system's.
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Error {
         |source| Error::Read {
             path: path.to_owned(),
@@ -118,6 +120,7 @@ impl Error {
         }
     }
 
+    /// Returns a function that makes the error of writing `path` from the Parquet library's.
     pub(crate) fn write_parquet(path: &Path) -> impl FnOnce(ParquetError) -> Error {
         |error| Error::Write {
             path: path.to_owned(),
@@ -133,6 +136,7 @@ impl Error {
         }
     }
 
+    /// Returns a function that makes the error of a damaged part from its damage.
     pub(crate) fn damaged_part(path: &Path) -> impl Fn(Damage) -> Error {
         |reason| Error::DamagedPart {
             path: path.to_owned(),

@@ -1,4 +1,5 @@
-//! Writes files that appear whole or not at all.
+//! Writes files that appear whole or not at all. A file is written beside its place under another name and then
+//! renamed.
 
 use crate::Error;
 use std::fs::{self, File};
@@ -16,7 +17,7 @@ pub(crate) fn temporary_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Opens a file for reading. Anything that might never end, such as a pipe or a device, is an error.
+/// Opens a file or folder for reading. Anything else might never end, such as a pipe or a device, and is an error.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     // This comes first because opening a pipe blocks until there is a writer.
     let found = fs::metadata(path)?;

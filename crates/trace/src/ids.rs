@@ -1,4 +1,5 @@
-//! Ids in a trace. Each kind of thing has its own type, so that ids cannot be mixed up.
+//! Ids in a trace. Each kind of thing has its own type, so that ids cannot be mixed up. Each is a number of 32 or 64
+//! bits, in memory and in its column.
 
 use crate::column::{Column, integer_column};
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -11,6 +12,8 @@ pub trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'st
     fn number(self) -> u64;
 }
 
+/// Makes a type for each kind of id, with its conversions to text, JSON and columns. A line has the type's name, its
+/// integer type, and the Arrow type of its columns twice, as a type and as a name.
 macro_rules! ids {
     ($($(#[$doc:meta])+ $name:ident($integer:ty) as $arrow:ty, $data_type:ident;)+) => {$(
         $(#[$doc])+

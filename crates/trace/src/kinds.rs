@@ -1,4 +1,5 @@
-//! The enumerations of the model that columns hold as texts.
+//! The enumerations of the model that columns hold as texts. They are defined in `gapscope_model`, because hooks (the
+//! recorders inside the program) use them too.
 
 pub use gapscope_model::instructions::NoLine;
 pub use gapscope_model::kernel_profile::{MetricSection, MetricUnit};

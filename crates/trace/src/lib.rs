@@ -1,8 +1,14 @@
 //! The trace format: reads, writes and models traces.
 //!
 //! A trace is a folder `NAME.gapscope/` with a manifest (`trace.json`), one Parquet file for each table, and the
-//! sources of kernels, named by hash. [`tables`] defines the tables and their columns, [`manifest`] the manifest.
+//! sources (the code) of kernels, named by hash. [`tables`] defines the tables and their columns, [`manifest`] the
+//! manifest.
 //! `docs/trace-format.md` describes the format for readers without this crate.
+//!
+//! A *kernel* is a program for the GPU, a *dispatch* one run of it. A *command buffer* holds dispatches and transfers
+//! that were submitted together; *opaque work* is timed as a whole, such as a render pass. A *submission* is what one
+//! call of a host thread hands to a *queue* of a device, and a *label* is a name that the program gave to a part of
+//! its work.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -12,6 +12,7 @@ pub const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub struct IdIndex<I>(RowLookup, PhantomData<fn(I)>);
 
+/// The rows by id, in one of two forms.
 #[derive(Debug, Clone)]
 enum RowLookup {
     /// For ids that are roughly a counter: the row of `id - first`, or [`NONE`].

@@ -1,4 +1,5 @@
-//! The manifest of a trace: `trace.json`.
+//! The manifest of a trace: `trace.json`. The manifest says what holds for the whole recording, such as its devices;
+//! the tables hold the rest. A *hook* is the library inside the program that recorded it.
 
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use schemars::JsonSchema;
@@ -87,7 +88,7 @@ pub struct Unmeasured {
 }
 
 impl Manifest {
-    /// Moves the start of the recording.
+    /// Moves the start of the recording, on both clocks; its end and all rows stay.
     pub fn start_at(&mut self, start_ns: i64) {
         let later_ns = start_ns.saturating_sub(self.start_ns);
         self.start_unix_ns = self.start_unix_ns.map(|ns| ns.saturating_add(later_ns));

@@ -1,5 +1,5 @@
-//! Keeps the measured peaks of devices in the user's folder between recordings: one JSON file for each device and
-//! driver version.
+//! Keeps the measured peaks of devices (how much they compute and move in a second at most) in the user's folder
+//! between recordings: one JSON file for each device and driver version.
 
 use crate::manifest::{self, DeviceProperties, Manifest, MeasuredPeaks};
 use gapscope_model::Api;
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that are larger were not written by gapscope.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The most characters of a UUID, and the characters of the driver's version that a file name has.
 const MAX_DRIVER_LETTERS: usize = 100;
 
 /// A device with its measured peaks.
@@ -125,8 +126,8 @@ impl Store {
         listed
     }
 
-    /// Adds the stored measurements to the devices of a manifest, and a note where one cannot be read or is of
-    /// another driver.
+    /// Adds the stored measurements to the devices of a manifest, and to its notes a sentence where one cannot be
+    /// read or is of another driver.
     pub fn add_to(&self, manifest: &mut Manifest) {
         if manifest.devices.is_empty() {
             return;
@@ -163,6 +164,7 @@ impl Store {
 }
 
 impl MeasuredDevice {
+    /// Returns true where the measurement is of this device, whatever its driver.
     fn matches(&self, device: &manifest::Device) -> bool {
         self.uuid == device.uuid && self.api == device.api
     }
@@ -181,6 +183,7 @@ enum ReadError {
     OtherDevice,
 }
 
+/// Reads a measurement, which must be of the device and driver in its file name.
 fn read(path: &Path) -> Result<MeasuredDevice, ReadError> {
     let bytes = fs::metadata(path)?.len();
     if bytes > MAX_FILE_BYTES {
@@ -219,6 +222,7 @@ fn file_name(device: &MeasuredDevice) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Returns a measurement with a driver, and with a speed of copying in bytes per second.
     fn kept(driver: &str, copy: u64) -> MeasuredDevice {
         MeasuredDevice {
             name: "A GPU".to_owned(),
@@ -233,6 +237,7 @@ mod tests {
         }
     }
 
+    /// Returns the manifest of a recording with that device and driver.
     fn recorded(driver: &str) -> Manifest {
         let device = manifest::Device {
             name: "A GPU".to_owned(),

@@ -15,6 +15,7 @@ pub const VARIABLE: &str = "GAPSCOPE_MEMORY_LIMIT";
 /// True where the system says how much memory a process holds, so that [`is_exceeded`] can be true.
 pub const CHECKED: bool = cfg!(target_os = "linux");
 
+/// The limit in bytes; 0 until it is set or first asked for.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the limit in bytes: the one that was set, else three quarters of the memory of the machine or of this
@@ -58,6 +59,7 @@ pub fn apply_variable() -> Result<Option<String>, NotASize> {
     Ok(unenforced_warning(CHECKED))
 }
 
+/// Returns the warning that the limit is not kept to, where `checked` is false.
 fn unenforced_warning(checked: bool) -> Option<String> {
     (!checked).then(|| {
         format!(
@@ -104,6 +106,8 @@ fn held_bytes() -> Option<u64> {
     kib_value(&text, "RssAnon:").or_else(|| kib_value(&text, "VmRSS:"))
 }
 
+/// Returns three quarters of the memory of the machine or of the control group, whichever is less; `u64::MAX` where
+/// the system says neither.
 fn machine_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.and_then(|text| kib_value(&text, "MemTotal:"));
@@ -114,7 +118,8 @@ fn machine_limit() -> u64 {
     least.map_or(u64::MAX, |bytes| bytes / 4 * 3)
 }
 
-/// Returns the least memory limit of the control groups that `listed` names, and of their ancestors, below `root`.
+/// Returns the least memory limit of the control groups that `listed` (the text of `/proc/self/cgroup`) names, and of
+/// their ancestors, below `root`.
 fn group_limit(listed: &str, root: &Path) -> Option<u64> {
     let limits = listed.lines().filter_map(|line| {
         let (_, line) = line.split_once(':')?;

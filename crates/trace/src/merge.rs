@@ -1,4 +1,5 @@
-//! Merges the parts of a table into its file.
+//! Merges the parts of a table (the files that a recording wrote, each with some of the rows) into its file. The rows
+//! keep their order.
 
 use crate::Error;
 use crate::checksums::{CheckedFile, sign};
@@ -24,7 +25,8 @@ const PENDING_ROWS: usize = 1 << 17;
 /// Row groups from this size on are copied as they are: encoding them again would take time and save little.
 const LARGE_ROWS: i64 = 1 << 14;
 
-/// Writes the file of table `T` in `folder` from `parts`, which stay. An earlier file is replaced.
+/// Writes the file of table `T` in `folder` from `parts`, which stay. A single part becomes the file as it is. An
+/// earlier file is replaced.
 pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
     let path = folder.join(format!("{}.parquet", T::NAME));
     let new = temporary_path(&path);
@@ -41,16 +43,22 @@ pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Er
     renamed
 }
 
+/// A merge that is under way.
 struct Merge<T> {
+    /// The file that is being written.
     path: PathBuf,
+    /// The writer of that file.
     writer: SerializedFileWriter<File>,
+    /// Makes the encoders of a row group's columns.
     factory: ArrowRowGroupWriterFactory,
     /// Rows of small row groups, to be encoded together.
     pending: T,
+    /// The distinct texts of the pending rows.
     texts: Texts,
 }
 
 impl<T: Table> Merge<T> {
+    /// Creates the file.
     fn begin(path: &Path) -> Result<Merge<T>, Error> {
         let file = File::create(path).map_err(Error::write(path))?;
         let schema = T::schema();
@@ -67,6 +75,7 @@ impl<T: Table> Merge<T> {
         })
     }
 
+    /// Adds all parts, and writes the end of the file with its checksums.
     fn run(mut self, parts: &[PathBuf]) -> Result<(), Error> {
         for part in parts {
             self.add(part)?;
@@ -79,6 +88,7 @@ impl<T: Table> Merge<T> {
         file.sync_data().map_err(Error::write(&path))
     }
 
+    /// Adds a part, of which small row groups become pending and large ones are copied.
     fn add(&mut self, part: &Path) -> Result<(), Error> {
         let damaged = Error::damaged_part(part);
         let table = TableFile::open(part, T::NAME, T::schema()).map_err(&damaged)?;
@@ -103,6 +113,7 @@ impl<T: Table> Merge<T> {
         Ok(())
     }
 
+    /// Copies a row group with its encoded bytes.
     fn copy(
         &mut self,
         file: &CheckedFile,
@@ -126,6 +137,7 @@ impl<T: Table> Merge<T> {
         Ok(())
     }
 
+    /// Adds the rows of a row group to the pending rows, which are written whenever they are many.
     fn decode(&mut self, table: &TableFile, row_group: usize) -> Result<(), Error> {
         let damaged = Error::damaged_part(table.path());
         let batches = table.read(T::COLUMNS, Some(row_group), PENDING_ROWS);
@@ -143,6 +155,7 @@ impl<T: Table> Merge<T> {
         Ok(())
     }
 
+    /// Writes the pending rows as one row group, unless there are none.
     fn write_pending(&mut self) -> Result<(), Error> {
         if self.pending.is_empty() {
             return Ok(());

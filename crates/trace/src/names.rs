@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 /// Fewer digits would match too many kernels by chance.
 const MIN_HASH_DIGITS: usize = 4;
+/// The number of digits of a whole hash.
 const MAX_HASH_DIGITS: usize = 32;
 
 /// Names by hash and specialisation.
@@ -30,9 +31,12 @@ pub struct Names {
     names: Vec<NameRule>,
 }
 
+/// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct NameRule {
+    /// The beginning of the hash, in lower case.
     hash: String,
+    /// The text of the specialisation; `None` where the line is for all specialisations.
     specialisation: Option<String>,
     name: String,
 }
@@ -44,7 +48,7 @@ pub enum NamesError {
     /// The file cannot be read.
     #[error("the file of names {} cannot be read: {source}", path.display())]
     Io {
-        /// The file.
+        /// The path of the names file.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
@@ -52,9 +56,9 @@ pub enum NamesError {
     /// A line cannot be parsed.
     #[error("{path}, line {}: {}", source.line, source.problem)]
     Line {
-        /// The file.
+        /// The path of the names file.
         path: PathBuf,
-        /// The error.
+        /// The line and its problem.
         source: LineError,
     },
 }
@@ -175,6 +179,7 @@ impl Names {
         Some(&self.names[at].name)
     }
 
+    /// Returns the index of the line that names a kernel, by the rule above; `None` where no line fits.
     fn index(&self, hash: &str, specialisation: &str) -> Option<usize> {
         (self.names.iter().enumerate())
             .filter(|(_, n)| hash.starts_with(&n.hash))
@@ -188,6 +193,7 @@ impl Names {
     }
 }
 
+/// Parses a line that is neither empty nor a comment.
 fn parse_line(line: &str) -> Result<NameRule, NameProblem> {
     let (kernel, name) = match line.split_once(" = ") {
         Some(parts) => parts,

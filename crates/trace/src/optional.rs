@@ -9,6 +9,7 @@ use std::ops::Range;
 pub struct Optional<T> {
     /// Entries of absent rows are meaningless. Rows behind the last present value have no entry.
     values: Vec<T>,
+    /// A bit for each row, 1 where the row has a value. No bits are stored as long as all rows have one.
     present: NullBufferBuilder,
 }
 
@@ -45,6 +46,8 @@ impl<T> Optional<T> {
         self.present.finish_cloned()
     }
 
+    /// Returns the stored values. Entries of absent rows are among them, and rows behind the last present value are
+    /// not.
     pub(crate) fn values(&self) -> &[T] {
         &self.values
     }
@@ -55,6 +58,7 @@ impl<T> Optional<T> {
         self.values.try_reserve_exact(more).is_ok()
     }
 
+    /// Returns the number of values for which there is space.
     pub(crate) fn capacity(&self) -> usize {
         self.values.capacity()
     }
@@ -103,7 +107,7 @@ impl<T: Copy + Default> Optional<T> {
         }
     }
 
-    /// Replaces each present value by the result of `to`.
+    /// Replaces each present value by the result of `to`, which may be `None`.
     pub fn change(&mut self, mut to: impl FnMut(T) -> Option<T>) {
         *self = self.iter().map(|value| value.and_then(&mut to)).collect();
     }
@@ -115,6 +119,7 @@ impl<T: Copy + Default> Optional<T> {
         self.values.extend(values);
     }
 
+    /// Appends rows without values.
     pub(crate) fn extend_absent(&mut self, rows: usize) {
         if rows > 0 {
             self.present.append_n_nulls(rows);
@@ -296,6 +301,7 @@ mod tests {
     use arrow_buffer::NullBuffer;
     use proptest::prelude::*;
 
+    /// A change of a column, which the test makes to a plain vector, too.
     #[derive(Debug, Clone)]
     enum Step {
         Push(Option<u64>),

@@ -1,5 +1,6 @@
 //! Checks the claims of page headers before the Parquet library sees them. It allocates what a header claims before
-//! it decompresses the page, and a claim may be 2 GiB.
+//! it decompresses the page, and a claim may be 2 GiB. A page is a part of a column in a file, with a header in front
+//! that gives its sizes.
 
 use crate::checksums::{CheckedFile, RefusedPage};
 use crate::damage::Damage;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 /// Bytes that are first read for a header. Most headers have 30; those with long texts as statistics have more.
 const FIRST_HEADER_BYTES: u64 = 1 << 9;
+/// The most bytes that are read for a header; a longer one is damage.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// Room for frames and headers of codecs, and for rounding.
@@ -75,7 +77,7 @@ pub(crate) fn first_refused(
 const LENGTH_ENCODINGS: [u32; 2] = [6, 7];
 
 /// Decompresses the pages of a column to check that its texts have no more lengths than values, and fit into memory.
-/// Few tools write such pages, so decompressing them twice does not matter.
+/// Returns the first page that does not. Few tools write such pages, so decompressing them twice does not matter.
 fn check_text_lengths(
     file: &CheckedFile,
     column: &ColumnChunkMetaData,
@@ -133,6 +135,8 @@ fn text_bytes(page: &Page, header: &PageHeader, column: &ColumnDescriptor) -> Op
     first.sum.checked_add(second.sum)
 }
 
+/// Reads the header of the page at `at`, in a column that ends at `end`: first few bytes, then ever more until they
+/// are a whole header.
 fn header(file: &CheckedFile, at: u64, end: u64) -> Result<PageHeader, Damage> {
     let mut bytes = Vec::new();
     let mut read = file.get_read(at).map_err(Damage::library)?;

@@ -41,6 +41,7 @@ pub fn quiet() {
     });
 }
 
+/// Returns the text of a panic; a general one where it carries no text.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()

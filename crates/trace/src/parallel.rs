@@ -1,4 +1,4 @@
-//! Runs work on all cores.
+//! Runs work on all cores, on threads that end before the functions return.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

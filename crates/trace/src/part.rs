@@ -11,21 +11,29 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The folder of the parts, in that of the trace.
 pub(crate) const PARTS_FOLDER: &str = "parts";
 
 /// The suffix of a part that is still being written: it has no footer yet, so nobody can read it.
 pub(crate) const OPEN_SUFFIX: &str = ".open";
 
+/// Writes the parts of one table, one after the other.
 pub(crate) struct PartWriter {
+    /// The name of the table.
     table: &'static str,
     folder: PathBuf,
     schema: Arc<Schema>,
+    /// The file names of the completed parts, in order.
     closed: Vec<String>,
+    /// The sum of the sizes of the completed parts.
     closed_bytes: u64,
+    /// The number in the name of the open part, or of the next one.
     next_number: u32,
+    /// The part that is being written; `None` until rows come after the last close.
     open: Option<OpenPart>,
 }
 
+/// A part that is being written.
 struct OpenPart {
     path: PathBuf,
     writer: ArrowWriter<File>,
@@ -71,6 +79,7 @@ impl PartWriter {
         self.closed.iter().map(|n| self.folder.join(n)).collect()
     }
 
+    /// Returns the size of all parts in bytes, without rows that the open one has not yet written.
     pub fn bytes(&self) -> u64 {
         let open = self.open.as_ref().map_or(0, |o| o.writer.bytes_written());
         self.closed_bytes + open as u64
@@ -94,6 +103,7 @@ impl PartWriter {
         }
     }
 
+    /// Begins a part with the next number.
     fn begin(&self) -> Result<OpenPart, Error> {
         let path = self.folder.join(format!(
             "{}-{:06}.parquet{OPEN_SUFFIX}",

@@ -1,4 +1,7 @@
-//! Opens traces and reads selected columns into memory.
+//! Opens traces and reads selected columns into memory. [`read`] finds the files of each table, opens them (`load`),
+//! reads the selected columns on all cores, gives kernels the user's names, and checks that ids lead somewhere
+//! (`references`). [`DispatchPieces`] reads dispatches a piece at a time, and [`Tail`] the rows of a running
+//! recording as they come.
 
 mod foreign;
 pub(crate) mod load;
@@ -35,6 +38,7 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, Error> {
     }
 }
 
+/// Reads the manifest; `None` where the folder has none.
 fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
     let path = folder.join(manifest::FILE_NAME);
     let mut bytes = Vec::new();
@@ -68,6 +72,7 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
     }
 }
 
+/// The only field of a manifest that is read before its version is known.
 #[derive(Deserialize)]
 struct ManifestVersion {
     format_version: Option<u64>,
@@ -156,6 +161,7 @@ fn table_path(folder: &Path, table: &str) -> PathBuf {
     folder.join(format!("{table}.parquet"))
 }
 
+/// Returns true where the folder has the file of at least one table.
 fn has_tables(folder: &Path) -> bool {
     macro_rules! any_exists {
         ($($field:ident: $table:ty,)+) => { $(table_path(folder, <$table>::NAME).exists())||+ };

@@ -46,6 +46,7 @@ pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>,
     Ok(sizes)
 }
 
+/// Returns the size of a table with these files.
 fn size<T: Table>(files: &[PathBuf]) -> TableSize {
     let bytes = files.iter().filter_map(|file| file.metadata().ok());
     let opened: Result<Vec<_>, _> = files.iter().map(|file| load::open::<T>(file)).collect();

@@ -49,6 +49,7 @@ impl Synthetic {
         writer.finish(&self.manifest(stream.end_ns()))
     }
 
+    /// Returns the manifest of a recording that ends at `end_ns`.
     fn manifest(&self, end_ns: i64) -> Manifest {
         let process = Process {
             id: parameters::PROCESS,

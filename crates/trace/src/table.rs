@@ -117,6 +117,8 @@ pub trait Table: Default {
     fn set_from_text(row: &mut Self::Row, column: &str, text: &str) -> bool;
 }
 
+/// Defines a table and its row from the meaning of a row, the types' names, the word of the text form, the name of
+/// the file, and the columns with their meanings and types.
 macro_rules! table {
     (
         $(#[doc = $doc:literal])+

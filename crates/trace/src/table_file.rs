@@ -1,4 +1,6 @@
-//! Opens, checks and projects the Parquet file of one table, for the reader, for merging parts and for SQL.
+//! Opens, checks and projects the Parquet file of one table, for the reader, for merging parts and for SQL. The
+//! footer is at a file's end and tells where the columns of each row group are. To project is to read only some
+//! columns, in the types of this version.
 
 use crate::checksums::{CheckedFile, Checksums, RefusedPage, footer_of};
 use crate::damage::Damage;
@@ -28,8 +30,11 @@ pub struct TableFile {
     path: PathBuf,
     table: &'static str,
     metadata: ArrowReaderMetadata,
+    /// The columns that may be read, in the types that readers get.
     wanted: Arc<Schema>,
+    /// The number of rows, which all columns have.
     rows: usize,
+    /// The checksums of the file; `None` where it has none.
     checksums: Option<Arc<Checksums>>,
 }
 
@@ -112,6 +117,7 @@ impl TableFile {
         self.origin(column).is_some()
     }
 
+    /// Returns what a column is read from; `None` where the file has neither the column nor a predecessor.
     fn origin(&self, column: &str) -> Option<ColumnOrigin> {
         let held = |name: &str| {
             let (_, field) = self.metadata.schema().fields().find(name)?;
@@ -183,7 +189,8 @@ impl TableFile {
         .ok()?
     }
 
-    /// Reads those columns that the file has, batch by batch, of one row group or of all.
+    /// Reads those columns that the file has, batch by batch, of one row group or of all. A column that cannot be
+    /// converted to its wanted type keeps its own.
     ///
     /// # Errors
     /// The file can no longer be read, or its footer turns out to be wrong.
@@ -275,21 +282,27 @@ pub enum Statistic {
     NullCount,
 }
 
+/// What a column is read from.
 enum ColumnOrigin {
+    /// A column of the file, which may have another name or type.
     Column(FieldRef),
     /// Columns of version 1.
     Computed(Computation),
 }
 
+/// A column that is returned.
 struct OutputColumn {
+    /// The column's name and type in the batches that are returned.
     field: FieldRef,
     origin: ColumnOrigin,
+    /// True where 0 stands for an absent value.
     had_zeros: bool,
 }
 
 /// Batches of some columns of a file.
 pub struct Batches {
     reader: ParquetRecordBatchReader,
+    /// The file that the reader reads, asked for the damage that stopped the reader.
     file: CheckedFile,
     columns: Vec<OutputColumn>,
     schema: Arc<Schema>,
@@ -329,6 +342,7 @@ impl Batches {
         Ok(batch)
     }
 
+    /// Returns a batch of the file with the wanted columns, renamed, computed and converted.
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch, Damage> {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
@@ -353,8 +367,10 @@ impl Batches {
     }
 }
 
+/// The metadata of a footer, the number of rows, and the checksums where there are some.
 type Footer = (ArrowReaderMetadata, usize, Option<Checksums>);
 
+/// Reads the footer and checks it; texts have the type of the texts in `wanted`.
 fn footer(file: &File, wanted: &Schema) -> Result<Footer, Damage> {
     if !is_cut(file) && footer_of(file).is_some_and(|footer| !thrift::is_plausible(&footer)) {
         return Err(Damage::Footer);
@@ -407,6 +423,7 @@ fn is_cut(mut file: &File) -> bool {
     read.is_err() || !end.ends_with(b"PAR1")
 }
 
+/// Fails where a column is compressed in a way that is not read here.
 fn check_codecs(metadata: &ParquetMetaData) -> Result<(), Damage> {
     let groups = metadata.row_groups().iter();
     let mut used = groups.flat_map(|group| group.columns().iter().map(|c| c.compression()));
@@ -425,6 +442,7 @@ fn check_codecs(metadata: &ParquetMetaData) -> Result<(), Damage> {
     }
 }
 
+/// Returns true for types of texts, also in a dictionary.
 fn is_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,

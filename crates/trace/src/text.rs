@@ -39,7 +39,7 @@ pub use problem::TextProblem;
 pub struct TextError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub problem: TextProblem,
 }
 
@@ -93,6 +93,7 @@ impl Trace {
         Ok(trace)
     }
 
+    /// Adds what a line describes; nothing for an empty line or a comment.
     fn read_line(&mut self, text: &str) -> Result<(), TextProblem> {
         let Some(line) = Line::parse(text)? else {
             return Ok(());
@@ -151,6 +152,7 @@ impl Trace {
     }
 }
 
+/// Reads a row of table `T`, with the values of [`OMITTED`] for columns that the line leaves out.
 fn read_row<T: Table>(line: &Line) -> Result<T::Row, TextProblem> {
     let mut row = T::blank();
     for (column, value) in &line.pairs {
@@ -181,6 +183,7 @@ fn read_row<T: Table>(line: &Line) -> Result<T::Row, TextProblem> {
     Ok(row)
 }
 
+/// Sets a column of a row from its text, which may have a unit of time.
 fn set<T: Table>(row: &mut T::Row, column: &str, text: &str) -> Result<(), TextProblem> {
     let plain = value::without_unit(column, text)?;
     if T::set_from_text(row, column, &plain) {
@@ -190,6 +193,7 @@ fn set<T: Table>(row: &mut T::Row, column: &str, text: &str) -> Result<(), TextP
     }
 }
 
+/// Appends a line for each row of a table.
 fn write_rows<T: Table>(text: &mut String, table: &T) {
     for index in 0..table.len() {
         text.push_str(T::ROW);
@@ -200,6 +204,7 @@ fn write_rows<T: Table>(text: &mut String, table: &T) {
     }
 }
 
+/// Reads a part of the manifest; what the line leaves out is as in `base`.
 fn read_manifest_part<P: Serialize + DeserializeOwned>(
     base: &P,
     line: &Line,
@@ -213,6 +218,7 @@ fn write_manifest_parts<P: Serialize + Default>(text: &mut String, word: &str, p
     }
 }
 
+/// Appends a line with what differs between a part of the manifest and `base`.
 fn write_manifest_part<P: Serialize>(text: &mut String, word: &str, base: &P, part: &P) {
     let _ = write!(text, "{word}");
     for (name, value) in value::differences(base, part) {

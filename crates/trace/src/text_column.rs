@@ -52,13 +52,16 @@ pub struct TextColumn<T> {
 /// Distinct texts by number. Some may no longer belong to any row.
 #[derive(Debug, Clone, Default)]
 struct DistinctTexts<T> {
+    /// The texts by number.
     texts: Vec<T>,
+    /// The number of each text.
     numbers: FxHashMap<T, u32>,
     /// The number that was looked up last: neighbouring rows mostly have the same text.
     last: u32,
 }
 
 impl<T: Text> DistinctTexts<T> {
+    /// Returns the number of a text, which is added where it is new.
     fn number(&mut self, text: T) -> u32 {
         if self.texts.get(self.last as usize) != Some(&text) {
             self.last = match self.numbers.get(&text) {
@@ -112,6 +115,7 @@ impl<T: Text> TextColumn<T> {
         self.numbers[row] = self.distinct.number(text);
     }
 
+    /// Appends the rows of an Arrow array; `None` where it has another type or lacks required texts.
     fn append_texts(&mut self, array: &dyn Array, texts: &mut Texts) -> Option<()> {
         let TextColumn { numbers, distinct } = self;
         let read = |text: Option<&str>| {
@@ -120,6 +124,7 @@ impl<T: Text> TextColumn<T> {
         for_each_text(array, read, |number| numbers.push(number))
     }
 
+    /// Returns the column as an Arrow array.
     fn array(&self) -> ArrayRef {
         // The texts come in the order of rows, without those that no row has.
         const NONE: i32 = -1;
@@ -248,6 +253,7 @@ where
     }
 }
 
+/// Implements [`Column`] for types of texts.
 macro_rules! text_columns {
     ($($text:ty),+) => {$(
         impl Column for $text {
@@ -287,6 +293,7 @@ mod tests {
 
     type Maybe = Option<Arc<str>>;
 
+    /// A change of a column, which the test makes to a plain vector, too.
     #[derive(Debug, Clone)]
     enum Change {
         Push(Maybe),
@@ -320,6 +327,8 @@ mod tests {
         ]
     }
 
+    /// Makes a change of the column and of the plain rows; a row beyond the end counts as the end, or nothing
+    /// happens.
     fn apply(change: Change, column: &mut TextColumn<Maybe>, rows: &mut Vec<Maybe>) {
         let at = |row: usize, rows: &[Maybe]| row.min(rows.len());
         match change {

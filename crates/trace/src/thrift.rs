@@ -1,5 +1,5 @@
 //! Parses footers and page headers ahead of the Parquet library, which allocates what they claim before it reads
-//! further.
+//! further. Both are in Thrift's compact protocol: a structure is a list of fields, each with its type and number.
 
 /// Types of the compact protocol, <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>.
 const LIST: u8 = 9;
@@ -17,6 +17,7 @@ pub(crate) fn is_plausible(bytes: &[u8]) -> bool {
     Reader(bytes).value(STRUCTURE, MAX_DEPTH).is_some()
 }
 
+/// What the header of a page claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageHeader {
     pub kind: PageKind,
@@ -28,9 +29,11 @@ pub(crate) struct PageHeader {
     pub values: u32,
     /// The number of the values' encoding.
     pub encoding: u32,
+    /// The length of the header itself.
     pub header_bytes: usize,
 }
 
+/// What a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageKind {
     /// Values.
@@ -47,6 +50,7 @@ pub(crate) enum PageKind {
 /// stricter than the Parquet library, so that both agree on every header: fields have Parquet's types and order, each
 /// occurs once, and there are no lists.
 pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
+    // The fields of a header that hold what belongs to one kind of page.
     const STRUCTURES: std::ops::RangeInclusive<i16> = 5..=8;
     let mut reader = Reader(bytes);
     let (mut kind, mut unpacked_bytes, mut compressed_bytes) = (None, None, None);
@@ -87,9 +91,12 @@ pub(crate) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     })
 }
 
+/// The bytes that were not read yet. Each method takes some from their start, and returns `None` where they are
+/// damaged or too few.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
+    /// Skips bytes.
     fn bytes(&mut self, count: u64) -> Option<()> {
         self.0 = self.0.get(usize::try_from(count).ok()?..)?;
         Some(())
@@ -101,6 +108,7 @@ impl Reader<'_> {
         Some(*first)
     }
 
+    /// Reads a number in groups of seven bits, the lowest first; the top bit of a byte tells that another follows.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -113,6 +121,7 @@ impl Reader<'_> {
         None
     }
 
+    /// Skips a value of the type `of`, whose structures and lists nest no deeper than `depth`.
     fn value(&mut self, of: u8, depth: u32) -> Option<()> {
         match of {
             // Two booleans, and a byte.
@@ -132,6 +141,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Skips a list, which must not claim more elements than bytes follow.
     fn list(&mut self, depth: u32) -> Option<()> {
         let header = self.byte()?;
         let length = match header >> 4 {
@@ -144,6 +154,7 @@ impl Reader<'_> {
         (0..length).try_for_each(|_| self.value(header & 15, depth))
     }
 
+    /// Skips a structure.
     fn structure(&mut self, depth: u32) -> Option<()> {
         loop {
             let header = self.byte()?;
@@ -182,6 +193,7 @@ impl Reader<'_> {
         i32::try_from(self.signed()?).ok()?.try_into().ok()
     }
 
+    /// Reads a number that may be negative, whose lowest bit is the sign (zigzag).
     fn signed(&mut self) -> Option<i64> {
         let number = self.number()?;
         Some((number >> 1) as i64 ^ -((number & 1) as i64))

@@ -27,7 +27,8 @@ pub fn is_optional(table: &str) -> bool {
     [KernelMetrics::NAME, PcSamples::NAME].contains(&table)
 }
 
-/// Returns true for a column that was not nullable in version 1, which wrote 0 for an unknown value.
+/// Returns true for a column that was not nullable in version 1 (every row had a value), which wrote 0 for an unknown
+/// value.
 pub(crate) fn had_zeros(table: &str, column: &str) -> bool {
     column == "thread" && [Submissions::NAME, HostCalls::NAME].contains(&table)
 }
@@ -50,6 +51,7 @@ pub(crate) enum Predecessor {
     Columns(Computation),
 }
 
+/// A way to compute a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Computation {
     /// The source columns, which have the same type.
@@ -80,6 +82,7 @@ pub(crate) fn predecessor(table: &str, column: &str) -> Option<Predecessor> {
     }
 }
 
+/// Computes durations from starts and ends.
 fn duration(batch: &RecordBatch, _: &DataType) -> Option<ArrayRef> {
     let times = |column| {
         let array = batch.column_by_name(column)?;

@@ -140,6 +140,8 @@ impl Trace {
 }
 
 impl Manifest {
+    /// Returns the manifest of a window, with the processes (and those that were only sampled), threads, devices and
+    /// queues of its work.
     fn window(&self, processes: &[ProcessId], start_ns: i64, end_ns: i64) -> Manifest {
         let mut manifest = self.clone();
         manifest

@@ -2,7 +2,9 @@
 //!
 //! Rows go to Parquet parts, `parts/TABLE-NNNNNN.parquet`, which [`TraceWriter::checkpoint`] closes and
 //! [`TraceWriter::finish`] merges into `TABLE.parquet`. A trace whose writer was killed opens as far as its closed
-//! parts go, and [`TraceWriter::resume`] continues it.
+//! parts go, and [`TraceWriter::resume`] continues it. The order of calls: [`TraceWriter::create`], rows into
+//! [`TraceWriter::tables_mut`] with [`TraceWriter::flush_full`] after them, now and then [`TraceWriter::checkpoint`],
+//! and at the end [`TraceWriter::finish`].
 
 use crate::checksums;
 use crate::files::{self, create_private_folder};
@@ -25,13 +27,16 @@ pub struct Parts {
     pub tables: BTreeMap<String, Vec<String>>,
 }
 
-/// Writes one trace.
+/// The writer of one trace.
 pub struct TraceWriter {
     folder: PathBuf,
+    /// The rows that are not encoded yet.
     tables: Tables,
-    /// In the order of [`for_each_table`].
+    /// The writers of all tables' parts, in the order of [`for_each_table`].
     parts: Vec<PartWriter>,
+    /// The file names of the sources that are written.
     sources: HashSet<String>,
+    /// The bytes of the sources that this writer has written.
     source_bytes: u64,
 }
 
@@ -105,6 +110,7 @@ impl TraceWriter {
         TraceWriter::open(folder, parts)
     }
 
+    /// Makes the writer of an existing folder, which continues after `parts`.
     fn open(folder: &Path, parts: &Parts) -> Result<TraceWriter, Error> {
         let part_folder = folder.join(part::PARTS_FOLDER);
         let mut writers = Vec::new();
@@ -152,6 +158,7 @@ impl TraceWriter {
         }
     }
 
+    /// Encodes the rows of tables that have at least `least_rows`.
     fn flush(&mut self, least_rows: usize) -> Result<(), Error> {
         let mut parts = self.parts.iter_mut();
         macro_rules! flush {
@@ -226,6 +233,7 @@ impl TraceWriter {
         self.replace_manifest(manifest, false)
     }
 
+    /// Writes `trace.json` with this value of `complete`, and this version of the format.
     fn replace_manifest(&self, manifest: &Manifest, complete: bool) -> Result<(), Error> {
         let manifest = Manifest {
             format_version: manifest::FORMAT_VERSION,
@@ -263,6 +271,7 @@ impl TraceWriter {
     }
 }
 
+/// The folder of the kernels' sources, in that of the trace.
 const SOURCES_FOLDER: &str = "sources";
 
 fn make_folder(path: &Path) -> Result<(), Error> {

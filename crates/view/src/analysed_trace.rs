@@ -18,6 +18,7 @@ const MAX_LISTED_GAPS: usize = 1000;
 
 /// A trace with everything that its analyses have computed so far.
 pub struct AnalysedTrace<'a> {
+    /// The name of the trace.
     pub name: &'a str,
     /// The part of the trace that is drawn.
     pub snapshot: Arc<Snapshot>,
@@ -25,8 +26,10 @@ pub struct AnalysedTrace<'a> {
     pub timeline: &'a Timeline<'a>,
     /// Sentences about reading the timeline's tables.
     pub remarks: &'a [String],
+    /// The fields from here on are empty until their analysis has run.
     bindings: OnceCell<BindingSets>,
     first_uses: OnceCell<FirstUses>,
+    /// The dependencies between dispatches and transfers by the buffers that they use.
     flow: OnceCell<Dataflow<'a>>,
     gaps: OnceCell<Gaps>,
     finder: OnceCell<GapFinder<'a>>,
@@ -99,13 +102,15 @@ impl<'a> AnalysedTrace<'a> {
     }
 }
 
-/// The parts of all gaps (times in which a GPU runs nothing), each with one cause.
+/// The parts of all gaps (times in which a GPU runs nothing), each with one cause, GPU after GPU and in order of
+/// time. The vectors but `bounds` have one entry for each part.
 #[derive(Debug, Default)]
 pub struct Gaps {
     /// For each GPU the index of its first part, and then the number of all parts.
     pub bounds: Vec<usize>,
     pub start_ns: Vec<i64>,
     pub duration_ns: Vec<i64>,
+    /// The cause of each part.
     pub causes: Vec<Cause>,
     /// For each part the index of the first part of the same gap.
     pub firsts: Vec<u32>,

@@ -1,5 +1,6 @@
 //! Runs the thread that analyses a trace: functions of an [`AnalysedTrace`] (questions) go in, their results come
-//! out. The thread keeps the analysed trace between questions.
+//! out. The thread keeps the analysed trace between questions. A snapshot is what was read of a trace at one time; a
+//! live trace, which is still being recorded, gets newer ones.
 
 use crate::Error;
 use crate::analysed_trace::AnalysedTrace;
@@ -50,6 +51,7 @@ struct Question {
 /// A handle on the thread, which takes questions.
 #[derive(Debug)]
 pub struct AnalysisThread {
+    /// The way to the thread, which ends when this is dropped.
     questions: Mutex<Sender<Question>>,
 }
 
@@ -67,7 +69,8 @@ impl AnalysisThread {
         }
     }
 
-    /// Asks a question whose answer is kept for later.
+    /// Asks a question and does not wait: its answer stays in the [`AnalysedTrace`] for later questions. Nothing
+    /// happens where the trace cannot be read.
     pub fn begin(&self, question: fn(&AnalysedTrace)) {
         self.send(false, move |analysed| {
             if let Ok(analysed) = analysed {
@@ -103,6 +106,7 @@ impl AnalysisThread {
         self.ask_of(true, question)
     }
 
+    /// Sends a question and waits for its answer; `of_all` as in [`Question`].
     fn ask_of<T: Send + 'static>(
         &self,
         of_all: bool,
@@ -116,6 +120,7 @@ impl AnalysisThread {
         answered.recv().unwrap_or(Err(Error::Analysis))
     }
 
+    /// Sends a question; `answer` is called on the thread.
     fn send(
         &self,
         of_all: bool,
@@ -129,8 +134,8 @@ impl AnalysisThread {
     }
 }
 
-/// Answers questions. A complete trace is first analysed in pieces, so that its dispatches are never all in memory; from the first question on
-/// that needs all columns, the whole trace is read.
+/// Answers questions until the handle is dropped. A complete trace is first analysed in pieces, so that its
+/// dispatches are never all in memory; from the first question on that needs all columns, the whole trace is read.
 fn answer_all(store: &Weak<dyn TraceSource>, asked: &Receiver<Question>) {
     let mut next = asked.recv().ok();
     let mut of_all = false;

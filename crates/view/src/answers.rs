@@ -54,6 +54,8 @@ pub fn findings(analysed: &AnalysedTrace) -> Arc<Vec<u8>> {
     answer.clone()
 }
 
+/// Makes the JSON of all findings and of what the page needs beside them, with texts cut to the length that tables
+/// show.
 fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
     let snapshot = &analysed.snapshot;
     let timeline = analysed.timeline;
@@ -98,7 +100,8 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
     answer.to_string().into_bytes()
 }
 
-/// Makes the frame of the gaps of a GPU, or of those in a range; `None` when there is no such GPU.
+/// Makes the frame (an answer of columns of numbers) of the gaps of a GPU, or of those in a range; `None` when there
+/// is no such GPU. Where a range has too many rows, the frame has slices of time instead.
 pub fn gaps(analysed: &AnalysedTrace, gpu: usize, rows: TrackRows) -> Option<Vec<u8>> {
     let gaps = analysed.gaps();
     let mut range = *gaps.bounds.get(gpu)?..*gaps.bounds.get(gpu + 1)?;
@@ -145,7 +148,7 @@ pub fn gaps(analysed: &AnalysedTrace, gpu: usize, rows: TrackRows) -> Option<Vec
     Some(frame.finish())
 }
 
-/// Returns the details of a part of a gap.
+/// Returns the details of a part of a gap by its index among the parts of all gaps; `None` for no such part.
 pub fn gap(analysed: &AnalysedTrace, row: usize) -> Option<Row> {
     let gaps = analysed.gaps();
     let cause = *gaps.causes.get(row)?;
@@ -197,7 +200,8 @@ pub fn counter(analysed: &AnalysedTrace, id: TrackId) -> Option<Vec<u8>> {
     Some(frame.finish())
 }
 
-/// Analyses a range of time.
+/// Analyses a range of time. Returns the verdict, gaps, kernels and transfers of the range, or the sentence why
+/// causes are unknown.
 pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     if let Some(sentence) = unknown_because(analysed.timeline.trace, CAUSES) {
         return cut_texts(&OrMissing::<()>::missing(sentence));
@@ -227,7 +231,8 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     })
 }
 
-/// Returns the time of the window in which any GPU ran something.
+/// Returns the time of the window in which any GPU ran something, in nanoseconds; `None` where the whole trace has no
+/// timed work.
 fn busy_in(timeline: &gapscope_timeline::Timeline, window: Interval) -> Option<i64> {
     let works = timeline.gpus.iter().flat_map(|gpu| &gpu.works);
     let mut inside: Vec<Interval> = works
@@ -238,7 +243,8 @@ fn busy_in(timeline: &gapscope_timeline::Timeline, window: Interval) -> Option<i
     (timeline.work_window()).map(|_| gapscope_timeline::intervals::length_ns(&inside))
 }
 
-/// Makes the graph of the data flow between kernels, in which repetitions are folded.
+/// Makes the graph of the data flow between kernels, in which repetitions are folded. The graph is of all work, or of
+/// that in `window`; in its place there may be the sentence why it is unknown.
 pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
     let graph = match unknown_because(analysed.timeline.trace, DATAFLOW) {
         Some(sentence) => Err(sentence),
@@ -252,7 +258,8 @@ pub fn graph(analysed: &AnalysedTrace, window: Option<Interval>) -> Value {
     })
 }
 
-/// Finds the dispatches and transfers that one of them depends on, and those that depend on it.
+/// Finds the dispatches and transfers on which the row of a table depends (predecessors), and those that depend on
+/// that row (successors), or the sentence why they are unknown.
 pub fn dependencies(
     analysed: &AnalysedTrace,
     source: DrawnTable,
@@ -293,7 +300,8 @@ pub fn dependencies(
     }
 }
 
-/// Finds the times for which a label was set.
+/// Finds the times for which the label with a path was set: on the device where the trace has such times, otherwise
+/// on the host. The first [`MAX_INSTANCES`] are listed.
 pub fn instances(analysed: &AnalysedTrace, path: &str) -> Instances {
     let snapshot = &analysed.snapshot;
     let trace = &snapshot.trace;
@@ -364,13 +372,14 @@ pub fn comparison(before: Side, after: Side) -> Result<Value, Error> {
     Ok(compared(before, after))
 }
 
-/// Compares two sides that have work.
+/// Compares two sides that have work. Lists the first [`MAX_COMPARED_KERNELS`] kernels only.
 pub fn compared(before: WorkCost, after: WorkCost) -> Value {
     let mut comparison = compare(before, after);
     comparison.kernels.truncate(MAX_COMPARED_KERNELS);
     cut_texts(&comparison)
 }
 
+/// Asks the analysis thread of a side for its cost.
 fn cost(Side { store, extent }: Side) -> Result<WorkCost, Error> {
     store
         .analyst()

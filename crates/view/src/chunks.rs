@@ -1,4 +1,5 @@
-//! Splits a number of rows into ranges (chunks) that cores work on in parallel.
+//! Splits a number of rows into ranges (chunks) that cores work on in parallel. The last chunk may be shorter than
+//! the others.
 
 use std::ops::Range;
 

@@ -1,5 +1,7 @@
-//! Makes the index from which a trace is first drawn: its tracks, its first and last time, and for each track the
-//! share of equal slices of time in which a row ran.
+//! Makes the index from which a trace is first drawn: its tracks (lines of the page, such as one for each queue), its
+//! first and last time, and for each track the share of equal slices of time in which a row ran. A first pass over
+//! all tables sorts rows by track and sums up their times (`TrackParts`); a second one, over each track, computes its
+//! busy shares.
 
 use crate::chunks::chunks;
 use crate::protocol::BINS;
@@ -40,8 +42,10 @@ pub struct TableRows {
 /// The kinds of host calls among some rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CallKinds {
+    /// There are no host calls.
     #[default]
     None,
+    /// All are of one kind.
     Only(HostCallKind),
     Several,
 }
@@ -79,6 +83,7 @@ struct TrackPart {
 }
 
 impl TrackPart {
+    /// Returns the part's rows, and leaves the part without them.
     fn places(&mut self) -> TableRows {
         let (source, rows) = (self.source, std::mem::take(&mut self.rows));
         TableRows { source, rows }
@@ -99,6 +104,7 @@ struct TimeSummary {
 }
 
 impl TimeSummary {
+    /// The summary of no rows.
     const NONE: TimeSummary = TimeSummary {
         rows: 0,
         extent: Interval {
@@ -110,6 +116,7 @@ impl TimeSummary {
         unordered: false,
     };
 
+    /// Adds the next row.
     #[inline]
     fn add(&mut self, interval: Interval) {
         self.and(TimeSummary {
@@ -145,11 +152,14 @@ impl TimeSummary {
 #[derive(Default)]
 struct TrackParts {
     all: Vec<TrackPart>,
+    /// The index in `all` of each track's part.
     places: FxHashMap<TrackId, usize>,
+    /// The track of the previous row, with its index in `all`.
     last: Option<(TrackId, usize)>,
 }
 
 impl TrackParts {
+    /// Sorts the rows of a chunk of the table `source` by track.
     fn collect(
         trace: &Trace,
         whole: &WholeCommandBuffers,
@@ -176,6 +186,7 @@ impl TrackParts {
         parts.all
     }
 
+    /// Returns the part of a track, which is added where it is new.
     #[inline]
     fn part(&mut self, id: TrackId, source: DrawnTable) -> &mut TrackPart {
         let place = match self.last {
@@ -276,7 +287,9 @@ fn in_order<'a>(trace: &'a Trace, parts: &'a [TrackPart]) -> impl Iterator<Item 
 struct RowTimes<'a> {
     trace: &'a Trace,
     source: DrawnTable,
+    /// The ranges that iteration has not reached.
     left: std::iter::Flatten<std::vec::IntoIter<&'a [Range<u32>]>>,
+    /// The rest of the range that iteration is in.
     run: Range<u32>,
 }
 

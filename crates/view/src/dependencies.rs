@@ -1,5 +1,6 @@
 //! Turns dependencies between commands of a capture, or of a range of a trace, into a message of bounded size for the
-//! page.
+//! page. The nodes are commands (or dispatches and transfers of a trace), the edges say which of two must come first
+//! because of the memory that both use. A hazard is an edge whose order nothing ensures, such as a barrier.
 
 use crate::protocol::{
     self, CriticalPath, DependencyAccess, DependencyBarrier, DependencyEdge, DependencyNode,
@@ -17,12 +18,14 @@ pub const MAX_DEPENDENCY_NODES: usize = 2_000;
 const MAX_DEPENDENCY_EDGES: usize = 10_000;
 /// The most accesses that are listed for a node.
 const MAX_NODE_ACCESSES: usize = 64;
+/// The most buffers that are listed for an edge.
 pub const MAX_EDGE_BUFFERS: usize = 8;
 /// The most barriers in one answer.
 const MAX_BARRIERS: usize = 10_000;
 
 /// A part of a graph of dependencies, from which a message is made.
 pub struct DependenciesPart<'a> {
+    /// The whole analysed graph.
     pub found: &'a Dependencies,
     /// The nodes of this part.
     pub nodes: Range<usize>,
@@ -34,10 +37,13 @@ pub struct DependenciesPart<'a> {
     pub place: &'a dyn Fn(usize) -> Option<NodePlace>,
     /// Returns the description of a submission.
     pub submission: &'a dyn Fn(usize) -> DependencySubmission,
+    /// Sentences for the page.
     pub remarks: Vec<String>,
 }
 
 impl DependenciesPart<'_> {
+    /// Makes the message, in which numbers of nodes count from the first of all and not from the first that was
+    /// analysed.
     pub fn answer(&self) -> protocol::Dependencies {
         let graph = &self.found.graph;
         let nodes = &graph.nodes[self.nodes.clone()];
@@ -94,8 +100,9 @@ impl DependenciesPart<'_> {
         }
     }
 
-    /// Returns the edges between the nodes of this part (if there are too many, the most important), the number of
-    /// those that are left out, and the number of edges with one end in another part.
+    /// Returns the edges between the nodes of this part (if there are too many, hazards first, then those on `path`,
+    /// then those of the most bytes), the number of those that are left out, and the number of edges with one end in
+    /// another part.
     fn edges(&self, path: &[usize]) -> (Vec<usize>, usize, usize) {
         let mut inside = Vec::new();
         let mut outside = 0;
@@ -126,6 +133,7 @@ impl DependenciesPart<'_> {
         (inside, left_out, outside)
     }
 
+    /// Returns how certain it is that an edge is a hazard; `None` for an edge that is none.
     fn hazard(&self, edge: usize) -> Option<HazardCertainty> {
         match () {
             () if self.found.hazards.binary_search(&edge).is_ok() => Some(HazardCertainty::Certain),
@@ -136,6 +144,7 @@ impl DependenciesPart<'_> {
         }
     }
 
+    /// Returns the message of the edge with this index.
     fn edge(&self, number: usize) -> DependencyEdge {
         let edge = &self.found.graph.edges[number];
         let names = edge.buffers.iter().take(MAX_EDGE_BUFFERS);
@@ -152,6 +161,7 @@ impl DependenciesPart<'_> {
         }
     }
 
+    /// Returns the message of a node and its index.
     fn node(&self, number: usize, node: &Node) -> DependencyNode {
         let (read, written) = node.bytes();
         let accesses = node.accesses.iter().take(MAX_NODE_ACCESSES).map(access);

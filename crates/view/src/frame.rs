@@ -16,6 +16,7 @@ impl ColumnType {
         }
     }
 
+    /// Returns the number of bytes of one value.
     const fn bytes(self) -> usize {
         match self {
             ColumnType::F64 => 8,
@@ -41,6 +42,7 @@ pub struct Frame {
     rows: usize,
     /// The start of each column in `bytes`, and its type.
     columns: Vec<(usize, ColumnType)>,
+    /// The index of the column that is filled next.
     next: usize,
 }
 
@@ -80,6 +82,7 @@ impl Frame {
         }
     }
 
+    /// Returns the bytes of the next column, which must have been announced with this type.
     fn next(&mut self, kind: ColumnType) -> &mut [u8] {
         let (at, announced) = self.columns[self.next];
         assert_eq!(announced, kind, "columns are filled as they were announced");
@@ -125,7 +128,8 @@ impl Frame {
     }
 }
 
-/// Returns the bytes of a frame up to the data of its columns.
+/// Returns the bytes of a frame up to the data of its columns: [`MAGIC`], the length of the header in four bytes, and
+/// the header, filled up with spaces to a multiple of eight bytes.
 pub fn head(header: &impl Serialize) -> Vec<u8> {
     // Types of the protocol can all be written as JSON.
     let header = serde_json::to_string(header).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Makes the groups that tracks are drawn in, with ids and names: one for each GPU and recorded process, and one for
-//! the host.
+//! Makes the groups that tracks (lines of the page) are drawn in, with ids and names: one for each GPU and recorded
+//! process, and one for the host.
 
 use crate::protocol::{Group, GroupKind};
 use crate::texts::cut;

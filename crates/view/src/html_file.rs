@@ -1,5 +1,6 @@
 //! Writes the page as one HTML file with the answers that it may ask for, for one trace, the traces of its ranks, two
-//! traces to compare, or a capture.
+//! traces to compare, or a capture. An answer is what the server would send for one request; the page finds it in the
+//! file by the path of the request. The answers stand in the page as one block of base64 text, compressed by gzip.
 
 mod comparisons;
 mod trace;
@@ -91,6 +92,7 @@ pub fn write_file(
 
 /// The answers of a file, and what was left out of them.
 struct FileAnswers {
+    /// The answers, in the order in which they are written.
     answers: Vec<FileAnswer>,
     written: WrittenFile,
 }
@@ -203,12 +205,15 @@ impl FileAnswer {
         }
     }
 
+    /// Makes an answer of a message in JSON.
     fn json(key: impl Into<String>, message: &impl Serialize) -> FileAnswer {
         // Messages of the protocol can all be written as JSON.
         FileAnswer::new(key, serde_json::to_vec(message).unwrap_or_default())
     }
 }
 
+/// Writes the page with the answers in its middle: a header with the place of each answer by its key, then their
+/// bytes, each filled up to a multiple of eight.
 fn write(mut out: impl Write, answers: &[FileAnswer]) -> io::Result<()> {
     let (before, after) = page::single();
     out.write_all(before.as_bytes())?;

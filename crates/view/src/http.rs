@@ -1,4 +1,6 @@
-//! Routes the page's HTTP requests to the functions that make the answers.
+//! Routes the page's HTTP requests to the functions that make the answers. An answer is a JSON message of the
+//! protocol or a frame (columns of raw numbers); a refusal is a status with a sentence. A generation counts the
+//! additions to a live trace, which is still being recorded, and tells what the page has already.
 
 mod access;
 mod answer;
@@ -46,6 +48,7 @@ pub struct Served {
     pub page_rows: u64,
     /// The first part of every path: without the token, a request is refused.
     pub token: String,
+    /// The port of the server on the loopback address.
     pub port: u16,
 }
 
@@ -96,16 +99,19 @@ pub fn router(served: Arc<Served>) -> Router {
         .with_state(served)
 }
 
+/// The name of a file of the page.
 #[derive(Deserialize)]
 struct PageFile {
     file: String,
 }
 
+/// Answers with a file of the page.
 fn file(name: &str) -> Answer {
     let file = page::FILES.into_iter().find(|file| file.name == name);
     file.map(Content::File).ok_or_else(Refusal::not_found)
 }
 
+/// Answers with what the first drawing of all traces, or of the capture, needs.
 async fn overview(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || match &served.capture {
         Some(capture) => json(&capture.overview()),
@@ -117,6 +123,7 @@ async fn overview(State(served): State<Arc<Served>>) -> Answer {
     .await
 }
 
+/// The generations of live traces that the page has already.
 #[derive(Deserialize)]
 struct KnownGenerations {
     /// The generations of all traces that the page has, with points between them.
@@ -124,6 +131,7 @@ struct KnownGenerations {
     generations: String,
 }
 
+/// Answers as soon as a trace has more than the page, or after some seconds, and at once where nothing is recorded.
 async fn live(
     State(served): State<Arc<Served>>,
     Parameters(known): Parameters<KnownGenerations>,
@@ -136,7 +144,8 @@ async fn live(
     blocking(move || json(&served.traces.wait_for_more(&generations)?)).await
 }
 
-/// The two sides of a comparison.
+/// The two sides of a comparison. The side `a` is before, `b` after; each is a trace by its index, and in it the work
+/// under a label, in a range of time, or all.
 #[derive(Deserialize)]
 struct ComparedSides {
     #[serde(default)]
@@ -151,6 +160,7 @@ struct ComparedSides {
     b_to: Option<Time>,
 }
 
+/// Answers with a comparison of two sides.
 async fn compare(
     State(served): State<Arc<Served>>,
     Parameters(sides): Parameters<ComparedSides>,
@@ -172,6 +182,7 @@ async fn ranked(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || json(&ranks::compared(&served.traces.of_ranks())?)).await
 }
 
+/// Returns the part of a trace that is compared: a label wins over a range, and without both it is everything.
 fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result<Extent, Refusal> {
     let range = interval(from, to)?;
     Ok(match (label, range) {
@@ -188,6 +199,7 @@ struct KnownGeneration {
     after: u64,
 }
 
+/// Answers with the texts that the page does not have yet: `after` is how many it has.
 async fn strings(request: TraceRequest, Parameters(known): Parameters<KnownGeneration>) -> Answer {
     request
         .answer(move |store| {
@@ -202,6 +214,7 @@ async fn strings(request: TraceRequest, Parameters(known): Parameters<KnownGener
         .await
 }
 
+/// The id of a track in a path.
 #[derive(Deserialize)]
 struct TrackKey {
     id: String,
@@ -213,6 +226,7 @@ impl TrackKey {
     }
 }
 
+/// Answers with a frame; refuses where there is none.
 fn frame(frame: Option<Vec<u8>>) -> Answer {
     frame.map(Content::Frame).ok_or_else(Refusal::not_found)
 }
@@ -236,6 +250,7 @@ impl TrackPart {
     }
 }
 
+/// Answers with the frame of a track's rows, or of the gaps of a GPU.
 async fn track(
     request: TraceRequest,
     State(served): State<Arc<Served>>,
@@ -253,6 +268,8 @@ async fn track(
         .await
 }
 
+/// Answers with the labels of a track's rows, in the order of the rows; only tracks of work and command buffers have
+/// them.
 async fn track_labels(
     request: TraceRequest,
     State(served): State<Arc<Served>>,
@@ -294,6 +311,7 @@ async fn counter(request: TraceRequest, Key(key): Key<TrackKey>) -> Answer {
         .await
 }
 
+/// Answers with all findings, and waits for their analysis.
 async fn findings(request: TraceRequest) -> Answer {
     request
         .answer(|store| {
@@ -327,6 +345,8 @@ async fn notes(request: TraceRequest) -> Answer {
         .await
 }
 
+/// Replaces the notes by those that were sent; refuses while the trace is recorded, or where they were changed
+/// meanwhile.
 async fn replace_notes(request: TraceRequest, Body(sent): Body) -> Answer {
     request
         .answer(move |store| {
@@ -350,6 +370,7 @@ impl From<NotesError> for Refusal {
     }
 }
 
+/// A row of a table in a path.
 #[derive(Deserialize)]
 struct RowKey {
     table: String,
@@ -373,12 +394,14 @@ async fn row(request: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> 
 struct PartParameters {
     from: Option<Time>,
     to: Option<Time>,
+    /// The index of the first node of the part.
     #[serde(default)]
     first: usize,
     /// A row such as `dispatches.17`.
     around: Option<String>,
 }
 
+/// Answers with a part of the dependencies of the capture, or of a range of a trace, or of the work around a row.
 async fn all_dependencies(
     State(served): State<Arc<Served>>,
     request: Result<TraceRequest, Refusal>,
@@ -424,6 +447,7 @@ fn drawn_table(store: &Store, name: &str, row: usize) -> Result<DrawnTable, Refu
     }
 }
 
+/// Answers with what a dispatch or transfer depends on, and what depends on it.
 async fn dependencies(request: TraceRequest, Key(RowKey { table, row }): Key<RowKey>) -> Answer {
     request
         .answer(move |store| {
@@ -434,6 +458,7 @@ async fn dependencies(request: TraceRequest, Key(RowKey { table, row }): Key<Row
         .await
 }
 
+/// A row of the table of kernels in a path.
 #[derive(Deserialize)]
 struct KernelKey {
     row: usize,
@@ -458,11 +483,13 @@ async fn range(request: TraceRequest, Parameters(range): Parameters<Range>) -> A
         .await
 }
 
+/// The path of a label, from the outermost to its own text.
 #[derive(Deserialize)]
 struct LabelPath {
     label: Option<String>,
 }
 
+/// Answers with the times for which a label was set.
 async fn instances(request: TraceRequest, Parameters(path): Parameters<LabelPath>) -> Answer {
     let label = path
         .label
@@ -478,6 +505,7 @@ async fn instances(request: TraceRequest, Parameters(path): Parameters<LabelPath
         .await
 }
 
+/// Answers with the graph of the data flow between kernels, in all of the trace or in a range.
 async fn graph(request: TraceRequest, Parameters(range): Parameters<Range>) -> Answer {
     let range = range.interval()?;
     request

@@ -29,6 +29,7 @@ struct CallStart {
 /// A row or place, with the row or id that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OwnedRow {
+    /// The row or id that the other belongs to.
     owner: u32,
     row: u32,
 }
@@ -82,6 +83,7 @@ impl Index {
         index
     }
 
+    /// Finds the host call of each submission: the one of the same thread that starts at the same time.
     fn find_calls(&mut self, trace: &Trace) {
         let (calls, submissions) = (&trace.tables.host_calls, &trace.tables.submissions);
         let mut starts: FxHashMap<CallStart, u32> = FxHashMap::default();
@@ -118,6 +120,7 @@ impl Index {
         self.of_calls.sort_unstable();
     }
 
+    /// Finds the first work of each command buffer, and the work of submissions that is in none.
     fn find_work(&mut self, trace: &Trace) {
         let mut earliest = vec![i64::MAX; self.firsts.len()];
         for (number, source) in (0u32..).zip(WORK) {
@@ -197,10 +200,12 @@ fn sorted<T>(rows: &[T], owner: impl Fn(&T) -> Option<usize>) -> Vec<OwnedRow> {
     pairs
 }
 
+/// Returns the table and row of a place.
 fn work(place: usize) -> (DrawnTable, usize) {
     crate::track::place(&WORK, place as u32)
 }
 
+/// Returns the rows of an owner, among pairs that are sorted by owner.
 fn owned_by(rows: &[OwnedRow], owner: usize) -> impl Iterator<Item = usize> {
     let owner = owner as u32;
     let from = rows.partition_point(|row| row.owner < owner);

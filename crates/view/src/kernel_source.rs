@@ -1,5 +1,5 @@
 //! Reads the code of a kernel from the trace's folder and returns it as text: the source if the code contains it,
-//! else assembly.
+//! else assembly. The file of the code is `sources/HASH.EXTENSION`; its extension tells the language.
 
 use crate::protocol::{Missing, OrMissing, SourceText};
 use gapscope_trace::Trace;
@@ -47,6 +47,7 @@ enum SourceError {
     Unshowable { file: String, reason: CodeError },
 }
 
+/// Finds, checks and reads the code with this hash.
 fn source_text(hash: Option<&str>, folder: &Path) -> Result<SourceText, SourceError> {
     let hash = hash.ok_or(SourceError::NoHash)?;
     // A damaged trace must not name files outside of its folder.
@@ -89,6 +90,7 @@ fn is_changed(hash: &str, bytes: &[u8]) -> bool {
     hash.len() == DIGITS && !now[..DIGITS].eq_ignore_ascii_case(hash)
 }
 
+/// Returns the path and extension of the file with this hash as its name.
 fn find(folder: &Path, hash: &str) -> Option<(PathBuf, String)> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let mut paths = entries.map(|entry| entry.path());
@@ -111,6 +113,7 @@ enum CodeError {
     InvalidSpirv,
 }
 
+/// Reads a file of code that is not too long.
 fn read(path: &Path) -> Result<Vec<u8>, CodeError> {
     let file = fs::File::open(path)?;
     let mut bytes = Vec::new();
@@ -121,6 +124,7 @@ fn read(path: &Path) -> Result<Vec<u8>, CodeError> {
     }
 }
 
+/// Returns the language that an extension means, and the text.
 fn text(bytes: &[u8], extension: &str) -> Result<(String, String), CodeError> {
     let language = match extension {
         "ptx" => "PTX",
@@ -150,7 +154,8 @@ fn spirv(bytes: &[u8]) -> Result<(String, String), CodeError> {
     Ok(("SPIR-V assembly".to_owned(), text))
 }
 
-/// Returns the source text in `OpSource` and the `OpSourceContinued` that follow it.
+/// Returns the language and text of the first `OpSource` and the `OpSourceContinued` that follow; `None` where they
+/// hold no text.
 fn written(module: &Module) -> Option<(String, String)> {
     let instructions = module.debug_string_source.iter();
     let mut language = None;
@@ -181,6 +186,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
+    /// Returns the answer for a kernel with this hash, in a trace with one file of code.
     fn source_of(hash: &str, file: &str, bytes: &[u8]) -> Value {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("sources")).unwrap();

@@ -1,4 +1,6 @@
-//! Splits the rows of a track into lanes, in each of which rows do not overlap, and writes them as frames.
+//! Splits the rows of a track into lanes, in each of which rows do not overlap, and writes them as frames. A live
+//! trace grows: the rows of each addition are placed behind those that are there, so that earlier rows keep their
+//! lanes. The page asks for all additions after the generation that it has, or for the rows in a range of time.
 
 use crate::density_index::TableRows;
 use crate::frame::Frame;
@@ -16,15 +18,18 @@ use std::borrow::Cow;
 /// The rows of one track by lane, with later additions.
 #[derive(Debug, Default)]
 pub struct PlacedRows {
+    /// The ends of the lanes so far.
     lanes: Lanes,
     /// For each table of the track the number of rows that have been placed.
     taken: Vec<usize>,
+    /// All additions, in order of their generations.
     additions: Vec<Addition>,
 }
 
 /// Rows that were added at one time.
 #[derive(Debug, Default, Clone)]
 struct Addition {
+    /// The generation of the snapshot that the rows came with.
     generation: u64,
     /// Places (see [`place`]) by lane, and within a lane in order of start.
     rows: Vec<u32>,
@@ -37,6 +42,7 @@ struct Addition {
 pub enum Columns {
     /// Times, names and rows.
     Rows,
+    /// The labels of the rows alone, in the same order.
     Labels,
 }
 
@@ -44,6 +50,7 @@ pub enum Columns {
 #[derive(Clone, Copy)]
 pub struct TraceTrack<'a> {
     id: TrackId,
+    /// The tables that the track's rows may come from.
     tables: &'static [DrawnTable],
     trace: &'a Trace,
     texts: &'a Texts,
@@ -74,6 +81,7 @@ impl<'a> TraceTrack<'a> {
         name(source, row, self.trace, self.texts)
     }
 
+    /// Makes a frame of some columns of the added rows.
     fn frame(&self, columns: Columns, added: &Addition, header: TrackHeader) -> Vec<u8> {
         match columns {
             Columns::Rows => self.rows_frame(added, header),
@@ -81,6 +89,7 @@ impl<'a> TraceTrack<'a> {
         }
     }
 
+    /// Makes the frame of times, names and places of the added rows.
     fn rows_frame(&self, added: &Addition, mut header: TrackHeader) -> Vec<u8> {
         let rows = &added.rows;
         header.tables = self.tables.iter().map(|source| source.table()).collect();
@@ -100,6 +109,7 @@ impl<'a> TraceTrack<'a> {
         frame.finish()
     }
 
+    /// Makes the frame of the added rows' labels, as numbers of the texts of their paths.
     fn labels_frame(&self, added: &Addition, header: TrackHeader) -> Vec<u8> {
         let tables = &self.trace.tables;
         let command_buffers = IdIndex::new(&tables.command_buffers.id);
@@ -126,8 +136,8 @@ impl<'a> TraceTrack<'a> {
 }
 
 impl PlacedRows {
-    /// Places the rows that were added to the trace since the last call, as those of `generation`. `all` are the rows
-    /// of the track, where they are known.
+    /// Places the rows that were added to the trace since the last call, as those of `generation`. `all` are all rows
+    /// of the track, where they are known; it is used at the first call only, and may be empty.
     pub fn extend(
         &mut self,
         track: TraceTrack,
@@ -269,7 +279,7 @@ impl PlacedRows {
     }
 }
 
-/// Returns the text that names a row.
+/// Returns the number of the text that names a row.
 #[inline]
 pub fn name(source: DrawnTable, row: usize, trace: &Trace, texts: &Texts) -> u32 {
     let tables = &trace.tables;
@@ -308,6 +318,7 @@ mod tests {
             .collect()
     }
 
+    /// Adds a transfer or a dispatch.
     fn push(trace: &mut Trace, transfer: bool, queue: u32, start_ns: i64, duration_ns: i64) {
         let (start_ns, duration_ns) = (Some(start_ns), Some(duration_ns));
         match transfer {

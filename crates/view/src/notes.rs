@@ -1,4 +1,6 @@
-//! Reads and writes the notes that a reader of the page makes on a trace, in a file of the trace's folder.
+//! Reads and writes the notes that a reader of the page makes on a trace, in a file of the trace's folder. The
+//! revision of the notes is the hash of their file: a window of the page that sends notes names the revision it has
+//! read, so that it cannot overwrite those of another window.
 
 use crate::Error;
 use crate::kept_file;
@@ -15,7 +17,9 @@ const FILE: &str = "notes.json";
 const FORMAT: u32 = 1;
 /// The most notes of a trace; more are refused.
 const MAX_NOTES: usize = 1000;
+/// The most characters of a note.
 const MAX_NOTE_CHARACTERS: usize = 10_000;
+/// The most bytes of the file; a larger one is not read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// The content of the file.
@@ -124,6 +128,7 @@ impl Notes {
         })
     }
 
+    /// Writes the file, or removes it where there are no notes.
     fn write(&self, notes: Vec<Note>) -> io::Result<()> {
         let path = self.folder.join(FILE);
         if notes.is_empty() {
@@ -158,6 +163,7 @@ fn parsed(path: &Path) -> io::Result<(String, Vec<Note>)> {
     Ok((blake3::hash(&bytes).to_hex().to_string(), notes))
 }
 
+/// Returns the first rule that notes break.
 fn check(notes: &[Note]) -> Result<(), InvalidNotes> {
     if notes.len() > MAX_NOTES {
         return Err(InvalidNotes::TooMany);
@@ -191,6 +197,7 @@ mod tests {
         json!(notes.answer(unwritable))
     }
 
+    /// Returns the bytes with which the page replaces the notes of a revision.
     fn sent(revision: &str, texts: &[&str]) -> Vec<u8> {
         let note = |text: &&str| json!({"from_ns": 5, "to_ns": null, "text": text});
         let notes: Vec<Value> = texts.iter().map(note).collect();

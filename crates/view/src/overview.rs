@@ -1,4 +1,5 @@
-//! Makes the overview of a trace: its groups and tracks, and all else that the first drawing needs.
+//! Makes the overview of a trace: its groups and tracks, and all else that the first drawing needs. A group is a GPU,
+//! a process or the host; a track is a line of the drawing inside of a group, such as the work of one queue.
 
 use crate::density_index::{CallKinds, TrackDensity};
 use crate::protocol::{
@@ -18,6 +19,7 @@ use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::HostCallKind;
 use std::collections::{BTreeSet, HashMap};
 
+/// Returns the facts about each kind of host call.
 fn calls() -> Vec<CallFacts> {
     let facts = |call: &HostCallKind| CallFacts {
         call: *call,
@@ -205,6 +207,7 @@ pub fn layout(snapshot: &Snapshot) -> (Vec<Group>, Vec<Track>) {
     (groups, tracks)
 }
 
+/// Makes the track of a counter, whose values the page asks for later.
 fn counter_track(vocabulary: &Vocabulary, counter: &Counter, group: &Group) -> Track {
     let queue = match counter.owner {
         CounterOwner::Queue(queue) => Some(queue),
@@ -225,6 +228,7 @@ fn counter_track(vocabulary: &Vocabulary, counter: &Counter, group: &Group) -> T
     }
 }
 
+/// Makes a track with its busy shares; `None` where the trace has no rows for it.
 fn timed_track(
     densities: &HashMap<TrackId, &TrackDensity>,
     id: TrackId,
@@ -244,6 +248,7 @@ fn timed_track(
     })
 }
 
+/// Makes a track without rows, with the queue, process and thread that its id names.
 fn track(id: TrackId, group: &Group, name: String) -> Track {
     let (queue, process, thread) = match id {
         TrackId::Work(queue)

@@ -3,11 +3,13 @@
 
 /// A file of the page.
 pub struct File {
+    /// The last part of the path that the page asks for.
     pub name: &'static str,
     pub media_type: &'static str,
     pub bytes: &'static [u8],
 }
 
+/// The built page, its script and its style.
 const HTML: File = File {
     name: "index.html",
     media_type: "text/html; charset=utf-8",
@@ -27,6 +29,8 @@ const STYLE_FILE: File = File {
 /// All files of the page.
 pub const FILES: [File; 3] = [HTML, SCRIPT_FILE, STYLE_FILE];
 
+/// The texts of the built HTML file that are replaced: the link to the script, the link to the style, the place of
+/// the data, and the element behind which the policy goes.
 const SCRIPT: &str = r#"<script type="module" src="./app.js"></script>"#;
 const STYLE: &str = r#"<link rel="stylesheet" href="./app.css">"#;
 const DATA: &str = "<!-- gapscope-data -->";

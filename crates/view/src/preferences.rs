@@ -18,9 +18,11 @@ const FILE: &str = "view.json";
 const FORMAT: u32 = 1;
 /// The most traces whose arrangement is kept; beyond them the oldest is dropped.
 const MAX_ARRANGEMENTS: usize = 200;
+/// The most queries that are kept; beyond them the oldest is dropped.
 const MAX_QUERIES: usize = 30;
 /// The most bytes of an arrangement or of a query; a longer one is refused.
 const MAX_TEXT_BYTES: usize = 60_000;
+/// The most bytes of the file; a larger one is not read.
 const MAX_FILE_BYTES: u64 = 32 << 20;
 
 /// The content of the file, the latest entries first.
@@ -36,6 +38,7 @@ struct PreferencesFile {
 /// The kept arrangement of the tracks of one trace, which is named by its [`identity`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Arranged {
+    /// The identity of the trace.
     trace: String,
     #[serde(flatten)]
     how: Arrangement,
@@ -60,6 +63,7 @@ pub enum PreferenceError {
 
 /// The preferences of a reader.
 pub struct Preferences {
+    /// The path of the file; `None` where nothing is kept.
     file: Option<PathBuf>,
     /// Held while the file is changed.
     writing: Mutex<()>,
@@ -90,7 +94,8 @@ impl Preferences {
         arranged.map(|kept| (kept.trace, kept.how)).collect()
     }
 
-    /// Keeps how the tracks of a trace are arranged.
+    /// Keeps how the tracks of a trace are arranged; the default arrangement is forgotten instead. `trace` is the
+    /// [`identity`] of the trace.
     ///
     /// # Errors
     /// See [`PreferenceError`].
@@ -105,7 +110,7 @@ impl Preferences {
         })
     }
 
-    /// Keeps a query that was asked.
+    /// Keeps a query that was asked as the latest; the same query is kept once.
     ///
     /// # Errors
     /// See [`PreferenceError`].
@@ -118,6 +123,7 @@ impl Preferences {
         })
     }
 
+    /// Reads the file, changes its content and writes it.
     fn change(&self, change: impl FnOnce(&mut PreferencesFile)) -> Result<(), PreferenceError> {
         let Some(path) = &self.file else {
             return Err(PreferenceError::NoFolder);
@@ -150,6 +156,7 @@ impl Preferences {
     }
 }
 
+/// Parses what a request sends, unless it is too long.
 fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> {
     match sent.len() > MAX_TEXT_BYTES {
         true => Err(PreferenceError::TooLong),
@@ -157,6 +164,7 @@ fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> 
     }
 }
 
+/// Writes the file, and makes its folder where that is missing.
 fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -164,7 +172,8 @@ fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
     kept_file::write(path, &serde_json::to_vec_pretty(written)?)
 }
 
-/// Returns a text that identifies a trace wherever its folder is: its start, by both clocks.
+/// Returns a text that identifies a trace wherever its folder is: its start, by the wall clock and the machine's
+/// monotonic clock. Its name stands for an unknown time of the wall clock.
 pub fn identity(snapshot: &Snapshot, name: &str) -> String {
     let start = snapshot.trace.manifest.start_unix_ns;
     let start = start.map_or(name.to_owned(), |ns| ns.to_string());

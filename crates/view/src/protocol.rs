@@ -1,7 +1,11 @@
 //! Defines the types of the messages that the page receives as JSON. `PROTOCOL.md` lists the requests that they
 //! answer, and the page's TypeScript types (`web/src/generated/protocol.ts`) are generated from them.
 //!
-//! Times are nanoseconds from the trace's origin. Integers that may pass 2^53 are strings of digits.
+//! Times are nanoseconds from the trace's origin. Integers that may pass 2^53 are strings of digits. A *generation*
+//! counts the additions to a live trace (one that is being recorded), and an *edition* the times that its rows were
+//! numbered anew. A *track* is a line of the drawing, in the *group* of its GPU, process or the host; within a track,
+//! *lanes* are lines whose rows do not overlap. Names in frames are indices into the trace's list of texts
+//! (`strings`).
 
 mod dependencies;
 mod findings;
@@ -52,7 +56,7 @@ impl<T> OrMissing<T> {
     }
 }
 
-/// Cuts long texts, as all that lists show are.
+/// Returns a message as JSON in which every text of more than 1000 bytes is cut, as all texts that lists show are.
 pub fn cut_texts<T: Serialize>(answer: &T) -> Value {
     fn cut(value: &mut Value) {
         match value {

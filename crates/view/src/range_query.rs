@@ -1,4 +1,5 @@
-//! Answers queries of a track for a range of time: with its rows, or with slices where there are too many rows.
+//! Answers queries of a track (a line of the page) for a range of time: with its rows, or with slices (equal parts of
+//! the range) where there are too many rows.
 
 use crate::frame::Frame;
 use crate::protocol::{ColumnType, TrackHeader};
@@ -22,12 +23,15 @@ pub struct RangeQuery {
 pub enum TrackRows {
     /// The rows that were added after a generation of a live trace; all rows after 0.
     After(u64),
+    /// The rows that lie in a range of time.
     In(RangeQuery),
 }
 
 /// The rows of each lane in a range, or slices of each lane.
 pub enum RangeRows {
+    /// The rows of each lane, as there are few enough.
     Rows(Vec<Range<usize>>),
+    /// The slices of each lane.
     Slices(Vec<LaneSlices>),
 }
 
@@ -40,7 +44,8 @@ pub struct LaneSlices {
 }
 
 impl RangeRows {
-    /// Answers a query of lanes that lie between `bounds`: in each of them rows are in order, and none overlap.
+    /// Answers a query of lanes: lane N has the rows from `bounds[N]` to before `bounds[N + 1]`, in order of time,
+    /// and none overlap. `times` returns the time of a row.
     pub fn new(
         bounds: &[usize],
         asked: RangeQuery,

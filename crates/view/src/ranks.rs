@@ -1,5 +1,5 @@
 //! Compares the ranks of a distributed program (its processes, or the devices of one), each with a trace, for the
-//! page.
+//! page. A digest is what the comparison needs of one rank.
 
 use crate::Error;
 use crate::protocol::{OrMissing, RanksAnswer, cut_texts};
@@ -40,7 +40,8 @@ pub fn compared(of: &[RankTrace]) -> Result<Value, Error> {
     Ok(together(&digests, &traces))
 }
 
-/// Compares ranks, each of the trace at an index of `traces`.
+/// Compares ranks, of which `traces` has, in the same order, the index of each one's trace. Fewer than two give a
+/// sentence instead.
 pub fn together(digests: &[RankDigest], traces: &[usize]) -> Value {
     if digests.len() < 2 {
         return cut_texts(&OrMissing::<()>::missing(

@@ -1,5 +1,5 @@
-//! Rebases the times of a trace so that its recording starts at 0: the page's numbers are exact up to 2^53 only, which a machine's monotonic clock
-//! passes after 104 days.
+//! Rebases the times of a trace (subtracts an origin from them) so that its recording starts at 0: the page's numbers
+//! are exact up to 2^53 only, which a machine's monotonic clock passes after 104 days.
 
 use crate::chunks::CHUNK_ROWS;
 use gapscope_trace::optional::Optional;
@@ -41,6 +41,7 @@ pub fn shift_tables(tables: &mut Tables, origin_ns: i64) {
 
 /// A column of times, with or without absent ones.
 trait Times {
+    /// Returns the stored times; those of absent ones are meaningless.
     fn times(&mut self) -> &mut [i64];
 }
 

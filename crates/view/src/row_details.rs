@@ -1,5 +1,7 @@
 //! Makes the details of one row that the page shows beside the timeline: its columns, and links to the rows that it
-//! belongs to.
+//! belongs to. A link leads to another row and names the relation between both: `source` and `destination` (buffers
+//! of a transfer), `command-buffer`, `submission`, `submitted-by` (a host call), `waits-for` (a submission) and
+//! `runs` (work).
 
 use crate::lanes;
 use crate::protocol::{Binding, Field, Link, OrMissing, Row, RowKernel, RowLabel, WorkLink};
@@ -99,6 +101,7 @@ pub fn details(snapshot: &Snapshot, table: &str, row: usize) -> Option<Row> {
     })
 }
 
+/// Returns all columns of a row with their meanings; those without a value, too.
 fn fields<T: Table>(table: &T, row: usize) -> Vec<Field> {
     let texts = T::row_to_text(&table.row(row));
     let mut texts = texts.into_iter().peekable();
@@ -114,6 +117,7 @@ fn fields<T: Table>(table: &T, row: usize) -> Vec<Field> {
         .collect()
 }
 
+/// Returns the context of a row of any of [`TABLES`]; the row exists.
 fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
     let tables = &snapshot.trace.tables;
     if let Some(source) = DrawnTable::from_name(table) {
@@ -161,6 +165,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
     }
 }
 
+/// Returns the context of a row that is drawn, or would be if its times were known.
 fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
     let (trace, index) = (&snapshot.trace, snapshot.index());
     let tables = &trace.tables;
@@ -243,6 +248,7 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
 }
 
 impl RowContext {
+    /// Adds what work has from its command buffer and its submission.
     fn of_work(&mut self, snapshot: &Snapshot, work: &WorkColumns, row: usize) {
         let WorkPlace {
             command_buffer,
@@ -257,6 +263,7 @@ impl RowContext {
         }
     }
 
+    /// Adds the host call that made a submission, its thread and the submission itself.
     fn submitted_by(&mut self, snapshot: &Snapshot, submission: Option<usize>) {
         let (index, t) = (snapshot.index(), &snapshot.trace.tables.submissions);
         let Some(row) = submission else { return };
@@ -272,6 +279,7 @@ impl RowContext {
             .push(submission_link(snapshot, "submission", row));
     }
 
+    /// Adds the submissions that a submission waits for.
     fn waits_for(&mut self, snapshot: &Snapshot, submission: usize) {
         let index = snapshot.index();
         let t = &snapshot.trace.tables.dependencies;
@@ -281,6 +289,7 @@ impl RowContext {
         self.add("waits-for", links);
     }
 
+    /// Adds the first work of each command buffer of some submissions, and their work outside of command buffers.
     fn runs(&mut self, snapshot: &Snapshot, submissions: impl Iterator<Item = usize>) {
         let index = snapshot.index();
         let works = submissions.flat_map(|submission| {
@@ -297,6 +306,7 @@ impl RowContext {
         );
     }
 
+    /// Adds links of one relation, up to [`MAX_LINKS`], and their number where there are more.
     fn add(&mut self, relation: &'static str, links: impl Iterator<Item = Link>) {
         let mut count = 0usize;
         for link in links {
@@ -311,6 +321,7 @@ impl RowContext {
     }
 }
 
+/// Returns a link to a row that is drawn.
 fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: usize) -> Link {
     Link {
         relation,
@@ -318,6 +329,7 @@ fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: us
     }
 }
 
+/// Returns a link to a submission, which is not drawn.
 fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> Link {
     let t = &snapshot.trace.tables.submissions;
     Link {
@@ -348,6 +360,7 @@ pub fn work_link(snapshot: &Snapshot, source: DrawnTable, row: usize) -> WorkLin
     }
 }
 
+/// Returns the label with its path; both are empty where the trace lacks it.
 fn label(snapshot: &Snapshot, id: LabelId) -> RowLabel {
     let labels = &snapshot.trace.tables.labels;
     let ids = &snapshot.index().labels;
@@ -358,6 +371,7 @@ fn label(snapshot: &Snapshot, id: LabelId) -> RowLabel {
     RowLabel { path, rows }
 }
 
+/// Returns the kernel with its columns; `None` where the trace lacks it.
 fn kernel(snapshot: &Snapshot, id: KernelId) -> Option<RowKernel> {
     let kernels = &snapshot.trace.tables.kernels;
     let row = snapshot.index().kernels.get(id)?;
@@ -383,6 +397,7 @@ pub fn buffer_name(snapshot: &Snapshot, row: usize) -> String {
     }
 }
 
+/// Returns the bindings of a set, or the sentence why they are unknown.
 fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> OrMissing<Vec<Binding>> {
     let rows = &snapshot.trace.tables.bindings;
     let Some(set) = set else {

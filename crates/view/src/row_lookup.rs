@@ -21,6 +21,7 @@ pub enum RowLookupError {
 /// A column that identifies rows, with its value in a row; ids count as numbers.
 type Column<'a> = (&'static str, Box<dyn Fn(usize) -> Option<i128> + 'a>);
 
+/// Makes the number of a cell by its kind: `id` and `number`, or `maybe_id` and `maybe_number`, which may be absent.
 macro_rules! value {
     (id $cell:expr) => {
         Some(i128::from($cell.0))
@@ -84,7 +85,8 @@ pub fn find_row(
     })
 }
 
-/// Returns the only one of `rows` with the values.
+/// Returns the only one of the first `rows` rows whose `columns` have the `values` given for them; columns without a
+/// value are not compared.
 fn only(
     rows: usize,
     columns: Vec<Column>,

@@ -29,6 +29,7 @@ pub struct SavedView {
 /// The file that `Save this view` of the page writes.
 #[derive(Debug, Deserialize)]
 struct SavedViewFile {
+    /// The version of the file.
     gapscope_view: u64,
     traces: Vec<PathBuf>,
     #[serde(default)]
@@ -91,6 +92,7 @@ impl SavedView {
         Some(name)
     }
 
+    /// Opens the file of a saved view, and finds its traces at their paths or beside the file.
     fn read(path: &Path) -> Result<SavedView, Error> {
         let (paths, state) = read_text(path)
             .and_then(|text| parsed(&text))
@@ -131,6 +133,7 @@ enum SavedViewError {
     TraceCount,
 }
 
+/// Reads a file that is not too large.
 fn read_text(path: &Path) -> Result<String, SavedViewError> {
     let mut text = String::new();
     let file = File::open(path)?;
@@ -174,6 +177,7 @@ fn split(argument: &Path) -> (PathBuf, String) {
     }
 }
 
+/// Parses a state, with or without its `#`.
 fn pairs(state: &str) -> Pairs {
     let state = state.trim_start_matches('#');
     parse(state.as_bytes()).into_owned().collect()

@@ -1,4 +1,5 @@
-//! Serves a capture: its overview, and the dependencies between its commands.
+//! Serves a capture (a recording of the commands and memory of some submissions): its overview, and the dependencies
+//! between its commands.
 
 use crate::Error;
 use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
@@ -21,8 +22,9 @@ const MAX_LISTED_KERNELS: usize = 2_000;
 pub struct ServedCapture {
     name: String,
     capture: Capture,
+    /// Sentences about reading the capture.
     remarks: Vec<String>,
-    /// The dependencies; `None` where their analysis failed.
+    /// The dependencies; empty until they have been analysed, `None` where that failed.
     found: OnceLock<Option<FoundDependencies>>,
 }
 
@@ -70,6 +72,7 @@ impl ServedCapture {
         Ok(captured)
     }
 
+    /// Returns the dependencies, and waits for their analysis where it is not over.
     fn found(&self) -> Option<&FoundDependencies> {
         let find = || {
             catch_unwind(AssertUnwindSafe(|| {

@@ -1,4 +1,5 @@
 //! Opens traces and a port, and runs the HTTP server of the page until it is interrupted or dropped.
+//! [`Server::open`], then [`Server::serve`] on this thread or [`Server::start`] on another.
 
 use crate::Error;
 use crate::http::{self, Served};
@@ -42,7 +43,9 @@ pub struct Options {
 /// A server that has a port and reads its traces, but does not answer yet.
 pub struct Server {
     listener: TcpListener,
+    /// The address of the page, with the token.
     url: String,
+    /// Everything that requests are answered from.
     served: Arc<Served>,
     live: bool,
 }
@@ -51,7 +54,9 @@ pub struct Server {
 #[derive(Debug)]
 pub struct Running {
     url: String,
+    /// Dropping the sender ends the server.
     end: Option<oneshot::Sender<()>>,
+    /// The thread that answers; dropping the handle waits for its end.
     thread: Option<JoinHandle<Result<(), Error>>>,
 }
 
@@ -77,6 +82,7 @@ impl Server {
         })
     }
 
+    /// Does what [`Self::open`] does, on this thread.
     fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         let capture = traces.iter().find(|path| is_capture(path));
         let (traces, capture) = match (capture, traces) {
@@ -155,6 +161,7 @@ impl Server {
         }
     }
 
+    /// Answers requests on this thread until `end` is ready.
     fn answer_until(self, end: impl Future<Output = ()>) -> Result<(), Error> {
         let runtime = runtime()?;
         let answered = runtime.block_on(async {

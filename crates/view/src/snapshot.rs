@@ -1,5 +1,6 @@
-//! Defines [`Snapshot`], a trace in memory as it is at one moment, with the indexes that drawing and details need. A
-//! snapshot of a live trace grows by new rows.
+//! Defines [`Snapshot`], a trace in memory as it is at one moment, with the indexes that drawing and details need. It
+//! has either the columns that are drawn (`quick`), so that the page shows soon, or all (`full`). A snapshot of a
+//! live trace grows by new rows.
 
 use crate::chunks::chunks;
 use crate::density_index::DensityIndex;
@@ -35,14 +36,18 @@ pub struct Snapshot {
     pub live: bool,
     /// True where all columns are there, not only those that are drawn.
     pub full: bool,
+    /// The start of the recording on the host's clock, which all times of the snapshot count from.
     pub origin_ns: i64,
     pub trace: Trace,
     /// Sentences about reading the trace.
     pub remarks: Vec<String>,
     /// Names of the devices, queues, processes and threads of the manifest.
     pub vocabulary: Vocabulary,
+    /// The names of rows.
     pub texts: Texts,
+    /// The command buffers that are drawn as work themselves.
     pub whole: WholeCommandBuffers,
+    /// The tracks; empty until they are asked for, as the next field is.
     density_index: OnceLock<DensityIndex>,
     index: OnceLock<Index>,
     /// The rows by lane of the tracks that have been asked for.
@@ -97,7 +102,8 @@ fn untimed(trace: &Trace) -> bool {
 }
 
 impl Snapshot {
-    /// Reads the columns of a complete trace that drawing needs.
+    /// Reads the columns of a complete trace that drawing needs, or all where these do not tell which command buffers
+    /// are work.
     ///
     /// # Errors
     /// The trace cannot be opened.
@@ -126,6 +132,8 @@ impl Snapshot {
         Snapshot::with(trace, diagnostics, true, None)
     }
 
+    /// Makes a snapshot of what was read; `whole` are the command buffers that are drawn as work, where they are
+    /// known.
     fn with(
         mut trace: Trace,
         diagnostics: Vec<Diagnostic>,
@@ -154,7 +162,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// Reads all columns of the trace; indexes that were made before stay.
+    /// Reads all columns of the trace; indexes that were made before stay, unless the numbers of rows differ now.
     pub fn with_all(&self, folder: &Path, names: Option<&Arc<Names>>) -> Result<Snapshot, Error> {
         let (trace, diagnostics) = gapscope_trace::read(folder, &Selection::all().named(names))?;
         let same = DrawnTable::ALL

@@ -1,4 +1,6 @@
-//! Answers SQL over the open traces by running the program `gapscope-query`, which is killed when nobody waits for its answer any more.
+//! Answers SQL over the open traces by running the program `gapscope-query`, which is killed when nobody waits for
+//! its answer any more. The query goes to the program's standard input. Of its standard output the first line has the
+//! columns and each other line a row, both as JSON; of its standard error each line is a sentence.
 
 use crate::protocol::{Catalogue, SqlAnswer, SqlColumn};
 use gapscope_companion::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
@@ -24,8 +26,11 @@ const MAX_DURATION: Duration = Duration::from_secs(60);
 /// Runs the program that answers SQL.
 #[derive(Debug)]
 pub struct Sql {
+    /// The program; `None` to look for it beside this program and in PATH.
     program: Option<PathBuf>,
+    /// The longest time that a query may take.
     longest: Duration,
+    /// Admits [`MAX_RUNNING`] queries at a time.
     running: Semaphore,
 }
 
@@ -48,6 +53,7 @@ pub enum SqlError {
 
 /// The output of the program.
 struct ProgramOutput {
+    /// The standard output.
     answer: Vec<u8>,
     /// The lines of its standard error.
     sentences: Vec<String>,
@@ -103,6 +109,8 @@ impl Sql {
         parsed(&text(said.answer)?)
     }
 
+    /// Runs the program on the traces with a query and waits for its output. A status that says that rows are missing
+    /// is no error: the sentences say which.
     async fn answer(
         &self,
         options: &[&str],
@@ -144,6 +152,7 @@ impl Sql {
         }
     }
 
+    /// Returns the sentence for a query that took too long.
     fn too_long(&self) -> String {
         let seconds = self.longest.as_secs_f64();
         format!(
@@ -188,7 +197,7 @@ async fn run(mut command: Command, sql: &str) -> std::io::Result<ProgramOutput> 
     })
 }
 
-/// Reads the start of a stream.
+/// Reads the first `most` bytes of a stream.
 async fn start_of(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
@@ -197,6 +206,7 @@ async fn start_of(stream: Option<impl AsyncRead + Unpin>, most: usize) -> std::i
     Ok(bytes)
 }
 
+/// Returns the standard output as text.
 fn text(bytes: Vec<u8>) -> Result<String, SqlError> {
     String::from_utf8(bytes).map_err(|_| other_version())
 }
@@ -205,6 +215,7 @@ fn parsed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, SqlError> {
     serde_json::from_str(text).map_err(|_| other_version())
 }
 
+/// Returns the error of an answer that cannot be understood.
 fn other_version() -> SqlError {
     SqlError::Failed(format!(
         "the answer of {QUERY_PROGRAM} cannot be read: it is of another version of gapscope; {}",

@@ -19,6 +19,7 @@ use std::hash::Hash;
 
 /// The value that stands for an unknown one in columns of indices and ids.
 const NONE: u32 = u32::MAX;
+/// The reasons why a sample belongs to idle time, with the words by which the page knows them.
 const PARTS: [(SampleRole, &str); 3] = [
     (SampleRole::Sampled, "sampled"),
     (SampleRole::Exact, "exact"),
@@ -49,6 +50,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
         }
     }
 
+    /// Returns the number of a value, which is added where it is new.
     fn number_of(&mut self, value: T) -> u32 {
         let all = &mut self.all;
         *self.numbers.entry(value).or_insert_with(|| {
@@ -117,6 +119,7 @@ pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     Some(frame.finish())
 }
 
+/// Returns the names and tracks of threads.
 fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThread> {
     let snapshot = &analysed.snapshot;
     let workers: HashSet<ProcessId> = (snapshot.trace.manifest.processes.iter())

@@ -28,11 +28,13 @@ static READING: Admission = Admission {
 
 /// Admits as many readers at a time as there are cores.
 struct Admission {
+    /// The number of readers that have been admitted and not left.
     inside: Mutex<usize>,
     left: Condvar,
 }
 
 impl Admission {
+    /// Waits for a place, and then works.
     fn through<R>(&self, work: impl FnOnce() -> R) -> R {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let full = |inside: &mut usize| *inside >= cores;
@@ -57,13 +59,16 @@ impl Drop for AdmissionGuard<'_> {
 
 /// A trace that is served.
 pub struct Store {
+    /// The user's names for kernels.
     names: Option<Arc<Names>>,
     folder: PathBuf,
     name: String,
     state: Mutex<State>,
+    /// Tells when the snapshot has been read for the first time.
     ready: Condvar,
     /// A lock that is held while all columns are read, so that they are read once.
     filling: Mutex<()>,
+    /// The thread that analyses the trace.
     analyst: AnalysisThread,
     notes: Notes,
 }
@@ -71,8 +76,11 @@ pub struct Store {
 /// The state of a store: the trace as read so far, and for a live trace the reader of its new rows.
 #[derive(Default)]
 struct State {
+    /// The trace, or why it cannot be read; `None` until the first reading is over.
     snapshot: Option<Result<Arc<Snapshot>, Error>>,
+    /// The reader of new rows; `None` for a complete trace.
     tail: Option<Tail>,
+    /// The time of the last look at the files.
     looked: Option<Instant>,
 }
 
@@ -208,7 +216,8 @@ impl Store {
         Ok(self.snapshot()?.edition)
     }
 
-    /// Reads new rows of a live trace into the snapshot.
+    /// Reads new rows of a live trace into the snapshot, unless the last look was less than [`LOOK_EVERY`] ago.
+    /// New rows wait while somebody else holds the snapshot.
     fn look(&self) {
         let mut state = self.state();
         let State {
@@ -274,12 +283,14 @@ impl TraceSource for Store {
 /// The time at which new rows of a live trace are shown.
 #[derive(PartialEq, Eq)]
 enum TakeUp {
+    /// The rows are in the snapshot.
     Now,
     /// A reader still holds the snapshot, so that rows are added at the next look.
     Later,
 }
 
-/// Adds the new rows of a live trace to its snapshot.
+/// Adds the new rows of a live trace to its snapshot, or replaces it by the whole trace where the recording has been
+/// completed.
 fn take_up(
     folder: &Path,
     names: Option<&Arc<Names>>,

@@ -1,5 +1,5 @@
 //! Collects the texts of a trace that the page shows, each once under a number, and finds the number of the text that
-//! names a row.
+//! names a row. Texts of a live trace are only added, so that their numbers stay.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::vocabulary::KernelNames;
@@ -36,17 +36,22 @@ struct LabelTexts {
 /// The texts of a trace, to which texts are only added.
 #[derive(Debug, Default)]
 pub struct Texts {
+    /// The texts by number.
     all: Vec<String>,
+    /// The number of each text.
     ids: FxHashMap<String, u32>,
     kernel_index: IdIndex<KernelId>,
+    /// The number of the name of each kernel, by row; `labels` and `command_buffers` are by row, too.
     kernels: Vec<u32>,
     label_index: IdIndex<LabelId>,
     labels: Vec<LabelTexts>,
     command_buffers: Vec<u32>,
+    /// The number of the name of each kind of transfer, in the order of the kinds; the next three are of other kinds.
     transfers: Vec<u32>,
     opaque: Vec<u32>,
     calls: Vec<u32>,
     causes: Vec<u32>,
+    /// The numbers of the texts for what has no name in the trace.
     unknown_kernel: u32,
     unknown_label: u32,
     command_buffer: u32,
@@ -107,6 +112,7 @@ impl Texts {
         }
     }
 
+    /// Returns the number of a text, which is cut first and added where it is new.
     fn add(&mut self, text: &str) -> u32 {
         let text = match text.len() > MAX_TEXT_CHARACTERS {
             true => Cow::Owned(cut(text)),
@@ -150,6 +156,7 @@ impl Texts {
             .map_or(self.unknown_label, |label| label.text)
     }
 
+    /// Returns the numbers of a label's texts; `None` for a label that the trace does not have.
     fn label_texts(&self, id: LabelId) -> Option<&LabelTexts> {
         self.labels.get(self.label_index.get(id)?)
     }
@@ -192,6 +199,7 @@ impl Texts {
 mod tests {
     use super::*;
 
+    /// A trace with two nested labels, and with one command buffer that has a label and one that has none.
     const TRACE: &str = "kernel id=9 name=matmul
         label id=1 text=step
         label id=2 text=attention parent=1

@@ -15,7 +15,9 @@ pub struct TimeBins {
 
 /// The part of an interval that lies in one bin.
 pub struct BinPart {
+    /// The index of the bin.
     pub bin: usize,
+    /// The length of the part; 0 for an instant.
     pub ns: u64,
 }
 

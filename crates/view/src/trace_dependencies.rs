@@ -1,4 +1,6 @@
-//! Finds dependencies in a range of a trace by the buffer ranges that are bound, since a trace does not say which bytes a kernel reaches.
+//! Finds dependencies in a range of a trace by the buffer ranges that are bound, since a trace does not say which
+//! bytes a kernel reaches. Two pieces of work depend on each other where their ranges overlap in memory and one of
+//! them writes. Work is numbered in the order in which it ran.
 
 use crate::analysed_trace::AnalysedTrace;
 use crate::dependencies::{DependenciesPart, MAX_DEPENDENCY_NODES};
@@ -24,6 +26,8 @@ const MAX_ADDRESS: u64 = u64::MAX >> 2;
 /// The row that stands for an unknown submission.
 const NO_SUBMISSION: usize = usize::MAX;
 
+/// The sentences for the page: why hazards are unknown, and why the bytes of a dispatch or of a transfer are not
+/// exact.
 const REASON: &str = "a recording has only the ranges that are bound, and no memory barriers: `gapscope capture` has both";
 const BOUND: &str = "only what is bound is recorded";
 const SOMEWHERE: &str = "where in its buffers a transfer goes is not recorded";
@@ -106,6 +110,7 @@ pub fn dependencies(
     OrMissing::There(part.answer())
 }
 
+/// Returns the table of work that is a dispatch or transfer.
 fn source(kind: WorkKind) -> DrawnTable {
     match kind {
         WorkKind::Transfer => DrawnTable::Transfer,
@@ -113,6 +118,7 @@ fn source(kind: WorkKind) -> DrawnTable {
     }
 }
 
+/// Returns the kind of work of a table of dispatches or transfers.
 fn kind(source: DrawnTable) -> WorkKind {
     match source {
         DrawnTable::Transfer => WorkKind::Transfer,
@@ -126,6 +132,7 @@ struct NodeMaker<'a> {
 }
 
 impl NodeMaker<'_> {
+    /// Makes the node of a dispatch or transfer.
     fn node(&self, source: DrawnTable, row: usize) -> Node {
         let snapshot = self.snapshot;
         let trace = &snapshot.trace;
@@ -149,6 +156,7 @@ impl NodeMaker<'_> {
         node
     }
 
+    /// Adds an access for each bound range that a dispatch may read or write.
     fn dispatch(&self, row: usize, node: &mut Node) {
         let tables = &self.snapshot.trace.tables;
         node.kind = Some(NodeKind::Dispatch);
@@ -175,6 +183,7 @@ impl NodeMaker<'_> {
         }
     }
 
+    /// Adds the accesses of a transfer to all of its buffers.
     fn transfer(&self, row: usize, node: &mut Node) {
         let table = &self.snapshot.trace.tables.transfers;
         node.kind = Some(match table.kind[row] {
@@ -194,6 +203,7 @@ impl NodeMaker<'_> {
         }
     }
 
+    /// Returns the texts of a label and of those around it, the outermost first.
     fn labels(&self, label: Option<LabelId>) -> Vec<String> {
         let labels = &self.snapshot.trace.tables.labels;
         let ids = &self.snapshot.index().labels;
@@ -204,6 +214,7 @@ impl NodeMaker<'_> {
         texts
     }
 
+    /// Returns the description of a submission; the number alone where it is unknown.
     fn submission(&self, row: usize) -> DependencySubmission {
         let table = &self.snapshot.trace.tables.submissions;
         let known = (row < table.len()).then_some(row);
@@ -216,7 +227,8 @@ impl NodeMaker<'_> {
         }
     }
 
-    /// Returns an access to a range of a buffer, or to all of it.
+    /// Returns an access to a range of a buffer, or to all of it where `range` is `None`. Buffers share memory where
+    /// the trace has their place in an allocation; any other buffer is in a memory of its own.
     fn reach(
         &self,
         buffer: BufferId,

@@ -23,8 +23,9 @@ pub struct Traces {
     stores: Mutex<Stores>,
     /// The paths that were named, as absolute paths.
     opened: Vec<String>,
-    /// The folder in which ranks are looked for.
+    /// The folder in which ranks are looked for. It is `None` where several traces are compared.
     recording: Option<PathBuf>,
+    /// True where the traces are opened as still being recorded.
     live: bool,
 }
 
@@ -87,7 +88,8 @@ impl Traces {
         self.stores().all.get(index).cloned()
     }
 
-    /// Returns all traces that exist by now, and whether they are ranks of one program.
+    /// Returns all traces that exist by now, and whether they are ranks of one program. While they are recorded, this
+    /// opens the traces of new ranks.
     fn all(&self) -> (Vec<Arc<Store>>, bool) {
         let mut stores = self.stores();
         if let Some(recording) = self.recording.as_deref().filter(|_| self.live) {
@@ -99,7 +101,8 @@ impl Traces {
         (stores.all.clone(), !stores.ranks.is_empty())
     }
 
-    /// Returns the traces of ranks; without them a single trace, which may have ranks inside.
+    /// Returns the traces of ranks; without them a single trace, which may have ranks inside, and none for traces
+    /// that are compared.
     pub fn of_ranks(&self) -> Vec<RankTrace> {
         let (stores, together) = self.all();
         let ranks = self.stores().ranks.clone();
@@ -174,6 +177,7 @@ impl Traces {
 }
 
 impl Stores {
+    /// Opens the trace of a rank, unless it is open already.
     fn add(
         &mut self,
         rank: u32,
@@ -227,14 +231,14 @@ fn absolute(path: &Path) -> String {
     full.display().to_string()
 }
 
-/// Returns the name of a folder.
+/// Returns the name of a folder without the path before it.
 pub fn name(folder: &Path) -> String {
     let full = folder.canonicalize().unwrap_or(folder.to_owned());
     let name = full.file_name().unwrap_or(folder.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-/// Checks that traces of ranks are on one clock: then they have the same start.
+/// Checks that traces of ranks are on one clock: then they have the same start. The error names the first of `paths`.
 pub fn common_clock(paths: &[PathBuf], ranks: &[(u32, PathBuf)]) -> Result<(), Error> {
     let mut starts = Vec::with_capacity(ranks.len());
     for (_, path) in ranks {

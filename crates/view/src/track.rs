@@ -1,5 +1,5 @@
 //! Defines tracks, the rows of the page's timeline that are drawn together: their ids, the tables behind them, and
-//! the track of each row of a trace.
+//! the track of each row of a trace. A place is a number of 32 bits that holds a table and a row: see [`place`].
 
 use crate::protocol::TrackKind;
 use gapscope_timeline::counters::CounterKey;
@@ -60,7 +60,7 @@ impl TrackId {
         }
     }
 
-    /// Parses an id that [`fmt::Display`] wrote.
+    /// Parses an id that [`fmt::Display`] wrote, such as `q1.work` or `p1.t4711.calls`; `None` for any other text.
     pub fn parse(text: &str) -> Option<TrackId> {
         let (owner, kind) = text.rsplit_once('.')?;
         let number = |text: &str, letter: char| text.strip_prefix(letter)?.parse::<u32>().ok();
@@ -142,7 +142,7 @@ impl fmt::Display for ThreadKey {
     }
 }
 
-/// A table whose rows are drawn.
+/// A table whose rows are drawn; [`DrawnTable::table`] returns its name in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DrawnTable {
     Dispatch,
@@ -154,6 +154,7 @@ pub enum DrawnTable {
 }
 
 impl DrawnTable {
+    /// All tables that are drawn.
     pub const ALL: [DrawnTable; 6] = [
         DrawnTable::Dispatch,
         DrawnTable::Transfer,
@@ -315,6 +316,7 @@ impl WholeCommandBuffers {
         (!unclear).then_some(WholeCommandBuffers::None)
     }
 
+    /// Returns true where the command buffer of a row counts as work.
     #[inline]
     fn contains(&self, row: usize) -> bool {
         match self {

@@ -1,8 +1,11 @@
-//! Builds the memory of Python processes with two threads, of which one runs `inner`, called by `outer`.
+//! Builds the memory of Python processes with two threads, of which one runs `inner`, called by `outer`. The memory
+//! is laid out by the constants: each is the offset of a structure from the start of the memory, at `BASE`.
 
 use fuzz::targets::interpreter::BASE;
 
+/// The system's id of the thread whose stack is read.
 const THREAD: u64 = 77;
+/// The type of code objects; the constants from here to `LONG_TABLES` are offsets of structures.
 const CODE_TYPE: u64 = 0x80;
 const RUNTIME: u64 = 0x100;
 const INTERPRETER: u64 = 0x800;
@@ -15,25 +18,35 @@ const CODES: u64 = 0x1400;
 const TEXTS: u64 = 0x1700;
 const LINES: u64 = 0x1a00;
 const LONG_TABLES: u64 = 0x2000;
+/// The size of the memory of a sound process.
 const END: u64 = 0x1c00;
 
 /// The offsets of fields in a version of Python.
 struct Offsets {
+    /// The version as Python writes it: major, minor and micro in one byte each, and the release level and serial in
+    /// the last.
     version: u64,
     /// For each word of `_Py_DebugOffsets` its index, in the order of [`Self::values`].
     table: Option<[u64; 19]>,
+    /// In `_PyRuntime` and interpreters: the first and next interpreter, and the first thread.
     first_interpreter: u64,
     next_interpreter: u64,
     first_thread: u64,
+    /// In the lock of the interpreter (the GIL): the thread that holds it, and whether it is held.
     holder: u64,
     locked: u64,
+    /// In the state of a thread: the next state, the current frame, the id of the thread, and the chunk of frames.
     thread: [u64; 4],
+    /// In a frame: the caller's frame, the code, the instruction, and the owner.
     frame: [u64; 4],
+    /// In a code object: the file, the name, the table of lines, the first line, and the instructions.
     code: [u64; 5],
     bytes_data: u64,
+    /// In a text: its state, its length and its characters.
     text: [u64; 3],
 }
 
+/// The offsets of Python 3.13, without the table; other versions differ from them in some.
 const FROM_3_13: Offsets = Offsets {
     version: 0x030d_00f0,
     table: None,
@@ -49,6 +62,7 @@ const FROM_3_13: Offsets = Offsets {
     text: [32, 16, 40],
 };
 
+/// The offsets of Python 3.11 to 3.15.
 const ALL: [Offsets; 5] = [
     Offsets {
         version: 0x030b_07f0,
@@ -97,10 +111,12 @@ const ALL: [Offsets; 5] = [
 ];
 
 impl Offsets {
+    /// Returns the second number of the version, such as 13.
     fn minor(&self) -> u64 {
         self.version >> 16 & 255
     }
 
+    /// Returns the offsets that the table has, in the order of `table`.
     fn values(&self) -> Vec<u64> {
         let lock = [self.locked, self.holder];
         let parts: [&[u64]; 6] = [
@@ -115,9 +131,11 @@ impl Offsets {
     }
 }
 
+/// The bytes of a process, which grow with what is written.
 struct Memory(Vec<u8>);
 
 impl Memory {
+    /// Writes bytes at an offset.
     fn put(&mut self, at: u64, bytes: &[u8]) {
         let (at, end) = (at as usize, at as usize + bytes.len());
         self.0.resize(self.0.len().max(end.next_multiple_of(8)), 0);
@@ -128,6 +146,7 @@ impl Memory {
         self.put(at, &word.to_le_bytes());
     }
 
+    /// Writes a text object.
     fn text(&mut self, of: &Offsets, at: u64, text: &str) {
         let [state, length, data] = of.text;
         self.word(at + length, text.len() as u64);
@@ -136,6 +155,7 @@ impl Memory {
         self.put(at + data, text.as_bytes());
     }
 
+    /// Writes a code object with the texts and line table at these offsets.
     fn code(&mut self, of: &Offsets, at: u64, name: u64, lines: u64) {
         let [file, name_at, lines_at, first_line, _] = of.code;
         self.word(at + 8, BASE + CODE_TYPE);
@@ -154,6 +174,7 @@ impl Memory {
         self.put(at + owner, &[0]);
     }
 
+    /// Makes a frame the current one of the thread.
     fn innermost(&mut self, of: &Offsets, frame: u64) {
         if of.minor() < 13 {
             let behind = if of.minor() == 11 { 8 } else { 0 };
@@ -165,10 +186,12 @@ impl Memory {
     }
 }
 
+/// Returns the address of an offset; 0 stands for none.
 fn address(at: u64) -> u64 {
     if at == 0 { 0 } else { BASE + at }
 }
 
+/// Builds a sound process: the header, an interpreter with two threads, and the stack of one.
 fn memory(of: &Offsets) -> Memory {
     let mut memory = Memory(vec![0; END as usize]);
     let lock = match of.minor() {

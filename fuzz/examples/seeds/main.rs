@@ -43,6 +43,7 @@ fn main() -> Result {
     Ok(())
 }
 
+/// Writes the input `name` of a target.
 fn keep(out: &Path, target: &str, name: &str, bytes: &[u8]) -> Result {
     let folder = out.join(target);
     fs::create_dir_all(&folder)?;
@@ -112,6 +113,7 @@ fn tables(out: &Path, root: &Path) -> Result {
     Ok(())
 }
 
+/// Returns the Parquet file of a table with other properties than gapscope's.
 fn encoded<T: Table>(table: &T, properties: &WriterProperties) -> Result<Vec<u8>> {
     let mut file = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut file, T::schema(), Some(properties.clone()))?;
@@ -120,6 +122,7 @@ fn encoded<T: Table>(table: &T, properties: &WriterProperties) -> Result<Vec<u8>
     Ok(file)
 }
 
+/// Writes exports of the stand-in for xctrace: each table by itself, and all of a scene together.
 fn xctrace(out: &Path) -> Result {
     let mut scenes = vec![
         ("chain", Scene::chain(2)),

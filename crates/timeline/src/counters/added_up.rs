@@ -1,4 +1,5 @@
 //! Makes the counters that are added up: device memory from allocations and frees, and queue depth from submissions.
+//! A counter is a series of samples, each a value that holds from its time until the next sample.
 
 use super::{Counter, CounterKey, CounterOwner, Sample};
 use crate::allocations::{MemoryChange, each_step};
@@ -9,6 +10,7 @@ use gapscope_trace::tables::CounterUnit;
 use std::collections::BTreeMap;
 
 impl Counter {
+    /// Returns the counter of the memory of the GPU with this index, without samples yet.
     pub(super) fn device_memory(gpu: usize) -> Counter {
         Counter {
             key: CounterKey::DeviceMemory(gpu),
@@ -20,6 +22,7 @@ impl Counter {
         }
     }
 
+    /// Returns the counter of a queue's unfinished submissions, without samples yet.
     pub(super) fn queue_depth(queue: QueueId) -> Counter {
         Counter {
             key: CounterKey::QueueDepth(queue),
@@ -97,15 +100,17 @@ pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
 #[derive(Debug, Clone, Copy)]
 struct Step {
     at_ns: i64,
+    /// The change of the quantity, in the counter's unit.
     by: i64,
 }
 
-/// Converts a size in bytes. No device has more bytes than fit.
+/// Converts a size in bytes. Sizes above `i64::MAX` become `i64::MAX`.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Returns the sums after all changes at each time, as samples.
+/// Returns one sample for each time that `steps`, sorted by time, have: the sum of all changes up to and at that
+/// time, and 0 where the sum is negative.
 fn sums(steps: Vec<Step>) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut value = 0i128;

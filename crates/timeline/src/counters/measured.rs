@@ -1,4 +1,6 @@
-//! Reads from a trace's tables the counters that the recording measured.
+//! Reads from a trace's tables the counters that the recording measured. The input is the tables `counters` and
+//! `counter_values`, the output one [`Counter`] for each row of `counters`, and the figures of each for tables of
+//! findings.
 
 use super::{Counter, CounterKey, CounterOwner, Sample};
 use crate::intervals::Interval;
@@ -10,7 +12,9 @@ use gapscope_trace::tables::{CounterUnit, Counters, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Returns the counters of the trace's table, with their finite values.
+/// Returns the counters of the trace's table, in its order, each with its finite values as samples sorted by start.
+/// The duration of a sample is `None` where the table has none or a negative one: the value then holds until the
+/// next.
 pub fn recorded(timeline: &Timeline) -> Vec<Counter> {
     let tables = &timeline.trace.tables;
     let values = &tables.counter_values;

@@ -1,11 +1,12 @@
-//! Turns the calls of one thread into segments that do not overlap.
+//! Turns the calls of one thread into segments that do not overlap. The input is one [`Segment`] for each whole call.
 
 use super::segment::Segment;
 use crate::intervals::Interval;
 use std::cmp::Reverse;
 
 /// Turns calls in any order into segments in order of time that do not overlap: where one call is inside another, the inner
-/// one counts. Calls that do not overlap are not copied, since there may be ten million.
+/// one counts. Empty calls that overlap no other are left out. Calls that do not overlap are not copied, since there
+/// may be ten million.
 pub(super) fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
     let order = |s: &Segment| {
         let Interval { start_ns, end_ns } = s.interval;
@@ -39,10 +40,12 @@ pub(super) fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
     calls
 }
 
-/// Appends the segments of calls that overlap each other and come in order of their start.
+/// Appends the segments of calls that overlap each other and come in order of their start: each stretch of time goes
+/// to the call that started last and goes on.
 fn flatten_nested(calls: &[Segment], segments: &mut Vec<Segment>) {
     let mut open: Vec<&Segment> = Vec::new();
     let mut now_ns = i64::MIN;
+    // Appends the part of a call between two times; the part that reaches the call's end is the last.
     let mut emit = |call: &Segment, from_ns: i64, to_ns: i64| {
         let interval = call.interval.intersection(Interval::new(from_ns, to_ns));
         if !interval.is_empty() {

@@ -8,16 +8,18 @@ use std::sync::Arc;
 /// The names of functions, each held once.
 #[derive(Default)]
 pub(super) struct FunctionNames {
+    /// The names by index, in the order in which rows first had them.
     pub(super) names: Vec<Arc<str>>,
     /// The kind of calls of each name's function where the trace says [`HostCallKind::OtherCall`].
     kinds_of_other_calls: Vec<HostCallKind>,
+    /// The index of each name in `names`.
     indices: HashMap<Arc<str>, u32>,
     /// The name that was looked up last, with its index: neighbouring rows often have the same name.
     last: Option<(Arc<str>, u32)>,
 }
 
 impl FunctionNames {
-    /// Returns the index of a name, or [`NONE`].
+    /// Returns the index of a name, which is added to the names where it is new, or [`NONE`] where a row has no name.
     pub(super) fn index(&mut self, name: &Option<Arc<str>>) -> u32 {
         let Some(name) = name else { return NONE };
         if let Some((last, index)) = &self.last
@@ -36,7 +38,8 @@ impl FunctionNames {
         index
     }
 
-    /// Returns the kind of a call of a function for which the trace says `call`.
+    /// Returns the kind of a call for which the trace says `call`. Only [`HostCallKind::OtherCall`] is made more
+    /// exact, by the name of the function with the index `function`.
     pub(super) fn kind(&self, call: HostCallKind, function: u32) -> HostCallKind {
         match call {
             HostCallKind::OtherCall => {

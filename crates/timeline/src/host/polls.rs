@@ -6,11 +6,13 @@
 //! own, since those polls followed each other closely. Version 1 of the format also folded the poll that found the work done.
 //!
 //! The trace does not say whether a poll of a semaphore found what it looked for. A program that polls again had not.
+//! A poll whose outcome is unknown ends the wait before it and may begin the next.
 
 use super::segment::{Segment, WaitOutcome};
 use crate::thresholds::POLLS_APART_NS;
 
-/// Joins the polls of one thread into waits. `calls` are in order of time.
+/// Joins the polls of one thread into waits, by setting the fields `waits`, `continues_wait`, `since_ns` and
+/// `outcome` of `calls`, which are in order of time.
 pub(super) fn join(calls: &mut [Segment]) {
     // The first of the polls so far that did not find their work done.
     let mut open: Option<usize> = None;

@@ -5,17 +5,18 @@ use crate::intervals::Interval;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
 
-/// A call that another thread may have waited for.
+/// A finished call that another thread of its process may have waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Returned {
     /// The time from the call's start to its return. A wait that consists of polls starts with the first of them.
     pub interval: Interval,
     /// The class of the call: [`CallClass::Compile`], [`CallClass::Allocate`] or [`CallClass::Wait`].
     pub class: CallClass,
+    /// The thread that made the call.
     thread: ThreadId,
 }
 
-/// The returned calls of each process that has several threads, in order of their ends.
+/// The finished calls of each process that makes calls on several threads, in order of their ends.
 #[derive(Debug, Default)]
 pub(super) struct Returns(FxHashMap<ProcessId, Vec<Returned>>);
 
@@ -45,7 +46,8 @@ impl Returns {
         self.0.contains_key(&process)
     }
 
-    /// Returns the calls of other threads of the process of `thread` that returned in `window`.
+    /// Returns the calls of other threads of the process of `thread` that returned after the start of `window` and no
+    /// later than its end.
     pub(super) fn on_others(
         &self,
         thread: HostThread,
@@ -60,6 +62,8 @@ impl Returns {
     }
 }
 
+/// Returns the call of a segment where the segment ends the call and the call compiles, allocates, or waits for work
+/// that is done or may be.
 fn returned(thread: ThreadId, call: &Segment) -> Option<Returned> {
     let class = call.class();
     let is_over = match class {

@@ -21,7 +21,7 @@ impl HostThread {
         thread.map(|thread| HostThread { process, thread })
     }
 
-    /// Returns the name that the program gave the thread, or `None` without one.
+    /// Returns the name that the program gave the thread, or `None` where the manifest lists no name of it.
     pub fn name(&self, manifest: &Manifest) -> Option<String> {
         let mut threads = manifest.threads.iter();
         let thread = threads.find(|t| (t.process, t.thread) == (self.process, self.thread))?;
@@ -66,6 +66,8 @@ pub enum WaitOutcome {
 }
 
 impl WaitOutcome {
+    /// Returns what a call's result tells. Results are those of the API, where 0 means success; that of a poll of a
+    /// semaphore does not tell whether its value was reached.
     pub(super) fn from_result(call: HostCallKind, result: i32) -> WaitOutcome {
         match (call, result) {
             (HostCallKind::PollSemaphore, _) | (_, UNKNOWN_RESULT) => WaitOutcome::Unknown,
@@ -147,6 +149,7 @@ impl Segment {
 /// The segments of one thread, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct ThreadSegments {
+    /// The segments themselves.
     pub(super) segments: Vec<Segment>,
     /// The end of each segment. Searches for times read only these, which take an eighth of the memory.
     ends_ns: Vec<i64>,

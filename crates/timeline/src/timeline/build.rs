@@ -1,5 +1,6 @@
 //! Builds the timeline of a trace from the trace's tables, and from its table of dispatches either whole or in
-//! pieces.
+//! pieces. First come the GPUs, queues, submissions, transfers and opaque work, then the dispatches in the order of
+//! their rows, and last the command buffers that are work and the sums of each.
 
 use super::dispatches::{DispatchColumns, Launched, Untimed};
 use super::filter::LabelFilter;
@@ -59,6 +60,9 @@ impl<'a> Timeline<'a> {
     }
 }
 
+/// Builds the timeline, and that of the work that `filter` selects, from the dispatches that `feed` hands over.
+/// `count` is how many will come, and with `keeps_all` false only columns for gaps and counters are kept. Returns the
+/// timeline and the result of `feed`.
 fn fed<'a, R>(
     trace: &'a Trace,
     filter: Option<&'a LabelFilter>,
@@ -86,7 +90,9 @@ fn fed<'a, R>(
 
 /// A timeline that is being built: first dispatches are added, then all other work.
 struct Builder<'scope, 'a> {
+    /// The timeline so far, without work.
     timeline: Timeline<'a>,
+    /// The work, which a thread of its own sorts and packs.
     packing: Packing<'scope, 'a>,
     manifest_gpus: Gpus,
     /// The index of the GPU that stands for queues that the manifest does not list; `None` until such a queue occurs.
@@ -157,6 +163,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         builder
     }
 
+    /// Adds the GPUs of the manifest, still without work.
     fn find_gpus(&mut self) {
         let gpus = (0..self.manifest_gpus.count()).map(|gpu| Gpu {
             devices: self.manifest_gpus.rows(gpu).to_vec(),
@@ -165,6 +172,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         self.timeline.gpus = gpus.collect();
     }
 
+    /// Adds the queues of the manifest, and those that only rows of tables other than dispatches name.
     fn find_queues(&mut self) {
         let trace = self.timeline.trace;
         for (row, queue) in trace.manifest.queues.iter().enumerate() {
@@ -183,6 +191,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         self.index_queues();
     }
 
+    /// Adds a queue that is not known yet. It belongs to the unlisted GPU where `gpu` is `None`; `row` is its row in
+    /// the manifest, if it has one.
     fn add_queue(&mut self, id: QueueId, gpu: Option<u32>, row: Option<u32>) {
         if self.new_queues.contains_key(&id) {
             return;
@@ -199,13 +209,14 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         queues.push(QueueOfGpu { id, gpu, row });
     }
 
+    /// Makes the index of queues by id anew, which then has the new queues too.
     fn index_queues(&mut self) {
         let ids: Vec<QueueId> = self.timeline.queues.iter().map(|q| q.id).collect();
         self.timeline.queue_ids = IdIndex::new(&ids);
         self.new_queues.clear();
     }
 
-    /// Returns the index of a queue, which only a dispatch may name.
+    /// Returns the index of a dispatch's queue, which is added where nothing else names it.
     fn queue_of_dispatch(&mut self, id: QueueId) -> u32 {
         match self.timeline.queue_ids.row(id) {
             NONE => {
@@ -216,6 +227,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         }
     }
 
+    /// Adds the submissions and command buffers, still without times of their work.
     fn find_submissions(&mut self) {
         let timeline = &mut self.timeline;
         let tables = &timeline.trace.tables;
@@ -352,6 +364,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         self.packing.add_known(known);
     }
 
+    /// Adds the rows of one table: those with known times to the work of their GPU in `known`, and all to the counts
+    /// of their command buffers.
     fn find_rows(&mut self, known: &mut [Vec<Work>], kind: WorkKind, rows: WorkRows) {
         let timeline = &mut self.timeline;
         let mut last = (None, NONE);
@@ -380,6 +394,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         }
     }
 
+    /// Adds the command buffers that are work themselves ([`CommandBufferTimes::whole`], or all in the mode
+    /// `command-buffer`).
     fn find_command_buffers(&mut self) {
         let timeline = &mut self.timeline;
         let rows = &timeline.trace.tables.command_buffers;

@@ -13,7 +13,7 @@ pub enum Content {
     Communication,
     /// The work moves data and does nothing else.
     Transfer,
-    /// The work is timed as a whole: it computes, or does only what is set here.
+    /// The work is timed as a whole, and its parts are not: it computes, or does only what the fields allow.
     Whole {
         /// True where the work may communicate.
         communication: bool,
@@ -41,6 +41,8 @@ impl Timeline<'_> {
         }
     }
 
+    /// Returns the activity of a command buffer that is work itself, by its numbers of dispatches and transfers.
+    /// Without either, only a graph may do more than compute.
     fn content_of_command_buffer(&self, work: &Work) -> Content {
         let tables = &self.trace.tables;
         let rows = &tables.command_buffers;

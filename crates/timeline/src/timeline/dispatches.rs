@@ -23,12 +23,14 @@ pub struct DispatchColumns {
     /// The number of each dispatch's workgroups, or [`NONE`]. They are kept only where a device's size is known,
     /// since nothing else needs them.
     pub groups: Numbers,
+    /// True where workgroups are kept, provided that [`Self::keeps_all`] is true.
     pub(super) keeps_groups: bool,
-    /// True where labels, bindings and workgroups are kept.
+    /// True where labels and bindings are kept, and workgroups if [`Self::keeps_groups`] is true too.
     pub(super) keeps_all: bool,
     /// True where kernels are kept.
     pub(super) keeps_kernels: bool,
-    /// The launch places of dispatches that are in no command buffer. The list ends with the last such dispatch.
+    /// The queues and submissions of dispatches that are in no command buffer, by row; rows of dispatches in command
+    /// buffers hold [`NONE`]. The list ends with the last dispatch in no command buffer.
     pub launched: Vec<Launched>,
     /// The dispatches without known times, in order of their rows.
     pub untimed: Vec<Untimed>,

@@ -1,5 +1,6 @@
 //! Selects the work of a trace that lies under labels of a given name; the timeline of the selected work is built
-//! beside the whole one.
+//! beside the whole one. A first walk over the dispatches, in [`LabelFilter::new`], counts the selected rows;
+//! a second one, while the timeline is built, hands the same rows to the second timeline.
 
 use crate::label_match::LabelName;
 use gapscope_trace::Trace;
@@ -15,6 +16,7 @@ struct OwnerColumns<'a> {
     submissions: &'a Optional<SubmissionId>,
 }
 
+/// Makes the [`OwnerColumns`] of a table.
 macro_rules! owners {
     ($rows:expr) => {
         OwnerColumns {
@@ -32,6 +34,7 @@ pub struct LabelFilter {
     pub(super) trace: Trace,
     /// The number of dispatches that are selected.
     pub(super) dispatch_count: usize,
+    /// The labels that the name means, and those inside of them.
     labels: Marked<LabelId>,
     /// The command buffers that lie under the labels.
     labelled_command_buffers: Marked<CommandBufferId>,
@@ -75,10 +78,12 @@ impl LabelFilter {
 #[derive(Debug, Clone)]
 struct Marked<I> {
     ids: IdIndex<I>,
+    /// For each row of the table, true where the row is in the set.
     rows: Vec<bool>,
 }
 
 impl<I: Id> Marked<I> {
+    /// Returns a set without rows of the table that has these ids.
     fn none(ids: &[I]) -> Marked<I> {
         Marked {
             ids: IdIndex::new(ids),
@@ -86,6 +91,7 @@ impl<I: Id> Marked<I> {
         }
     }
 
+    /// Adds the row with an id, if there is one.
     fn mark(&mut self, id: I) {
         if let Some(row) = self.ids.get(id) {
             self.rows[row] = true;
@@ -96,6 +102,7 @@ impl<I: Id> Marked<I> {
         self.ids.get(id).is_some_and(|row| self.rows[row])
     }
 
+    /// Returns for each id whether its row is in the set.
     fn all(&self, ids: &[I]) -> Vec<bool> {
         ids.iter().map(|id| self.has(*id)).collect()
     }
@@ -123,6 +130,7 @@ struct Selection {
     command_buffers: Marked<CommandBufferId>,
     /// The submissions that contain selected work.
     submissions: Marked<SubmissionId>,
+    /// True where some work is selected.
     any: bool,
 }
 
@@ -160,6 +168,7 @@ impl Selection {
         selection
     }
 
+    /// Returns for each row of a table whether it is selected.
     fn selected(&self, work: &OwnerColumns) -> Vec<bool> {
         selected(&self.labels, &self.labelled_command_buffers, work)
     }

@@ -19,6 +19,7 @@ pub struct Gap {
 /// A position in a walk over work in order of start, with the latest end of the work so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor {
+    /// The latest end of the work so far.
     end_ns: i64,
     /// The index of the work that ended last, or [`NONE`].
     before: u32,

@@ -1,4 +1,4 @@
-//! The work of one GPU.
+//! The type of one GPU with its work, and the sums over that work: its extent in time and its busy time.
 
 use super::works::Works;
 use crate::intervals::{Busy, Interval};
@@ -24,6 +24,7 @@ pub(super) struct WorkExtent {
     pub(super) longest_ns: i64,
     /// True where some of the work is in no command buffer.
     pub(super) has_launched: bool,
+    /// The length of the union of the work.
     busy: Busy,
 }
 

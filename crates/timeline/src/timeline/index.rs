@@ -47,7 +47,9 @@ pub struct Timeline<'a> {
     pub kernel_names: KernelNames,
     /// The columns that are kept of dispatches.
     pub dispatches: DispatchColumns,
+    /// The segments of host threads; empty until they are asked for.
     pub(super) host_threads: OnceLock<HostThreads>,
+    /// The timeline of the work that a label filter selects; `None` without a filter.
     pub(super) selected: Option<Box<Timeline<'a>>>,
 }
 

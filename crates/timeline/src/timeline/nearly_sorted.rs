@@ -1,4 +1,5 @@
-//! Sorts rows that come nearly in order, as work does: rows are in the order of submissions, of a few queues at a time.
+//! Sorts rows that come nearly in order, as work does: rows are in the order of submissions, of a few queues at a
+//! time. A part is a run of rows that is sorted by itself.
 
 use gapscope_trace::parallel;
 use std::cmp::Ordering;
@@ -6,6 +7,7 @@ use std::cmp::Ordering;
 /// The number of rows in a chunk. A chunk is sorted by itself, so that its rows and the scratch memory stay in the
 /// processor's cache.
 const CHUNK: usize = 1 << PLACE_BITS;
+/// The number of bits that hold the place of a row in its chunk.
 const PLACE_BITS: u32 = 14;
 
 /// The distance from its place, in rows, from which on a row belongs to another part.
@@ -120,6 +122,7 @@ fn sort_chunk<T: Copy>(
     }
 }
 
+/// Calls `rare`, which the compiler is told to expect seldom.
 #[cold]
 fn cold<R>(rare: impl FnOnce() -> R) -> R {
     rare()
@@ -130,6 +133,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Compares the sort with that of the standard library.
     fn check(mut rows: Vec<(i32, u32)>) {
         let mut expected = rows.clone();
         expected.sort_unstable();

@@ -7,6 +7,7 @@ use gapscope_trace::lookup::NONE;
 #[derive(Debug)]
 pub struct Numbers(Width);
 
+/// The numbers in the width that the greatest so far needs.
 #[derive(Debug)]
 enum Width {
     Narrow(Vec<u16>),
@@ -37,6 +38,7 @@ impl Numbers {
         }
     }
 
+    /// Gives each number four bytes.
     #[cold]
     fn widen(&mut self) {
         let numbers = self.iter();
@@ -73,6 +75,7 @@ impl Numbers {
     }
 }
 
+/// Returns the two-byte form of a number, or `None` where the number does not fit.
 #[inline]
 fn narrow(number: u32) -> Option<u16> {
     match number {
@@ -83,6 +86,7 @@ fn narrow(number: u32) -> Option<u16> {
     }
 }
 
+/// Returns the number of a two-byte form.
 #[inline]
 fn wide(number: u16) -> u32 {
     match number {

@@ -1,5 +1,6 @@
 //! Takes the work of a trace in the order in which it is read, and returns it in order of time, packed, with its
-//! sums.
+//! sums. Packed work is in the blocks of [`Works`]; the sums are those of each GPU and of each command buffer. Work
+//! is ordered by start, and work with one start by `order`.
 
 use super::gpu::WorkExtent;
 use super::nearly_sorted;
@@ -33,7 +34,9 @@ pub(super) struct Packing<'scope, 'a> {
     ids: &'a [CommandBufferId],
     /// The work of each GPU that was not sent yet.
     incoming: Vec<Incoming>,
+    /// The way to the packing thread: the index of a GPU with a sorted batch of its work.
     sorted: SyncSender<(usize, Vec<Work>)>,
+    /// The packing thread, which returns the packed work.
     packed: ScopedJoinHandle<'scope, Packed>,
 }
 
@@ -134,6 +137,7 @@ impl<'scope, 'a: 'scope> Packing<'scope, 'a> {
 
 /// The packing thread's state: it merges sorted batches, packs them and adds them up.
 struct Packer<'a> {
+    /// The ids of all command buffers.
     ids: &'a [CommandBufferId],
     gpus: Vec<GpuPacker>,
     command_buffers: Vec<Ran>,
@@ -161,6 +165,7 @@ impl<'a> Packer<'a> {
         }
     }
 
+    /// Packs all batches until the sender is dropped, and returns the packed work.
     fn pack_all(mut self, sorted: Receiver<(usize, Vec<Work>)>) -> Packed {
         for (gpu, sorted) in sorted {
             if gpu >= self.gpus.len() {
@@ -245,6 +250,8 @@ fn sum(extent: &mut WorkExtent, command_buffers: &mut [Ran], work: &Work) {
     }
 }
 
+/// Returns the packed work with the late work at its places, block by block, so that memory does not hold both in
+/// full.
 fn merged(ids: &[CommandBufferId], packed: Works, mut late: Vec<Work>) -> Works {
     sort(ids, &mut late);
     let mut late = late.into_iter().peekable();
@@ -273,6 +280,7 @@ fn order(ids: &[CommandBufferId], a: &Work, b: &Work) -> Ordering {
     starts.then_with(|| ties(ids, a, b))
 }
 
+/// Orders work that starts together: by end, command buffer's id, kind and row.
 #[cold]
 fn ties(ids: &[CommandBufferId], a: &Work, b: &Work) -> Ordering {
     let id = |work: &Work| ids.get(work.command_buffer as usize);
@@ -280,6 +288,7 @@ fn ties(ids: &[CommandBufferId], a: &Work, b: &Work) -> Ordering {
     rest(a).cmp(&rest(b))
 }
 
+/// Sorts work as [`order`] does.
 fn sort(ids: &[CommandBufferId], works: &mut [Work]) {
     let start_ns = |work: &Work| work.interval.start_ns;
     nearly_sorted::sort(works, start_ns, |a, b| ties(ids, a, b));
@@ -291,6 +300,7 @@ mod tests {
     use crate::intervals::{Interval, union_length_ns};
     use proptest::prelude::*;
 
+    /// The number of command buffers; work with a higher row is in none.
     const BUFFERS: u64 = 7;
 
     fn work(start_ns: i64, row: usize, kind: WorkKind) -> Work {

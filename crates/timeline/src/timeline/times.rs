@@ -1,4 +1,5 @@
-//! The types of the times at which command buffers and submissions ran.
+//! The types of the times at which command buffers and submissions ran. The builder of the timeline fills them while
+//! it adds work.
 
 use crate::intervals::Interval;
 use gapscope_trace::ids::QueueId;
@@ -32,6 +33,7 @@ pub struct CommandBufferTimes {
 }
 
 impl CommandBufferTimes {
+    /// Returns the times of a command buffer whose work has not been added yet.
     pub(super) fn new(submission: u32, own: Option<Interval>) -> CommandBufferTimes {
         CommandBufferTimes {
             submission,

@@ -9,6 +9,7 @@ pub struct Work {
     pub interval: Interval,
     /// The row of the work's command buffer, or [`NONE`](gapscope_trace::lookup::NONE).
     pub command_buffer: u32,
+    /// The row with the kind of its table, as [`Work::source`] packs them.
     source: u32,
 }
 
@@ -40,6 +41,7 @@ impl Work {
         Work::from_source(interval, command_buffer, source)
     }
 
+    /// Makes a piece of work whose row and kind [`Work::source`] has packed.
     #[inline]
     pub(super) fn from_source(interval: Interval, command_buffer: u32, source: u32) -> Work {
         Work {
@@ -49,7 +51,7 @@ impl Work {
         }
     }
 
-    /// Packs a row and the kind of its table.
+    /// Packs a row and the kind of its table (the number of a [`WorkKind`]).
     #[inline]
     pub(super) fn source(kind: u32, row: u32) -> u32 {
         kind << ROW_BITS | (row & ((1 << ROW_BITS) - 1))
@@ -66,7 +68,7 @@ impl Work {
         }
     }
 
-    /// Returns the work's row in that table.
+    /// Returns the work's row in the table of its kind.
     #[inline]
     pub fn row(&self) -> usize {
         (self.source & ((1 << ROW_BITS) - 1)) as usize

@@ -35,7 +35,9 @@ struct Origin {
     rows: [u32; WorkKind::COUNT],
 }
 
+/// The pieces of a block.
 enum Packed {
+    /// The pieces relative to the block's origin.
     Near(Box<[Near]>),
     /// The pieces as they are, where they are too far from each other to be packed.
     Far(Box<[Work]>),
@@ -44,15 +46,18 @@ enum Packed {
 /// A piece of work relative to the origin of its block.
 #[derive(Clone, Copy)]
 struct Near {
-    /// The nanoseconds since the origin, and the kind.
+    /// The nanoseconds since the origin in the lower [`START_BITS`] bits, and the kind above them.
     start: u32,
     length_ns: u32,
+    /// The number of rows after the origin's row of the same kind.
     row: u16,
     /// The number of rows after the origin's command buffer, or [`NO_COMMAND_BUFFER`].
     command_buffer: u16,
 }
 
+/// The number of bits of [`Near::start`] that hold the time.
 const START_BITS: u32 = 30;
+/// Stands for a piece of work in no command buffer.
 const NO_COMMAND_BUFFER: u16 = u16::MAX;
 
 impl Origin {
@@ -93,6 +98,7 @@ impl Origin {
         })
     }
 
+    /// Returns the piece of work that [`Self::pack`] packed.
     #[inline]
     fn unpack(&self, near: Near) -> Work {
         let start_ns = self.start_ns + i64::from(near.start & ((1 << START_BITS) - 1));
@@ -195,7 +201,8 @@ impl Works {
         })
     }
 
-    /// Returns the index of the first piece for which `is` is false, as [`slice::partition_point`] does.
+    /// Returns the index of the first piece for which `is` is false, as [`slice::partition_point`] does: `is` must be
+    /// true for all pieces before one and false for all after.
     pub fn partition_point(&self, mut is: impl FnMut(&Work) -> bool) -> usize {
         let whole = (self.blocks).partition_point(|block| is(&block.at(0)));
         let begin = whole.saturating_sub(1) * BLOCK;
@@ -239,6 +246,7 @@ pub struct Iter<'a> {
 
 /// An iterator over the pieces of a block.
 enum BlockIter<'a> {
+    /// The packed pieces, with the origin of their block.
     Near(Origin, std::slice::Iter<'a, Near>),
     Far(std::slice::Iter<'a, Work>),
 }
@@ -298,6 +306,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Generates work at and beyond the limits of what can be packed.
     fn work() -> impl Strategy<Value = Work> {
         let kind = prop::sample::select(vec![
             WorkKind::Dispatch,

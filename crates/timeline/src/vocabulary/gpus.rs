@@ -14,15 +14,19 @@ pub const UNKNOWN_DEVICE: &str = "unknown device";
 #[derive(Debug, Clone, Default)]
 pub struct Gpus {
     gpus: Vec<PhysicalGpu>,
+    /// The index of the GPU of each device, as `by_queue` has it of each queue.
     by_device: HashMap<DeviceId, usize>,
     by_queue: HashMap<QueueId, usize>,
 }
 
+/// A GPU with its devices, which are interfaces through which processes used it.
 #[derive(Debug, Clone)]
 struct PhysicalGpu {
     /// The rows of the GPU's devices in the manifest.
     rows: Vec<usize>,
+    /// The ids of the GPU's devices, in the order of `rows`.
     ids: Vec<DeviceId>,
+    /// The driver's name of the first device; empty where it has none.
     name: String,
 }
 

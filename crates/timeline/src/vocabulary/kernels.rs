@@ -1,4 +1,4 @@
-//! Names kernels, and finds which kernels share a row.
+//! Names kernels, and finds which kernels share a name and so a row of reports and tables.
 //!
 //! Kernels of one name and one code share a row, however they are specialised or launched. Where kernels of different code have
 //! one name, a mark behind the name tells them apart: the words in which the whole names differ, or the hash of the code.
@@ -19,11 +19,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct KernelNames {
     kernels: Vec<NamedKernel>,
-    /// The index in `all` of the kernel in each row of the trace's table.
+    /// The index in `kernels` of the kernel in each row of the trace's table.
     by_row: Vec<u32>,
 }
 
-/// A group of kernels with a name that no other kernels of the trace have.
+/// The kernels of a trace that share a name which no other kernels have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedKernel {
     /// The name that people read.
@@ -89,6 +89,7 @@ impl KernelNames {
         self.named(row)?.full_name.as_deref()
     }
 
+    /// Returns the kernel in a row of the table; `None` for no such row.
     fn named(&self, row: usize) -> Option<&NamedKernel> {
         self.kernels.get(self.index_of_row(row)?)
     }
@@ -99,6 +100,8 @@ fn text(column: &TextColumn<Option<Arc<str>>>, row: usize) -> Option<&str> {
     column.get(row)?.as_deref()
 }
 
+/// Returns a kernel's name for people, still without a mark: names that people chose stay, mangled ones become
+/// readable, and an empty one becomes [`UNKNOWN`].
 fn base(name: &str, full: Option<&str>, source: NameSource) -> String {
     let known = match source {
         _ if name.trim().is_empty() => Some(UNKNOWN.to_owned()),
@@ -131,6 +134,7 @@ fn short(name: &str) -> String {
 struct Code<'a> {
     /// The hash of the code, or else the name that a compiler or a library gave the code.
     hash_or_name: &'a str,
+    /// The function at which the code starts; one code may have several.
     entry_point: Option<&'a str>,
 }
 
@@ -147,7 +151,8 @@ impl<'a> Code<'a> {
     }
 }
 
-/// Gives each group a name of its own.
+/// Gives each group a name of its own: groups that share a base name get marks, or one name together where there are
+/// more than [`CODES_OF_A_NAME`]. `by_row` has the index of the group of each row of the table.
 fn name_groups(table: &Kernels, groups: Vec<KernelGroup>, by_row: Vec<u32>) -> KernelNames {
     let mut alike: HashMap<&str, Vec<u32>> = HashMap::new();
     for (at, group) in (0..).zip(&groups) {

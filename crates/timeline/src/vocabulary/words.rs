@@ -90,7 +90,8 @@ impl Words {
         }
     }
 
-    /// Returns the words of the API that all devices were used through.
+    /// Returns the words of the API that all devices were used through, or those that suit several where the devices
+    /// differ.
     pub(super) fn from_devices(manifest: &Manifest) -> Words {
         let mut apis = manifest.devices.iter().map(|device| device.api);
         let first = apis.next().unwrap_or_default();

@@ -23,6 +23,7 @@ pub(super) fn error(path: &Path) -> Error {
     }
 }
 
+/// Guesses by its extension what a folder is.
 fn folder(path: &Path) -> &'static str {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     match extension {
@@ -33,12 +34,14 @@ fn folder(path: &Path) -> &'static str {
     }
 }
 
+/// Returns the first 64 KiB of a file.
 fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     files::open(path)?.take(1 << 16).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
+/// Guesses by its first bytes what a file is.
 fn file(bytes: &[u8]) -> &'static str {
     let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
     let begins = |text: &[u8]| bytes.starts_with(text);

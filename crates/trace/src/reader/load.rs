@@ -1,4 +1,5 @@
-//! Loads columns from Parquet files, several at once.
+//! Loads columns from Parquet files, several at once. The input is a [`TableSource`] for each table, whose columns
+//! are filled in place. A file that is damaged gives the rows before its damage. Diagnostics tell what is missing.
 
 use crate::column::{ColumnValues, Texts};
 use crate::damage::Damage;
@@ -20,22 +21,28 @@ pub(super) struct TableSource<'a> {
     columns: Vec<SelectedColumn<'a>>,
 }
 
+/// A column to be filled.
 struct SelectedColumn<'a> {
     name: &'static str,
+    /// The column in memory.
     values: &'a mut dyn ColumnValues,
     /// How much of each file was read.
     read: Vec<ColumnRead>,
 }
 
+/// How much of a column was read from one file.
 struct ColumnRead {
     /// Rows with good values, from the file's first row on.
     rows: usize,
+    /// Why the rest was not read; `None` where all was.
     failed: Option<Damage>,
 }
 
+/// Why reading a column stopped.
 enum ReadStop {
     /// The column has this many good values, and no more for this reason.
     Column(usize, Damage),
+    /// Memory is exhausted, or would be more than the limit.
     Memory,
 }
 
@@ -72,6 +79,7 @@ impl<'a> TableSource<'a> {
     }
 }
 
+/// Opens a file of a table; the error is the diagnostic for a missing or unreadable one.
 pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
     TableFile::open(path, T::NAME, T::schema()).map_err(|damage| {
         let (table, path) = (T::NAME, path.to_owned());
@@ -99,7 +107,8 @@ fn open_part<T: Table>(path: &Path, before: usize) -> Result<TableFile, Diagnost
     Ok(file)
 }
 
-/// Appends a column of a file to `values`, which end with `space` rows.
+/// Appends a column of a file to `values`, which will have `space` rows once all files are read. Fails with the
+/// number of good values where the column ends early, and with none where nothing tells which rows are missing.
 fn read_column(
     file: &TableFile,
     column: &'static str,
@@ -224,7 +233,9 @@ impl TableSource<'_> {
         }
     }
 
-    /// Returns the number of rows to keep of the file at `at`.
+    /// Returns the number of rows to keep of the file at `at`: the good rows of the required column that has the
+    /// fewest, or where no column is required, of the column that has the most. Adds a diagnostic for each optional
+    /// column that ends early, and one for the required column that ends first.
     fn rows_to_keep(
         &self,
         at: usize,

@@ -1,4 +1,4 @@
-//! Reads the dispatches of a trace piece by piece.
+//! Reads the dispatches of a trace piece by piece: each piece is a table of the next [`PIECE_ROWS`] rows.
 
 use super::load::{self, BATCH_ROWS};
 use super::references::KnownIds;
@@ -23,8 +23,9 @@ const PIECE_ROWS: usize = 4 * BATCH_ROWS;
 pub struct DispatchPieces {
     file: TableFile,
     selection: Selection,
-    /// The time that becomes 0.
+    /// The time on the trace's clock that becomes 0 in the pieces.
     origin_ns: i64,
+    /// True once the memory limit was exceeded.
     stopped: AtomicBool,
 }
 
@@ -74,6 +75,7 @@ impl DispatchPieces {
         let columns: Option<Vec<_>> = columns.iter().map(|c| self.column(c)).collect();
         let mut columns = columns?;
         let (mut piece, mut next) = (Dispatches::default(), Dispatches::default());
+        // The number of rows read so far, and of those in `piece`.
         let (mut read, mut held) = (0, 0);
         while held > 0 || read < self.rows() {
             let rows = PIECE_ROWS.min(self.rows() - read);
@@ -130,6 +132,7 @@ impl DispatchPieces {
 
 /// A job that runs beside others.
 enum PieceJob<'a> {
+    /// The piece that is handed over, and the function that takes it.
     Take(&'a Dispatches, &'a mut (dyn FnMut(&Dispatches) + Send)),
     Read {
         from: &'a mut ColumnReader,
@@ -139,6 +142,7 @@ enum PieceJob<'a> {
 }
 
 impl PieceJob<'_> {
+    /// Hands the piece over, or reads the next rows of a column.
     fn run(self) -> Result<(), ReadError> {
         match self {
             PieceJob::Take(piece, take) => {
@@ -150,11 +154,13 @@ impl PieceJob<'_> {
     }
 }
 
+/// The source of a column's values.
 enum ColumnReader {
     /// The column was not selected and stays empty.
     LeftOut,
     /// The file lacks the column, and no row has a value.
     Absent,
+    /// The file has the column.
     There {
         batches: Box<Batches>,
         /// The unread end of the last batch.
@@ -172,6 +178,7 @@ impl ColumnReader {
         }
     }
 
+    /// Appends the next `rows` rows of the column to `into`.
     fn fill(&mut self, into: &mut dyn ColumnValues, rows: usize) -> Result<(), ReadError> {
         let (batches, rest, texts) = match self {
             ColumnReader::LeftOut => return Ok(()),

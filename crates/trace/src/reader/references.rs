@@ -1,4 +1,5 @@
-//! Checks that the ids in a trace lead somewhere.
+//! Checks that the ids in a trace lead somewhere: that rows name only things which the manifest or another table
+//! defines. The output is one diagnostic for each column with unknown ids.
 
 use super::selection::Selection;
 use crate::ids::*;
@@ -59,6 +60,7 @@ impl KnownIds {
         }
     }
 
+    /// Begins the check of dispatches, still without unknown ids.
     pub fn dispatches(&self) -> DispatchReferences<'_> {
         DispatchReferences {
             known: self,
@@ -67,6 +69,7 @@ impl KnownIds {
     }
 }
 
+/// Returns the index of a table's ids; `None` where the selection leaves the table out or wants no checks.
 fn index<T: Table, I: Id>(selection: &Selection, ids: &[I]) -> Option<IdIndex<I>> {
     (selection.is_checked() && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
 }
@@ -82,6 +85,7 @@ pub(super) struct DispatchReferences<'a> {
 }
 
 impl DispatchReferences<'_> {
+    /// The columns of dispatches that hold ids.
     const COLUMNS: [&'static str; 6] = [
         "command_buffer",
         "queue",
@@ -91,6 +95,7 @@ impl DispatchReferences<'_> {
         "submission",
     ];
 
+    /// Adds the unknown ids of the next piece.
     pub fn check(&mut self, t: &Dispatches) {
         let k = self.known;
         let found = [
@@ -109,6 +114,7 @@ impl DispatchReferences<'_> {
         }
     }
 
+    /// Returns a diagnostic for each column with unknown ids.
     pub fn diagnostics(self) -> Vec<Diagnostic> {
         let found = Self::COLUMNS.into_iter().zip(self.found);
         let found = found.filter_map(|(column, found)| diagnostic("dispatches", column, found));
@@ -187,6 +193,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
     );
 }
 
+/// Returns the diagnostic for a column's unknown ids; `None` where there are none.
 fn diagnostic(table: &'static str, column: &'static str, found: UnknownIds) -> Option<Diagnostic> {
     let (rows, example) = found?;
     Some(Diagnostic::UnknownId {
@@ -199,6 +206,7 @@ fn diagnostic(table: &'static str, column: &'static str, found: UnknownIds) -> O
 
 /// A column's value as an id, if there is one.
 trait OptionalId<I> {
+    /// Returns the id; `None` for an absent value.
     fn id(self) -> Option<I>;
 }
 
@@ -214,6 +222,7 @@ impl<I: Id> OptionalId<I> for Option<I> {
     }
 }
 
+/// Returns the unknown ones among a column's ids; `None` where there are none or the ids are not checked.
 fn unknown<I: Id, V: OptionalId<I>>(
     ids: impl IntoIterator<Item = V>,
     known: &Option<IdIndex<I>>,

@@ -9,8 +9,11 @@ use std::sync::Arc;
 /// ten million dispatches takes a fraction of the time and memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
+    /// The names of the selected columns, by table.
     tables: BTreeMap<&'static str, BTreeSet<&'static str>>,
+    /// True where ids are not to be checked.
     unchecked: bool,
+    /// The user's names for kernels, which reading applies.
     names: Option<Arc<Names>>,
 }
 

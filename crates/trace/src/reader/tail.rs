@@ -16,7 +16,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Starts with the first part of each table of the trace `folder`.
+    /// Makes a tail of the trace `folder` whose first call of [`Self::read`] returns the parts closed until then.
     pub fn new(folder: &Path) -> Tail {
         Tail {
             folder: folder.to_owned(),

@@ -7,9 +7,12 @@ use crate::build::Labels;
 use crate::ids::*;
 use crate::tables::{Access, Binding, Buffer, Kernel, NameSource, Table};
 
+/// The number of buffers of each queue.
 pub(super) const BUFFERS: u32 = 64;
+/// The size of each buffer.
 pub(super) const BUFFER_BYTES: u64 = 4 << 20;
 
+/// The first part of kernels' names; later kernels begin again at the first.
 const OPERATIONS: [&str; 12] = [
     "rms_norm",
     "mul_mat",
@@ -24,17 +27,20 @@ const OPERATIONS: [&str; 12] = [
     "mul_mat",
     "add",
 ];
+/// The second part of kernels' names.
 const TYPES: [&str; 4] = ["f32", "f16", "q4_k", "q8_0"];
 
 /// The typical duration and workgroups of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TypicalKernel {
     pub duration_ns: i64,
+    /// The number of workgroups.
     pub groups: u32,
 }
 
 /// The parts of a layer, each with a label inside that of the layer.
 pub(super) const PARTS: [&str; 2] = ["attention", "feed-forward"];
+/// The label around the labels of all layers.
 pub(super) const FORWARD: LabelId = LabelId(0);
 
 /// Returns the label of layer `layer`, from 0.

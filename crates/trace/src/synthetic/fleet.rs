@@ -1,4 +1,6 @@
-//! Generates the traces of the ranks of a distributed program with planted faults.
+//! Generates the traces of the ranks of a distributed program with planted faults. A rank is one process of a program
+//! that runs on many GPUs, with a GPU and a trace of its own; a collective (here an all-reduce) is work that all
+//! ranks do together and so wait for each other.
 
 use super::noise::Noise;
 use super::parameters::{self, PROCESS, START_NS};
@@ -9,27 +11,32 @@ use crate::{Error, TraceWriter};
 use std::path::Path;
 
 const THREAD: ThreadId = ThreadId(7);
+/// The queue of the kernels.
 const MAIN: QueueId = QueueId(1);
+/// The queue of the all-reduces.
 const COLLECTIVES: QueueId = QueueId(2);
+/// The kernels with their usual durations in nanoseconds. The first three make a layer, and `adam` ends a step.
 const KERNELS: [(&str, i64); 4] = [
     ("gemm", 180_000),
     ("softmax", 30_000),
     ("layer_norm", 20_000),
     ("adam", 60_000),
 ];
+/// The collective, with its duration in nanoseconds after the last rank has arrived.
 const ALL_REDUCE: (&str, i64) = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 250_000);
+/// The time between the starts of two submissions, of which half is the call.
 const LAUNCH_NS: i64 = 4_000;
 
 /// A distributed program that never ran: steps of layers, each step ended by an all-reduce of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fleet {
-    /// Ranks.
+    /// The number of ranks.
     pub ranks: u32,
-    /// Ranks per machine.
+    /// The number of ranks on each machine; the last may have fewer.
     pub on_machine: u32,
-    /// Steps.
+    /// The number of steps that each rank runs.
     pub steps: u32,
-    /// Layers of a step, with three kernels each.
+    /// The number of layers of a step, with three kernels each.
     pub layers: u32,
     /// The machine whose GPUs take 8 % longer for everything but collectives.
     pub slow_machine: Option<u32>,
@@ -91,10 +98,12 @@ impl Fleet {
         ends
     }
 
+    /// Returns the random numbers of a rank, which are the same at each call.
     fn noise(&self, rank: u32) -> Noise {
         Noise::new(self.seed.wrapping_mul(1 << 32) + u64::from(rank))
     }
 
+    /// Returns how long after the start of a step the rank's first kernel runs.
     fn late_ns(&self, rank: u32) -> i64 {
         match self.late_host == Some(rank) {
             true => 1_000_000,
@@ -102,7 +111,7 @@ impl Fleet {
         }
     }
 
-    /// Returns the kernels of a step with their times, which vary by up to 3 %.
+    /// Returns the kernels of a step, by their indices in [`KERNELS`], with their times, which vary by up to 3 %.
     fn times(&self, rank: u32, noise: &mut Noise) -> Vec<(usize, i64)> {
         let slow = self.slow_machine == Some(rank / self.on_machine.max(1));
         let layer = [0, 1, 2].repeat(self.layers as usize);
@@ -119,6 +128,8 @@ impl Fleet {
         times.collect()
     }
 
+    /// Writes the trace of a rank. `ends` has the ends of all steps ([`Self::ends_of_steps`]), to which its
+    /// all-reduces last.
     fn write_rank(&self, folder: &Path, rank: u32, ends: &[i64]) -> Result<(), Error> {
         let mut writer = TraceWriter::create(folder)?;
         let tables = writer.tables_mut();
@@ -175,6 +186,7 @@ impl Fleet {
         writer.finish(&self.manifest(rank, at_ns))
     }
 
+    /// Returns the manifest of a rank whose recording ends at `end_ns`. Ranks of one machine have one boot id.
     fn manifest(&self, rank: u32, end_ns: i64) -> Manifest {
         let local = rank % self.on_machine.max(1);
         let queue = |id| Queue {

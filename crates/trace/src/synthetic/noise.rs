@@ -9,6 +9,7 @@ impl Noise {
         Noise(seed)
     }
 
+    /// Returns the next 64 random bits.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -27,6 +28,7 @@ impl Noise {
         first + self.below((last - first) as u64 + 1) as i64
     }
 
+    /// Returns true in one of `times` calls on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -3,9 +3,12 @@
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
 use crate::manifest::{Clock, ClockMethod};
 
+/// The id of the only process.
 pub(super) const PROCESS: ProcessId = ProcessId(1);
+/// The start of the recording.
 pub(super) const START_NS: i64 = 1_000_000_000;
 
+/// The note in the manifest of each generated trace.
 pub(super) const NOTE: &str = "This trace is made up: no program was recorded.";
 
 /// Returns the clock of a device whose ticks are nanoseconds.
@@ -19,6 +22,7 @@ pub(super) fn clock() -> Clock {
     }
 }
 
+/// Returns the thread that feeds a queue.
 pub(super) fn thread_of(queue: QueueId) -> ThreadId {
     ThreadId(4242 + queue.0)
 }

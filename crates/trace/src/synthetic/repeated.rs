@@ -3,7 +3,8 @@
 //!
 //! A whole run is slower or faster than another (clocks), and so is each of its kernels (memory placement); runs get
 //! slower one after the other (heat). Inside a run, neighbours resemble each other, some dispatches take far longer
-//! than others of their kernel, the first evaluations take longer, and the host is sometimes late.
+//! than others of their kernel, the first evaluations take longer, and the host is sometimes late. An evaluation is
+//! one run of all kernels (a step of the program), in one submission and under one label.
 
 use super::noise::Noise;
 use super::parameters::{PROCESS, START_NS, Synthetic};
@@ -73,14 +74,18 @@ const NAMES: [&str; 10] = [
     "embed",
 ];
 
+/// How much of a dispatch's deviation the next one shares, from 0 to 1.
 const NEIGHBOUR_CORRELATION: f64 = 0.98;
 
+/// The label `step`, which each evaluation has.
 const LABEL: LabelId = LabelId(1);
 const QUEUE: QueueId = QueueId(1);
 const DEVICE: DeviceId = DeviceId(1);
 const THREAD: ThreadId = ThreadId(4243);
 
+/// A kernel of the program.
 struct Kernel {
+    /// The duration without any noise.
     usual_ns: f64,
     /// Dispatches in an evaluation.
     times: u32,
@@ -167,6 +172,7 @@ impl Repeated {
         }
     }
 
+    /// Returns the manifest of the run, with starts of runs a minute apart on the wall clock.
     fn manifest(&self, end_ns: i64) -> Manifest {
         let one = Synthetic {
             queues: 1,
@@ -186,6 +192,7 @@ struct Clocks {
 }
 
 impl Clocks {
+    /// Adds the submission of an evaluation, which the host sometimes makes late, and moves both clocks on.
     fn submit(&mut self, evaluation: u32, noise: &mut Noise, tables: &mut Tables) {
         let late = match noise.once_in(100) {
             true => noise.between(200_000, 2_000_000),
@@ -210,6 +217,7 @@ impl Clocks {
             .max(self.host_ns + noise.between(4_000, 6_000));
     }
 
+    /// Adds the command buffer and marker of an evaluation whose dispatches are added, and the host's wait for it.
     fn finish(
         &mut self,
         evaluation: u32,
@@ -246,6 +254,7 @@ impl Clocks {
         self.call(HostCallKind::WaitFences, took, tables);
     }
 
+    /// Adds a host call that starts now; the host's clock moves to its end.
     fn call(&mut self, call: HostCallKind, duration_ns: i64, tables: &mut Tables) {
         tables.host_calls.push(HostCall {
             process: PROCESS,
@@ -262,6 +271,7 @@ impl Clocks {
     }
 }
 
+/// Adds the kernels, the label and an allocation.
 fn catalogue(kernels: u32, tables: &mut Tables) {
     for kernel in 0..kernels {
         let name = Repeated::kernel_name(kernel);

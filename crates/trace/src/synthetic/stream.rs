@@ -1,4 +1,5 @@
-//! Generates the rows of a trace, one submission at a time.
+//! Generates the rows of a trace, one submission at a time. [`Stream::new`], then `begin` once for the rows that
+//! others refer to, then `submit` until it returns false; [`Stream::end_ns`] is the end of the recording.
 
 use super::catalogue::{
     self, BUFFER_BYTES, BUFFERS, FORWARD, PARTS, TypicalKernel, buffer_id, layer_label,
@@ -9,27 +10,35 @@ use crate::Tables;
 use crate::ids::*;
 use crate::tables::*;
 
+/// The number of dispatches of each part of a layer.
 const DISPATCHES_PER_PART: u64 = 6;
 /// A thread that is this far ahead of its queue waits for it.
 const MAX_AHEAD_NS: i64 = 5_000_000;
 
+/// A queue and the thread that feeds it.
 #[derive(Debug, Clone)]
 struct Feed {
     queue: QueueId,
     device: DeviceId,
+    /// The time that the thread has reached.
     host_ns: i64,
     /// The end of the queue's work so far.
     device_ns: i64,
     last_submission: Option<SubmissionId>,
+    /// The buffer, from 0, that the next dispatch reads.
     next_buffer: u32,
 }
 
+/// The state of the generation.
 pub(super) struct Stream<'a> {
     parameters: &'a Synthetic,
     noise: Noise,
+    /// The typical values of each kernel; empty before `begin`.
     usual: Vec<TypicalKernel>,
     feeds: Vec<Feed>,
+    /// The number of dispatches still to come.
     left: u64,
+    /// The id of the last submission, as the next two fields are of command buffers and allocations.
     submissions: u64,
     command_buffers: u64,
     allocations: u32,
@@ -57,6 +66,7 @@ impl Stream<'_> {
         }
     }
 
+    /// Adds the kernels, labels, buffers and bindings, and the allocation of each queue's buffers.
     pub fn begin(&mut self, tables: &mut Tables) {
         self.usual = catalogue::add(self.parameters, &mut self.noise, tables);
         for feed in &mut self.feeds {
@@ -70,6 +80,7 @@ impl Stream<'_> {
         }
     }
 
+    /// Returns a time 1 ms after all work and calls so far.
     pub fn end_ns(&self) -> i64 {
         let ends = self
             .feeds
@@ -199,6 +210,8 @@ impl Stream<'_> {
         }
     }
 
+    /// Adds a command buffer of the queue `at` (an index in `feeds`) with its work: some layers in a row, and perhaps
+    /// transfers before and after.
     fn command_buffer(&mut self, at: usize, submission: SubmissionId, tables: &mut Tables) {
         self.command_buffers += 1;
         let id = CommandBufferId(self.command_buffers);
@@ -242,6 +255,7 @@ impl Stream<'_> {
         });
     }
 
+    /// Adds the dispatches of a layer and the markers of its labels.
     fn layer(
         &mut self,
         at: usize,
@@ -278,6 +292,8 @@ impl Stream<'_> {
         self.marker(at, recorded.id, label, begin_ns, tables);
     }
 
+    /// Adds a dispatch of a kernel, of which `kernel` may be above the number of kernels, and in front of some a
+    /// barrier.
     fn dispatch(
         &mut self,
         at: usize,
@@ -327,6 +343,7 @@ impl Stream<'_> {
         self.left -= 1;
     }
 
+    /// Adds a transfer of a random size.
     fn transfer(
         &mut self,
         at: usize,
@@ -384,14 +401,17 @@ impl Stream<'_> {
     }
 }
 
+/// A command buffer to which work is being added.
 struct CommandBufferState {
     id: CommandBufferId,
+    /// The position in the command buffer of the next piece of work.
     position: u32,
     dispatches: u32,
     transfers: u32,
 }
 
 impl CommandBufferState {
+    /// Returns the position of the next piece of work, and moves on.
     fn next(&mut self) -> u32 {
         self.position += 1;
         self.position - 1
@@ -427,6 +447,7 @@ impl Feed {
         self.host_ns += duration_ns;
     }
 
+    /// Returns the row of a memory event that happens now.
     fn memory(&self, event: MemoryEvent, allocation: AllocationId, bytes: u64) -> MemoryRow {
         MemoryRow {
             process: PROCESS,

@@ -7,7 +7,9 @@ use std::str::Chars;
 /// A line that holds a row.
 #[derive(Debug)]
 pub(super) struct Line {
+    /// The first word, which says what the line describes.
     pub word: String,
+    /// The names with their values, without quotes, in the order of the line.
     pub pairs: Vec<(String, String)>,
 }
 
@@ -64,6 +66,7 @@ impl Line {
     }
 }
 
+/// Takes the characters before the first for which `end` is true.
 fn take_until(chars: &mut Peekable<Chars<'_>>, end: impl Fn(char) -> bool) -> String {
     let mut taken = String::new();
     while let Some(c) = chars.next_if(|c| !end(*c)) {

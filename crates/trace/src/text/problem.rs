@@ -44,6 +44,7 @@ pub enum TextProblem {
 }
 
 impl TextProblem {
+    /// Returns the problem of a text that does not fit its column.
     pub(super) fn not_a_value(text: &str, column: &str) -> TextProblem {
         TextProblem::NotAValue {
             text: text.to_owned(),

@@ -43,6 +43,7 @@ pub(super) fn without_unit<'a>(column: &str, text: &'a str) -> Result<Cow<'a, st
 }
 
 /// Returns `base` with the fields of `pairs` set. A dot reaches into a part; a repeated name appends to a list.
+/// `kind` names the part of the manifest in errors.
 pub(super) fn read<P: Serialize + DeserializeOwned>(
     base: &P,
     pairs: &[(String, String)],
@@ -96,6 +97,7 @@ fn to_json<P: Serialize>(part: &P) -> Value {
     serde_json::to_value(part).expect("parts of the manifest have texts as keys")
 }
 
+/// Returns the text of a value that is neither a list nor a part.
 fn leaf_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -127,6 +129,7 @@ fn find<'a>(json: &'a Value, name: &str) -> Option<&'a Value> {
     })
 }
 
+/// Returns `json` with the field `name` set to `value`, or `value` appended where the field is a list.
 fn with(mut json: Value, name: &str, value: Value) -> Value {
     let field = name.split('.').fold(&mut json, |json, part| {
         if !json.is_object() {

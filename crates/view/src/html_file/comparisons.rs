@@ -1,4 +1,5 @@
-//! Makes the comparisons that a file has: of whole traces with each other, and of labels inside of the same label.
+//! Makes the comparisons that a file has: of whole traces with each other, and of labels inside of the same label. A
+//! side is a whole trace or the work under one label; its cost is what a comparison needs of its work.
 
 use super::FileAnswer;
 use crate::analysed_trace::AnalysedTrace;
@@ -59,7 +60,7 @@ impl ComparisonSides {
     }
 }
 
-/// Returns the path of the label around another one.
+/// Returns the path of the label around the one with this path; empty for an outermost label.
 fn around(path: &str) -> &str {
     path.rsplit_once(" / ").map_or("", |(around, _)| around)
 }
@@ -91,7 +92,8 @@ impl ComparisonCosts {
         })
     }
 
-    /// Returns the comparisons of every side with every other side that may be its counterpart.
+    /// Returns the comparisons of every side with every other side that may be its counterpart: whole traces with
+    /// other traces, labels with other labels of their trace and with the same label of other traces.
     pub(super) fn answers(&self) -> Vec<FileAnswer> {
         let mut answers = Vec::new();
         for (a, before_extent, before) in &self.sides {

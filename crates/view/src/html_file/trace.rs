@@ -1,5 +1,5 @@
 //! Makes the answers that an HTML file has for one trace, and the sentences about those that it lacks for want of
-//! room.
+//! room. The key of an answer is the path of the request, such as `t/0/findings` for the findings of the first trace.
 
 use super::comparisons::ComparisonSides;
 use super::{FileAnswer, MAX_FILE_ROWS};
@@ -70,6 +70,8 @@ impl TraceAnswers {
     }
 }
 
+/// Makes all answers of a trace that has been read, and takes its drawn rows from `left` where there is room for all
+/// of them.
 fn of_snapshot(
     index: usize,
     listed: &ListedTrace,
@@ -223,6 +225,8 @@ fn rest(
     (answers, changed)
 }
 
+/// Adds the details of the rows of each table and of the gaps, [`BLOCK`] rows in an answer, up to
+/// [`MAX_DETAILED_ROWS`] of each table.
 fn details(index: usize, analysed: &AnalysedTrace, answers: &mut Vec<FileAnswer>) {
     let mut add = |table: &str, row: &dyn Fn(usize) -> Option<Row>| {
         let mut at = 0;

@@ -1,5 +1,6 @@
 //! Admits only requests to the server's own address with its token, and writes only from its own page; sets the
-//! headers that restrict the page.
+//! headers that restrict the page. Every path begins with the token, a random text that only the address of the page
+//! has.
 
 use super::Served;
 use super::answer::Refusal;
@@ -22,6 +23,8 @@ pub async fn admit(State(served): State<Arc<Served>>, request: Request, next: Ne
     response
 }
 
+/// Returns the refusal of a request for another address, without the token, or with a method other than GET that is
+/// no permitted write.
 fn check(served: &Served, request: &Request) -> Result<(), Refusal> {
     if !names_this_server(request.headers(), served.port) {
         let sentence = "This server answers to its own address only.";
@@ -75,6 +78,8 @@ fn same(given: &str, token: &str) -> bool {
             == 0
 }
 
+/// The headers of every response: the page may load and ask this server only, is not embedded in others, and is not
+/// stored.
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,

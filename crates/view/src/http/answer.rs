@@ -12,8 +12,11 @@ pub type Answer = Result<Content, Refusal>;
 
 /// The content of an answer, by its media type.
 pub enum Content {
+    /// A JSON message.
     Json(Vec<u8>),
+    /// A frame: columns of raw numbers behind a header.
     Frame(Vec<u8>),
+    /// A file of the page.
     File(File),
 }
 

@@ -19,6 +19,7 @@ impl From<PreferenceError> for Refusal {
     }
 }
 
+/// Keeps the sent arrangement of a trace's tracks.
 pub async fn arrange(
     State(served): State<Arc<Served>>,
     Key(TraceKey { trace }): Key<TraceKey>,
@@ -43,6 +44,7 @@ pub async fn queries(State(served): State<Arc<Served>>) -> Answer {
     blocking(move || json(&queries_of(&served))).await
 }
 
+/// Keeps the sent query as the latest, and answers with all kept queries.
 pub async fn ask(State(served): State<Arc<Served>>, Body(sent): Body) -> Answer {
     blocking(move || {
         served.preferences.ask(&sent)?;

@@ -70,6 +70,7 @@ impl FromRequestParts<Arc<Served>> for TraceRequest {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, served: &Arc<Served>) -> Result<Self, Refusal> {
+        /// The parameter with the edition; absent where the request names no rows.
         #[derive(Deserialize)]
         struct Edition {
             edition: Option<u64>,
@@ -82,6 +83,8 @@ impl FromRequestParts<Arc<Served>> for TraceRequest {
 }
 
 impl TraceRequest {
+    /// Makes the answer on a thread of its own. It is refused where the request names the rows of another edition (an
+    /// edition ends when a live trace is completed, and its rows get other numbers).
     pub async fn answer(self, answer: impl FnOnce(&Store) -> Answer + Send + 'static) -> Answer {
         blocking(move || {
             let answer = answer(&self.store);

@@ -33,6 +33,7 @@ pub struct SqlParameters {
     sql: String,
 }
 
+/// Answers with the rows of a query over all traces.
 pub async fn rows(
     State(served): State<Arc<Served>>,
     Parameters(SqlParameters { sql }): Parameters<SqlParameters>,
@@ -41,6 +42,7 @@ pub async fn rows(
     json(&served.sql.rows(&traces, &sql).await?)
 }
 
+/// Answers with the tables and columns that queries may use.
 pub async fn catalogue(State(served): State<Arc<Served>>) -> Answer {
     let traces = folders(&served).await?;
     json(&served.sql.catalogue(&traces).await?)
@@ -63,7 +65,8 @@ pub struct Table {
     table: String,
 }
 
-/// Finds the only row of a table with the given values.
+/// Finds the only row of a table with the given values (texts by column), or answers with the sentence why there is
+/// not exactly one.
 pub async fn row(
     request: TraceRequest,
     Key(Table { table }): Key<Table>,

@@ -1,5 +1,7 @@
 //! The messages that say which commands of a capture, or of a range of a trace, depend on which. `dependencies` makes
-//! them, the page draws them as a graph.
+//! them, the page draws them as a graph. A node is a command, an edge says that one node needs another to come first
+//! because both use the same memory, and a hazard is an edge whose order nothing ensures. Numbers of nodes count from
+//! the first of the whole graph, in the order of execution.
 
 use gapscope_dependencies::{EdgeKind, Need, NodeKind, Order};
 use schemars::JsonSchema;

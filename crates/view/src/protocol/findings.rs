@@ -1,5 +1,5 @@
 //! The messages with the results of analyses: findings, graphs of the data flow, instances of labels, and compared
-//! ranks. `answers` and `ranks` make them.
+//! ranks. `answers` and `ranks` make them. A rank is a process of a distributed program with a trace of its own.
 
 use gapscope_analysis::cause_note::CauseNote;
 use gapscope_analysis::fill::DeviceFill;

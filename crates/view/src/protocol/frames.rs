@@ -1,4 +1,4 @@
-//! The headers of frames, the answers with many rows: they describe the columns of numbers that follow. `frame`
+//! The headers of frames, the answers with many rows: they describe the columns of raw numbers that follow. `frame`
 //! writes them.
 
 use gapscope_analysis::code::{IdleCause, StackLine};

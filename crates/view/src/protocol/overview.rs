@@ -1,5 +1,6 @@
 //! The message that the page asks for first: the open traces with their groups and tracks, or the open capture.
-//! `overview` and `served_capture` make it.
+//! `overview` and `served_capture` make it. In `Arrangement` each text is a part of what the page writes into its
+//! address, and the server keeps it unread.
 
 use gapscope_analysis::gaps::{Cause, CauseFacts};
 use gapscope_trace::UnreadTable;

@@ -1,5 +1,6 @@
 //! The messages about single rows of a trace: details, links to other rows, neighbours in the graph of dependencies,
-//! and the code of a kernel.
+//! and the code of a kernel. A row is named by its table and its index in the table. A text stands for a number that
+//! may pass 2^53.
 
 use super::OrMissing;
 use gapscope_analysis::dataflow::Hazard;

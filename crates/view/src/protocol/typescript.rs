@@ -1,4 +1,5 @@
-//! Writes the page's TypeScript types from the schemas of the messages.
+//! Writes the page's TypeScript types from the schemas of the messages. The input is the JSON schemas of the types
+//! in `messages!`; the output is compared with `web/src/generated/protocol.ts`, or written there with `UPDATE=1`.
 
 use super::*;
 use gapscope_analysis::dataflow::FlowGraph;
@@ -53,6 +54,8 @@ fn types() -> String {
     text
 }
 
+/// Returns the declaration of a type: an interface where the schema is an object with known properties, otherwise a
+/// name for another type.
 fn declaration(name: &str, schema: &Value) -> String {
     let doc = match schema["description"].as_str() {
         Some(doc) => format!("/** {} */\n", in_one_line(doc)),
@@ -81,6 +84,7 @@ fn declaration(name: &str, schema: &Value) -> String {
     )
 }
 
+/// Returns a property of an interface; one that is not required has a question mark.
 fn member(schema: &Value, key: &str, property: &Value) -> String {
     let mut required = schema["required"].as_array().into_iter().flatten();
     let mark = match required.any(|name| name == key) {
@@ -90,6 +94,7 @@ fn member(schema: &Value, key: &str, property: &Value) -> String {
     format!("{key}{mark}: {}", type_of(property))
 }
 
+/// Returns the TypeScript type of a schema.
 fn type_of(schema: &Value) -> String {
     if let Some(path) = schema["$ref"].as_str() {
         return path.rsplit('/').next().unwrap_or(path).to_owned();

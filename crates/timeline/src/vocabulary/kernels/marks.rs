@@ -1,4 +1,7 @@
-//! Finds, for kernels of different code that have one name, the short marks behind the name that tell them apart.
+//! Finds, for kernels of different code that have one name, the short marks behind the name that tell them apart,
+//! such as `[64x64 f16]` or `(spv:1a2b3c4d)`. Where the whole names do not all differ, the first eight digits of the
+//! hashes of code are tried first. Then come the words between a common beginning and end, the words that not all
+//! names have, and last a digest.
 
 use gapscope_trace::kernel_names::without_parameters;
 use std::collections::HashSet;
@@ -14,6 +17,7 @@ pub(super) struct KernelGroup<'a> {
     pub(super) whole: &'a str,
     /// The hash of the code; `None` where the trace has none.
     pub(super) hash: Option<&'a str>,
+    /// The name of the function in the code at which the kernels start; empty where the trace has none.
     pub(super) entry_point: &'a str,
     /// The row of the first of the kernels.
     pub(super) row: usize,
@@ -103,6 +107,8 @@ fn own(words: &[Vec<&str>]) -> Vec<String> {
     marks.collect()
 }
 
+/// Returns the words in brackets; nothing where there are no words, and a mark that is too long to fit, cut off,
+/// where they are many.
 fn mark<'a>(words: impl Iterator<Item = &'a str>) -> String {
     let mut mark = String::new();
     for word in words {
@@ -118,6 +124,7 @@ fn mark<'a>(words: impl Iterator<Item = &'a str>) -> String {
     mark
 }
 
+/// Returns true where the marks tell all kernels apart and none is too long.
 fn fits(marks: &[String]) -> bool {
     all_differ(marks) && marks.iter().all(|mark| mark.len() <= MAX_MARK_BYTES)
 }
