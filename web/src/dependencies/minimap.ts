@@ -1,4 +1,5 @@
-// A small drawing of the whole graph that shows the visible part, hazards and needless barriers.
+// A small drawing of the whole graph that shows the visible part, hazards (dependencies that nothing orders) and
+// needless barriers. A press or drag on it moves the graph.
 
 import type { Appearance } from "../appearance.ts";
 import { h } from "../dom.ts";
@@ -7,14 +8,18 @@ import type { Camera, Size } from "./camera.ts";
 import type { DependencyGraph } from "./graph.ts";
 import { type Layout, NODE } from "./layout.ts";
 
+/** The height of the minimap, and the margin around the graph in it. */
 const HEIGHT_PX = 46;
 const MARGIN_PX = 6;
 
+/** The minimap's canvas. `forget` is called before `draw` where the graph or its layout has changed. */
 export class GraphMinimap {
   readonly canvas = h("canvas", { class: "dependencies-minimap", "aria-hidden": "true", hidden: true });
   /** The picture without the box around the visible part, drawn once for each graph, size and theme. */
   private picture: HTMLCanvasElement | null = null;
+  /** What the picture was drawn for: width in device pixels and theme. */
   private drawn = "";
+  /** The size of the graph's drawing. */
   private drawing: Size = { width: 1, height: 1 };
 
   constructor(
@@ -38,6 +43,10 @@ export class GraphMinimap {
     this.drawn = "";
   }
 
+  /**
+   * Draws the picture and the box around the visible part, or hides the canvas while the whole graph is visible.
+   * `ratio` is the number of device pixels in a CSS pixel.
+   */
   draw(graph: DependencyGraph, layout: Layout, colours: NodeColours, camera: Camera, screen: Size, ratio: number): void {
     const { canvas, appearance } = this;
     // The minimap says nothing while the whole graph is visible.
@@ -69,6 +78,10 @@ export class GraphMinimap {
     context.stroke();
   }
 
+  /**
+   * Draws the picture: frames, nodes in their colours, and a line across for each needless barrier and certain
+   * hazard.
+   */
   private paint(graph: DependencyGraph, layout: Layout, nodes: NodeColours, width: number, ratio: number, wide: number, high: number): HTMLCanvasElement {
     const picture = document.createElement("canvas");
     [picture.width, picture.height] = [wide, high];

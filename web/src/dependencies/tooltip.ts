@@ -1,4 +1,4 @@
-// A tooltip about the element of the graph under the pointer.
+// A tooltip about the node, edge or barrier of the dependency graph under the pointer.
 
 import { fill, h } from "../dom.ts";
 import type { DependencyNode } from "../generated/protocol.ts";
@@ -8,8 +8,10 @@ import type { Size } from "./camera.ts";
 import { accessName, barrierText, buffersOf, nodeName, edgeText, orderText, sizeText } from "./descriptions.ts";
 import type { DependencyGraph, Edge, Pick } from "./graph.ts";
 
+/** The most neighbours and accesses that are listed. */
 const MAX_LISTED = 5;
 
+/** The tooltip's element. `show` fills it, `at` places it, and `hide` hides it. */
 export class GraphTooltip {
   readonly element = h("div", { class: "tooltip dependencies-tooltip", hidden: true, "aria-hidden": "true" });
 
@@ -17,6 +19,7 @@ export class GraphTooltip {
     this.element.hidden = true;
   }
 
+  /** Moves the tooltip beside a point of the canvas, to the side that has room. */
   at(x: number, y: number, { width, height }: Size): void {
     const { style } = this.element;
     style.left = x > width * 0.6 ? "auto" : `${x + 14}px`;
@@ -25,6 +28,7 @@ export class GraphTooltip {
     style.bottom = y > height * 0.55 ? `${height - y + 10}px` : "auto";
   }
 
+  /** Describes an element of the graph. */
   show(graph: DependencyGraph, pick: Pick): void {
     this.element.hidden = false;
     if (pick.kind === "node") {

@@ -5,6 +5,7 @@ import { count, plural } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
 import { trackNames } from "./track-names.ts";
 
+/** The controls and the list of one timeline's tracks. */
 export class TrackChooser {
   /** The controls in the corner of the timeline. */
   readonly tools: HTMLElement;
@@ -40,6 +41,7 @@ export class TrackChooser {
     if (!this.element.hidden) this.list();
   }
 
+  /** Opens or closes the list, and moves the focus. */
   private toggle(): void {
     const opened = this.element.hidden;
     this.element.hidden = !opened;
