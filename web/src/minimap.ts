@@ -1,12 +1,15 @@
-// Draws the whole trace as a strip: how busy each device was, why it was idle, and which part is visible.
+// Draws the whole trace as a strip: how busy the busiest queue was, why devices were idle, and which part is visible.
+// A press or drag on it moves the visible range.
 
 import type { Appearance } from "./appearance.ts";
 import { h } from "./dom.ts";
 import { length, Scale } from "./time/range.ts";
 import type { View } from "./view.ts";
 
+/** The height of the strip. */
 const HEIGHT_PX = 34;
 
+/** The strip of one view; it draws itself after changes of the view. */
 export class Minimap {
   readonly canvas = h("canvas", { class: "minimap", "aria-hidden": "true" });
   private scheduled = 0;
@@ -22,6 +25,7 @@ export class Minimap {
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
   }
 
+  /** Centres the visible range on the pointer until it is released. */
   private press(event: PointerEvent): void {
     const { canvas, view } = this;
     canvas.setPointerCapture(event.pointerId);
@@ -45,6 +49,7 @@ export class Minimap {
     return new Scale(this.view.bounds, 0, this.canvas.clientWidth);
   }
 
+  /** Draws at the next frame. */
   draw(): void {
     this.scheduled ||= requestAnimationFrame(() => {
       this.scheduled = 0;
@@ -106,6 +111,10 @@ export class Minimap {
     }
   }
 
+  /**
+   * Draws the cause of idle time in each slice of time, in a row for each of the first four devices, once the
+   * findings are there.
+   */
   private idle(context: CanvasRenderingContext2D): void {
     const { findings } = this.view.trace;
     if (!findings || "missing" in findings || !findings.activity) return;

@@ -2,9 +2,13 @@
 
 import { h } from "./dom.ts";
 
+/** The least height of the panels. */
 const MIN_HEIGHT_PX = 80;
 
-/** Makes a line that sets the height of the element below it. */
+/**
+ * Makes a line that sets the height of the element below it by pointer and arrow keys, through the property
+ * `--panels` of `root`.
+ */
 export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
   const announce = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
   const set = (pixels: number): void => {

@@ -14,10 +14,16 @@ import type { RangeAnalysis } from "./range-analysis.ts";
 import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
+/** Shown until the results of the selected range are there. */
 const COUNTING = "Looking at the selected range…";
 const WHOLE_TRACE_LIMITS = "These limits are those of the whole trace. A saved page has none for a range; `gapscope view` does.";
 
+/**
+ * Fills the tables that the panels own. It does so after results of the range have arrived, and when `show` is
+ * called.
+ */
 export class Tables {
+  /** The browser's number of the frame that will update the tables; 0 for none. */
   private scheduled = 0;
 
   constructor(
@@ -36,6 +42,7 @@ export class Tables {
     });
   }
 
+  /** Fills all tables with what is known now: rows, a message while they load, or why there are none. */
   show(): void {
     const { gaps, kernels, limits, labels, narrowed, rangeAnalysis, search } = this.parts;
     const { selection, trace } = this.view;
@@ -62,6 +69,7 @@ export class Tables {
   }
 }
 
+/** Returns an answer about a range as a value that may be loading. */
 function ranged<T>(answer: T | Missing | null): Loadable<T> {
   if (answer === null) return { state: "loading", message: COUNTING };
   return isMissing(answer) ? { state: "missing", message: answer.missing } : { state: "loaded", value: answer };

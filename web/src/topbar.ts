@@ -3,8 +3,10 @@
 import { fill, h } from "./dom.ts";
 import type { Colouring } from "./view-state.ts";
 
+/** The message for a search without matches. */
 export const NOTHING_FOUND = "nothing found";
 
+/** Called for what the reader does in the bar; `search` with each change of the box's text. */
 export interface TopbarCallbacks {
   search: (text: string) => void;
   /** Goes to the next or the previous match. */
@@ -15,9 +17,11 @@ export interface TopbarCallbacks {
   help: () => void;
 }
 
+/** The bar. The page tells it what to show. */
 export class Topbar {
   /** The place of the search results, below the box. */
   readonly resultList = h("span", { class: "found-list" });
+  /** The buttons to the previous and the next match, which are hidden while there is none. */
   private readonly through: HTMLElement;
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
@@ -59,10 +63,12 @@ export class Topbar {
     );
   }
 
+  /** Marks the present colouring. */
   colouring(by: Colouring): void {
     for (const choice of this.choices) choice.setAttribute("aria-checked", String(choice.dataset.colouring === by));
   }
 
+  /** Shows what is wrong with the search, or else how much was found. */
   searched(problem: string, found: string): void {
     this.input.setAttribute("aria-invalid", String(problem !== ""));
     this.problem.classList.toggle("problem", problem !== "");
@@ -71,6 +77,7 @@ export class Topbar {
     this.through.hidden = problem !== "" || found === "" || found === NOTHING_FOUND;
   }
 
+  /** Shows whether a trace is being recorded. */
   recording(live: boolean): void {
     this.live.hidden = !live;
   }

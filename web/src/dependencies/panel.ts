@@ -131,9 +131,7 @@ export class DependenciesPanel {
     this.canvas.layOutBy(columnsBy);
   }
 
-  /**
-   * Loads a part unless it is loaded already, and then picks what `pick` returns, unless a pick stays from before.
-   */
+  /** Loads a part unless it is loaded, and picks what `pick` returns; after loading only where nothing is picked. */
   async open(wanted: GraphPart, pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     const key = JSON.stringify(wanted);
     if (this.loaded !== key && !this.keeps) {
