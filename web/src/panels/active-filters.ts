@@ -4,17 +4,20 @@ import { fill, h } from "../dom.ts";
 import { duration, instant } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 
+/** What the tables are restricted to; null where it does not restrict them. */
 export interface Filters {
   range: Range | null;
   /** The text of the search. */
   search: string | null;
 }
 
+/** The line with the filters, hidden without any. `clear` has what the buttons do. */
 export class ActiveFilters {
   readonly element = h("p", { class: "active-filters", role: "status", hidden: true });
 
   constructor(private readonly clear: { range: () => void; search: () => void }) {}
 
+  /** Shows these filters. */
   show({ range, search }: Filters): void {
     this.element.hidden = range === null && search === null;
     const step_ns = range ? Math.max(1, length(range) / 1000) : 1;

@@ -5,8 +5,10 @@ import { h } from "../dom.ts";
 import type { Findings, SampledPlace, SampledStall, Missing } from "../generated/protocol.ts";
 import { plural, share } from "../time/format.ts";
 
+/** The most lines or instructions that are listed. */
 const MAX_PLACES = 8;
 
+/** Why an instruction has no line, by the reason in the findings. */
 const NO_LINE: Record<string, string> = {
   "not-compiled-in": "No line information: compile with -lineinfo.",
   "code-not-kept": "The code was too large to be kept.",
@@ -53,10 +55,12 @@ function named({ file, line, offset_bytes }: SampledPlace): string {
   return file !== null && line !== null ? `${file.split("/").at(-1)}:${line}` : `+0x${offset_bytes.toString(16)}`;
 }
 
+/** Returns a stall reason in words. */
 function reason(stall: { reason: string }): string {
   return stall.reason.replaceAll("_", " ");
 }
 
+/** Returns the tooltip of a place: its full line, and all reasons for which it stalled. */
 function meaning(place: SampledPlace): string {
   const whole = place.file !== null && place.line !== null ? `${place.file}:${place.line}` : (NO_LINE[place.no_line ?? ""] ?? "");
   const stalls = place.stalls.map((stall) => `${reason(stall)} ${share(stall.share)}${stall.meaning ? `: ${stall.meaning}` : ""}`);

@@ -7,6 +7,7 @@ import { REST, WORK_SLOTS } from "../draw/palette.ts";
 import { duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 
+/** The legend of one trace. It lists the names that have a colour of their own, with their time and share. */
 export class Legend {
   readonly element = h("section", { class: "legend", "aria-label": "Colours" });
 
@@ -15,6 +16,7 @@ export class Legend {
     private readonly appearance: Appearance,
   ) {}
 
+  /** Shows the legend for the present colouring, once the findings are there. */
   show(): void {
     const { findings } = this.trace;
     if (!findings) return fill(this.element, h("p", { class: "note" }, "The legend appears once the trace has been analysed."));

@@ -1,10 +1,12 @@
-// The figures of profiled launches of a kernel, from `gapscope record --profile-kernel`.
+// The figures of profiled launches of a kernel, from `gapscope record --profile-kernel`, which repeats a launch in
+// several passes to measure it.
 
 import { isMissing } from "../data/missing.ts";
 import { h } from "../dom.ts";
 import type { Findings, ProfiledKernel, Missing } from "../generated/protocol.ts";
 import { bytes, duration, plural, share } from "../time/format.ts";
 
+/** The most stall reasons that are listed. */
 const MAX_STALLS = 4;
 const REPLAYED = "Measured while the launch was repeated alone: caches hold what the previous run left, and clocks are not locked.";
 
@@ -49,6 +51,7 @@ export function profiledKernel(findings: Findings | Missing | null, kernel: stri
   );
 }
 
+/** Says how long the launch took, in how many passes it was measured, and which of several it is. */
 function about(profile: ProfiledKernel, launches: number): string {
   const time = profile.duration_ns === null ? "" : `${duration(profile.duration_ns)}, `;
   const last = launches > 1 ? `, the last of ${launches} launches` : "";

@@ -9,6 +9,7 @@ import { DetailsPanel, type DetailsCallbacks } from "./details.ts";
 import { Legend } from "./legend.ts";
 import { SelectionPanel } from "./selection.ts";
 
+/** The sidebar of the page. The legend is shown while nothing is picked or selected. */
 export class Sidebar {
   readonly element: HTMLElement;
   readonly legend: Legend;
@@ -55,6 +56,7 @@ export class Sidebar {
     this.details.recolour();
   }
 
+  /** Shows or hides the legend. */
   private fill(): void {
     const picked = [this.view, ...this.views()].some((view) => view.event !== null);
     this.element.classList.toggle("filled", picked || this.view.selection !== null);

@@ -1,4 +1,4 @@
-// The verdict and its evidence at the top of the page.
+// The verdict (what mostly keeps the program from being faster) and its evidence at the top of the page.
 
 import type { Causes } from "../data/causes.ts";
 import type { Trace } from "../data/trace.ts";
@@ -7,6 +7,7 @@ import type { Findings, VerdictPart, RanksAnswer, TraceOverview, WorkCost } from
 import { count, duration, known, plural, share } from "../time/format.ts";
 import type { FindingsSoFar } from "./loadable.ts";
 
+/** The names of verdicts. */
 const VERDICTS: Record<string, string> = {
   "host-bound": "Host-bound",
   "device-bound": "Device-bound",
@@ -38,6 +39,7 @@ const PARTS: Record<string, string> = {
 /** The colours of parts without causes; parts of idle time have the colours of their causes. */
 const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a08bc6", transfer: "#8fb3a4", imbalance: "#a9a294" };
 
+/** The verdict of one trace, of all ranks together, or of the two sides of a comparison. */
 export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
   /** Whether the verdicts of two compared sides are shown instead. */
@@ -46,6 +48,7 @@ export class Verdict {
   private ranks: RanksAnswer | null = null;
 
   constructor(
+    /** The name of the trace, shown beside its verdict where there are several; else null. */
     private readonly whose: string | null,
     private readonly trace: Trace,
     /** Shows the trace of a rank first. */
@@ -57,7 +60,10 @@ export class Verdict {
     this.ranks = ranks;
   }
 
-  /** Shows the verdict of the findings, or `coming` until there are any. */
+  /**
+   * Shows the verdict of the findings, or `loadingMessage` until there are any. While two sides are compared it does
+   * nothing.
+   */
   show(findings: FindingsSoFar, overview: TraceOverview, loadingMessage: string): void {
     if (this.paired) return;
     if (!findings) {
@@ -115,6 +121,7 @@ export class Verdict {
     fill(this.element, words);
   }
 
+  /** Makes the facts about the recording, which are known before the findings. */
   private facts(findings: Findings | null, overview: TraceOverview): HTMLElement {
     const facts: [name: string, value: string, title?: string][] = [
       ["Recorded", known(overview.duration_ns, duration)],
@@ -136,6 +143,7 @@ export class Verdict {
 /** The most verdicts that are shown at the top; the panel of ranks has the others. */
 const MAX_VERDICTS = 8;
 
+/** A verdict in the list; `choose` is called when it is clicked, and `first` marks the one that the page is about. */
 interface NamedVerdict {
   name: string;
   verdict: string;
@@ -154,6 +162,7 @@ function each(label: string, verdicts: readonly NamedVerdict[]): HTMLElement {
   return h("ul", { class: "each-verdict", "aria-label": label }, verdicts.slice(0, MAX_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
 }
 
+/** Returns the name of a device; its number, too, where several have the same name. */
 function deviceName({ devices }: Findings, device: number): string {
   const name = devices[device]?.name;
   const alike = devices.filter((other) => other.name === name).length > 1;
