@@ -1,4 +1,5 @@
-//! Times a kernel natively on Metal: sets labels, runs a dispatch, and prints the profile.
+//! Times a kernel natively on Metal through the SDK: sets labels, runs a kernel that doubles numbers three times, and
+//! prints the profile, which is the time of each kernel.
 //!
 //! `GAPSCOPE_PROFILE_DISPATCH=1 cargo run -p doubled`, on a Mac. With `MTL_CAPTURE_ENABLED=1
 //! GAPSCOPE_CAPTURE=forward.gputrace` it also captures the window.
@@ -18,6 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         kernel void doubled(device float *data [[buffer(0)]], uint at [[thread_position_in_grid]]) {
             data[at] *= 2.0;
         }";
+    /// The number of floats in the buffer.
     const COUNT: usize = 1 << 20;
 
     let device = Device::system_default(Wanted::from_env(), kernel_profile::global())
@@ -89,6 +91,7 @@ fn main() {
 
 #[cfg(target_vendor = "apple")]
 #[allow(clippy::all, unused, reason = "they are compiled, and never called")]
+/// The examples that `build.rs` collected.
 mod documentation {
     include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 }
