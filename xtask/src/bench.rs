@@ -40,6 +40,7 @@ pub struct Options {
 /// text.
 type PagePart = (&'static str, fn(u32) -> Result<String>);
 
+/// The parts in the order of the page.
 const PARTS: [PagePart; 8] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),
@@ -51,6 +52,7 @@ const PARTS: [PagePart; 8] = [
     ("diff", diff::measure),
 ];
 
+/// Builds everything, measures the wanted parts, and replaces their tables on the page.
 pub fn run(options: &Options) -> Result<()> {
     for name in &options.only {
         if !PARTS.iter().any(|(part, _)| part == name) {

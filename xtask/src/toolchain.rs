@@ -61,6 +61,7 @@ fn folder(path: &str) -> Result<PathBuf> {
     Ok(folder.join(path))
 }
 
+/// Returns the folder of a toolchain: the one that an argument such as `+nightly` names, or the one in use.
 fn sysroot(toolchain: &[&str]) -> Result<PathBuf> {
     let mut rustc = Command::new("rustc");
     rustc.args(toolchain).args(["--print", "sysroot"]);
@@ -77,6 +78,7 @@ pub fn this_machine() -> Result<String> {
     Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
+/// Returns the linker of the toolchain in a folder.
 fn linker_of(sysroot: &Path) -> Result<PathBuf> {
     let folder = sysroot.join("lib/rustlib").join(this_machine()?);
     let linker = folder.join("bin/rust-lld");

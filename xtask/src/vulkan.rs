@@ -39,6 +39,7 @@ pub fn ensure_test_drivers() -> Result<()> {
     install(&missing)
 }
 
+/// Installs these packages; the software driver comes from backports where the release has them.
 fn install(missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
@@ -46,6 +47,7 @@ fn install(missing: &[&str]) -> Result<()> {
     packages::install(missing, missing.contains(&SOFTWARE_DRIVER))
 }
 
+/// Returns whether one of the system's folders has Vulkan's loader.
 fn has_loader() -> bool {
     let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib"];
     let architecture = format!("{}-linux-gnu", std::env::consts::ARCH);
@@ -77,6 +79,7 @@ fn drivers() -> Vec<PathBuf> {
     drivers
 }
 
+/// Returns whether a manifest is that of Mesa's software GPU.
 fn is_lavapipe(driver: &Path) -> bool {
     driver
         .file_name()

@@ -1,4 +1,5 @@
-//! Assembles events into a trace as a session does.
+//! Assembles events of a hook into a trace as a session (one run of the recorder) does: `apply` for each event, `end`
+//! for each process, and `show` at the end, which makes analyses and exports read the trace.
 
 use crate::outcome::{self, Choice};
 use gapscope_recorder::Assembler;
@@ -18,6 +19,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
+    /// Begins a trace without processes.
     pub fn new(mode: SamplingMode) -> Assembly {
         Assembly {
             assembler: Assembler::new(mode),
@@ -26,6 +28,7 @@ impl Assembly {
         }
     }
 
+    /// Takes an event of a thread.
     pub fn apply(&mut self, process: ProcessId, thread: Thread, event: Event<'_>) {
         self.assembler
             .apply(process, thread, event, &mut self.tables);

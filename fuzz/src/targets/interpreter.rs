@@ -1,6 +1,8 @@
-//! Lets the sampler read any bytes as the memory of a Python process, at a fixed address.
+//! Lets the sampler, which reads the stacks of Python programs from outside, read any bytes as the memory of a Python
+//! process, at a fixed address.
 //!
-//! The first bytes of an input are a header, which is part of that memory; from it on, addresses are those of the memory itself.
+//! The first bytes of an input are a header, which is part of that memory; from it on, addresses are those of the
+//! memory itself.
 
 use crate::Target;
 use crate::bytes::{self, Any};
@@ -38,6 +40,7 @@ const MAX_BYTES: usize = (MOMENTS_NS.len() * 5 + 5) << 20;
 struct Mapped(NonNull<u8>);
 
 impl Mapped {
+    /// Maps the memory and copies the input to its start.
     fn new(input: &[u8]) -> Mapped {
         let flags = libc::MAP_PRIVATE
             | libc::MAP_ANONYMOUS
@@ -63,7 +66,8 @@ impl Drop for Mapped {
     }
 }
 
-/// Returns the stacks of an input at several times.
+/// Returns the stack of an input at each of `MOMENTS_NS`; `None` where it cannot be read. It panics where reading
+/// takes more memory or frames than promised. One input at a time is read, because the address is fixed.
 pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,6 +13,7 @@ pub const TARGET: Target = Target {
     mutate,
 };
 
+/// Shows the trace where the input is one in the text form.
 fn read(input: &[u8]) {
     if let Ok(text) = std::str::from_utf8(input)
         && let Ok(trace) = Trace::from_text(text)
@@ -21,6 +22,7 @@ fn read(input: &[u8]) {
     }
 }
 
+/// Changes lines, values or any bytes.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match rng.u8(0..8) {
         0 => any(input, rng),

@@ -42,6 +42,7 @@ const VARIANTS: [Variant; 5] = [
 ];
 
 impl Variant {
+    /// Returns the name in the table.
     fn name(self) -> &'static str {
         match self {
             Variant::Alone => "no layer",
@@ -52,6 +53,7 @@ impl Variant {
         }
     }
 
+    /// Returns the command that runs a program as this variant, and writes a capture, if any, to `file`.
     fn command(self, program: &[String], file: &Path) -> Result<Command> {
         let mut command = match self {
             Variant::Outside | Variant::Window => {
@@ -103,6 +105,7 @@ impl Variant {
 /// The measurements of one variant of one program.
 #[derive(Default)]
 struct Measured {
+    /// The seconds of the program's own work, and below the size of the capture and the seconds of its replay.
     inside: Samples,
     megabytes: Samples,
     replay: Samples,
@@ -112,6 +115,7 @@ struct Measured {
     failed: Option<String>,
 }
 
+/// Returns the table of all programs and variants.
 pub fn measure(repetitions: u32) -> Result<String> {
     let version = packages::version("gfxreconstruct").unwrap_or_else(|| "unknown".into());
     let mut text = format!(
@@ -125,6 +129,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(text)
 }
 
+/// Returns the rows of one program. A variant that fails once is not run again, and its row has the reason.
 fn rows(work: &Work, repetitions: u32) -> Result<String> {
     // A first run is not measured, so that the driver has compiled the kernels.
     let file = fresh("t.gapcapture")?;
@@ -170,6 +175,7 @@ fn rows(work: &Work, repetitions: u32) -> Result<String> {
     Ok(rows)
 }
 
+/// Runs a variant once, replays what it has captured, and adds the figures to `measured`.
 fn run(variant: Variant, work: &Work, measured: &mut Measured) -> Result<()> {
     let file = fresh("t.gapcapture")?;
     let stdout = ran(variant, &mut variant.command(&work.command, &file)?)?;
@@ -206,6 +212,7 @@ fn ran(variant: Variant, command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
 }
 
+/// Returns the size of a file, or of all files in a folder.
 fn bytes(path: &Path) -> Result<u64> {
     let facts = fs::metadata(path).with_context(|| format!("no {}", path.display()))?;
     if facts.is_file() {

@@ -5,17 +5,21 @@ use anyhow::Result;
 use super::runs::{Driver, VARIANTS, Variant, number, planted};
 use super::samples::Samples;
 
+/// The number of dispatches in a command buffer.
 const DISPATCHES: u32 = 5000;
 
 /// A row of the table.
 struct Row {
     name: String,
     variant: Variant,
+    /// Further arguments of `planted bench`.
     flags: &'static str,
+    /// The time of the call on lavapipe and on the null driver.
     record_ns: [Samples; 2],
     run_us: Samples,
 }
 
+/// Returns the table; on the null driver more runs are taken, because they are short.
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut rows = Vec::new();
     for (suffix, flags) in [("", ""), (", set bound each time", " --bind")] {
@@ -68,6 +72,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
+/// Makes a row without values.
 fn row(name: String, variant: Variant, flags: &'static str) -> Row {
     Row {
         name,

@@ -42,6 +42,7 @@ impl Peak {
     }
 }
 
+/// The time between two questions to the kernel.
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// Returns the last peak in KiB that could be read. It only grows, and an ended process has none.
@@ -54,6 +55,7 @@ fn watch(process: u32) -> Option<u64> {
     peak
 }
 
+/// Returns the greatest resident memory of a process so far; `None` once it has ended.
 fn peak_kib(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status

@@ -15,6 +15,7 @@ pub enum Variant {
     Recorded(&'static str),
 }
 
+/// The variants of a table: without the layer, and in each mode of recording.
 pub const VARIANTS: [Variant; 4] = [
     Variant::Alone,
     Variant::Recorded("command-buffer"),
@@ -23,6 +24,7 @@ pub const VARIANTS: [Variant; 4] = [
 ];
 
 impl Variant {
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Variant::Alone => "no layer",
@@ -41,6 +43,7 @@ pub enum Driver {
 }
 
 impl Driver {
+    /// Makes a command use the driver.
     pub fn set(self, command: &mut Command) -> Result<()> {
         match self {
             Driver::Lavapipe => {
@@ -64,6 +67,7 @@ pub fn built(name: &str) -> Result<PathBuf> {
         .with_context(|| format!("{name} is not built"))
 }
 
+/// Writes the manifest of the fake driver, by which Vulkan's loader finds it, and returns its path.
 fn null_driver() -> Result<PathBuf> {
     let manifest = scratch()?.join("null-driver.json");
     let library = built("libfake_vulkan_driver.so")?;
@@ -123,6 +127,7 @@ pub fn planted(variant: Variant, driver: Driver, arguments: &str) -> Result<Valu
     last_line(&command::output(&mut command(variant, driver, &program)?)?)
 }
 
+/// Returns the command line of `planted` with these arguments.
 pub fn planted_program(arguments: &str) -> Result<Vec<String>> {
     let mut program = vec![built("planted")?.to_string_lossy().into_owned()];
     program.extend(arguments.split(' ').map(str::to_owned));

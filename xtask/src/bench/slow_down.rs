@@ -15,6 +15,7 @@ pub struct Work {
     pub seconds: fn(&str) -> Result<f64>,
 }
 
+/// Returns the table of all programs and variants.
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| program | | its work, s | longer than without the layer, % | whole command, s |\n|---|---|---|---|---|\n",
@@ -25,6 +26,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
+/// Returns the rows of one program, whose variants take turns.
 fn rows(work: &Work, repetitions: u32) -> Result<String> {
     // A first run is not measured, so that the driver has compiled the kernels.
     output(&mut command(
@@ -57,6 +59,7 @@ fn rows(work: &Work, repetitions: u32) -> Result<String> {
     Ok(rows)
 }
 
+/// Returns the measured programs, those that are installed.
 pub fn works() -> Result<Vec<Work>> {
     let mut works = vec![Work {
         name: "`fusion`",

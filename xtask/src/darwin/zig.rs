@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use super::folder;
 use crate::{command, venv};
 
+/// The version of zig on PyPI.
 const VERSION: &str = "0.15.2";
 
 /// An installed zig.
@@ -18,6 +19,7 @@ const VERSION: &str = "0.15.2";
 pub struct Zig {
     /// The folder of the package.
     pub package: PathBuf,
+    /// The scripts that call zig as a C compiler and as an archiver.
     cc: PathBuf,
     ar: PathBuf,
 }
@@ -57,6 +59,7 @@ pub fn ensure() -> Result<Zig> {
     Ok(Zig { package, cc, ar })
 }
 
+/// The rest of the script that calls zig as a compiler, without the flags that it does not know.
 const CC: &str = "\
 skip=
 for argument; do
@@ -71,6 +74,7 @@ done
 exec \"$zig\" cc -target aarch64-macos \"$@\"
 ";
 
+/// Writes a script that can be started; `$zig` in its text is the program.
 fn script(path: &Path, package: &Path, text: &str) -> Result<PathBuf> {
     let zig = package.join("zig");
     fs::write(path, format!("#!/bin/sh\nzig='{}'\n{text}", zig.display()))?;

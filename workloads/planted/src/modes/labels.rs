@@ -67,6 +67,7 @@ pub fn labels(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Records one of the two command buffers; `before` runs before its dispatches, and `after` after them.
 fn half(
     setup: &Setup,
     debug: &ext::debug_utils::Device,
@@ -94,6 +95,7 @@ fn half(
     recording.end()
 }
 
+/// Begins a label in a command buffer.
 fn begin(debug: &ext::debug_utils::Device, buffer: vk::CommandBuffer, name: &CStr) {
     unsafe { debug.cmd_begin_debug_utils_label(buffer, &label(name)) };
 }

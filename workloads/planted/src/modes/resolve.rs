@@ -1,4 +1,5 @@
-//! Runs command buffers whose only work is neither a dispatch nor a copy.
+//! Runs command buffers whose only work is neither a dispatch nor a copy: resolves, which turn an image with several
+//! samples for each pixel into one with one.
 
 use anyhow::Result;
 use ash::vk;
@@ -9,6 +10,7 @@ use crate::modes::render_pass::{image, square, transition};
 use crate::setup::Setup;
 use crate::truth::Truth;
 
+/// The width and height of the images.
 const SIZE: u32 = 512;
 const GENERAL: vk::ImageLayout = vk::ImageLayout::GENERAL;
 
