@@ -35,7 +35,6 @@ export class Analyses {
     private readonly loader: Loader,
     source: DataSource,
     private readonly parts: AnalysesParts,
-    /** Returns the views of all timelines. */
     private readonly views: () => readonly View[],
     failed: (problem: string) => void,
   ) {

@@ -319,7 +319,6 @@ export class App {
     if (panel && panel !== this.panels.tabs.shown) this.panels.tabs.show(panel);
   }
 
-  /** Colours work by kernel, label or cause from now on. */
   private colour(by: Colouring): void {
     this.appearance.colouring = by;
     this.topbar.colouring(by);

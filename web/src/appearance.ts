@@ -43,9 +43,7 @@ export class Appearance {
   private searchMarks = new Map<Trace, SearchMarks>();
   /** Tells whether a text matches the search; null without a search. */
   private matches: ((text: string) => boolean) | null = null;
-  /** The paler colours that were asked for, by colour. */
   private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
-  /** The slot of each line of code. */
   private readonly lineSlots = new WeakMap<Code, Uint8Array>();
   private readonly slots: ColourSlots;
 

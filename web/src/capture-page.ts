@@ -69,7 +69,6 @@ export class CapturePage {
     return Number.isInteger(id) && id < nodes ? { kind: "node", id } : null;
   }
 
-  /** Makes the row of counts. */
   private figures(): HTMLElement {
     const { capture } = this;
     const figure = (value: string, name: string, title = ""): HTMLElement => h("div", { title: title || null }, h("b", {}, value), h("span", { class: "note" }, name));
@@ -107,7 +106,6 @@ export class CapturePage {
     return h("div", { class: "panel" }, table.element, left > 0 ? h("p", { class: "note" }, `and ${count(left)} more`) : null);
   }
 
-  /** Makes the panel of facts, with the commands to run the window again. */
   private about(): HTMLElement {
     const { capture } = this;
     const pair = (name: string, value: string | null): HTMLElement[] => (value === null ? [] : [h("dt", {}, name), h("dd", {}, value)]);

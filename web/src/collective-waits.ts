@@ -11,7 +11,6 @@ import type { Timeline } from "./timeline/timeline.ts";
 const MIN_WAIT_PX = 3;
 /** The most collectives that are drawn, those with the greatest skews first. */
 const MAX_COLLECTIVES = 120;
-/** The height of a bar. */
 const BAR_PX = 5;
 
 /** A visible wait of one rank. */

@@ -21,7 +21,6 @@ export interface ComparisonCallbacks {
 
 /** One comparison at a time: a later start or stop makes an earlier start end without effect. */
 export class ComparisonController {
-  /** Tells whether a start is still the latest. */
   private readonly latest = new LatestRequest();
 
   constructor(

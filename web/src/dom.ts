@@ -59,7 +59,6 @@ export function keepFocus(inside: Element, renew: () => void): void {
   (found[at] ?? found[0])?.focus({ preventScroll: true });
 }
 
-/** The namespace of SVG elements. */
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Makes an SVG element as `h` makes HTML elements. */

@@ -107,7 +107,6 @@ export class Keyboard {
   }
 }
 
-/** Zooms to the picked event, or else to the selection. */
 function fitSelection(view: View): void {
   const range: Range | null = view.event ? wholeRange(view.event) : view.selection;
   if (!range) return;

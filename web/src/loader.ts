@@ -44,7 +44,6 @@ export class Loader {
     private readonly appearance: Appearance,
     /** Called after each request for a track has ended, also with a failure. */
     private readonly loaded: (trace: Trace, track: Track) => void,
-    /** Called with a message for the reader. */
     private readonly failed: (problem: string) => void,
     /** Whether the analyses have answered. */
     private readonly answered: () => boolean,
@@ -112,7 +111,6 @@ export class Loader {
       });
   }
 
-  /** Begins requests from the queue while fewer than the most are running. */
   private next(): void {
     while (this.running.size < MAX_REQUESTS) {
       const one = this.queue.shift();
@@ -147,7 +145,6 @@ export class Loader {
     this.loaded(trace, track);
   }
 
-  /** Remembers which part a view has requested. */
   private remember(viewer: Viewer, track: Track, range: Range): void {
     const requested = this.requested.get(viewer) ?? new Map<Track, { range: Range; generation: number }>();
     requested.set(track, { range, generation: viewer.trace.overview.generation });

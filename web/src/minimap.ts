@@ -6,7 +6,6 @@ import { h } from "./dom.ts";
 import { length, Scale } from "./time/range.ts";
 import type { View } from "./view.ts";
 
-/** The height of the strip. */
 const HEIGHT_PX = 34;
 
 /** The strip of one view; it draws itself after changes of the view. */
@@ -49,7 +48,6 @@ export class Minimap {
     return new Scale(this.view.bounds, 0, this.canvas.clientWidth);
   }
 
-  /** Draws at the next frame. */
   draw(): void {
     this.scheduled ||= requestAnimationFrame(() => {
       this.scheduled = 0;

@@ -23,7 +23,6 @@ const CONTEXT_LENGTHS = 4;
 
 /** Moves the views of the page. */
 export class Navigation {
-  /** Tells whether a move is still the latest. */
   private readonly going = new LatestRequest();
   /** The gap that was shown last, with the event and range that were shown of it. */
   private gap: { start_ns: number; event: EventPlace | null; range: Range } | null = null;
@@ -100,7 +99,6 @@ export class Navigation {
     view.select(duration_ns > 0 ? range : null);
   }
 
-  /** Shows and picks an event. */
   private show(timeline: Timeline, event: EventPlace): void {
     timeline.view.reveal(eventRange(event));
     timeline.view.pick(event);

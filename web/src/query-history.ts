@@ -2,7 +2,6 @@
 
 import type { DataSource } from "./data/source.ts";
 
-/** The key of the list in the browser's storage. */
 const STORAGE_KEY = "gapscope.queries";
 const MAX_QUERIES = 30;
 

@@ -54,7 +54,6 @@ export class RangeAnalysis {
     return !this.source.file;
   }
 
-  /** Registers a callback that runs after the results have changed. */
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }

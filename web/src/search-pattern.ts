@@ -19,7 +19,6 @@ export function pattern(typed: string): Pattern {
   }
 }
 
-/** Makes the sentence about an invalid expression. */
 function reason(error: unknown): string {
   return `This is not a regular expression: ${errorMessage(error).replace(/^Invalid regular expression: /, "")}`;
 }

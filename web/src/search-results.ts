@@ -28,7 +28,6 @@ export interface SearchResultsCallbacks {
   /** Replaces the search. */
   search: (text: string) => void;
   track: (id: string) => void;
-  /** Opens the panel of code. */
   code: () => void;
   /** Loads tracks, so that they are searched, too. */
   want: (tracks: Track[]) => void;

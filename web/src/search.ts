@@ -64,7 +64,6 @@ export class Search {
     this.timer = setTimeout(() => this.now(text), REST_MS);
   }
 
-  /** Searches at once. */
   private now(text: string): void {
     this.done = text;
     const found = pattern(text);

@@ -61,7 +61,6 @@ export class Sharing {
   }
 }
 
-/** Makes a button that copies a text, and says whether that worked. */
 function copying(name: string, text: string): HTMLElement {
   const button = h(
     "button",
@@ -78,7 +77,6 @@ function copying(name: string, text: string): HTMLElement {
   return button;
 }
 
-/** Offers a text to the reader as a file. */
 function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
   const link = h("a", { href: url, download: name });

@@ -2,7 +2,6 @@
 
 import { h } from "./dom.ts";
 
-/** The least height of the panels. */
 const MIN_HEIGHT_PX = 80;
 
 /**

@@ -14,7 +14,6 @@ import type { RangeAnalysis } from "./range-analysis.ts";
 import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
-/** Shown until the results of the selected range are there. */
 const COUNTING = "Looking at the selected range…";
 const WHOLE_TRACE_LIMITS = "These limits are those of the whole trace. A saved page has none for a range; `gapscope view` does.";
 
@@ -69,7 +68,6 @@ export class Tables {
   }
 }
 
-/** Returns an answer about a range as a value that may be loading. */
 function ranged<T>(answer: T | Missing | null): Loadable<T> {
   if (answer === null) return { state: "loading", message: COUNTING };
   return isMissing(answer) ? { state: "missing", message: answer.missing } : { state: "loaded", value: answer };

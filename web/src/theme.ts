@@ -4,7 +4,6 @@ import type { Theme } from "./draw/palette.ts";
 
 const STORAGE_KEY = "gapscope-theme";
 
-/** Returns the stored theme, or that of the system. */
 export function storedTheme(): Theme {
   let stored: string | null = null;
   try {
@@ -16,7 +15,6 @@ export function storedTheme(): Theme {
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/** Stores the reader's choice in the browser. */
 export function keepTheme(theme: Theme): void {
   try {
     localStorage.setItem(STORAGE_KEY, theme);

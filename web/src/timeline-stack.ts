@@ -62,7 +62,6 @@ export class TimelineStack {
     return timeline;
   }
 
-  /** Shows the main timeline and those of other ranks. */
   private showMain(): void {
     fill(this.element, this.main.element, this.others.map((timeline) => timeline.element));
     this.element.classList.toggle("several-ranks", this.others.length > 0);
@@ -109,7 +108,6 @@ export class TimelineStack {
     this.showPair();
   }
 
-  /** Makes and shows the two timelines of the present instance. */
   private showPair(): void {
     const { sides } = this;
     if (!sides) return;

@@ -3,7 +3,6 @@
 import { fill, h } from "./dom.ts";
 import type { Colouring } from "./view-state.ts";
 
-/** The message for a search without matches. */
 export const NOTHING_FOUND = "nothing found";
 
 /** Called for what the reader does in the bar; `search` with each change of the box's text. */
@@ -63,7 +62,6 @@ export class Topbar {
     );
   }
 
-  /** Marks the present colouring. */
   colouring(by: Colouring): void {
     for (const choice of this.choices) choice.setAttribute("aria-checked", String(choice.dataset.colouring === by));
   }
@@ -77,7 +75,6 @@ export class Topbar {
     this.through.hidden = problem !== "" || found === "" || found === NOTHING_FOUND;
   }
 
-  /** Shows whether a trace is being recorded. */
   recording(live: boolean): void {
     this.live.hidden = !live;
   }

@@ -3,9 +3,7 @@
 import type { Range } from "./time/range.ts";
 import type { ArrangementText } from "./timeline/arrangement.ts";
 
-/** By what work is coloured. */
 export type Colouring = "kernel" | "label" | "cause";
-/** The panels below the timeline. */
 export type PanelName = "gaps" | "ranks" | "code" | "kernels" | "limits" | "labels" | "dependencies" | "graph" | "compare" | "sql" | "notes" | "about";
 
 /** The state in a link. Absent fields are as when the page is opened. */

@@ -54,12 +54,10 @@ export class View {
     return this.limits();
   }
 
-  /** Registers a callback that runs after each change. */
   onChange(listener: (change: Change) => void): void {
     this.listeners.push(listener);
   }
 
-  /** Tells the listeners of a change. */
   changed(change: Change): void {
     for (const listener of this.listeners) listener(change);
   }
@@ -182,7 +180,6 @@ export function arrowEnd(link: Pick<Link, "track" | "start_ns" | "duration_ns" |
   return { track: link.track, start_ns: link.start_ns, duration_ns: link.duration_ns ?? 0, table: link.table, row: link.row };
 }
 
-/** Returns the time of an event. */
 export function eventRange(event: EventPlace): Range {
   const lane = event.track.lanes[event.lane];
   return { from_ns: lane.start_ns[event.index], to_ns: lane.end_ns(event.index) };

@@ -159,7 +159,6 @@ impl Arm {
         })
     }
 
-    /// Returns a cargo command for ARM with these packages.
     fn cargo(&self, task: &str, packages: &[&str]) -> Command {
         let mut cargo = self.toolchain.cargo(task);
         cross_compile(&mut cargo);

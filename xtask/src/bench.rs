@@ -40,7 +40,6 @@ pub struct Options {
 /// text.
 type PagePart = (&'static str, fn(u32) -> Result<String>);
 
-/// The parts in the order of the page.
 const PARTS: [PagePart; 8] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),

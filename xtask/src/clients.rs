@@ -52,7 +52,6 @@ pub fn ensure_all() -> Result<Vec<Missing>> {
     Ok(missing)
 }
 
-/// Returns the folders of the clients in order.
 fn clients() -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(SCRIPTS).with_context(|| format!("cannot list {SCRIPTS}"))?;
     let mut folders: Vec<_> = entries

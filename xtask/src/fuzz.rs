@@ -108,7 +108,6 @@ struct Fuzzer<'a> {
 }
 
 impl Fuzzer<'_> {
-    /// Makes the target's folders.
     fn new<'a>(target: &'a str, programs: &Path) -> Result<Fuzzer<'a>> {
         let folder = std::path::absolute(crate::target("fuzz"))?.join(target);
         let fuzzer = Fuzzer {

@@ -78,7 +78,6 @@ pub fn this_machine() -> Result<String> {
     Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
-/// Returns the linker of the toolchain in a folder.
 fn linker_of(sysroot: &Path) -> Result<PathBuf> {
     let folder = sysroot.join("lib/rustlib").join(this_machine()?);
     let linker = folder.join("bin/rust-lld");

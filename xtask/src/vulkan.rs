@@ -47,7 +47,6 @@ fn install(missing: &[&str]) -> Result<()> {
     packages::install(missing, missing.contains(&SOFTWARE_DRIVER))
 }
 
-/// Returns whether one of the system's folders has Vulkan's loader.
 fn has_loader() -> bool {
     let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib"];
     let architecture = format!("{}-linux-gnu", std::env::consts::ARCH);

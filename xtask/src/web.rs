@@ -87,7 +87,6 @@ fn ensure_packages() -> Result<()> {
     fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))
 }
 
-/// Returns a command of npm in the page's folder.
 fn npm(arguments: &[&str]) -> Command {
     let mut npm = Command::new("npm");
     npm.args(arguments).current_dir(SOURCE);

@@ -19,7 +19,6 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Begins a trace without processes.
     pub fn new(mode: SamplingMode) -> Assembly {
         Assembly {
             assembler: Assembler::new(mode),
@@ -28,7 +27,6 @@ impl Assembly {
         }
     }
 
-    /// Takes an event of a thread.
     pub fn apply(&mut self, process: ProcessId, thread: Thread, event: Event<'_>) {
         self.assembler
             .apply(process, thread, event, &mut self.tables);

@@ -40,7 +40,6 @@ const MAX_BYTES: usize = (MOMENTS_NS.len() * 5 + 5) << 20;
 struct Mapped(NonNull<u8>);
 
 impl Mapped {
-    /// Maps the memory and copies the input to its start.
     fn new(input: &[u8]) -> Mapped {
         let flags = libc::MAP_PRIVATE
             | libc::MAP_ANONYMOUS

@@ -22,7 +22,6 @@ fn read(input: &[u8]) {
     }
 }
 
-/// Changes lines, values or any bytes.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match rng.u8(0..8) {
         0 => any(input, rng),

@@ -74,7 +74,6 @@ fn manifest_alone() -> TempDir {
     folder
 }
 
-/// Makes a folder with a copy of the fixture.
 fn copy() -> TempDir {
     let folder = manifest_alone();
     for table in names() {
@@ -219,7 +218,6 @@ impl Parts {
         })
     }
 
-    /// Puts the parts together, with the length of the footer.
     fn input(&self) -> Vec<u8> {
         let length = self.footer.len() as u32;
         let mut input = vec![self.first];

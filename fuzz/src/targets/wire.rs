@@ -104,7 +104,6 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends a number of variable length.
 fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number > 0x7f {
         bytes.push(number as u8 | 0x80);

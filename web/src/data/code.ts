@@ -22,7 +22,6 @@ export interface Sample {
   thread: SampledThread;
   /** The innermost frame first; empty where the stack could not be read. */
   frames: SampledFrame[];
-  /** The text of the line that stands for the stack. */
   line: string;
   state: string;
   source: string;
@@ -41,7 +40,6 @@ export interface SampleLanes {
 /** All samples of a trace, from the answer `code`. */
 export class Code {
   readonly header: SamplesHeader;
-  /** The number of samples. */
   readonly count: number;
   /** How far the trace was recorded when the answer was made. */
   readonly generation: number;
@@ -119,7 +117,6 @@ export class Code {
     return found;
   }
 
-  /** Returns a sample with its indices resolved. */
   sample(row: number): Sample {
     const { header } = this;
     const period_ns = this.period_ns[row];

@@ -27,7 +27,6 @@ export class FileAnswers implements Answers {
     return FileAnswers.fromBuffer(await new Response(unpacked).arrayBuffer());
   }
 
-  /** Reads the header of an unpacked container. */
   static fromBuffer(buffer: ArrayBuffer): FileAnswers {
     const { header, at } = readHeader<{ answers: Record<string, [number, number]> }>(buffer);
     return new FileAnswers(buffer, header.answers, at);

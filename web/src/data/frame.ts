@@ -14,7 +14,6 @@ export interface Frame {
   columns: Map<string, Column>;
 }
 
-/** The first four bytes of a frame or container. */
 const MAGIC = "GSC1";
 
 /**

@@ -12,7 +12,6 @@ export interface LaunchCounter {
   samples: number;
 }
 
-/** The least number of whole samples for which a counter is returned. */
 const MIN_SAMPLES = 2;
 
 /**

@@ -74,7 +74,6 @@ export class NotesStore {
   }
 }
 
-/** Sorts notes by start, then by end. */
 function inOrder(notes: readonly Note[]): Note[] {
   return [...notes].sort((a, b) => a.from_ns - b.from_ns || (a.to_ns ?? a.from_ns) - (b.to_ns ?? b.from_ns));
 }

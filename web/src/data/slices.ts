@@ -36,7 +36,6 @@ export class Slices {
     return new Slices(range, count, lanes);
   }
 
-  /** The length of one slice. */
   get slice_ns(): number {
     return length(this.range) / this.count;
   }

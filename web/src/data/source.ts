@@ -31,7 +31,6 @@ const CONFLICT = 409;
 
 /** All questions that the page asks. */
 export class DataSource {
-  /** The answers with several table rows that were asked for, by key. */
   private readonly blocks = new Map<string, Promise<Row[]>>();
   /** The edition that the page has of each live trace. Answers of another edition are refused. */
   private readonly editions = new Map<number, number>();
@@ -93,7 +92,6 @@ export class DataSource {
   idleCode(trace: number): Promise<Frame> {
     return this.frame(...this.request(trace, "code/idle"));
   }
-  /** One row of a table with all its columns. */
   async row(trace: number, table: string, row: number): Promise<Row> {
     const each = this.answers.rowsInAnswer;
     if (each === 1) return this.json(...this.request(trace, `rows/${table}/${row}`));
@@ -143,7 +141,6 @@ export class DataSource {
     if (!this.answers.put) throw new Unanswered("A saved page cannot be changed.");
     return JSON.parse(new TextDecoder().decode(await this.answers.put(`t/${trace}/notes`, sent))) as NotesAnswer | Missing;
   }
-  /** The comparison of two sides, which the query names. */
   compare(sides: Record<string, string | number>): Promise<WorkComparison> {
     return this.json("compare", sides);
   }
@@ -212,7 +209,6 @@ export class ServerAnswers implements Answers {
   }
 }
 
-/** Makes the error of a refusal: with the server's sentence, or else with the status. */
 function refused(answer: Response, bytes: ArrayBuffer): Unanswered {
   return new Unanswered(problemIn(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
 }

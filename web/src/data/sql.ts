@@ -24,7 +24,6 @@ const IDENTIFIERS = ["position", "gap", "family", "index", "line", "rank", "pid"
 const IS_ID = /^(The )?(system's )?(id|Id)\b|^The system's id/;
 /** Columns by whose values a row of the trace is found again. */
 const IDENTIFYING = ["id", "command_buffer", "submission", "position", "queue", "kernel", "label", "process", "thread", "start_ns", "duration_ns", "time_ns"];
-/** Those of the identifying columns that are times on the host's clock. */
 const TIME_COLUMNS = ["start_ns", "time_ns"];
 
 /**

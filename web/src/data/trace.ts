@@ -67,9 +67,7 @@ export class Track {
   part: LoadedPart | null = null;
   /** Whether the track has grown since its slices were loaded. */
   stale = false;
-  /** The names of the tables that the rows are of. */
   tables: string[] = [];
-  /** The values of a counter's track, once loaded. */
   counter: Counter | null = null;
   /** The busy share of equal slices of the trace's extent, times 255. */
   summary: Uint8Array | null = null;
@@ -233,7 +231,6 @@ export class Track {
     this.labels = this.lanes.map((lane) => label.subarray(at, (at += lane.count)));
   }
 
-  /** Takes all values of a counter. */
   takeCounter(frame: Frame): void {
     this.counter = new Counter(frame);
     this.generation = frame.header.generation ?? 1;
@@ -322,7 +319,6 @@ export class Trace {
   replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
   /** Samples of stacks, once they have been loaded. */
   code: Code | null = null;
-  /** The last request for strings. */
   private loadingStrings: Promise<void> | null = null;
   /** The requests for samples; `of` names the edition and generation that they are of. */
   private loadingCode: { of: string; code: Promise<Code>; idle: Promise<IdleSamples> | null } | null = null;

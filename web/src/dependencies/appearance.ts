@@ -24,7 +24,6 @@ const COLOURS: Record<Theme, GraphColours> = {
   dark: { edges: { RAW: "#6ea3ff", WAR: "#e0a544", WAW: "#c792e8" }, critical: "#8fb8ff", hazard: "#ff5c74", needless: "#ff9d5c", barrier: "#8c97a5", frame: "#1a1f26" },
 };
 
-/** Returns the colours of the graph in a theme. */
 export function graphColours(theme: Theme): GraphColours {
   return COLOURS[theme];
 }
@@ -67,7 +66,6 @@ export class NodeColours {
   }
 }
 
-/** Returns whether a node is an execution of a kernel. */
 export function isDispatch(node: DependencyNode): boolean {
   return node.kind === "dispatch";
 }

@@ -21,7 +21,6 @@ const MIN_SCALE = 0.0005;
 const MAX_SCALE = 2.5;
 /** The scale below which a graph opens at its left end instead of as a whole. */
 const READABLE_SCALE = 0.42;
-/** The margin around a drawing that is shown as a whole. */
 const MARGIN_PX = 16;
 /** The least vertical scale of a graph that is seen from afar. */
 const MIN_VERTICAL_SCALE = 0.6;

@@ -318,7 +318,6 @@ export class GraphCanvas {
 
   // ---- keys ----
 
-  /** Does what a key stands for. */
   act(action: GraphAction): void {
     const { camera, layout } = this;
     if (!camera || !layout) return;

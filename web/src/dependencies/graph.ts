@@ -120,7 +120,6 @@ export class DependencyGraph {
   }
 }
 
-/** Appends a value to the list of a key. */
 function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   const list = map.get(key);
   if (list) list.push(value);

@@ -5,11 +5,9 @@
 import type { DependencyNode, Need } from "../generated/protocol.ts";
 import { type Barrier, type DependencyGraph, strongest } from "./graph.ts";
 
-/** The size of a node. */
 export const NODE = { width: 138, height: 48 } as const;
 /** The distance of columns, with room for a barrier and the frames of two submissions. */
 const COLUMN = NODE.width + 74;
-/** The distance of lanes. */
 const LANE = NODE.height + 42;
 /** The room between the nodes of a submission and its frame. */
 const FRAME = { side: 26, top: 28, bottom: 18 } as const;
@@ -156,7 +154,6 @@ function nearest(last: readonly number[], wanted: number, column: number): numbe
   return last.length;
 }
 
-/** Returns the frame around the nodes of a submission, which have their places already. */
 function frameOf({ submission, nodes }: SubmissionRun): SubmissionFrame {
   const xs = nodes.map(({ x }) => x);
   const ys = nodes.map(({ y }) => y);

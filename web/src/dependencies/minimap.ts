@@ -8,7 +8,6 @@ import type { Camera, Size } from "./camera.ts";
 import type { DependencyGraph } from "./graph.ts";
 import { type Layout, NODE } from "./layout.ts";
 
-/** The height of the minimap, and the margin around the graph in it. */
 const HEIGHT_PX = 46;
 const MARGIN_PX = 6;
 
@@ -19,7 +18,6 @@ export class GraphMinimap {
   private picture: HTMLCanvasElement | null = null;
   /** What the picture was drawn for: width in device pixels and theme. */
   private drawn = "";
-  /** The size of the graph's drawing. */
   private drawing: Size = { width: 1, height: 1 };
 
   constructor(

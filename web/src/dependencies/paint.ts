@@ -101,7 +101,6 @@ export class GraphPainter {
     return (y - this.y) * this.high;
   }
 
-  /** Returns whether a box in pixels is on the screen. */
   private seen(x: number, y: number, width: number, height: number): boolean {
     return x < this.screen.width && y < this.screen.height && x + width > 0 && y + height > 0;
   }
@@ -114,7 +113,6 @@ export class GraphPainter {
     this.texts.reset();
   }
 
-  /** Draws the names of queues, where there are several. */
   private bands({ bands }: Layout): void {
     if (bands.length < 2) return;
     const { context } = this;
@@ -130,7 +128,6 @@ export class GraphPainter {
     }
   }
 
-  /** Draws the frame of a submission, with its name where there is room. */
   private frame(frame: SubmissionFrame, { graph }: Scene): void {
     const [x, y] = [this.sx(frame.x), this.sy(frame.y)];
     const [width, height] = [frame.width * this.scale, frame.height * this.high];
@@ -238,7 +235,6 @@ export class GraphPainter {
     return this.seen(Math.min(moved.x1, moved.x2), top - 4, Math.abs(moved.x2 - moved.x1) + 8, bottom - top + 8) ? moved : null;
   }
 
-  /** Draws the head of an arrow. */
   private head({ x2, y2 }: Curve, colour: string, width: number, alpha: number): void {
     const { context } = this;
     const size = Math.min(1, this.scale) * (6 + width * 0.8);
@@ -251,7 +247,6 @@ export class GraphPainter {
     context.fill();
   }
 
-  /** Draws a certain hazard as a broad curve with a badge. */
   private hazard(edge: Edge, curve: Curve, alpha: number, graph: DependencyGraph): void {
     const { context } = this;
     const path = new Path2D();
@@ -401,13 +396,11 @@ function short(size: string): string {
   return size === "0" ? "0" : bytes(Number(size));
 }
 
-/** Adds a curve to a path. */
 function trace(path: Path2D, { x1, y1, cx1, cy1, cx2, cy2, x2, y2 }: Curve): void {
   path.moveTo(x1, y1);
   path.bezierCurveTo(cx1, cy1, cx2, cy2, x2, y2);
 }
 
-/** Begins a path with a rounded rectangle. */
 function box(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, radius: number): void {
   context.beginPath();
   context.roundRect(x, y, width, height, radius);

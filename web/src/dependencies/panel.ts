@@ -103,7 +103,6 @@ export class DependenciesPanel {
     );
   }
 
-  /** Makes the button that shows or hides a kind of edges. */
   private kindButton(kind: EdgeKind, name: string, meaning: string): HTMLElement {
     const button = h(
       "button",
@@ -270,7 +269,6 @@ export class DependenciesPanel {
     keepFocus(this.more, () => fill(this.more, buttons));
   }
 
-  /** Publishes the state as data attributes, for tests. */
   private publish(): void {
     const { dataset } = this.element;
     const { graph } = this;
@@ -294,7 +292,6 @@ export class DependenciesPanel {
     return true;
   }
 
-  /** Shows the details of what was picked on the canvas, and tells of it. */
   private picked(pick: Pick | null): void {
     this.details.show(this.graph, pick);
     this.element.dataset.picked = pickText(pick);

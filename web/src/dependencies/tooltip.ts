@@ -8,7 +8,6 @@ import type { Size } from "./camera.ts";
 import { accessName, barrierText, buffersOf, nodeName, edgeText, orderText, sizeText } from "./descriptions.ts";
 import type { DependencyGraph, Edge, Pick } from "./graph.ts";
 
-/** The most neighbours and accesses that are listed. */
 const MAX_LISTED = 5;
 
 /** The tooltip's element. `show` fills it, `at` places it, and `hide` hides it. */
@@ -28,7 +27,6 @@ export class GraphTooltip {
     style.bottom = y > height * 0.55 ? `${height - y + 10}px` : "auto";
   }
 
-  /** Describes an element of the graph. */
   show(graph: DependencyGraph, pick: Pick): void {
     this.element.hidden = false;
     if (pick.kind === "node") {

@@ -73,7 +73,6 @@ const COLOURS: Record<Theme, Colours> = {
   },
 };
 
-/** Returns the colours of a theme. */
 export function colours(theme: Theme): Colours {
   return COLOURS[theme];
 }

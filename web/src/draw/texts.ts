@@ -1,6 +1,5 @@
 // Measures texts on a canvas, and cuts them to the room that they have.
 
-/** Ends a text that was cut. */
 const ELLIPSIS = "…";
 /** The least number of letters of a cut name. */
 const MIN_LETTERS = 4;
@@ -8,7 +7,6 @@ const MIN_LETTERS = 4;
 /** Measures texts in the font of one context, and remembers their widths. */
 export class Texts {
   private readonly widths = new Map<string, number>();
-  /** The average width of a letter, in pixels. */
   private average = 6;
 
   constructor(private readonly context: CanvasRenderingContext2D) {}
@@ -19,7 +17,6 @@ export class Texts {
     this.average = this.context.measureText("abcdefghijklmnopqrstuvwxyz_0123456789").width / 37;
   }
 
-  /** Returns the width of a text in pixels. */
   width(text: string): number {
     let width = this.widths.get(text);
     if (width === undefined) {

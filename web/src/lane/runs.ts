@@ -31,7 +31,6 @@ export class Runs {
     this.count += 1;
   }
 
-  /** Doubles the room of the arrays. */
   private grow(): void {
     const grown = <T extends Float32Array | Uint8Array | Uint32Array>(old: T): T => {
       const larger = new (old.constructor as new (size: number) => T)(old.length * 2);

@@ -17,7 +17,6 @@ export class ActiveFilters {
 
   constructor(private readonly clear: { range: () => void; search: () => void }) {}
 
-  /** Shows these filters. */
   show({ range, search }: Filters): void {
     this.element.hidden = range === null && search === null;
     const step_ns = range ? Math.max(1, length(range) / 1000) : 1;

@@ -19,7 +19,6 @@ const MAX_FRAMES = 12;
 /** The most frames in a tooltip. */
 const MAX_TOOLTIP_FRAMES = 5;
 
-/** How samples were taken, in words. */
 const SOURCES: Record<string, string> = {
   "after-wait": "exact, when a wait had ended",
   "at-submission": "exact, at a submission",

@@ -19,7 +19,6 @@ const ROW_PX = 18;
 const MIN_WIDTH = 1 / 600;
 /** The least width of a frame with a readable name. */
 const NAMED_WIDTH = 0.045;
-/** How long changes must pause before the panel follows them. */
 const REST_MS = 120;
 
 /** The message for a trace without samples. */
@@ -75,7 +74,6 @@ export class CodePanel {
     this.head();
   }
 
-  /** Makes the name of a line, with its colour and source text. */
   private named(row: LineTime): Node {
     const source = this.idle?.code.lineFrame(row.line)?.source;
     return h("span", { class: "code-line" }, h("span", {}, this.idle ? swatch(this.appearance.lineColour(this.idle.code, row.line)) : null, row.text), source ? h("code", { title: source }, source) : null);
@@ -151,14 +149,12 @@ export class CodePanel {
     this.show();
   }
 
-  /** Takes what the reader has chosen in the boxes. */
   private choose(): void {
     this.wanted = { cause: this.causes.value, label: this.labels.value };
     this.show();
     this.chosen();
   }
 
-  /** The restriction of the idle time by the selected range and the boxes. */
   private get filter(): IdleFilter {
     const number = ({ value }: HTMLSelectElement): number | null => (value ? (this.numbers.get(value) ?? null) : null);
     return { range: this.view.selection, cause: number(this.causes), label: number(this.labels) };
@@ -227,7 +223,6 @@ export class CodePanel {
     if (focused) again?.element.focus();
   }
 
-  /** Makes the button of a node at its place. */
   private node(code: Code, one: PlacedFrame): HTMLButtonElement {
     const { node } = one;
     const frame = node.frame < 0 ? null : code.header.frames[node.frame];

@@ -140,7 +140,6 @@ export class ComparePanel {
     this.showProblem("");
   }
 
-  /** Starts the comparison that is chosen. */
   private async start(): Promise<void> {
     await this.suggested;
     const before = readSide(this.before.value);
@@ -272,21 +271,18 @@ export class ComparePanel {
     );
   }
 
-  /** Makes the heading of a side's column, with how many evaluations it has. */
   private heading(side: Side, work: WorkCost): HTMLElement {
     const evaluations = work.evaluations === null ? null : h("span", { class: "note" }, ` ${plural(work.counted_evaluations, "evaluation", "evaluations")}`);
     return h("th", { scope: "col" }, sideName(side, this.traces), evaluations);
   }
 }
 
-/** The readable names of figures; others keep their own. */
 const NAMES: Record<string, string> = {
   "GPU busy ns": "GPU busy time",
   "wall ns": "first work to last",
   "start to start ns": "start to start",
 };
 
-/** What figures mean, for tooltips. */
 const MEANINGS: Record<string, string> = {
   "GPU busy ns": "Time in which the GPU ran any of its work.",
   "wall ns": "From the start of its first work to the end of its last.",
@@ -350,7 +346,6 @@ function isUnlike({ basis }: WorkComparison): boolean {
   return basis === "no-common-kernel" || basis === "few-common-kernels";
 }
 
-/** Says how many kernels both sides have in common. */
 function unlikeText({ common_kernels, all_kernels }: WorkComparison): string {
   const [common, all] = [common_kernels ?? 0, all_kernels ?? 0];
   return `Not the same work: ${common === 0 ? `none of ${plural(all, "kernel", "kernels")} is` : `${count(common)} of ${plural(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;

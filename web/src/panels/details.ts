@@ -19,7 +19,6 @@ import { namedKernels } from "./kernels.ts";
 import { counterDetails } from "./limits.ts";
 import { profiledKernel } from "./profiled-kernel.ts";
 
-/** The names of one row of each table. */
 const TABLES: Record<string, string> = {
   dispatches: "dispatch",
   transfers: "transfer",
@@ -33,7 +32,6 @@ const TABLES: Record<string, string> = {
   submissions: "submission",
 };
 
-/** The headings of links by their relation. */
 const RELATIONS: Record<string, string> = {
   "submitted-by": "Submitted by",
   runs: "Runs",
@@ -117,7 +115,6 @@ export class DetailsPanel {
     }
   }
 
-  /** Makes the heading, with the buttons that zoom and close. */
   private head(what: string, name: string): HTMLElement {
     return h(
       "header",
@@ -128,7 +125,6 @@ export class DetailsPanel {
     );
   }
 
-  /** Shows the range of the event, or of the whole gap, with a margin. */
   private zoom(): void {
     if (!this.view.event) return;
     const range = wholeRange(this.view.event);

@@ -63,7 +63,6 @@ function ofCause(cause: string, causes: Causes): HTMLElement | null {
   return code ? h("p", { class: "cause-code" }, h("span", { class: "note" }, `In all time of ${causes.name(cause)}: `), h("code", {}, code)) : null;
 }
 
-/** Names the work before or after the gap, with its label. */
 function around(where: string, work: WorkName): HTMLElement[] {
   return [h("dt", {}, where), h("dd", {}, work.label ? `${work.name} (${work.label})` : work.name)];
 }

@@ -49,7 +49,6 @@ export class GapsPanel {
   private idle: Loadable<IdleTimeRows> = { state: "loading", message: "" };
   /** If set, only gaps with a part of this cause are listed and jumped to. */
   private cause: string | null = null;
-  /** The restriction by the selected range and the search. */
   private narrowed: GapsFilter = { range: null, causes: null, finds: null };
   private readonly head = h("p", { class: "panel-head" });
   /** A note that is shown during a search, which filters the list of gaps but not the sums by cause. */
@@ -104,7 +103,6 @@ export class GapsPanel {
     });
   }
 
-  /** Makes the name of a cause with its colour. */
   private name(cause: string): HTMLElement {
     const { causes } = this.trace;
     return h("span", { class: "cause", title: causes.sentence(cause) }, swatch(causes.colour(cause)), h("span", { class: "clip" }, causes.name(cause)));

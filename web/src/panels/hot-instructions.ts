@@ -5,7 +5,6 @@ import { h } from "../dom.ts";
 import type { Findings, SampledPlace, SampledStall, Missing } from "../generated/protocol.ts";
 import { plural, share } from "../time/format.ts";
 
-/** The most lines or instructions that are listed. */
 const MAX_PLACES = 8;
 
 /** Why an instruction has no line, by the reason in the findings. */
@@ -55,7 +54,6 @@ function named({ file, line, offset_bytes }: SampledPlace): string {
   return file !== null && line !== null ? `${file.split("/").at(-1)}:${line}` : `+0x${offset_bytes.toString(16)}`;
 }
 
-/** Returns a stall reason in words. */
 function reason(stall: { reason: string }): string {
   return stall.reason.replaceAll("_", " ");
 }

@@ -44,7 +44,6 @@ export function limitText(row: Kernel): string {
   return winnable_ns === null ? name : `${name} ≤ ${duration(winnable_ns)}`;
 }
 
-/** The names of the units of a device that can limit a kernel. */
 const UNITS: Record<string, string> = { dram: "DRAM", l2: "L2", tensor: "tensor", fma: "FMA", alu: "ALU", issue: "issue" };
 
 /** Returns the readable name of a unit; an unknown one keeps its own. */

@@ -16,7 +16,6 @@ export class Legend {
     private readonly appearance: Appearance,
   ) {}
 
-  /** Shows the legend for the present colouring, once the findings are there. */
   show(): void {
     const { findings } = this.trace;
     if (!findings) return fill(this.element, h("p", { class: "note" }, "The legend appears once the trace has been analysed."));

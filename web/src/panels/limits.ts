@@ -13,11 +13,9 @@ import { type Loadable, type FindingsSoFar, part } from "./loadable.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
-/** The size of the picture and its margins. */
 const SIZE = { width: 314, height: 216, left: 42, right: 10, top: 8, bottom: 32 };
 /** The share below which a kernel is near neither limit (`NEAR_LIMIT_SHARE` of the analysis). */
 const NEAR_LIMIT_SHARE = 0.6;
-/** The most kernels in the picture. */
 const MAX_MARKS = 60;
 /** The units that count as pipes. */
 const COMPUTE = ["tensor", "fma", "alu"];

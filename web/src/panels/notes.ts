@@ -35,7 +35,6 @@ export class NotesPanel {
     this.show();
   }
 
-  /** Shows the list, and whether notes can be written. */
   private show(): void {
     const { all, unwritable, problem } = this.notes;
     fill(
@@ -83,14 +82,12 @@ export class NotesPanel {
     this.text.focus();
   }
 
-  /** Closes the form without saving. */
   private close(): void {
     this.writing = null;
     this.form.hidden = true;
     this.head.querySelector("button")?.focus();
   }
 
-  /** Saves the note in the form. */
   private async submit(event: Event): Promise<void> {
     event.preventDefault();
     const { writing } = this;

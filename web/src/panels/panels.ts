@@ -189,7 +189,6 @@ export class Panels {
     void this.kept.load();
   }
 
-  /** Opens the notes, and goes to one. */
   showNote(note: Note): void {
     this.tabs.show("notes");
     goToNote(this.parts.view, note);

@@ -6,7 +6,6 @@ import { h } from "../dom.ts";
 import type { Findings, ProfiledKernel, Missing } from "../generated/protocol.ts";
 import { bytes, duration, plural, share } from "../time/format.ts";
 
-/** The most stall reasons that are listed. */
 const MAX_STALLS = 4;
 const REPLAYED = "Measured while the launch was repeated alone: caches hold what the previous run left, and clocks are not locked.";
 

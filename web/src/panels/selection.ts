@@ -13,7 +13,6 @@ import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 import { swatch } from "./swatch.ts";
 
-/** The most kernels that are listed. */
 const MAX_KERNELS = 12;
 
 /** The summary, which is hidden without a selection. The page computes most of it from loaded rows. */
@@ -34,7 +33,6 @@ export class SelectionPanel {
     rangeAnalysis.onChange(() => this.show());
   }
 
-  /** Computes and shows the summary in the next frame. */
   show(): void {
     const { selection, trace } = this.view;
     this.element.hidden = selection === null;

@@ -56,7 +56,6 @@ export class Sidebar {
     this.details.recolour();
   }
 
-  /** Shows or hides the legend. */
   private fill(): void {
     const picked = [this.view, ...this.views()].some((view) => view.event !== null);
     this.element.classList.toggle("filled", picked || this.view.selection !== null);

@@ -128,7 +128,6 @@ export class SqlPanel {
     this.element.dataset.catalogue = "there";
   }
 
-  /** Lists the earlier queries. */
   private fillEarlier(): void {
     const { all } = this.history;
     keepFocus(this.earlier, () =>
@@ -145,7 +144,6 @@ export class SqlPanel {
     return h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), meaning ? h("span", { class: "note" }, meaning) : null));
   }
 
-  /** Lists the saved queries, and the tables with their columns. */
   private fillCatalogue({ saved, tables }: Catalogue): void {
     fill(this.saved, h("h2", { class: "part" }, "Saved queries"), h("ul", {}, saved.map(({ name, meaning, sql }) => this.query(name, meaning, sql))));
     fill(
@@ -169,7 +167,6 @@ export class SqlPanel {
     void this.run();
   }
 
-  /** Inserts a column's name at the cursor. */
   private insert(text: string): void {
     const { selectionStart, selectionEnd } = this.editor;
     this.editor.setRangeText(text, selectionStart, selectionEnd, "end");
@@ -198,7 +195,6 @@ export class SqlPanel {
     this.showStatus(text);
   }
 
-  /** Shows whether a query runs. */
   private busy(running: AbortController | null): void {
     this.running = running;
     this.stops.hidden = running === null;
@@ -278,7 +274,6 @@ export class SqlPanel {
     };
   }
 
-  /** Makes a button that copies the rows as text. */
   private copy(name: string, text: () => string): HTMLElement {
     const button = h(
       "button",

@@ -2,7 +2,6 @@
 
 import { h } from "../dom.ts";
 
-/** Makes a spot of a CSS colour. */
 export function swatch(colour: string): HTMLElement {
   const spot = h("span", { class: "swatch", "aria-hidden": "true" });
   spot.style.background = colour;

@@ -7,7 +7,6 @@ import type { Findings, VerdictPart, RanksAnswer, TraceOverview, WorkCost } from
 import { count, duration, known, plural, share } from "../time/format.ts";
 import type { FindingsSoFar } from "./loadable.ts";
 
-/** The names of verdicts. */
 const VERDICTS: Record<string, string> = {
   "host-bound": "Host-bound",
   "device-bound": "Device-bound",
@@ -121,7 +120,6 @@ export class Verdict {
     fill(this.element, words);
   }
 
-  /** Makes the facts about the recording, which are known before the findings. */
   private facts(findings: Findings | null, overview: TraceOverview): HTMLElement {
     const facts: [name: string, value: string, title?: string][] = [
       ["Recorded", known(overview.duration_ns, duration)],

@@ -90,7 +90,6 @@ export function times(factor: number): string {
   return `${factor >= 99.5 ? count(factor) : factor.toFixed(decimals(factor))} ×`;
 }
 
-/** The units of points in time, the longest first. */
 const UNITS = [
   { ns: 1e9, name: "s" },
   { ns: 1e6, name: "ms" },

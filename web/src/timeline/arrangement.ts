@@ -68,7 +68,6 @@ export class Arrangement {
     private readonly drawable: Drawable,
   ) {}
 
-  /** Registers a callback that runs after every change. */
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }
@@ -179,7 +178,6 @@ export class Arrangement {
     this.changed();
   }
 
-  /** Shows or hides tracks. */
   show(tracks: readonly Track[], shown: boolean): void {
     for (const track of tracks) {
       const [mark, as] = this.secondary(track) ? (["s", shown] as const) : (["h", !shown] as const);

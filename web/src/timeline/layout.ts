@@ -5,7 +5,6 @@
 import type { Track } from "../data/trace.ts";
 import type { Arrangement } from "./arrangement.ts";
 
-/** The height of a row with a name. */
 export const GROUP_PX = 24;
 /** The room above the lanes of a track and below them. */
 const PAD_PX = 5;
@@ -20,7 +19,6 @@ export interface HeadRow {
   what: "head";
   id: string;
   name: string;
-  /** Whether it is folded. */
   closed: boolean;
   /** 0 for a group, 1 for a bundle in a group. */
   depth: 0 | 1;

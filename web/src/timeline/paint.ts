@@ -106,7 +106,6 @@ export class TimelinePainter {
     if (right < width) context.fillRect(right, scroll, width - right, height);
   }
 
-  /** Draws the background of lanes of work. */
   private paintBackgrounds({ context, width }: Canvas, row: TrackRow): void {
     if (row.track.kind !== "work") return;
     context.fillStyle = this.appearance.colours.lane;
@@ -348,7 +347,6 @@ export class TimelinePainter {
     context.fillRect(right, scroll, 1, height);
   }
 
-  /** Tints the selected range, and marks its ends. */
   private selection({ context, height }: Canvas, view: View, scale: Scale, scroll: number): void {
     if (!view.selection) return;
     const left = scale.x(view.selection.from_ns);

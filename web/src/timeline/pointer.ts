@@ -24,11 +24,9 @@ interface PointerTarget {
   pointAt(x: number | null, y?: number | null): void;
   /** Called with the event under the pointer, and the pointer's place in the window. */
   pointTo(event: EventPlace | null, client_x: number, client_y: number): void;
-  /** Called when the flag of a note is clicked. */
   noted(note: Note): void;
 }
 
-/** Registers the handlers on the canvas and the ruler of a timeline. */
 export function listen(timeline: PointerTarget): void {
   const { canvas, ruler, view } = timeline;
 

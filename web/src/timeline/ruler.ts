@@ -8,11 +8,9 @@ import { length, Scale } from "../time/range.ts";
 import { ticks } from "../time/ticks.ts";
 import type { View } from "../view.ts";
 
-/** The height of the ruler, and the width of a flag. */
 export const RULER_PX = 26;
 const FLAG_PX = 9;
 
-/** Draws the ruler for the visible range of a view. */
 export function paintRuler(context: CanvasRenderingContext2D, view: View, width: number, colours: Colours): void {
   const scale = new Scale(view.range, 0, width);
   context.fillStyle = colours.panel;

@@ -12,7 +12,6 @@ function keyOf({ name, start_unix_ns, origin_ns }: TraceOverview): string {
 
 /** Saves the arrangement of one trace. */
 export class SavedArrangement {
-  /** Whether a request is under way. */
   private sending = false;
   /** The arrangement to send after the request under way. */
   private next: ArrangementText | null = null;

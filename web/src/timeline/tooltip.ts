@@ -68,7 +68,6 @@ export class Tooltip {
   }
 }
 
-/** Cuts a text to 160 letters. */
 function shortened(text: string): string {
   return text.length > 160 ? `${text.slice(0, 159)}…` : text;
 }

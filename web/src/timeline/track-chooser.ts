@@ -41,7 +41,6 @@ export class TrackChooser {
     if (!this.element.hidden) this.list();
   }
 
-  /** Opens or closes the list, and moves the focus. */
   private toggle(): void {
     const opened = this.element.hidden;
     this.element.hidden = !opened;

@@ -56,7 +56,6 @@ export class TrackDrag {
     document.addEventListener("pointercancel", up);
   }
 
-  /** Scrolls the tracks while the pointer is near their upper or lower edge. */
   private scroll(y: number): void {
     const body = this.element.closest(".tracks-body");
     if (!body) return;

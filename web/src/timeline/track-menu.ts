@@ -12,7 +12,6 @@ export class TrackMenu {
 
   constructor(
     private readonly arrangement: Arrangement,
-    /** Moves a track by one place. */
     private readonly step: (id: string, by: 1 | -1) => void,
     /** Focuses the name of a track again. */
     private readonly back: (id: string) => void,
@@ -22,7 +21,6 @@ export class TrackMenu {
     });
   }
 
-  /** Opens the menu of a track below an element. */
   open(track: Track, at: HTMLElement): void {
     const { arrangement } = this;
     this.track = track;

@@ -19,7 +19,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         kernel void doubled(device float *data [[buffer(0)]], uint at [[thread_position_in_grid]]) {
             data[at] *= 2.0;
         }";
-    /// The number of floats in the buffer.
     const COUNT: usize = 1 << 20;
 
     let device = Device::system_default(Wanted::from_env(), kernel_profile::global())
@@ -91,7 +90,6 @@ fn main() {
 
 #[cfg(target_vendor = "apple")]
 #[allow(clippy::all, unused, reason = "they are compiled, and never called")]
-/// The examples that `build.rs` collected.
 mod documentation {
     include!(concat!(env!("OUT_DIR"), "/examples.rs"));
 }

@@ -149,7 +149,6 @@ impl<'gpu> Program<'gpu> {
     }
 }
 
-/// Makes the buffer of the input.
 pub fn upload(gpu: &Gpu, values: &[f32]) -> wgpu::Buffer {
     gpu.device
         .create_buffer_init(&wgpu::util::BufferInitDescriptor {
@@ -164,7 +163,6 @@ fn label(expr: &Expr) -> String {
     expr.op_names().collect::<Vec<_>>().join(" ")
 }
 
-/// Makes a buffer of `n` floats.
 fn array(gpu: &Gpu, label: &str, n: u32) -> wgpu::Buffer {
     gpu.device.create_buffer(&wgpu::BufferDescriptor {
         label: Some(label),

@@ -112,7 +112,6 @@ impl Buffer {
         Ok(unsafe { std::slice::from_raw_parts(self.mapped, self.bytes as usize) })
     }
 
-    /// Returns the whole mapping, for flushes.
     fn range(&self) -> vk::MappedMemoryRange<'static> {
         vk::MappedMemoryRange::default()
             .memory(self.memory)

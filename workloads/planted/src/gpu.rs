@@ -314,7 +314,6 @@ impl Gpu {
         )
     }
 
-    /// Makes a fence that is not signalled.
     pub fn fence(&self) -> Result<vk::Fence> {
         let fence = unsafe { self.device.create_fence(&Default::default(), None)? };
         self.own(Object::Fence(fence));

@@ -3,7 +3,6 @@
 use anyhow::{Context, Result, bail};
 use ash::vk;
 
-/// The number of invocations in a workgroup.
 pub const WORKGROUP_SIZE: u32 = 64;
 
 /// Returns the source of a kernel that changes each element of its buffer for `spin` rounds. The result depends on
@@ -33,7 +32,6 @@ fn {name}(@builtin(global_invocation_id) id: vec3u) {{
 /// The multiplier of the usual kernel, by whose value `make_specialisable` finds the constant.
 pub const SPIN_MULTIPLIER: u32 = 739_982_445;
 
-/// Compiles WGSL to SPIR-V.
 pub fn compile(wgsl: &str) -> Result<Vec<u32>> {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
     let module = naga::front::wgsl::parse_str(wgsl).context("the kernel does not parse")?;
@@ -51,7 +49,6 @@ pub fn compile(wgsl: &str) -> Result<Vec<u32>> {
         .context("the kernel has no SPIR-V form")
 }
 
-/// The id of the specialisation constant.
 pub const SPEC_ID: u32 = 0;
 
 /// Makes the constant `value` of a kernel a specialisation constant, which naga's WGSL does not support. It fails

@@ -57,7 +57,6 @@ impl Setup {
         self.wait()
     }
 
-    /// Waits for the last submission.
     pub fn wait(&self) -> Result<()> {
         self.gpu.wait(self.fence)
     }

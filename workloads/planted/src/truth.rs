@@ -63,7 +63,6 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// Begins the run now.
     pub fn start(mode: String) -> Self {
         Self {
             mode,
@@ -83,7 +82,6 @@ impl Truth {
         }
     }
 
-    /// Adds a buffer of results to the hash.
     pub fn add_result(&mut self, bytes: &[u8]) {
         self.hash.get_or_insert_default().update(bytes);
     }
@@ -111,7 +109,6 @@ impl Truth {
     }
 }
 
-/// Returns the present time of CLOCK_MONOTONIC.
 pub fn monotonic_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

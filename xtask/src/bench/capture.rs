@@ -42,7 +42,6 @@ const VARIANTS: [Variant; 5] = [
 ];
 
 impl Variant {
-    /// Returns the name in the table.
     fn name(self) -> &'static str {
         match self {
             Variant::Alone => "no layer",
@@ -115,7 +114,6 @@ struct Measured {
     failed: Option<String>,
 }
 
-/// Returns the table of all programs and variants.
 pub fn measure(repetitions: u32) -> Result<String> {
     let version = packages::version("gfxreconstruct").unwrap_or_else(|| "unknown".into());
     let mut text = format!(
@@ -212,7 +210,6 @@ fn ran(variant: Variant, command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
 }
 
-/// Returns the size of a file, or of all files in a folder.
 fn bytes(path: &Path) -> Result<u64> {
     let facts = fs::metadata(path).with_context(|| format!("no {}", path.display()))?;
     if facts.is_file() {

@@ -60,7 +60,6 @@ impl Change {
     }
 }
 
-/// Returns the text of the three measurements.
 pub fn measure(repetitions: u32) -> Result<String> {
     let simulated = simulated()?;
     let real = real(repetitions)?;
@@ -68,7 +67,6 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(format!("{simulated}\n{real}\n{speed}"))
 }
 
-/// Returns the table of the simulation.
 fn simulated() -> Result<String> {
     let mut example = command::cargo_line(&format!(
         "run --release --package=gapscope-comparison --example=diff_truth -- {TRIALS}"

@@ -5,7 +5,6 @@ use anyhow::Result;
 use super::runs::{Driver, VARIANTS, Variant, number, planted};
 use super::samples::Samples;
 
-/// The number of dispatches in a command buffer.
 const DISPATCHES: u32 = 5000;
 
 /// A row of the table.
@@ -72,7 +71,6 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
-/// Makes a row without values.
 fn row(name: String, variant: Variant, flags: &'static str) -> Row {
     Row {
         name,

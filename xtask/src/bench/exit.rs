@@ -41,7 +41,6 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
-/// Returns the command line of the program with so many dispatches.
 fn program(dispatches: u64) -> Result<Vec<String>> {
     planted_program(&format!(
         "steady --n {DISPATCHES} --iterations {} --groups 1 --spin 0",

@@ -41,10 +41,8 @@ impl Page {
     }
 }
 
-/// The marker after a table.
 const END: &str = "<!-- end -->";
 
-/// Returns the marker before a table.
 fn start(part: &str) -> String {
     format!("<!-- measured: {part} -->")
 }

@@ -42,7 +42,6 @@ impl Peak {
     }
 }
 
-/// The time between two questions to the kernel.
 const INTERVAL: Duration = Duration::from_millis(2);
 
 /// Returns the last peak in KiB that could be read. It only grows, and an ended process has none.

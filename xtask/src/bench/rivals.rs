@@ -148,7 +148,6 @@ fn comparison(python: &Path, pair: &[PathBuf; 2], repetitions: u32) -> Result<St
         ))
 }
 
-/// Returns a command of the built gapscope.
 fn gapscope() -> Result<Command> {
     Ok(Command::new(built("gapscope")?))
 }
@@ -210,7 +209,6 @@ fn replicated(python: &Path, times: u32, source: &Path, extension: &str) -> Resu
     Ok(out)
 }
 
-/// Formats the size of a file in megabytes.
 fn size(path: &Path) -> Result<String> {
     let bytes = fs::metadata(path)
         .with_context(|| format!("no {}", path.display()))?

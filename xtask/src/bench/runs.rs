@@ -24,7 +24,6 @@ pub const VARIANTS: [Variant; 4] = [
 ];
 
 impl Variant {
-    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Variant::Alone => "no layer",
@@ -43,7 +42,6 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Makes a command use the driver.
     pub fn set(self, command: &mut Command) -> Result<()> {
         match self {
             Driver::Lavapipe => {
@@ -127,7 +125,6 @@ pub fn planted(variant: Variant, driver: Driver, arguments: &str) -> Result<Valu
     last_line(&command::output(&mut command(variant, driver, &program)?)?)
 }
 
-/// Returns the command line of `planted` with these arguments.
 pub fn planted_program(arguments: &str) -> Result<Vec<String>> {
     let mut program = vec![built("planted")?.to_string_lossy().into_owned()];
     program.extend(arguments.split(' ').map(str::to_owned));

@@ -9,7 +9,6 @@ impl Samples {
         self.0.push(value);
     }
 
-    /// Returns the median; NaN without values.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

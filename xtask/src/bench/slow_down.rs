@@ -15,7 +15,6 @@ pub struct Work {
     pub seconds: fn(&str) -> Result<f64>,
 }
 
-/// Returns the table of all programs and variants.
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| program | | its work, s | longer than without the layer, % | whole command, s |\n|---|---|---|---|---|\n",

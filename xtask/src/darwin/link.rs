@@ -14,7 +14,6 @@ use crate::toolchain::Toolchain;
 /// The program that makes stubs of the symbols that the bindings declare.
 const STUBS: &str = "xtask/src/darwin/stubs.py";
 
-/// Makes the stubs and links the program and the SDK's examples.
 pub fn link(toolchain: &Toolchain, zig: &Zig) -> Result<()> {
     let sdk = folder("sdk")?;
     cannot(make_stubs(&sdk, zig).context("the stubs of Apple's frameworks"))?;

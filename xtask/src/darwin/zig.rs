@@ -11,7 +11,6 @@ use anyhow::{Context, Result};
 use super::folder;
 use crate::{command, venv};
 
-/// The version of zig on PyPI.
 const VERSION: &str = "0.15.2";
 
 /// An installed zig.

@@ -76,7 +76,6 @@ pub fn push_descriptors(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
-/// Makes the template of a push of one storage buffer.
 fn push_template(gpu: &Gpu, layout: &Layout) -> Result<vk::DescriptorUpdateTemplate> {
     let entries = [vk::DescriptorUpdateTemplateEntry::default()
         .descriptor_count(1)

@@ -95,7 +95,6 @@ fn half(
     recording.end()
 }
 
-/// Begins a label in a command buffer.
 fn begin(debug: &ext::debug_utils::Device, buffer: vk::CommandBuffer, name: &CStr) {
     unsafe { debug.cmd_begin_debug_utils_label(buffer, &label(name)) };
 }

@@ -13,7 +13,6 @@ use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// The width and height of the image.
 const SIZE: u32 = 64;
 const FORMAT: vk::Format = vk::Format::R8G8B8A8_UNORM;
 /// All of an image with one level and one layer.
@@ -127,7 +126,6 @@ pub fn extensions(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
-/// Opens a device whose queue can also draw.
 fn graphics(args: &Args) -> Result<Setup> {
     let gpu = Gpu::with_queues(args, 1, vk::QueueFlags::COMPUTE | vk::QueueFlags::GRAPHICS)?;
     if !gpu.dynamic_rendering {
@@ -226,7 +224,6 @@ pub fn transition(recording: &Recording, images: &[vk::Image]) {
     };
 }
 
-/// Records a rendering that does nothing but clear the image.
 fn clear(recording: &Recording, view: vk::ImageView, flags: vk::RenderingFlags) {
     begin_rendering(recording, view, flags);
     unsafe { recording.gpu.device.cmd_end_rendering(recording.buffer) };
@@ -263,7 +260,6 @@ fn begin_rendering(recording: &Recording, view: vk::ImageView, flags: vk::Render
     }
 }
 
-/// Copies the image to a buffer.
 fn read_back(recording: &mut Recording, image: vk::Image, pixels: &Buffer) {
     let layers = vk::ImageSubresourceLayers {
         aspect_mask: COLOUR.aspect_mask,

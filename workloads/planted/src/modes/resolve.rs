@@ -10,7 +10,6 @@ use crate::modes::render_pass::{image, square, transition};
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// The width and height of the images.
 const SIZE: u32 = 512;
 const GENERAL: vk::ImageLayout = vk::ImageLayout::GENERAL;
 
