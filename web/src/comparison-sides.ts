@@ -174,10 +174,7 @@ function workExtent(trace: Trace): Range {
   return extents.length === 0 ? trace.whole : coveringRange(extents);
 }
 
-/**
- * Makes two views that show the same time after the start of their own stretch, at the same scale, and follow each
- * other.
- */
+/** Makes two views that show the same time after the start of their stretches, and follow each other. */
 export function linkedViews(before: { trace: Trace; stretch: Range }, after: { trace: Trace; stretch: Range }): [View, View] {
   const least = Math.min(before.trace.whole.from_ns - before.stretch.from_ns, after.trace.whole.from_ns - after.stretch.from_ns);
   const most = Math.max(before.trace.whole.to_ns - before.stretch.from_ns, after.trace.whole.to_ns - after.stretch.from_ns);

@@ -25,10 +25,7 @@ export interface KeyboardCallbacks {
   clearMessage: () => void;
 }
 
-/**
- * The steps of keys: the visible length after zooming in, the share of it by which panning moves, and the pixels of
- * scrolling.
- */
+/** The share of the visible length that zooming in leaves, that by which panning moves, and pixels of scrolling. */
 const ZOOM_FACTOR = 0.6;
 const PAN_SHARE = 0.2;
 const SCROLL_PX = 60;

@@ -184,10 +184,7 @@ export class Loader {
     }
   }
 
-  /**
-   * Takes a newer overview of a trace, and loads again the tracks that were loaded. Where rows are numbered anew, all
-   * is replaced.
-   */
+  /** Takes a newer overview, and brings loaded tracks up to date; after a new edition all is loaded anew. */
   private async take(trace: Trace, overview: TraceOverview, callbacks: FollowCallbacks): Promise<void> {
     const loaded = trace.tracks.filter((track) => track.state === "ready");
     if (overview.edition === trace.overview.edition) {

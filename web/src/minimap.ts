@@ -109,10 +109,7 @@ export class Minimap {
     }
   }
 
-  /**
-   * Draws the cause of idle time in each slice of time, in a row for each of the first four devices, once the
-   * findings are there.
-   */
+  /** Draws the causes of idle time, a row for each of the first four devices, once the findings are there. */
   private idle(context: CanvasRenderingContext2D): void {
     const { findings } = this.view.trace;
     if (!findings || "missing" in findings || !findings.activity) return;

@@ -19,10 +19,7 @@ const MAX_TRACE_PIECES = 3_000_000;
 const TRACE_TOO_LARGE = "The page counts the labels of a range only in traces with up to 3,000,000 pieces of work. This trace has more.";
 const RANGE_TOO_LARGE = "More than 500,000 pieces of work start in the selected range. Select a shorter range to see this table.";
 
-/**
- * The results for the selected range of one view; null where they are not there yet. Listeners are called after each
- * change.
- */
+/** The results for the selected range of one view; null while unknown. Each change calls the listeners. */
 export class RangeAnalysis {
   /** The server's findings; null until they arrive, and without a selection. */
   findings: RangeFindings | Missing | null = null;
@@ -62,10 +59,7 @@ export class RangeAnalysis {
     for (const listener of this.listeners) listener();
   }
 
-  /**
-   * Asks for the results after a rest; `other` says that another range was selected, so that the old results are
-   * dropped.
-   */
+  /** Asks for the results after a rest; `other` tells of another range, for which the old results are dropped. */
   private ask(other: boolean): void {
     const { selection, trace } = this.view;
     if (!other && this.running) {

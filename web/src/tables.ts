@@ -17,10 +17,7 @@ import type { View } from "./view.ts";
 const COUNTING = "Looking at the selected range…";
 const WHOLE_TRACE_LIMITS = "These limits are those of the whole trace. A saved page has none for a range; `gapscope view` does.";
 
-/**
- * Fills the tables that the panels own. It does so after results of the range have arrived, and when `show` is
- * called.
- */
+/** Fills the tables of the panels, when `show` is called and after results of the range have arrived. */
 export class Tables {
   /** The browser's number of the frame that will update the tables; 0 for none. */
   private scheduled = 0;

@@ -155,10 +155,7 @@ export class TimelineStack {
     this.instances(0, 0);
   }
 
-  /**
-   * The sides that are compared, with the instance where it is not the one that is shown first; null without a
-   * comparison.
-   */
+  /** The compared sides, with the instance unless it is the one that is shown first; null without a comparison. */
   get comparedSides(): { before: Side; after: Side; instance?: number } | null {
     if (!this.sides) return null;
     const { before, after, stretches, at } = this.sides;

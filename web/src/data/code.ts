@@ -85,9 +85,7 @@ export class Code {
     return this.header.frames[this.header.lines[line]?.frame ?? -1] ?? null;
   }
 
-  /**
-   * Returns the line that a frame stands for, of several the one with the most samples; null where no line has it.
-   */
+  /** Returns the line that a frame stands for, of several the one with the most samples; null where there is none. */
   lineOfFrame(frame: number): number | null {
     if (!this.commonestLines) {
       const { counts } = this;
@@ -198,10 +196,7 @@ export interface LineTime {
   rows: number[];
 }
 
-/**
- * The samples in gaps, each with the idle time that it stands for. A sample in the gaps of two devices is there
- * twice.
- */
+/** The samples in gaps with the idle time that each stands for; one in the gaps of two devices is there twice. */
 export class IdleSamples {
   readonly causes: IdleSamplesHeader["causes"];
   /** The index of each sample in `code`. */

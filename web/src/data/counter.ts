@@ -75,10 +75,7 @@ export class Counter {
     return known_ns > 0 ? (this.area[end] - this.area[from]) / known_ns : 0;
   }
 
-  /**
-   * Returns the range and number of the steps that lie wholly in a range; null where there are none, or one has no
-   * value.
-   */
+  /** Returns the range and number of the steps wholly in a range; null without any, or if one has no value. */
   wholeIn(range: Range): (Range & { count: number }) | null {
     const from = this.startingBefore(range.from_ns);
     // A step ends where the next one begins.

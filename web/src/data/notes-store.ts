@@ -44,9 +44,7 @@ export class NotesStore {
     this.take(await this.source.notes(this.trace).catch((error: unknown) => ({ missing: errorMessage(error) })));
   }
 
-  /**
-   * Adds a note in place of `instead`, or besides the others where that is null. Resolves to whether it was saved.
-   */
+  /** Adds a note in place of `instead`, or besides the others for null. Resolves to whether it was saved. */
   save(note: Note, instead: Note | null): Promise<boolean> {
     return this.replace([...this.all.filter((one) => one !== instead), note]);
   }

@@ -83,10 +83,7 @@ function fraction(number: number): string {
   return number === 0 ? "0" : Number(number.toPrecision(4)).toString();
 }
 
-/**
- * Returns the value by which a row is sorted: a number where the column has any; null for NULL and for what is no
- * number.
- */
+/** Returns the value by which a row is sorted, a number unless it is text; null for NULL and what is no number. */
 export function order(cell: Cell, reading: Reading): number | string | null {
   if (cell === null || reading === "text") return cell;
   const number = Number(cell);
@@ -127,10 +124,7 @@ export function momentColumn(answer: SqlAnswer, read: readonly Reading[]): numbe
   return places.find((at) => at >= 0) ?? (read.includes("from-start") ? read.indexOf("from-start") : null);
 }
 
-/**
- * Returns the start of a row from the origin, and its duration, 0 where the answer has none; null where it has no
- * time.
- */
+/** Returns a row's start from the origin and its duration, 0 without one; null where it has no time. */
 export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[], origin_ns: string): { start_ns: number; duration_ns: number } | null {
   const at = momentColumn(answer, read);
   if (at === null || row[at] === null) return null;

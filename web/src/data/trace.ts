@@ -48,10 +48,7 @@ export interface LanePlace {
   index: number;
 }
 
-/**
- * A track with what has been loaded of it. `Trace` asks for answers and hands them to the methods that begin with
- * `take`.
- */
+/** A track with what is loaded of it. `Trace` hands answers to the methods that begin with `take`. */
 export class Track {
   state: TrackState = "waiting";
   /** Resolves when the answer that is under way has been taken. */
@@ -302,10 +299,7 @@ function joined(old: Numbers | undefined, more: Numbers): Numbers {
   return both;
 }
 
-/**
- * One trace, with what has been loaded of it. Whoever shows a track calls a method that begins with `load` or
- * `await`.
- */
+/** One trace, with what is loaded of it. Who shows a track calls a method that begins with `load` or `await`. */
 export class Trace {
   overview: TraceOverview;
   causes: Causes;
@@ -352,9 +346,7 @@ export class Trace {
     return this.strings[name] ?? "unknown";
   }
 
-  /**
-   * Returns the name of an event of a track from its key: the text of a line of code, a readable cause, or a string.
-   */
+  /** Returns the name of an event from its key: the text of a line of code, a readable cause, or a string. */
   nameOf(track: Track, name: number): string {
     if (track.kind === "samples") return this.code?.lineText(name) ?? "unknown code";
     const text = this.text(name);

@@ -60,10 +60,7 @@ export function zoomedAt(camera: Camera, at_x: number, at_y: number, by: number,
   return { ...next, x: camera.x + at_x / camera.scale - at_x / next.scale, y: camera.y + at_y / before - at_y / after };
 }
 
-/**
- * Moves the camera so that the drawing covers at least a quarter of the screen's width and height, or is wholly
- * there.
- */
+/** Moves the camera so that the drawing stays on at least a quarter of the screen, or wholly on it. */
 export function kept(camera: Camera, drawing: Size, screen: Size): Camera {
   const keep = (at: number, size: number, seen: number): number => Math.max(-seen * 0.75, Math.min(at, size - seen * 0.25));
   return { ...camera, x: keep(camera.x, drawing.width, screen.width / camera.scale), y: keep(camera.y, drawing.height, screen.height / upright(camera, drawing, screen)) };

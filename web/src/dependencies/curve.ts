@@ -17,9 +17,7 @@ export interface Curve {
 /** The vertical offset of each kind of edge, so that edges between the same nodes do not cover each other. */
 const OFFSETS = { RAW: 0, WAR: 9, WAW: -9 } as const;
 
-/**
- * Returns the curve of an edge. Where it would run through the nodes between its ends, it makes a bow around them.
- */
+/** Returns the curve of an edge. It makes a bow around nodes between its ends in the same lane. */
 export function curveOf(from: PlacedNode, to: PlacedNode, kind: keyof typeof OFFSETS): Curve {
   const offset = OFFSETS[kind];
   const x1 = from.x + NODE.width;

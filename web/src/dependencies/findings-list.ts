@@ -42,10 +42,7 @@ export class DependencyFindings {
     );
   }
 
-  /**
-   * Makes a list with at most `MAX_ROWS` rows and a count of the rest. `note` follows the title, and `none` stands in
-   * place of rows.
-   */
+  /** Makes a list of at most `MAX_ROWS` rows. `note` follows the title, and `none` stands in place of rows. */
   private list(title: string, note: string, rows: HTMLElement[], name: string, none: string): HTMLElement {
     return h(
       "div",

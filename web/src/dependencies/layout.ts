@@ -142,9 +142,7 @@ function lanes(graph: DependencyGraph, placed: Map<number, PlacedNode>, queueOf:
   }
 }
 
-/**
- * Returns the lane nearest to the wanted one that is free at a column; `last` has the last taken column of each lane.
- */
+/** Returns the free lane nearest to the wanted one; `last` has the last taken column of each lane. */
 function nearest(last: readonly number[], wanted: number, column: number): number {
   const free = (lane: number): boolean => lane >= 0 && (last[lane] ?? -1) < column;
   for (let away = 0; away <= last.length; away += 1) {

@@ -76,10 +76,7 @@ export class GraphMinimap {
     context.stroke();
   }
 
-  /**
-   * Draws the picture: frames, nodes in their colours, and a line across for each needless barrier and certain
-   * hazard.
-   */
+  /** Draws frames, nodes, and a line across for each needless barrier and certain hazard. */
   private paint(graph: DependencyGraph, layout: Layout, nodes: NodeColours, width: number, ratio: number, wide: number, high: number): HTMLCanvasElement {
     const picture = document.createElement("canvas");
     [picture.width, picture.height] = [wide, high];

@@ -357,9 +357,7 @@ export class GraphPainter {
     if (width >= NAME_PX) this.words(placed, x, y, width, height);
   }
 
-  /**
-   * Writes a node's name and, where it is wide enough, its number, the bytes that it reads and writes, and its time.
-   */
+  /** Writes a node's name and, where it is wide enough, its number, its bytes read and written, and its time. */
   private words({ node }: PlacedNode, x: number, y: number, width: number, height: number): void {
     const { context, colours } = this;
     const left = x + Math.max(5, 14 * this.scale);

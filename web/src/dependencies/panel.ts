@@ -18,9 +18,7 @@ import { DependencyGraph, type Pick } from "./graph.ts";
 import { GRAPH_KEYS } from "./keys.ts";
 import type { ColumnsBy } from "./layout.ts";
 
-/**
- * A part of the dependencies of a trace or a capture; without fields, as much from the beginning as one answer holds.
- */
+/** A part of the dependencies of a trace or a capture; without fields, the beginning. */
 export interface GraphPart {
   from_ns?: number;
   to_ns?: number;
@@ -147,10 +145,7 @@ export class DependenciesPanel {
     await this.ask(pick);
   }
 
-  /**
-   * Loads the wanted part and shows it. An answer that a later request has overtaken is dropped. A failure leaves the
-   * older graph.
-   */
+  /** Loads and shows the wanted part, unless a later request overtakes it. A failure leaves the older graph. */
   private async ask(pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     this.old = false;
     this.loading = true;

@@ -91,10 +91,7 @@ export function luminance(colour: string): number {
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
 }
 
-/**
- * Assigns slots by cost: the costliest names get a colour of their own, and the rest share the last slot, as do all
- * without cost.
- */
+/** Assigns slots: the costliest names get a colour of their own; the rest, and all without cost, share the last. */
 export function workSlots(costs: ArrayLike<number>): Uint8Array {
   const order = Array.from({ length: costs.length }, (_, i) => i)
     .filter((key) => costs[key] > 0)

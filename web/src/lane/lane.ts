@@ -22,9 +22,7 @@ export interface LaneColumns {
   key: Integers;
 }
 
-/**
- * The events of one lane. Methods take and return events by their index in order of time; `from..to` excludes `to`.
- */
+/** The events of one lane. Methods take and return their indices in order of time; `from..to` excludes `to`. */
 export class Lane {
   readonly count: number;
   readonly start_ns: Float64Array;

@@ -44,10 +44,7 @@ export function partsIn(lanes: readonly Lane[], range: Range): KeyTotal[] {
   return totals(lanes, (lane) => lane.within(range), (lane, i) => Math.min(lane.end_ns(i), range.to_ns) - Math.max(lane.start_ns[i], range.from_ns));
 }
 
-/**
- * Sums events by key, the greatest total first. `stretch` says which events of a lane count, and `measure` how long
- * one of them is.
- */
+/** Sums events by key, the greatest total first: those in `stretch` of each lane, as long as `measure` says. */
 function totals(
   lanes: readonly Lane[],
   stretch: (lane: Lane) => { from: number; to: number },

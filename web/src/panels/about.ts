@@ -9,10 +9,7 @@ import { bytes, count, duration } from "../time/format.ts";
 export class AboutPanel {
   readonly element = h("div", { class: "panel about-panel", tabindex: "0", role: "group", "aria-label": "About the trace" });
 
-  /**
-   * Shows the facts. `findings` is null until the analyses have answered, and `file` is a sentence about what a saved
-   * page leaves out.
-   */
+  /** Shows the facts; `findings` may come later, and `file` says what a saved page leaves out. */
   show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
     const { manifest } = overview;
     const host = manifest.host;

@@ -172,10 +172,7 @@ export class ComparePanel {
     }
   }
 
-  /**
-   * Shows which instance is on the timelines, from 0 on, and buttons to the others; nothing where there are fewer
-   * than two.
-   */
+  /** Shows which instance, from 0 on, is on the timelines, with buttons to others; hides that below two instances. */
   instances(shown: number, of_all: number): void {
     this.stepper.hidden = of_all < 2;
     fill(

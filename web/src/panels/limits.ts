@@ -147,9 +147,7 @@ function names(marks: { name: string; x: number; y: number }[]): SVGElement[] {
   });
 }
 
-/**
- * The most letters of a name, the width of a letter, the height of a line, and the distance of a name from its mark.
- */
+/** The most letters of a name, the width of a letter, the height of a line, and a name's distance from its mark. */
 const MAX_NAME_LETTERS = 18;
 const LETTER_PX = 6.2;
 const LINE_PX = 13;

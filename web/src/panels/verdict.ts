@@ -59,10 +59,7 @@ export class Verdict {
     this.ranks = ranks;
   }
 
-  /**
-   * Shows the verdict of the findings, or `loadingMessage` until there are any. While two sides are compared it does
-   * nothing.
-   */
+  /** Shows the verdict, or `loadingMessage` until it is there; does nothing while two sides are compared. */
   show(findings: FindingsSoFar, overview: TraceOverview, loadingMessage: string): void {
     if (this.paired) return;
     if (!findings) {

@@ -5,10 +5,7 @@ function decimals(size: number): number {
   return size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
 }
 
-/**
- * Formats a value in the first of the units in which it is below `step`, or in the last; each unit is `step` of the
- * one before.
- */
+/** Formats a value in the first unit in which it is below `step`, or the last; each is `step` of the one before. */
 function scaled(value: number, step: number, units: readonly string[]): string {
   let size = Math.abs(value);
   let unit = 0;

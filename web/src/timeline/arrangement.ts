@@ -88,10 +88,7 @@ export class Arrangement {
     });
   }
 
-  /**
-   * The tracks that are neither hidden nor left out by the filter, with bundles. While there is a filter, threads are
-   * not bundled.
-   */
+  /** The tracks that are neither hidden nor filtered out. Threads are bundled only while there is no filter. */
   get arranged(): VisibleTracks {
     const all = this.all;
     const seen = (track: Track): boolean => this.shows(track) && this.finds(track);

@@ -42,10 +42,7 @@ export class Timeline {
   private readonly tooltip: Tooltip;
   /** The line at the pointer, with the time there. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
-  /**
-   * The horizontal place of the line at the pointer, in pixels of the canvas despite the name; null while it is
-   * hidden.
-   */
+  /** The place of the line at the pointer, in pixels of the canvas despite the name; null while it is hidden. */
   private pointed_ns: number | null = null;
   /** The place where the pointer rests on the tracks; the event under it changes with the visible range. */
   private pointer: { x: number; y: number } | null = null;

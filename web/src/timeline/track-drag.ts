@@ -9,10 +9,7 @@ const CLICK_PX = 5;
 /** The distance from an edge at which dragging scrolls the tracks. */
 const EDGE_PX = 24;
 
-/**
- * Follows presses inside of an element whose rows have `data-track` or `data-head`, and moves them in the
- * arrangement.
- */
+/** Follows presses on rows with `data-track` or `data-head` in an element, and moves them in the arrangement. */
 export class TrackDrag {
   /** The line at the place where the dragged row would be dropped. */
   readonly line = h("div", { class: "drop-line", hidden: true });
