@@ -1,4 +1,5 @@
-//! Runs one input through one target.
+//! Runs one input through one target. An input is any bytes; a promise is what gapscope says of reading them, such as
+//! that it never panics.
 
 use crate::bytes::Any;
 use fastrand::Rng;
@@ -16,10 +17,11 @@ pub struct Target {
     pub mutate: fn(&mut Vec<u8>, &mut Rng, Any<'_>),
 }
 
+/// The messages of the panics of the present input, in order.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Reads an input. A panic is printed before it continues. Panics of the Parquet library that gapscope catches are no
-/// faults and are not printed.
+/// Reads an input. A panic that leaves the target is printed, with those before it, and continues. Panics of the
+/// Parquet library that gapscope catches are no faults and are not printed.
 pub fn run(target: &Target, input: &[u8]) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,5 +1,5 @@
-//! Inputs of several sections, each of which is a tag, its length (two bytes) and its bytes. Any bytes can be read as
-//! sections.
+//! Inputs of several sections, each of which is a tag, its length (two bytes, the low one first) and its bytes. Any
+//! bytes can be read as sections.
 
 use crate::bytes::Any;
 use fastrand::Rng;

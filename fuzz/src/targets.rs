@@ -1,4 +1,4 @@
-//! The targets.
+//! The targets: each feeds its input to one part of gapscope, and checks what that promises.
 
 pub mod capture;
 pub mod database;

@@ -1,4 +1,6 @@
-// Keeps the page's address equal to what the page shows, and shows what an address says.
+// Keeps the part of the page's address after `#` equal to what the page shows, and shows what an address says.
+// `later` is called after every change of the page, and `read` at the start and after the reader has changed the
+// address.
 
 import { readSide, type Side, writeSide } from "./comparison-sides.ts";
 import { LatestRequest } from "./latest-request.ts";
@@ -14,8 +16,10 @@ const REST_MS = 300;
 export interface AddressCallbacks {
   /** Returns what the page shows besides the range, selection and event. */
   state: () => ViewState;
+  /** Shows a state besides the range, selection and event. */
   show: (state: ViewState) => void;
   stopComparing: () => void;
+  /** Starts a comparison, and resolves when both sides are shown or it has failed. */
   compare: (before: Side, after: Side, instance?: number) => Promise<void>;
   /** Returns the sides that are compared; `instance` only where it is not the one that is shown first. */
   sides: () => { before: Side; after: Side; instance?: number } | null;
@@ -23,6 +27,7 @@ export interface AddressCallbacks {
   goTo: (table: string, row: number, stays: boolean) => Promise<void>;
 }
 
+/** Reads and writes the address for one view. */
 export class Address {
   private readonly reading = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -40,6 +45,7 @@ export class Address {
     this.timer = setTimeout(() => this.write(), REST_MS);
   }
 
+  /** Writes the address at once, unless it came from outside and was not read yet. */
   write(): void {
     if (location.hash !== this.shown) return;
     const { range, bounds, selection, event } = this.view;

@@ -1,4 +1,5 @@
-// Asks for a trace's findings once the work in sight has loaded, and updates every part of the page that shows them.
+// Asks for a trace's findings (the results of the server's analyses) once the work in sight has loaded, and updates
+// every part of the page that shows them.
 
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
@@ -23,6 +24,7 @@ export interface AnalysesParts {
   rankComparison: RankComparison | null;
 }
 
+/** Decides when findings are asked for. `ask` is called after each load, `grown` and `picked` after those events. */
 export class Analyses {
   private readonly findingsLoader: FindingsLoader;
 
@@ -59,6 +61,7 @@ export class Analyses {
     void this.findingsLoader.ask(trace);
   }
 
+  /** Updates the page after the findings of a trace, or why there are none, have arrived. */
   private explained(trace: Trace): void {
     const { panels, notice, rankComparison } = this.parts;
     panels.compare.fillChoices();
@@ -70,6 +73,7 @@ export class Analyses {
     for (const view of this.views()) if (view.trace === trace) view.changed("data");
   }
 
+  /** Shows the findings of the first trace, or the progress until they are there. */
   show(): void {
     const { verdict, panels, sidebar, minimap, notice } = this.parts;
     const { findings, overview } = this.view.trace;

@@ -1,4 +1,5 @@
-// Builds the parts of the page and connects them.
+// Builds the parts of the page for traces and connects them. `begin` is called once: it reads the address, loads
+// names, and then follows traces that are being recorded.
 
 import { Address } from "./address.ts";
 import { Analyses, loadingMessage } from "./analyses.ts";
@@ -35,6 +36,7 @@ import { Topbar } from "./topbar.ts";
 import type { Colouring, ViewState } from "./view-state.ts";
 import { View } from "./view.ts";
 
+/** The page. Each part gets callbacks for what it needs of the others. */
 export class App {
   private readonly traces: Trace[];
   private readonly shown: ShownTraces;
@@ -206,6 +208,7 @@ export class App {
     );
   }
 
+  /** Shows the page, loads what it needs, and registers for keys and changes. */
   async begin(): Promise<void> {
     const trace = this.shown.first;
     document.title = `${this.overview.together ?? trace.overview.name} · gapscope`;
@@ -248,7 +251,7 @@ export class App {
     if (!this.source.file) void this.liveTraces.follow(this.loader);
   }
 
-  /** Shows the events that are picked in a view other than the main one. */
+  /** Shows the events that are picked in a view other than the main one, and asks for the findings about them. */
   private follow(view: View): void {
     this.sidebar.follow(view);
     view.onChange((change) => {
@@ -257,6 +260,7 @@ export class App {
     });
   }
 
+  /** Updates the page after rows, labels or counters have arrived. */
   private onData(): void {
     this.timelineStack.renew();
     this.changed();
@@ -291,6 +295,7 @@ export class App {
     this.root.dataset[`${what}Ms`] ??= performance.now().toFixed(1);
   }
 
+  /** Shows a message in the status line, or hides the line for an empty text. */
   private showMessage(problem: string): void {
     this.status.textContent = problem;
     this.status.hidden = problem === "";
@@ -338,6 +343,7 @@ export class App {
     this.results.renew();
   }
 
+  /** Sets the theme without drawing. */
   private setTheme(theme: Theme): void {
     this.appearance.theme = theme;
     document.documentElement.dataset.theme = theme;

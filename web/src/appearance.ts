@@ -1,4 +1,5 @@
-// Decides how events are drawn: their colour, and whether they match the search.
+// Decides how events are drawn: their colour, and whether they match the search. A slot is an index in the theme's
+// colours of work, and a key says what an event is of, mostly an index in the trace's strings.
 
 import { type NameKind, ColourSlots } from "./colour-slots.ts";
 import type { Causes } from "./data/causes.ts";
@@ -34,11 +35,13 @@ interface SearchMarks {
   lanes: WeakMap<Lane, FoundEvents>;
 }
 
+/** The theme, the colouring and the search of the whole page, with what was computed for them. */
 export class Appearance {
   theme: Theme = "light";
   colouring: Colouring = "kernel";
   /** The matches of each trace; empty without a search. */
   private searchMarks = new Map<Trace, SearchMarks>();
+  /** Tells whether a text matches the search; null without a search. */
   private matches: ((text: string) => boolean) | null = null;
   private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
   private readonly lineSlots = new WeakMap<Code, Uint8Array>();
@@ -61,6 +64,7 @@ export class Appearance {
     return this.matches?.(text) ?? true;
   }
 
+  /** Sets the search. An invalid pattern counts as none. */
   search(pattern: Pattern): void {
     this.matches = pattern && "matches" in pattern ? pattern.matches : null;
     this.searchMarks = new Map();
@@ -98,6 +102,7 @@ export class Appearance {
     return (key) => marks[key] === 1;
   }
 
+  /** Marks the lines of code that match. The last entry is for unknown code. */
   private lineMarks(trace: Trace, matches: (text: string) => boolean): Uint8Array {
     const lines = trace.code?.header.lines ?? [];
     return marks([...lines.map(({ text }) => text), "unknown code"], matches);

@@ -1,4 +1,5 @@
-// The page of a capture: its kernels, its facts, and the graph of dependencies between its commands.
+// The page of a capture (a window of a program's commands that were saved to be run again): its kernels, its facts,
+// and the graph of dependencies between its commands.
 
 import { Appearance } from "./appearance.ts";
 import type { DataSource } from "./data/source.ts";
@@ -11,6 +12,7 @@ import { Tabs } from "./tabs.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
 import { bytes, count, duration, plural } from "./time/format.ts";
 
+/** The page; `begin` is called once. The address keeps the picked node as `#n=` and its id. */
 export class CapturePage {
   private readonly appearance = new Appearance([]);
   private readonly panel: DependenciesPanel;
@@ -29,6 +31,7 @@ export class CapturePage {
     });
   }
 
+  /** Shows the page. The graph is loaded when its tab, which is the first, opens. */
   begin(): void {
     const { capture, root } = this;
     document.title = `${capture.name} · gapscope`;
@@ -60,7 +63,7 @@ export class CapturePage {
     root.dataset.fullDraw = "true";
   }
 
-  /** Returns the node that the address names. */
+  /** Returns the node that the address names; null where it names none below `nodes`, the number of loaded nodes. */
   private nodeInAddress(nodes: number): { kind: "node"; id: number } | null {
     const id = Number(/^#n=(\d+)$/.exec(location.hash)?.[1] ?? NaN);
     return Number.isInteger(id) && id < nodes ? { kind: "node", id } : null;
@@ -83,6 +86,7 @@ export class CapturePage {
     );
   }
 
+  /** Makes the table of kernels, and tells how many the answer leaves out. */
   private kernels(): HTMLElement {
     const table = new Table<CapturedKernel>({
       name: "Kernels",
@@ -129,6 +133,7 @@ export class CapturePage {
     );
   }
 
+  /** Sets the theme and draws anew; with `keep` it is stored for the next time. */
   private theme(theme: Theme, keep = false): void {
     this.appearance.theme = theme;
     document.documentElement.dataset.theme = theme;

@@ -1,5 +1,6 @@
-// Draws which rank waited for which: a bar on a collective for as long as its rank waited, and from its end a line to the rank that came last. Ranks are
-// timelines of their own, or queues in one trace.
+// Draws which rank waited for which at collectives, the operations in which all ranks of a program take part: a bar
+// on a collective for as long as its rank waited, and from its end a line to the rank that came last. A skew is the
+// time from the first arrival to the last. Ranks are timelines of their own, or queues in one trace.
 
 import { setAttribute, svg } from "./dom.ts";
 import type { Collective } from "./generated/protocol.ts";
@@ -15,9 +16,11 @@ const BAR_PX = 5;
 /** A visible wait of one rank. */
 export interface Wait {
   rank: number;
+  /** The queue on which the rank ran the collective; null where it is not known. */
   queue: number | null;
   from_ns: number;
   to_ns: number;
+  /** The rank that arrived last, and the queue on which it did. */
   last: number;
   last_queue: number | null;
   tooltip: string;
@@ -44,6 +47,7 @@ export function waitsIn(collectives: readonly Collective[], from_ns: number, to_
     );
 }
 
+/** The drawing over the timelines in a container. `show` is called with each new answer about ranks. */
 export class CollectiveWaits {
   readonly element = svg("svg", { class: "collective-waits", "aria-hidden": "true" });
   private collectives: readonly Collective[] = [];
@@ -59,6 +63,7 @@ export class CollectiveWaits {
     new ResizeObserver(() => this.draw()).observe(container);
   }
 
+  /** Draws the waits of these collectives from now on. */
   show(collectives: readonly Collective[]): void {
     this.collectives = collectives;
     this.draw();

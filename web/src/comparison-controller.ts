@@ -1,4 +1,5 @@
-// Starts and stops a comparison: aligns the timelines of both sides and shows the comparison's results.
+// Starts and stops a comparison of two sides, which are traces, labels or ranges: aligns the timelines of both sides
+// and shows the comparison's results.
 
 import { type Side, sideName } from "./comparison-sides.ts";
 import type { Trace } from "./data/trace.ts";
@@ -18,6 +19,7 @@ export interface ComparisonCallbacks {
   showMessage: (problem: string) => void;
 }
 
+/** One comparison at a time: a later start or stop makes an earlier start end without effect. */
 export class ComparisonController {
   private readonly latest = new LatestRequest();
 

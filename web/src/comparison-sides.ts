@@ -1,4 +1,6 @@
-// The sides of a comparison: how they are written in addresses, which pairs are suggested, and two linked views that show them from a common start.
+// The sides of a comparison: how they are written in addresses, which pairs are suggested, and two linked views that
+// show them from a common start. An instance is one place where a label was set; a stretch is a range of a side that
+// can be aligned.
 
 import type { DataSource } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
@@ -12,6 +14,7 @@ export type Side =
   | { trace: number; what: "label"; path: string }
   | { trace: number; what: "range"; range: Range };
 
+/** Writes a side, such as `0:all`, `0:label:step` or `1:range:100:200` with times in nanoseconds. */
 export function writeSide(side: Side): string {
   switch (side.what) {
     case "all":
@@ -23,6 +26,7 @@ export function writeSide(side: Side): string {
   }
 }
 
+/** Reads what `writeSide` has written; null for any other text. */
 export function readSide(text: string): Side | null {
   const found = /^(\d+):(all|label|range)(?::(.*))?$/s.exec(text);
   if (!found) return null;
@@ -33,6 +37,7 @@ export function readSide(text: string): Side | null {
   return from_ns < to_ns ? { trace, what: "range", range: { from_ns, to_ns } } : null;
 }
 
+/** Names a side for the reader; the trace only where there are several. */
 export function sideName(side: Side, traces: readonly Trace[]): string {
   const trace = traces.length > 1 ? traces[side.trace]?.overview.name : "";
   const what = side.what === "label" ? side.path : side.what === "range" ? "selected range" : "whole trace";
@@ -59,6 +64,10 @@ export function likelyPairs(choices: readonly SideChoice[]): [Side, Side][] {
   return traces.length > 0 ? traces.slice(0, 1) : pairs.slice(0, MAX_PAIRS);
 }
 
+/**
+ * Returns whether two choices may be the same work: whole traces, or labels with the same parent that were set
+ * equally often and ran something, and differ by more than numbers.
+ */
 function isLikely(a: SideChoice, b: SideChoice): boolean {
   if (a.side.trace !== b.side.trace) return a.side.what === "all" && b.side.what === "all";
   if (a.side.what !== "label" || b.side.what !== "label" || parentPath(a.side.path) !== parentPath(b.side.path)) return false;
@@ -99,6 +108,7 @@ export function compared(source: DataSource, before: Side, after: Side): Promise
   return source.compare({ ...asked("a", before), ...asked("b", after) });
 }
 
+/** Returns the parameters of one side of a question. */
 function asked(name: "a" | "b", side: Side): Record<string, string | number> {
   const query: Record<string, string | number> = { [name]: side.trace };
   if (side.what === "label") query[`${name}_label`] = side.path;
@@ -109,7 +119,10 @@ function asked(name: "a" | "b", side: Side): Record<string, string | number> {
   return query;
 }
 
-/** Returns the ranges of a side that can be aligned: each instance of a label, or the one range. */
+/**
+ * Returns the ranges of a side that can be aligned: each instance of a label, the selected range, or for a trace the
+ * time of its work. Where the server does not list instances, the loaded tracks are searched.
+ */
 export async function stretches(source: DataSource, trace: Trace, side: Side): Promise<Range[]> {
   if (side.what === "range") return [side.range];
   if (side.what === "all") return [workExtent(trace)];
@@ -161,7 +174,7 @@ function workExtent(trace: Trace): Range {
   return extents.length === 0 ? trace.whole : coveringRange(extents);
 }
 
-/** Makes two views that show the same time after their own start, at the same scale. */
+/** Makes two views that show the same time after the start of their stretches, and follow each other. */
 export function linkedViews(before: { trace: Trace; stretch: Range }, after: { trace: Trace; stretch: Range }): [View, View] {
   const least = Math.min(before.trace.whole.from_ns - before.stretch.from_ns, after.trace.whole.from_ns - after.stretch.from_ns);
   const most = Math.max(before.trace.whole.to_ns - before.stretch.from_ns, after.trace.whole.to_ns - after.stretch.from_ns);

@@ -1,6 +1,8 @@
 // Makes HTML and SVG elements in such a way that text from a trace stays text.
 
+/** What an element may contain; null, undefined and false are left out. */
 type Child = Node | string | number | null | undefined | false;
+/** A value of an attribute, or a listener. */
 type Attribute = string | number | boolean | null | undefined | EventListener | ((event: never) => void);
 
 /** Makes an HTML element. Functions become listeners of the event that follows `on`; `true` sets an attribute, `false` leaves it out. */
@@ -12,6 +14,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return furnish(document.createElement(tag), attributes, children);
 }
 
+/** Sets attributes and listeners of an element and appends its children. */
 function furnish<E extends Element>(element: E, attributes: Record<string, Attribute>, children: (Child | Child[])[]): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
@@ -21,11 +24,13 @@ function furnish<E extends Element>(element: E, attributes: Record<string, Attri
   return element;
 }
 
+/** Sets an attribute: empty for `true`, removed for `false`, null and undefined. */
 export function setAttribute(element: Element, name: string, value: string | number | boolean | null | undefined): void {
   if (value === false || value === null || value === undefined) element.removeAttribute(name);
   else element.setAttribute(name, value === true ? "" : String(value));
 }
 
+/** Appends children; numbers and strings become text. */
 function append(element: Element, children: (Child | Child[])[]): void {
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
@@ -39,7 +44,10 @@ export function fill(element: Element, ...children: (Child | Child[])[]): void {
   append(element, children);
 }
 
-/** Renews the contents of an element and moves the focus to the new element with the same text as the focused one. */
+/**
+ * Runs `renew`, which replaces the contents of an element, and moves the focus to the new element with the tag and
+ * text of the focused one; of several to the one at the same place.
+ */
 export function keepFocus(inside: Element, renew: () => void): void {
   const focused = document.activeElement as HTMLElement;
   if (focused === inside || !inside.contains(focused)) return renew();

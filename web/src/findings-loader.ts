@@ -1,9 +1,11 @@
-// Loads the findings of traces, and loads them again for traces that have grown.
+// Loads the findings of traces (the results of the server's analyses) into `Trace.findings`, and loads them again for
+// traces that have grown.
 
 import { type DataSource, Outdated } from "./data/source.ts";
 import type { Trace } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
 
+/** Requests findings, at most one answer at a time for each trace. */
 export class FindingsLoader {
   private readonly requested = new Set<Trace>();
   /** The requests under way; `again` is set when the trace has changed since the request began. */
@@ -13,6 +15,7 @@ export class FindingsLoader {
     private readonly source: DataSource,
     /** Called when a trace's findings, or the reason why there are none, have arrived. */
     private readonly answered: (trace: Trace) => void,
+    /** Called with a message when newer findings could not be loaded, and older ones stay. */
     private readonly failed: (problem: string) => void,
   ) {}
 
@@ -41,6 +44,7 @@ export class FindingsLoader {
     }
   }
 
+  /** Makes one request and takes its answer, unless it is of another edition of the trace. */
   private async once(trace: Trace): Promise<void> {
     const { edition } = trace.overview;
     try {

@@ -3,6 +3,7 @@
 import { h } from "./dom.ts";
 import { KEYS, keyName } from "./input/keys.ts";
 
+/** Makes the dialog; it closes by its button and by a click beside it. */
 export function helpDialog(): HTMLDialogElement {
   const dialog = h(
     "dialog",

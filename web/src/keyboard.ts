@@ -7,6 +7,7 @@ import { length, panned, type Range, zoomed } from "./time/range.ts";
 import type { TimelineStack } from "./timeline-stack.ts";
 import { eventRange, type View, wholeRange } from "./view.ts";
 
+/** The parts of the page that keys act on. */
 export interface KeyboardParts {
   timelineStack: TimelineStack;
   navigation: Navigation;
@@ -18,15 +19,18 @@ export interface KeyboardParts {
 }
 
 export interface KeyboardCallbacks {
+  /** Opens the form for a note. */
   note: () => void;
   /** Clears the error message. */
   clearMessage: () => void;
 }
 
+/** The share of the visible length that zooming in leaves, that by which panning moves, and pixels of scrolling. */
 const ZOOM_FACTOR = 0.6;
 const PAN_SHARE = 0.2;
 const SCROLL_PX = 60;
 
+/** Handles the keys of the page, once `listen` was called. */
 export class Keyboard {
   constructor(
     private readonly parts: KeyboardParts,
@@ -37,6 +41,7 @@ export class Keyboard {
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
+  /** Handles a key: in a text field and while a dialog is open only those of the search box. */
   private key(event: KeyboardEvent): void {
     const { search, input, help, sharing } = this.parts;
     const target = event.target as HTMLElement;
@@ -58,6 +63,7 @@ export class Keyboard {
     this.act(action);
   }
 
+  /** Does an action on the first timeline. Zooming keeps the event under the pointer in place, or else the middle. */
   private act(action: Action): void {
     const { timelineStack, navigation, input, help } = this.parts;
     const [timeline] = timelineStack.timelines;
@@ -89,6 +95,7 @@ export class Keyboard {
     actions[action]();
   }
 
+  /** Clears the message, and the first that there is of picked event, selection and search. */
   private clear(view: View): void {
     this.callbacks.clearMessage();
     if (view.event) view.pick(null);

@@ -1,5 +1,6 @@
 // Tells which of several overlapping requests began last, so that only its answer is used.
 
+/** Counts the requests of one kind. */
 export class LatestRequest {
   private begun = 0;
 

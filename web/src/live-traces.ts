@@ -1,4 +1,5 @@
-// Updates the page while its traces are being recorded.
+// Updates the page while its traces are being recorded: it waits for the server's news, and moves a view of the end
+// with the end.
 
 import type { Trace } from "./data/trace.ts";
 import { errorMessage } from "./error-message.ts";
@@ -10,6 +11,7 @@ import type { TimelineStack } from "./timeline-stack.ts";
 import type { Topbar } from "./topbar.ts";
 import type { View } from "./view.ts";
 
+/** The parts of the page that change when a trace grows. */
 export interface LiveTracesParts {
   root: HTMLElement;
   overview: Overview;
@@ -28,6 +30,7 @@ export interface LiveTracesCallbacks {
   showMessage: (problem: string) => void;
 }
 
+/** `show` tells whether anything is recorded, and `follow` runs until nothing is. */
 export class LiveTraces {
   /** The bounds of the view before the trace grew. */
   private seen: Range;
@@ -45,6 +48,7 @@ export class LiveTraces {
     topbar.recording(traces.some((trace) => trace.overview.live));
   }
 
+  /** Follows the traces until all are complete, or the server does not answer any more. */
   async follow(loader: Loader): Promise<void> {
     const { traces, timelineStack, topbar } = this.parts;
     try {
@@ -59,6 +63,7 @@ export class LiveTraces {
     }
   }
 
+  /** Updates the page after a trace has grown; a trace that has its first tracks makes the page load anew. */
   private grown(trace: Trace): void {
     const { root, overview, shown, view, timelineStack } = this.parts;
     this.show();

@@ -1,4 +1,6 @@
-// Loads the tracks in sight, the work of the GPUs first, and keeps live traces up to date.
+// Loads the tracks in sight, the work of the GPUs first, and keeps live traces up to date. A track that is too large
+// is loaded in parts: slices of the whole time, and rows or finer slices near the visible range. Timelines call
+// `wanted` after each drawing.
 
 import type { Appearance } from "./appearance.ts";
 import { type DataSource, Outdated } from "./data/source.ts";
@@ -15,6 +17,7 @@ const REST_MS = 80;
 /** How long a view may keep moving before its parts are loaded all the same. */
 const MAX_WAIT_MS = 500;
 
+/** The kinds of tracks that are loaded first, in this order; others follow. */
 const KINDS_BY_PRIORITY = ["work", "gaps", "labels", "calls"];
 
 /** A view whose tracks are loaded. */
@@ -23,9 +26,11 @@ interface Viewer {
   readonly range: Range;
 }
 
+/** A queue of tracks to load, with a few requests at a time. */
 export class Loader {
   private readonly queue: { trace: Trace; track: Track; viewer: Viewer }[] = [];
   private readonly running = new Set<Track>();
+  /** Tracks whose label paths were requested since their rows were loaded. */
   private readonly labelled = new WeakSet<Track>();
   /** Tracks in parts whose rows could not be loaded. */
   private readonly unfilled = new WeakSet<Track>();
@@ -37,6 +42,7 @@ export class Loader {
   constructor(
     private readonly source: DataSource,
     private readonly appearance: Appearance,
+    /** Called after each request for a track has ended, also with a failure. */
     private readonly loaded: (trace: Trace, track: Track) => void,
     private readonly failed: (problem: string) => void,
     /** Whether the analyses have answered. */
@@ -51,6 +57,7 @@ export class Loader {
     if (this.appearance.colouring === "label" || this.appearance.searching) for (const track of tracks) this.labels(trace, track);
   }
 
+  /** Queues tracks that are not queued or loading yet. */
   private ask(tracks: readonly Track[], viewer: Viewer): void {
     const { trace } = viewer;
     for (const track of tracks) {
@@ -113,6 +120,7 @@ export class Loader {
     }
   }
 
+  /** Loads a track: all of its rows, the part for a view, or what it has gained. Failures become messages. */
   private async load(trace: Trace, track: Track, viewer: Viewer): Promise<void> {
     try {
       if (this.fills(trace, track)) {
@@ -157,6 +165,7 @@ export class Loader {
   }
 
   /** Follows traces while they are recorded. Returns when all are complete, or when another trace has appeared. */
+  /** Waits for changes of live traces and takes them, until none is live or more traces appear. */
   async follow(traces: readonly Trace[], callbacks: FollowCallbacks): Promise<void> {
     while (traces.some((trace) => trace.overview.live)) {
       const live = await this.source.live(traces.map((trace) => trace.overview.generation));
@@ -175,6 +184,7 @@ export class Loader {
     }
   }
 
+  /** Takes a newer overview, and brings loaded tracks up to date; after a new edition all is loaded anew. */
   private async take(trace: Trace, overview: TraceOverview, callbacks: FollowCallbacks): Promise<void> {
     const loaded = trace.tracks.filter((track) => track.state === "ready");
     if (overview.edition === trace.overview.edition) {
@@ -199,11 +209,13 @@ export class Loader {
 export interface FollowCallbacks {
   /** Called before the rows of a trace are replaced, to drop references to them. */
   resetting: (trace: Trace) => void;
+  /** Called after a trace has taken a newer overview and its tracks are loaded. */
   grown: (trace: Trace) => void;
   /** Called when there are more traces than before. */
   appeared: () => void;
 }
 
+/** Returns the place of a track in the queue, the smallest first. */
 function priority(track: Track): number {
   const at = KINDS_BY_PRIORITY.indexOf(track.kind);
   // Tracks that are shown in parts already come last.

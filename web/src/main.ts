@@ -13,6 +13,7 @@ import { DataSource, ServerAnswers } from "./data/source.ts";
 import { fill, h } from "./dom.ts";
 import { errorMessage } from "./error-message.ts";
 
+/** Shows the page in the element `app`, or a sentence that says why it cannot be shown. */
 async function begin(): Promise<void> {
   const root = document.getElementById("app");
   if (!root) return;

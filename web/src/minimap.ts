@@ -1,4 +1,5 @@
-// Draws the whole trace as a strip: how busy each device was, why it was idle, and which part is visible.
+// Draws the whole trace as a strip: how busy the busiest queue was, why devices were idle, and which part is visible.
+// A press or drag on it moves the visible range.
 
 import type { Appearance } from "./appearance.ts";
 import { h } from "./dom.ts";
@@ -7,6 +8,7 @@ import type { View } from "./view.ts";
 
 const HEIGHT_PX = 34;
 
+/** The strip of one view; it draws itself after changes of the view. */
 export class Minimap {
   readonly canvas = h("canvas", { class: "minimap", "aria-hidden": "true" });
   private scheduled = 0;
@@ -22,6 +24,7 @@ export class Minimap {
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
   }
 
+  /** Centres the visible range on the pointer until it is released. */
   private press(event: PointerEvent): void {
     const { canvas, view } = this;
     canvas.setPointerCapture(event.pointerId);
@@ -106,6 +109,7 @@ export class Minimap {
     }
   }
 
+  /** Draws the causes of idle time, a row for each of the first four devices, once the findings are there. */
   private idle(context: CanvasRenderingContext2D): void {
     const { findings } = this.view.trace;
     if (!findings || "missing" in findings || !findings.activity) return;

@@ -1,4 +1,5 @@
-// Moves the view to rows, gaps, matches of the search, and neighbouring events.
+// Moves the view to rows, gaps, matches of the search, and neighbouring events. A row is an event's place in a table
+// of the trace. Moves that need answers end without effect when a later one begins.
 
 import type { Appearance } from "./appearance.ts";
 import { deviceOfGaps } from "./data/gaps.ts";
@@ -20,6 +21,7 @@ import { type EventPlace, eventRange, type View, wholeRange } from "./view.ts";
 /** The visible time before and after a row that is shown from afar, in lengths of the row. */
 const CONTEXT_LENGTHS = 4;
 
+/** Moves the views of the page. */
 export class Navigation {
   private readonly going = new LatestRequest();
   /** The gap that was shown last, with the event and range that were shown of it. */
@@ -134,7 +136,7 @@ export class Navigation {
     }
   }
 
-  /** Goes to another gap, in order of cost or of time. */
+  /** Goes to another gap, in order of cost or of time, from the one that is picked or was gone to last. */
   jump(order: "cost" | "time", forward: boolean): void {
     const found = order === "cost" ? this.gaps.jumpByCost(this.picked(), forward) : this.gaps.jumpInTime(this.picked(), this.view.range.from_ns, forward);
     if (!found) this.showMessage(this.gaps.why);
@@ -157,7 +159,7 @@ export class Navigation {
     this.timelineStack.main.bringIntoSight(event);
   }
 
-  /** Returns the start of the gap that is picked, or that is still shown as it was gone to. */
+  /** Returns the start of the gap that is picked, or that is still shown as it was gone to; null for none. */
   private picked(): number | null {
     const { gap, view } = this;
     if (gap && (view.event ? view.event === gap.event : view.range === gap.range)) return gap.start_ns;

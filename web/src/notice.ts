@@ -8,6 +8,7 @@ import { fill, h } from "./dom.ts";
 /** The most remarks that are shown. */
 const MAX_REMARKS = 2;
 
+/** The notice, which is hidden while there is nothing to say. */
 export class Notice {
   readonly element = h("p", { class: "notice", role: "status", hidden: true });
 
@@ -18,6 +19,7 @@ export class Notice {
     private readonly folded: string | null,
   ) {}
 
+  /** Shows what is known by now; the findings may name more that cannot be read than the overview. */
   show(): void {
     const { overview } = this.first;
     const unknown = this.traces.flatMap((trace) => {

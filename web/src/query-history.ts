@@ -5,6 +5,7 @@ import type { DataSource } from "./data/source.ts";
 const STORAGE_KEY = "gapscope.queries";
 const MAX_QUERIES = 30;
 
+/** The list; `load` fetches the earlier queries. */
 export class QueryHistory {
   all: readonly string[] = [];
 
@@ -14,12 +15,14 @@ export class QueryHistory {
     private readonly served: boolean,
   ) {}
 
+  /** Adds the kept queries after those of this page. */
   async load(): Promise<void> {
     const before = this.served ? (await this.source.queries().catch(() => ({ queries: [] }))).queries : foundHere();
     // A query may have been added while the history was loading.
     this.all = [...this.all, ...before.filter((sql) => !this.all.includes(sql))].slice(0, MAX_QUERIES);
   }
 
+  /** Puts a query at the head of the list, and keeps it for the next time. */
   add(sql: string): void {
     this.all = [sql, ...this.all.filter((one) => one !== sql)].slice(0, MAX_QUERIES);
     // A query that cannot be kept stays in the list until the page is closed.

@@ -19,12 +19,14 @@ const MAX_TRACE_PIECES = 3_000_000;
 const TRACE_TOO_LARGE = "The page counts the labels of a range only in traces with up to 3,000,000 pieces of work. This trace has more.";
 const RANGE_TOO_LARGE = "More than 500,000 pieces of work start in the selected range. Select a shorter range to see this table.";
 
+/** The results for the selected range of one view; null while unknown. Each change calls the listeners. */
 export class RangeAnalysis {
   /** The server's findings; null until they arrive, and without a selection. */
   findings: RangeFindings | Missing | null = null;
   /** Kernels and idle time: from the server, or in a saved page as far as its rows tell. */
   kernels: Kernel[] | Missing | null = null;
   gaps: CauseRow[] | Missing | null = null;
+  /** The work under each label, counted by the page. */
   labels: LabelRow[] | Missing | null = null;
   private readonly requests = new LatestRequest();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -57,6 +59,7 @@ export class RangeAnalysis {
     for (const listener of this.listeners) listener();
   }
 
+  /** Asks for the results after a rest; `other` tells of another range, for which the old results are dropped. */
   private ask(other: boolean): void {
     const { selection, trace } = this.view;
     if (!other && this.running) {
@@ -103,7 +106,10 @@ export class RangeAnalysis {
   }
 }
 
-/** Sums idle time by cause over the parts of gaps that lie in a range. */
+/**
+ * Sums idle time by cause over the parts of gaps that lie in a range, from the loaded tracks. A cause counts once for
+ * each gap in which it has a part; `main_count` and `main_ns` are not known here and stay 0.
+ */
 function gapsIn(trace: Trace, range: Range): CauseRow[] | Missing {
   const tracks = trace.tracks.filter(({ kind }) => kind === "gaps");
   const absent = tracks.find((track) => track.state !== "ready");
@@ -131,6 +137,7 @@ class Tally {
   readonly durations: number[] = [];
   private until_ns = -Infinity;
 
+  /** Adds a piece of work; a dispatch with its duration, a transfer only to the count and the busy time. */
   add(start_ns: number, end_ns: number, dispatch: boolean): void {
     if (dispatch) {
       this.dispatches += 1;
@@ -140,6 +147,7 @@ class Tally {
     this.until_ns = Math.max(this.until_ns, end_ns);
   }
 
+  /** The figures of the dispatches that were added; null where there are none. */
   get figures(): Pick<Kernel, "timed_count" | "total_ns" | "mean_ns" | "p50_ns" | "p99_ns" | "min_ns" | "max_ns"> {
     const all = this.durations.sort((a, b) => a - b);
     const at = (part: number): number | null => all[Math.max(0, Math.ceil(all.length * part) - 1)] ?? null;
@@ -148,6 +156,7 @@ class Tally {
   }
 }
 
+/** One execution of work, by its place in a track. */
 interface WorkPiece {
   track: Track;
   lane: number;
@@ -155,7 +164,10 @@ interface WorkPiece {
   start_ns: number;
 }
 
-/** Returns the work that starts in a range, in order of time. */
+/**
+ * Loads all work with its labels, and returns what starts in a range, in order of time. It throws a sentence where
+ * the trace or the range is too large, or a track cannot be had.
+ */
 async function piecesIn(trace: Trace, range: Range): Promise<WorkPiece[]> {
   const all = trace.tracks.reduce((sum, { kind, overview }) => sum + (kind === "work" ? (overview.rows ?? 0) : 0), 0);
   if (all > MAX_TRACE_PIECES) throw new Error(TRACE_TOO_LARGE);

@@ -11,6 +11,7 @@ export interface HitLane {
   found: FoundEvents;
 }
 
+/** Returns the lanes of the completely loaded tracks of a kind, each with its matches. */
 export function hitLanes(trace: Trace, appearance: Appearance, kind: Track["kind"] = "work"): HitLane[] {
   const tracks = trace.tracks.filter((track) => track.kind === kind && track.state === "ready");
   return tracks.flatMap((track) =>
@@ -21,7 +22,10 @@ export function hitLanes(trace: Trace, appearance: Appearance, kind: Track["kind
   );
 }
 
-/** Counts the matches of a lane before an event that starts at `start_ns` in lane number `at`. Events with equal starts are in the order of lanes. */
+/**
+ * Counts the matches of a lane, which has this number, before an event that starts at `start_ns` in lane number `at`.
+ * Events with equal starts are in the order of lanes.
+ */
 function before(hit: HitLane, number: number, start_ns: number, at: number): number {
   const { lane } = hit.found;
   let count = lane.startingBefore(start_ns);

@@ -2,9 +2,13 @@
 
 import { errorMessage } from "./error-message.ts";
 
+/** A test of texts, a sentence about an invalid expression, or null without a search. */
 export type Pattern = { matches: (text: string) => boolean } | { problem: string } | null;
 
-/** Parses a regular expression. It ignores case unless it has a capital letter. Returns `null` for an empty text. */
+/**
+ * Parses a regular expression. It ignores case unless it has a capital letter outside of escapes such as `\S`.
+ * Returns `null` for an empty text.
+ */
 export function pattern(typed: string): Pattern {
   if (typed === "") return null;
   try {

@@ -21,6 +21,7 @@ const MAX_LISTED = 5;
 /** The largest track, in rows, that is loaded only to search it. */
 const MAX_LOADED_ROWS = 100_000;
 
+/** What a click on a match does: goes to it, or replaces the search. */
 export interface SearchResultsCallbacks {
   event: (event: EventPlace) => void;
   gap: (gap: Gap) => void;
@@ -32,6 +33,7 @@ export interface SearchResultsCallbacks {
   want: (tracks: Track[]) => void;
 }
 
+/** One match in the list. `go` runs when it is clicked; without a colour it has no spot. */
 interface SearchResult {
   colour?: string;
   text: string;
@@ -39,6 +41,7 @@ interface SearchResult {
   go: () => void;
 }
 
+/** The matches of one kind: how many there are, and the first of them. */
 interface ResultKind {
   name: string;
   count: number;
@@ -47,6 +50,7 @@ interface ResultKind {
   results: SearchResult[];
 }
 
+/** The list, which is open while the search box or the list has the focus and there is a search. */
 export class SearchResults {
   readonly element = h("div", { class: "results", role: "region", tabindex: "-1", "aria-label": "Search results", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private open = false;
@@ -72,6 +76,7 @@ export class SearchResults {
     return [...this.element.querySelectorAll("button")];
   }
 
+  /** Closes the list when the focus goes elsewhere. */
   private left(to: EventTarget | null): void {
     if (to !== this.input && !this.element.contains(to as Node | null)) this.show(false);
   }
@@ -119,6 +124,7 @@ export class SearchResults {
     if (event.key === "Escape") this.input.focus();
   }
 
+  /** Finds the matches of each kind; gaps only among those that the findings list. */
   private found(): ResultKind[] {
     const { trace } = this.view;
     const { findings } = trace;
@@ -164,6 +170,7 @@ export class SearchResults {
     return { name, count: all, results, ...(absent > 0 ? { but: ` so far: ${plural(absent, "track is", "tracks are")} not loaded` } : {}) };
   }
 
+  /** Makes the entry of an event, with its number among the matches. */
   private event(trace: Trace, lanes: readonly HitLane[], place: EventPlace): SearchResult {
     const { from_ns, to_ns } = eventRange(place);
     const key = place.track.lanes[place.lane].key[place.index];

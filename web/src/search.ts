@@ -11,6 +11,7 @@ import type { View } from "./view.ts";
 /** How long typing must pause before the search runs. */
 const REST_MS = 120;
 
+/** The parts of the page that the search reads and changes. */
 export interface SearchCallbacks {
   view: View;
   /** The search box, and the message beside it. */
@@ -23,9 +24,11 @@ export interface SearchCallbacks {
   go: (forward: boolean) => void;
 }
 
+/** The search of the page. `for` is called while the reader types, and `pick` for a text in a table. */
 export class Search {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly requests = new LatestRequest();
+  /** The text that was searched for last. */
   private done = "";
   /** The text that was picked in a table instead of typed. */
   private picked: string | null = null;
@@ -52,6 +55,7 @@ export class Search {
     this.picked = again ? null : text;
   }
 
+  /** Writes a text into the box, and searches for it once typing pauses. */
   for(text: string): void {
     this.picked = null;
     const { input } = this.callbacks.box;
@@ -85,6 +89,7 @@ export class Search {
     requestAnimationFrame(() => requestAnimationFrame(() => isLatest() && this.callbacks.box.searched("", this.count())));
   }
 
+  /** Returns the number of the picked match and of all, or how many events match on all timelines. */
   private count(): string {
     const { view } = this.callbacks;
     const lanes = hitLanes(view.trace, this.appearance);

@@ -20,11 +20,12 @@ export function commandOf({ opened, state }: SharedView): string {
   return ["gapscope view", quoted(state ? `${first}#${state}` : first), ...rest.map(quoted)].join(" ");
 }
 
+/** Quotes a text for a shell where it has other than harmless characters. */
 function quoted(text: string): string {
   return /^[\w./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Returns the file that shows the view, and its name. */
+/** Returns the name and the JSON text of the file that shows the view; `gapscope` is the program's version. */
 export function savedView({ opened, state }: SharedView, gapscope: string): { name: string; text: string } {
   const folder = opened[0].split(/[\\/]/).filter(Boolean).at(-1) ?? "";
   return { name: `${folder.replace(/\.gapscope$/, "") || "gapscope"}.view.json`, text: `${JSON.stringify({ gapscope_view: VERSION, gapscope, traces: opened, state }, null, 2)}\n` };
@@ -36,6 +37,7 @@ export class Sharing {
 
   constructor(
     private readonly gapscope: string,
+    /** Returns the present view, when the dialog opens. */
     private readonly shared: () => SharedView,
   ) {
     this.element.addEventListener("click", (event) => {

@@ -7,13 +7,18 @@ import type { Overview } from "./generated/protocol.ts";
 /** The parameter of the address that names the first trace. */
 const FIRST_PARAMETER = "first";
 
+/** The traces on the page's timelines; the panels are about the first. */
 export interface ShownTraces {
   first: Trace;
   /** The other traces of the same program and clock, by rank. */
   beside: Trace[];
 }
 
-/** Returns the traces to show: of a program with ranks all that have tracks, by rank; otherwise the first one. */
+/**
+ * Returns the traces to show: of a program with ranks all that have tracks, by rank; otherwise only the first one.
+ * `search` is the query of the address, whose `first` names the first trace; else the overview does, else it is the
+ * lowest rank.
+ */
 export function shownTraces(overview: Overview, traces: readonly Trace[], search: string): ShownTraces {
   if (!overview.together) return { first: traces[0], beside: [] };
   const rank = (trace: Trace): number => trace.overview.manifest.rank?.rank ?? Infinity;
@@ -23,7 +28,10 @@ export function shownTraces(overview: Overview, traces: readonly Trace[], search
   return { first, beside: filled.filter((trace) => trace !== first) };
 }
 
-/** Reloads the page with the trace of this name first; what is picked or compared is left behind, because it belongs to another trace. */
+/**
+ * Calls `leaving` and reloads the page with the trace of this name first; what is picked or compared is left behind,
+ * because it belongs to another trace.
+ */
 export function chooseFirst(name: string, leaving: () => void): void {
   leaving();
   const parts = new URLSearchParams(location.hash.slice(1));

@@ -4,7 +4,7 @@ import { h } from "./dom.ts";
 
 const MIN_HEIGHT_PX = 80;
 
-/** Makes a line that sets the height of the element below it. */
+/** Makes a line that sets the height of the element below it, through the property `--panels` of `root`. */
 export function splitter(root: HTMLElement, below: HTMLElement): HTMLElement {
   const announce = (): void => line.setAttribute("aria-valuenow", String(below.offsetHeight));
   const set = (pixels: number): void => {

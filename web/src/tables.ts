@@ -17,7 +17,9 @@ import type { View } from "./view.ts";
 const COUNTING = "Looking at the selected range…";
 const WHOLE_TRACE_LIMITS = "These limits are those of the whole trace. A saved page has none for a range; `gapscope view` does.";
 
+/** Fills the tables of the panels, when `show` is called and after results of the range have arrived. */
 export class Tables {
+  /** The browser's number of the frame that will update the tables; 0 for none. */
   private scheduled = 0;
 
   constructor(
@@ -36,6 +38,7 @@ export class Tables {
     });
   }
 
+  /** Fills all tables with what is known now: rows, a message while they load, or why there are none. */
   show(): void {
     const { gaps, kernels, limits, labels, narrowed, rangeAnalysis, search } = this.parts;
     const { selection, trace } = this.view;

@@ -3,6 +3,7 @@
 import { fill, h } from "./dom.ts";
 import type { PanelName } from "./view-state.ts";
 
+/** A tab and its panel; `opened` is called each time that the panel is shown. */
 export interface Tab {
   name: PanelName;
   title: string;
@@ -10,6 +11,7 @@ export interface Tab {
   opened?: () => void;
 }
 
+/** The row of tabs; the first one is shown at first. */
 export class Tabs {
   readonly element: HTMLElement;
   private readonly buttons: HTMLButtonElement[];
@@ -20,6 +22,7 @@ export class Tabs {
 
   constructor(
     private readonly tabs: readonly Tab[],
+    /** Called after a tab was shown, the first one included. */
     private readonly changed: (name: PanelName) => void,
     /** An element that is shown above all panels. */
     above?: HTMLElement,
@@ -43,6 +46,7 @@ export class Tabs {
     this.show(this.shown);
   }
 
+  /** Goes to the tab beside with the arrow keys, around the ends. */
   private key(event: KeyboardEvent, number: number): void {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!by) return;
@@ -53,6 +57,7 @@ export class Tabs {
     this.buttons[next].focus();
   }
 
+  /** Shows a panel by name, or the first where there is none of that name. */
   show(name: PanelName): void {
     const tab = this.tabs.find((tab) => tab.name === name) ?? this.tabs[0];
     this.shown = tab.name;

@@ -13,14 +13,18 @@ import { View } from "./view.ts";
 
 /** The kinds of tracks that are shown in a comparison and for other ranks. */
 const COMPARED_KINDS = ["work", "gaps", "labels"];
+/** The index of the instance of labels that a comparison shows first. */
 const SECOND_INSTANCE = 1;
 
+/** Makes the timelines, and shows either all of them or those of a comparison. */
 export class TimelineStack {
   readonly element = h("div", { class: "timeline-stack" });
   readonly main: Timeline;
   /** The timelines below the main one: traces of the same program and clock. */
   private readonly others: Timeline[];
+  /** The timelines of the comparison; null without one. */
   private pair: [Timeline, Timeline] | null = null;
+  /** The sides of the comparison with their ranges, and `at`, the index of those that are shown. */
   private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
 
   constructor(
@@ -28,7 +32,9 @@ export class TimelineStack {
     private readonly traces: readonly Trace[],
     private readonly source: DataSource,
     private readonly appearance: Appearance,
+    /** Loads tracks that have come into sight of a view. */
     private readonly wanted: (tracks: Track[], view: View) => void,
+    /** Called with the index of the shown instance and the number of instances; with 0 and 0 after a comparison. */
     private readonly instances: (shown: number, of_all: number) => void,
     /** Called with each view that is made for a comparison. */
     private readonly made: (view: View) => void,
@@ -47,6 +53,7 @@ export class TimelineStack {
     this.showMain();
   }
 
+  /** Makes the timeline of another rank, with fewer kinds of tracks. */
   private besideMain(trace: Trace): Timeline {
     const view = new View(trace, () => this.view.bounds);
     const timeline = new Timeline(view, this.appearance, { shown: (track) => hasRows(track) && COMPARED_KINDS.includes(track.kind), name: trace.overview.name, terse: true }, (tracks) => this.wanted(tracks, view));
@@ -69,10 +76,12 @@ export class TimelineStack {
     return [this.main, ...this.others, ...(this.pair ?? [])].map((timeline) => timeline.view);
   }
 
+  /** The timelines that are shown. */
   get timelines(): Timeline[] {
     return this.pair ?? [this.main, ...this.others];
   }
 
+  /** Draws all timelines with changed tracks or colours, hidden ones included. */
   renew(): void {
     for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
@@ -135,6 +144,7 @@ export class TimelineStack {
     for (const { view } of this.timelines) if (view.event) view.pick(null);
   }
 
+  /** Ends the comparison and shows the main timeline again. */
   stop(): void {
     this.releaseEvents();
     this.pair = null;
@@ -145,6 +155,7 @@ export class TimelineStack {
     this.instances(0, 0);
   }
 
+  /** The compared sides, with the instance unless it is the one that is shown first; null without a comparison. */
   get comparedSides(): { before: Side; after: Side; instance?: number } | null {
     if (!this.sides) return null;
     const { before, after, stretches, at } = this.sides;
@@ -163,6 +174,7 @@ function pickOne(views: readonly View[]): void {
   }
 }
 
+/** Returns whether a track has anything to show: rows, values, or work without times. */
 function hasRows(track: Track): boolean {
   return track.overview.rows === null || track.overview.rows > 0 || track.isCounter || track.overview.untimed > 0;
 }

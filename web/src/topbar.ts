@@ -5,6 +5,7 @@ import type { Colouring } from "./view-state.ts";
 
 export const NOTHING_FOUND = "nothing found";
 
+/** Called for what the reader does in the bar; `search` with each change of the box's text. */
 export interface TopbarCallbacks {
   search: (text: string) => void;
   /** Goes to the next or the previous match. */
@@ -15,9 +16,11 @@ export interface TopbarCallbacks {
   help: () => void;
 }
 
+/** The bar. The page tells it what to show. */
 export class Topbar {
   /** The place of the search results, below the box. */
   readonly resultList = h("span", { class: "found-list" });
+  /** The buttons to the previous and the next match, which are hidden while there is none. */
   private readonly through: HTMLElement;
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
@@ -63,6 +66,7 @@ export class Topbar {
     for (const choice of this.choices) choice.setAttribute("aria-checked", String(choice.dataset.colouring === by));
   }
 
+  /** Shows what is wrong with the search, or else how much was found. */
   searched(problem: string, found: string): void {
     this.input.setAttribute("aria-invalid", String(problem !== ""));
     this.problem.classList.toggle("problem", problem !== "");

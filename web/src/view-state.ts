@@ -31,11 +31,13 @@ export interface ViewState {
 const COLOURINGS: readonly string[] = ["kernel", "label", "cause"] satisfies Colouring[];
 const PANELS: readonly string[] = ["gaps", "ranks", "code", "kernels", "limits", "labels", "dependencies", "graph", "compare", "sql", "notes", "about"] satisfies PanelName[];
 
+/** Writes a range as two times in nanoseconds, such as `100-250.5`. */
 function writtenRange(range: Range): string {
   const digit = (ns: number): string => (Number.isInteger(ns) ? ns.toString() : ns.toFixed(1));
   return `${digit(range.from_ns)}-${digit(range.to_ns)}`;
 }
 
+/** Reads a range; undefined where the text is none, or the range is empty. */
 function readRange(text: string | null): Range | undefined {
   const found = /^(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)$/.exec(text ?? "");
   if (!found) return undefined;

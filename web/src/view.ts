@@ -1,4 +1,5 @@
 // A view of a trace: its visible range, selection, picked event and pointed-at event. Listeners are told of changes.
+// Several views may show one trace. Rows are replaced while a trace loads, so that a view finds its events again.
 
 import type { LanePlace, Trace, Track } from "./data/trace.ts";
 import type { Link, Note } from "./generated/protocol.ts";
@@ -17,8 +18,10 @@ export interface Arrow {
   kind: "submits" | "depends";
 }
 
+/** What has changed in a view; `data` means that rows, names or findings have arrived. */
 export type Change = "notes" | "range" | "selection" | "event" | "hover" | "arrows" | "data";
 
+/** What one timeline shows of a trace. Methods that change it tell the listeners. */
 export class View {
   range: Range;
   selection: Range | null = null;
@@ -46,6 +49,7 @@ export class View {
     this.range = clamped(widened(this.bounds, 0.01), this.bounds);
   }
 
+  /** The range within which the visible range stays, with a small margin. */
   get bounds(): Range {
     return this.limits();
   }
@@ -78,6 +82,7 @@ export class View {
     this.show(widened(this.bounds, 0.01));
   }
 
+  /** Shows the range that was visible before, and returns whether there was one. */
   back(): boolean {
     const before = this.history.back();
     if (!before) return false;
@@ -86,11 +91,13 @@ export class View {
     return true;
   }
 
+  /** Selects a range; an empty one or null clears the selection. */
   select(range: Range | null): void {
     this.selection = range && length(range) > 0 ? range : null;
     this.changed("selection");
   }
 
+  /** Picks an event, or none, and clears the arrows of the one before. */
   pick(event: EventPlace | null): void {
     this.picks += 1;
     this.awaited = null;
@@ -99,6 +106,7 @@ export class View {
     this.changed("event");
   }
 
+  /** Sets the event under the pointer; the listeners are told only of another event. */
   hover(event: EventPlace | null): void {
     const old = this.hovered;
     if (old?.track === event?.track && old?.lane === event?.lane && old?.index === event?.index) return;
@@ -148,6 +156,7 @@ export class View {
     return this.event !== null || this.awaited !== null;
   }
 
+  /** Draws these arrows until another event is picked. */
   setArrows(arrows: Arrow[]): void {
     this.arrows = arrows;
     this.changed("arrows");

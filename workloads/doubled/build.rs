@@ -1,9 +1,11 @@
 //! Collects the examples in the documentation of the SDK's items for Apple's systems, which nothing compiles
-//! elsewhere. Here they are type-checked and linked with the program, and never called.
+//! elsewhere: each becomes a function in `examples.rs` in cargo's output folder. They are type-checked and linked
+//! with the program, and never called.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The lines of documentation at which an example begins and ends.
 const BEGIN: &str = "```no_run";
 const END: &str = "```";
 
@@ -46,6 +48,7 @@ fn main() {
             }
         }
     }
+    // If the folder or the form of the examples changes, the build fails instead of checking nothing.
     assert!(count > 20, "the examples were not found");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("examples.rs"), examples).expect("the folder can be written");

@@ -22,6 +22,7 @@ use crate::toolchain::{self, Toolchain};
 use crate::{command, packages, python, target};
 use emulation::Emulation;
 
+/// The target triple of ARM Linux.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
 /// The crates that run in recorded programs; below are the crates that read their output and whose tests start
@@ -132,6 +133,7 @@ fn leave_out(tests: &mut Command) {
     }
 }
 
+/// Returns whether this machine is an ARM one, and says so.
 fn is_arm() -> bool {
     let is = cfg!(target_arch = "aarch64");
     if is {
@@ -167,6 +169,7 @@ impl Arm {
         cargo
     }
 
+    /// Runs a cargo command whose tests are programs for ARM.
     fn emulate(&self, cargo: &Command) -> Result<()> {
         command::run(&mut self.emulation.command(cargo))
     }

@@ -51,6 +51,7 @@ const PARTS: [PagePart; 8] = [
     ("diff", diff::measure),
 ];
 
+/// Builds everything, measures the wanted parts, and replaces their tables on the page.
 pub fn run(options: &Options) -> Result<()> {
     for name in &options.only {
         if !PARTS.iter().any(|(part, _)| part == name) {

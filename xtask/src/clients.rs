@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 
 use crate::{command, packages, target, venv};
 
+/// The folder with a folder for each client.
 const SCRIPTS: &str = "tests/end-to-end/clients";
 /// The name of the file that lists packages for a folder of their own.
 const APART: &str = "apart.txt";
@@ -62,6 +63,7 @@ fn clients() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
+/// Installs a client unless it is there in the wanted versions, which `NAME.installed` keeps.
 fn ensure(name: &str, folder: &Path) -> Result<()> {
     let (wanted, install): (_, fn(&str, &Path) -> Result<()>) =
         if folder.join("package.json").exists() {
@@ -82,11 +84,13 @@ fn ensure(name: &str, folder: &Path) -> Result<()> {
     fs::write(&installed, versions).with_context(|| format!("cannot write {}", installed.display()))
 }
 
+/// Installs Python packages into the environment that clients share.
 fn install_python(name: &str, folder: &Path) -> Result<()> {
     let mut pip = pip(name)?;
     command::output(pip.arg(folder.join("requirements.txt"))).map(drop)
 }
 
+/// Installs Python packages into the client's own folder.
 fn install_apart(name: &str, folder: &Path) -> Result<()> {
     let mut pip = pip(name)?;
     pip.arg(folder.join(APART)).arg("--upgrade").arg("--target");
@@ -108,6 +112,7 @@ pub fn cupti() -> Option<PathBuf> {
     file.is_file().then(|| file.canonicalize().unwrap_or(file))
 }
 
+/// Installs Node, where it is missing, and the client's packages into its own folder.
 fn install_node(name: &str, folder: &Path) -> Result<()> {
     if !command::succeeds("npm", &["--version"]) {
         packages::install(&["nodejs", "npm"], false)?;
@@ -122,6 +127,7 @@ fn install_node(name: &str, folder: &Path) -> Result<()> {
     command::output(npm.current_dir(&target)).map(drop)
 }
 
+/// Returns the file that says something about a client, such as `NAME.missing`.
 fn marker(name: &str, kind: &str) -> PathBuf {
     target(INSTALLED).join(format!("{name}.{kind}"))
 }

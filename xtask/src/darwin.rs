@@ -24,6 +24,7 @@ const CRATES: &[&str] = &[SDK, "gapscope-metal", "gapscope", LINKED];
 const SDK: &str = "gapscope-sdk";
 /// A program that uses the Metal code of the SDK without wgpu, for the linker.
 const LINKED: &str = "doubled";
+/// The target triple of macOS on Apple's processors.
 const TARGET: &str = "aarch64-apple-darwin";
 
 /// Returns a path in the folder of everything for macOS.
@@ -52,6 +53,7 @@ pub fn run() -> Result<()> {
     }
 }
 
+/// Lints the crates, and links what can be linked, with a toolchain that has the target.
 fn check(toolchain: &Toolchain) -> Result<()> {
     let zig = cannot(zig::ensure())?;
     let clippy = || {

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{command, progress, target, vulkan};
 
+/// Runs the tour. Other systems than Linux get an error that says what works there.
 pub fn run() -> Result<()> {
     if cfg!(target_os = "macos") {
         bail!(

@@ -17,6 +17,7 @@ const PAGE: &str = "docs/fleet.md";
 const RANKS: &str = "256";
 const STEPS: &str = "20";
 
+/// Builds the programs, writes traces of many ranks, and runs the comparison.
 pub fn run() -> Result<()> {
     let built = std::path::absolute(target(""))?;
     let example = "build -p gapscope-trace --features synthetic --example fleet";

@@ -37,6 +37,7 @@ pub struct Options {
     targets: Vec<String>,
 }
 
+/// Runs the chosen targets, or all. A target that finds a fault does not keep the others from running.
 pub fn run(options: &Options) -> Result<()> {
     let known = targets()?;
     let mut chosen = options.targets.clone();
@@ -102,6 +103,7 @@ struct Fuzzer<'a> {
     fixtures: PathBuf,
     /// The folder of inputs that this machine found and that are not in the repository.
     found: PathBuf,
+    /// The folder of everything else about the target, such as its log.
     folder: PathBuf,
 }
 
@@ -135,12 +137,15 @@ impl Fuzzer<'_> {
         web::files(folder)
     }
 
+    /// Returns the command with the limits of one input: 64 KiB, 20 s and 2 GiB of memory.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["-max_len=65536", "-timeout=20", "-rss_limit_mb=2048"]);
         command
     }
 
+    /// Runs the target. Its output goes to a log, of which the result is printed; a fault is an error that names its
+    /// input.
     fn run(&self, options: &Options) -> Result<()> {
         let log = self.folder.join("log");
         let mut command = self.command();

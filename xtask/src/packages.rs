@@ -1,4 +1,5 @@
-//! Installs packages of the system that are missing, if this user may install packages.
+//! Installs packages of the system that are missing, if this user may install packages: with Debian's apt, for this
+//! machine or into a folder ([`PrivateApt`]).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -136,6 +137,7 @@ fn archives() -> Result<Vec<(String, String)>> {
         .collect())
 }
 
+/// Returns the text of the file that makes apt use a suite of an archive.
 fn sources_file(uri: &str, suite: &str) -> String {
     let mut text = format!("Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: main\n");
     let keys = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -223,6 +225,7 @@ impl PrivateApt {
     }
 }
 
+/// Returns the value of a field of `/etc/os-release`, without quotes.
 fn os_release_field<'a>(text: &'a str, field: &str) -> Option<&'a str> {
     text.lines()
         .find_map(|line| line.strip_prefix(field)?.strip_prefix('='))

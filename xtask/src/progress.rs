@@ -83,6 +83,7 @@ fn is_step(line: &str) -> bool {
 struct Tenths(u32);
 
 impl Tenths {
+    /// Returns whether the build has reached a tenth that was not printed yet, and notes it as printed.
     fn is_new(&mut self, done: u32, of: u32) -> bool {
         let tenth = (done * 10).checked_div(of).unwrap_or(0);
         let is_new = tenth > self.0;

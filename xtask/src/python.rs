@@ -126,6 +126,7 @@ fn build_wheel(pip: &mut Command, out: &Path) -> Result<PathBuf> {
     }
 }
 
+/// Returns a command of pip that builds the package's wheel into a folder, with the tools in its PATH.
 fn pip_wheel(tools: &Path, out: &Path) -> Result<Command> {
     let mut pip = venv::pip(&tools.join("bin/python"), "wheel");
     pip.args(["--no-deps", "--no-build-isolation", "--wheel-dir"]);
@@ -172,6 +173,7 @@ fn share(from: &Path, to: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
+/// Runs the package's tests in an environment, with these environment variables.
 fn run_tests(environment: &Path, variables: &[(&str, &str)]) -> Result<()> {
     let mut tests = Command::new(environment.join("bin/python"));
     // The tests do not run in the folder of the sources, which Python would import instead of the installed

@@ -32,6 +32,7 @@ pub fn set_up() -> Result<()> {
     Ok(())
 }
 
+/// Runs all checks and tests. Checks that this machine cannot do are printed at the end.
 pub fn run() -> Result<()> {
     tidy::run(Path::new("."))?;
     command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
@@ -83,6 +84,7 @@ fn run_tests() -> Result<()> {
     }
 }
 
+/// Runs a command of tests, which fail instead of skipping where there is no GPU.
 fn tests(command: &mut Command) -> Result<()> {
     if let Some(cupti) = clients::cupti() {
         command.env("GAPSCOPE_TEST_CUPTI", cupti);

@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`: the rules of the repository that a compiler does not check.
+//! `cargo xtask tidy`: the rules of the repository that a compiler does not check. Each module below checks one kind
+//! of rule: a file or a crate goes in, and sentences about violations (problems) come out.
 
 mod files;
 mod layers;
@@ -83,6 +84,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "fuzz",
 ];
 
+/// Returns a sentence if a crate has no description, and for each root file that does not forbid `unsafe` though it
+/// must.
 fn crate_problems(package: &Package, root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
     if package.description.as_deref().is_none_or(str::is_empty) {

@@ -61,6 +61,7 @@ fn folder(path: &str) -> Result<PathBuf> {
     Ok(folder.join(path))
 }
 
+/// Returns the folder of a toolchain: the one that an argument such as `+nightly` names, or the one in use.
 fn sysroot(toolchain: &[&str]) -> Result<PathBuf> {
     let mut rustc = Command::new("rustc");
     rustc.args(toolchain).args(["--print", "sysroot"]);

@@ -39,6 +39,7 @@ pub fn ensure_test_drivers() -> Result<()> {
     install(&missing)
 }
 
+/// Installs these packages; the software driver comes from backports where the release has them.
 fn install(missing: &[&str]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
@@ -77,6 +78,7 @@ fn drivers() -> Vec<PathBuf> {
     drivers
 }
 
+/// Returns whether a manifest is that of Mesa's software GPU.
 fn is_lavapipe(driver: &Path) -> bool {
     driver
         .file_name()

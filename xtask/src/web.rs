@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{command, packages, target};
 
+/// The folder of the page's source, and the one with the built page.
 const SOURCE: &str = "web";
 const BUILT: &str = "web/dist";
 /// The oldest version of Node, as (major, minor), with which Vite works.
@@ -49,6 +50,7 @@ fn firefox() -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
+/// Installs Node where it is missing. A version that is too old is an error.
 fn ensure_node() -> Result<()> {
     if !command::succeeds("npm", &["--version"]) {
         packages::install(&["nodejs", "npm"], false)?;
@@ -70,6 +72,7 @@ fn version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
+/// Installs the page's packages unless those of the present lock file are installed.
 fn ensure_packages() -> Result<()> {
     let lock = Path::new(SOURCE).join("package-lock.json");
     let wanted =
@@ -111,6 +114,7 @@ pub fn check() -> Result<()> {
     command::run(&mut npm(&["run", "--silent", "test"]))
 }
 
+/// Returns an error that names the first file that is not the same in both folders.
 fn same(fresh: &Path, committed: &Path) -> Result<()> {
     let differing: Vec<String> = files(fresh)?
         .into_iter()

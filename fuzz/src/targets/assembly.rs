@@ -1,4 +1,5 @@
-//! Assembles events into a trace as a session does.
+//! Assembles events of a hook into a trace as a session (one run of the recorder) does: `apply` for each event, `end`
+//! for each process, and `show` at the end, which makes analyses and exports read the trace.
 
 use crate::outcome::{self, Choice};
 use gapscope_recorder::Assembler;

@@ -1,4 +1,5 @@
-//! A capture: `capture.jsonl`, a zero byte, and `content.bin`.
+//! A capture, which is a window of a program's commands with the content of its buffers: an input is `capture.jsonl`
+//! with the records, a zero byte, and `content.bin` with the content in pieces, which records name by their hash.
 
 use crate::bytes::{self, Any};
 use crate::{Target, json, memory, outcome, scratch};
@@ -18,6 +19,7 @@ pub const TARGET: Target = Target {
 
 /// The memory for reading a capture, for each byte of its records.
 const MEMORY_PER_BYTE: usize = 32;
+/// The memory for reading any capture.
 const MEMORY_BESIDES: usize = 128 << 10;
 /// The maximum number of commands that are walked in a window which repeats its commands.
 const MAX_WALKED: usize = 100_000;
@@ -25,6 +27,7 @@ const MAX_WALKED: usize = 100_000;
 const MAX_FOLLOWED: usize = 300;
 
 thread_local! {
+    /// The folder of the thread's inputs, one after the other.
     static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
 }
 
@@ -58,6 +61,7 @@ pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
     })
 }
 
+/// Follows every reference of a capture, and panics where one leads nowhere or out of its memory.
 fn walk(capture: &Capture) {
     for module in capture.modules.values() {
         piece(capture, module.code);
@@ -139,11 +143,13 @@ fn piece(capture: &Capture, hash: Hash) -> u64 {
     claimed.into()
 }
 
+/// Panics unless a range lies in a memory.
 fn inside(capture: &Capture, memory: MemoryId, offset: u64, bytes: u64) {
     let end = offset.checked_add(bytes).expect("an end");
     assert!(end <= capture.memories[&memory].bytes);
 }
 
+/// Calls `take` with each range of a buffer that a command names.
 fn ranges(command: &Command, take: &mut dyn FnMut(BufferRange)) {
     let range = |buffer, offset, bytes| BufferRange {
         buffer,
@@ -179,6 +185,7 @@ fn ranges(command: &Command, take: &mut dyn FnMut(BufferRange)) {
     }
 }
 
+/// Changes records, content, or a piece of content together with its hash.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let zero = input.iter().position(|byte| *byte == 0);
     let mut content = input.split_off(zero.unwrap_or(input.len()));
@@ -199,6 +206,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     input.extend(content);
 }
 
+/// Changes the JSON of one record, or its bytes where it is none.
 fn change_record(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let mut lines: Vec<Vec<u8>> = input
         .split(|byte| *byte == b'\n')

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 #[path = "../../../crates/import/tests/it/database.rs"]
+/// Makes databases of rows as text, as the tests of the import do.
 mod planted;
 
 /// The target.
@@ -30,6 +31,7 @@ fn is_file(input: &[u8]) -> bool {
     input.starts_with(MAGIC) || input.trim_ascii_start().starts_with(b"{")
 }
 
+/// Imports an input. A trace that comes out may only have diagnostics about missing submissions.
 fn read(input: &[u8]) {
     let file = match is_file(input) {
         true => Cow::Borrowed(input),
@@ -44,6 +46,7 @@ fn read(input: &[u8]) {
     });
 }
 
+/// Changes databases by cutting them or at the start of a page, texts by value or line, and both at any byte.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match (input.starts_with(MAGIC), rng.u8(0..4)) {
         (true, 0) => {

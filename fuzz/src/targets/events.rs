@@ -1,6 +1,6 @@
-//! Feeds events of a hook in any order and with any values to the assembler. Each section is an event: the lowest two
-//! bits of its tag are the group of events, and the others are the thread. The tag of the first section gives the
-//! sampling mode.
+//! Feeds events of a hook (gapscope's library in a recorded program) in any order and with any values to the
+//! assembler, which makes rows of them. Each section is an event: the lowest two bits of its tag are the group of
+//! events, and the others are the thread. The tag of the first section gives the sampling mode.
 
 use super::assembly::Assembly;
 use crate::outcome::Choice;

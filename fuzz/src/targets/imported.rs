@@ -53,7 +53,7 @@ fn change(
     }
 }
 
-/// Imports an input by one importer.
+/// Imports an input by one importer, as a file named `input`.
 fn import(importer: &Importer, input: &[u8]) {
     let import = |files: &[PathBuf], output: &Path| {
         // `recognises` must accept every file.
@@ -63,7 +63,8 @@ fn import(importer: &Importer, input: &[u8]) {
     check("input", input, input, import, |_, _| {});
 }
 
-/// Imports `file` under a name, and shows the trace after `check_trace` has checked it.
+/// Imports `file` under a name, and shows the trace after `check_trace` has checked it with its diagnostics. `input`,
+/// of which the file was made, decides how it is shown. An error must be one line, and leave no trace behind.
 pub(super) fn check(
     name: &str,
     input: &[u8],

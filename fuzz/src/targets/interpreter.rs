@@ -1,6 +1,8 @@
-//! Lets the sampler read any bytes as the memory of a Python process, at a fixed address.
+//! Lets the sampler, which reads the stacks of Python programs from outside, read any bytes as the memory of a Python
+//! process, at a fixed address.
 //!
-//! The first bytes of an input are a header, which is part of that memory; from it on, addresses are those of the memory itself.
+//! The first bytes of an input are a header, which is part of that memory; from it on, addresses are those of the
+//! memory itself.
 
 use crate::Target;
 use crate::bytes::{self, Any};
@@ -63,7 +65,8 @@ impl Drop for Mapped {
     }
 }
 
-/// Returns the stacks of an input at several times.
+/// Returns the stack of an input at each of `MOMENTS_NS`; `None` where it cannot be read. It panics where reading
+/// takes more memory or frames than promised. One input at a time is read, because the address is fixed.
 pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

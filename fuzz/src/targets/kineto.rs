@@ -1,4 +1,4 @@
-//! Chrome's JSON: a document, the file that is imported.
+//! Chrome's JSON of PyTorch's profiler (Kineto): a document, the file that is imported.
 
 use super::imported;
 use crate::bytes::{self, Any};
@@ -14,6 +14,7 @@ pub const TARGET: Target = Target {
     mutate,
 };
 
+/// Imports an input. A trace that comes out must have no diagnostics, and no work of negative length.
 fn read(input: &[u8]) {
     let import = |files: &[PathBuf], output: &Path| {
         kineto::IMPORTER.import(files, output, &Options::default(), &|_, _| ())
@@ -25,6 +26,7 @@ fn read(input: &[u8]) {
     });
 }
 
+/// Changes the document so that it mostly stays JSON.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match rng.u8(0..8) {
         0 => any(input, rng),

@@ -1,4 +1,4 @@
-//! `trace.json`: any bytes, in a trace whose tables are whole.
+//! The manifest `trace.json` (the facts about a recording as a whole): any bytes, in a trace whose tables are whole.
 
 use super::fixture;
 use crate::bytes::{self, Any};
@@ -18,9 +18,11 @@ pub const TARGET: Target = Target {
 };
 
 thread_local! {
+    /// The folder of the thread's inputs, one after the other.
     static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
 }
 
+/// Reads the manifest, and shows the facts alone, or the trace with the fixture's tables.
 fn read(input: &[u8]) {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(scratch::folder).path();
@@ -41,6 +43,7 @@ fn read(input: &[u8]) {
     });
 }
 
+/// Changes the document so that it mostly stays JSON.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match rng.u8(0..8) {
         0 => any(input, rng),

@@ -13,6 +13,7 @@ pub const TARGET: Target = Target {
     mutate,
 };
 
+/// Shows the trace where the input is one in the text form.
 fn read(input: &[u8]) {
     if let Ok(text) = std::str::from_utf8(input)
         && let Ok(trace) = Trace::from_text(text)

@@ -1,5 +1,5 @@
-//! The files of a spool: sections, of which the first is the control page of a process and each other one a chunk of the thread
-//! in its tag.
+//! The files of a spool, through which a hook hands events over: sections, of which the first is the control page of
+//! a process and each other one a chunk (a file of records) of the thread in its tag.
 
 use super::assembly::Assembly;
 use super::events;
@@ -20,7 +20,8 @@ pub const TARGET: Target = Target {
 /// The size of a control page.
 const PAGE_BYTES: usize = 4096;
 
-/// Reads an input and returns the number of delivered records.
+/// Reads an input as the recorder does, first what is committed and then the rest, and returns the number of
+/// delivered records.
 pub fn drain(input: &[u8]) -> u64 {
     let sections = sections::read(input);
     let Some((control, chunks)) = sections.split_first() else {

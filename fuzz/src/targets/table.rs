@@ -22,6 +22,7 @@ pub const TARGET: Target = Target {
 };
 
 thread_local! {
+    /// A folder with the manifest alone, and one with all tables of the fixture.
     static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
     static WHOLE: OnceCell<TempDir> = const { OnceCell::new() };
 }
@@ -39,6 +40,7 @@ pub fn names() -> Vec<&'static str> {
 /// The bytes at both ends of a Parquet file.
 const MARK: &[u8] = b"PAR1";
 
+/// Writes the input as the file of its table, shows the trace, and puts the folder in order again.
 fn read_table(input: &[u8]) {
     let Some((first, file)) = input.split_first() else {
         return;
@@ -64,6 +66,7 @@ fn read_table(input: &[u8]) {
     });
 }
 
+/// Makes a folder with the fixture's manifest.
 fn manifest_alone() -> TempDir {
     let folder = scratch::folder();
     let manifest = fixture::folder().join("trace.json");
@@ -145,6 +148,7 @@ fn show_as_report(folder: &Path, choice: Choice) {
     outcome::show_timeline(&Timeline::new(&trace), &said, choice);
 }
 
+/// Changes the table's number, its pages or its footer; other inputs at any byte.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     let choice = rng.u8(0..32);
     let Some(parts) = Parts::parse(input).filter(|_| choice > 1) else {
@@ -192,6 +196,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
 
 /// An input whose file has the structure of Parquet.
 struct Parts {
+    /// The byte before the file, see above.
     first: u8,
     /// The bytes between the mark at the start and the footer.
     pages: Vec<u8>,
@@ -199,6 +204,7 @@ struct Parts {
 }
 
 impl Parts {
+    /// Takes an input apart; `None` where it is no Parquet file.
     fn parse(input: &[u8]) -> Option<Parts> {
         let (first, file) = input.split_first()?;
         let file = file.strip_prefix(MARK)?.strip_suffix(MARK)?;

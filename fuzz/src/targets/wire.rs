@@ -1,4 +1,5 @@
-//! Changes protobuf messages so that they stay protobuf.
+//! Changes protobuf messages so that they stay protobuf: a message is a row of fields, each with a tag (its number
+//! and type) and a value, which may be a message again.
 
 use fastrand::Rng;
 use std::ops::Range;
@@ -9,6 +10,7 @@ pub(super) fn change(message: &mut Vec<u8>, rng: &mut Rng) {
     change_at(message, rng, 8);
 }
 
+/// Changes a message, or one inside it, at most `depth` messages deep.
 fn change_at(message: &mut Vec<u8>, rng: &mut Rng, depth: u32) {
     let fields = fields(message);
     if fields.is_empty() {
@@ -56,7 +58,8 @@ fn change_at(message: &mut Vec<u8>, rng: &mut Rng, depth: u32) {
     }
 }
 
-/// Returns the range of each field and of its content.
+/// Returns the range of each field, at most 4,096, and of its content; `None` for numbers, which have none. It ends
+/// at the first byte that is no field.
 fn fields(message: &[u8]) -> Vec<(Range<usize>, Option<Range<usize>>)> {
     let mut found = Vec::new();
     let mut rest = message;
@@ -88,6 +91,7 @@ fn fields(message: &[u8]) -> Vec<(Range<usize>, Option<Range<usize>>)> {
     found
 }
 
+/// Takes a number of variable length from the start of the bytes; `None` where it is cut or too long.
 fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for (place, byte) in rest.iter().enumerate().take(10) {

@@ -1,4 +1,5 @@
-//! Exports of xctrace: documents of XML with a zero byte between them, each a file of the folder that is imported.
+//! Exports of xctrace (the command of Apple's Instruments): documents of XML with a zero byte between them, each a
+//! file of the folder that is imported.
 
 use crate::bytes::{self, Any};
 use crate::outcome::{self, Choice};
@@ -13,6 +14,7 @@ pub const TARGET: Target = Target {
     mutate,
 };
 
+/// Checks each document, and shows the trace where all of them give one.
 fn read(input: &[u8]) {
     let folder = scratch::folder();
     for (number, document) in input.split(|byte| *byte == 0).enumerate() {
@@ -28,6 +30,7 @@ fn read(input: &[u8]) {
     }
 }
 
+/// Changes elements across documents, or one document.
 fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
     match rng.u8(0..8) {
         0 => any(input, rng),

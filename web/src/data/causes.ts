@@ -3,16 +3,19 @@
 import type { CallFacts, CauseFacts, CauseNote, Findings } from "../generated/protocol.ts";
 
 
+/** Looks up causes of idle time by key, with the notes of the report once `note` has been called with it. */
 export class Causes {
   private readonly facts: ReadonlyMap<string, CauseFacts>;
   private readonly calls: ReadonlyMap<string, CallFacts>;
   private notes: ReadonlyMap<string, CauseNote> = new Map();
 
+  /** Takes the causes and the kinds of host calls from the trace's overview. */
   constructor(facts: readonly CauseFacts[], calls: readonly CallFacts[]) {
     this.facts = new Map(facts.map((one) => [one.cause, one]));
     this.calls = new Map(calls.map((one) => [one.call, one]));
   }
 
+  /** Returns what is known of a cause; undefined for a key that the trace's overview does not list. */
   get(cause: string): CauseFacts | undefined {
     return this.facts.get(cause);
   }
@@ -33,7 +36,7 @@ export class Causes {
     return this.colour("unknown");
   }
 
-  /** Returns a sentence that says what happened. */
+  /** Returns a sentence that says what happened in idle time of a cause; empty for an unknown cause. */
   sentence(cause: string): string {
     return this.facts.get(cause)?.sentence ?? "";
   }
@@ -53,6 +56,7 @@ export class Causes {
     this.notes = new Map((gaps ?? []).flatMap(({ cause }, at) => (gap_notes?.[at] ? [[cause, gap_notes[at]] as const] : [])));
   }
 
+  /** Returns what is known of a kind of host call; undefined for one that the overview does not list. */
   call(call: string): CallFacts | undefined {
     return this.calls.get(call);
   }

@@ -1,20 +1,23 @@
-// Samples of the stacks of threads, and the samples that fall into idle time.
+// Samples of the stacks of threads, and the samples that fall into gaps, which is the idle time of a device. `Code`
+// holds the samples as columns with one entry for each; elsewhere a sample is its index in them. A line is a readable
+// text that stands for the stacks in one piece of code, and a number is its index in the header's `lines`.
 
 import type { IdleSamplesHeader, SampledFrame, SampledThread, SamplesHeader } from "../generated/protocol.ts";
 import { type Durations, Lane } from "../lane/lane.ts";
 import type { Range } from "../time/range.ts";
 import { type Column, column, type Frame } from "./frame.ts";
 
-/** The index or id that stands for an unknown one. */
+/** Stands in a column for an index or id that is unknown or absent. */
 const NONE = 0xffffffff;
 /** The deepest stack that is followed, so that a circle of parents ends. */
 const MAX_FRAMES = 4096;
 /** The least number of samples for which shares are shown. */
 export const MIN_SAMPLES = 10;
 
-/** A sample, as it is told. */
+/** A sample with its indices resolved, for showing it. */
 export interface Sample {
   at_ns: number;
+  /** The time between two samples as it then was; null for a sample that a hook took. */
   period_ns: number | null;
   thread: SampledThread;
   /** The innermost frame first; empty where the stack could not be read. */
@@ -22,20 +25,23 @@ export interface Sample {
   line: string;
   state: string;
   source: string;
+  /** The call that the thread was in; null for none. */
   system_call: string | null;
   /** The thread that had the interpreter's lock for which this one waited. */
   gil_holder: number | null;
 }
 
-/** The samples of a thread as the lanes and rows of a track. */
+/** The samples of a thread as the lanes of a track, and for each lane the index of each sample, in order of time. */
 export interface SampleLanes {
   lanes: Lane[];
   rows: Uint32Array[];
 }
 
+/** All samples of a trace, from the answer `code`. */
 export class Code {
   readonly header: SamplesHeader;
   readonly count: number;
+  /** How far the trace was recorded when the answer was made. */
   readonly generation: number;
   readonly at_ns: Column;
   private readonly period_ns: Column;
@@ -45,7 +51,9 @@ export class Code {
   private readonly gil: Column;
   private readonly state: Column;
   private readonly source: Column;
+  /** The frames of each stack that has been asked for. */
   private readonly stacks = new Map<number, number[]>();
+  /** For each frame its line with the most samples; null until the first question. */
   private commonestLines: Map<number, number> | null = null;
 
   constructor(frame: Frame) {
@@ -67,16 +75,17 @@ export class Code {
     return this.header.stacks.line[this.stack[sample]] ?? this.header.lines.length;
   }
 
+  /** Returns the text of a line; `unknown code` for the number past the last line. */
   lineText(line: number): string {
     return this.header.lines[line]?.text ?? "unknown code";
   }
 
-  /** Returns the frame that stands for a line. */
+  /** Returns the frame that stands for a line; null where there is none. */
   lineFrame(line: number): SampledFrame | null {
     return this.header.frames[this.header.lines[line]?.frame ?? -1] ?? null;
   }
 
-  /** Returns the line that a frame stands for; of several the one with the most samples. */
+  /** Returns the line that a frame stands for, of several the one with the most samples; null where there is none. */
   lineOfFrame(frame: number): number | null {
     if (!this.commonestLines) {
       const { counts } = this;
@@ -143,6 +152,7 @@ export class Code {
     return { lanes: lanes.map((rows) => this.lane(rows)), rows: lanes.map((rows) => Uint32Array.from(rows)) };
   }
 
+  /** Makes a lane of samples in order of time, keyed by line. */
   private lane(rows: readonly number[]): Lane {
     const duration_ns: Durations = Float64Array.from(rows, (row, i) => {
       const period_ns = this.period_ns[row];
@@ -165,16 +175,18 @@ export class Code {
   }
 }
 
-/** A restriction of idle time; absent fields do not restrict it. */
+/** A restriction of idle time; absent and null fields do not restrict it. */
 export interface IdleFilter {
   range?: Range | null;
-  /** An index in the trace's strings, as is the label. */
+  /** Why the device was idle, as an index in the trace's strings. */
   cause?: number | null;
+  /** The label path of the work that ended the gap, as an index in the trace's strings. */
   label?: number | null;
+  /** The number in the id of the device's track of gaps. */
   device?: number | null;
 }
 
-/** The idle time of a line of code. */
+/** The idle time in which threads ran a line of code. */
 export interface LineTime {
   line: number;
   text: string;
@@ -184,15 +196,18 @@ export interface LineTime {
   rows: number[];
 }
 
-/** The samples in gaps, each with the idle time that it stands for. */
+/** The samples in gaps with the idle time that each stands for; one in the gaps of two devices is there twice. */
 export class IdleSamples {
   readonly causes: IdleSamplesHeader["causes"];
+  /** The index of each sample in `code`. */
   private readonly sampleAt: Column;
   private readonly device: Column;
+  /** The idle time that each sample stands for: an estimate, and 0 for other kinds than `sampled`. */
   private readonly weight_ns: Column;
   private readonly causeAt: Column;
   private readonly labelAt: Column;
   private readonly partAt: Column;
+  /** The kinds of samples, which `partAt` numbers. */
   private readonly parts: string[];
 
   constructor(
@@ -210,7 +225,10 @@ export class IdleSamples {
     this.partAt = column(frame, "part");
   }
 
-  /** Visits the samples of one kind that pass a filter. */
+  /**
+   * Visits the samples of one kind that pass a filter: `sampled` are of the submitting thread, `exact` were taken by
+   * a hook, and `worker` are of a worker for which that thread waited.
+   */
   each(part: "sampled" | "exact" | "worker", { range = null, cause = null, label = null, device = null }: IdleFilter, visit: (sample: number, weight_ns: number) => void): void {
     const wanted = this.parts.indexOf(part);
     for (let row = 0; row < this.sampleAt.length; row += 1) {
@@ -224,7 +242,7 @@ export class IdleSamples {
     }
   }
 
-  /** Sums idle time by line, the greatest first. */
+  /** Sums the idle time of one kind of samples by line: the greatest first, then the line with most samples. */
   lines(part: "sampled" | "exact" | "worker", asked: IdleFilter): LineTime[] {
     const found = new Map<number, LineTime>();
     // A worker's sample in gaps of two devices counts once; other samples stand for time of each device.
@@ -242,13 +260,13 @@ export class IdleSamples {
     return [...found.values()].sort((a, b) => b.total_ns - a.total_ns || b.samples - a.samples || (a.text < b.text ? -1 : 1));
   }
 
-  /** The labels of the work that ended gaps, as indices in the trace's strings. */
+  /** The label paths of the work that ended gaps, each once, as indices in the trace's strings. */
   get labels(): number[] {
     return [...new Set(this.labelAt)].filter((label) => label !== NONE);
   }
 }
 
-/** Returns a sample with the stack that most of these samples have. */
+/** Returns the first of these samples that has the stack that most of them have; null where there are none. */
 export function commonest(code: Code, rows: readonly number[]): number | null {
   const counts = new Map<string, { row: number; count: number }>();
   for (const row of rows) {

@@ -1,4 +1,5 @@
-// A counter: a quantity over time as steps, with indices that answer questions about ranges in logarithmic time.
+// A counter: a quantity over time as steps, each of which has one value until the next step begins. Indices answer
+// questions about ranges in logarithmic time.
 
 import { Peaks } from "../lane/peaks.ts";
 import type { Range } from "../time/range.ts";
@@ -14,11 +15,14 @@ export interface CounterStatistics {
   known: number;
 }
 
+/** The steps of one counter, from the answer `counter/ID`. */
 export class Counter {
+  /** When each step begins, ascending. */
   private readonly at_ns: Float64Array;
   /** The value from each time on; negative infinity where it is unknown. */
   private readonly value: Float64Array;
   private readonly peaks: Peaks;
+  /** The peaks of the negated values, which find the least. */
   private readonly valleys: Peaks;
   /** The integral of the value up to each step, and the time in which it is known up to there. */
   private readonly area: Float64Array;
@@ -46,7 +50,7 @@ export class Counter {
     this.most = this.mostOf(0, this.value.length);
   }
 
-  /** Counts the steps before a time. */
+  /** Counts the steps that begin before a time. */
   startingBefore(ns: number): number {
     let low = 0;
     let high = this.at_ns.length;
@@ -71,7 +75,7 @@ export class Counter {
     return known_ns > 0 ? (this.area[end] - this.area[from]) / known_ns : 0;
   }
 
-  /** Returns the range and number of the steps that lie wholly in a range, if each of them has a value. */
+  /** Returns the range and number of the steps wholly in a range; null without any, or if one has no value. */
   wholeIn(range: Range): (Range & { count: number }) | null {
     const from = this.startingBefore(range.from_ns);
     // A step ends where the next one begins.

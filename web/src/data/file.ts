@@ -1,17 +1,22 @@
-// The answers inside a saved page, which `gapscope report --html` makes.
+// The answers inside a saved page, which `gapscope report --html` makes: a container with a header, which names the
+// place of each answer, and the answers behind it.
 
 import { readHeader } from "./frame.ts";
 import { type Answers, Unanswered } from "./source.ts";
 
+/** The id of the page's element that holds the container. */
 export const ELEMENT = "gapscope-data";
 
+/** Finds answers in a saved page; it refuses what the page does not have, with `Unanswered`. */
 export class FileAnswers implements Answers {
   readonly file = true;
   readonly rowsInAnswer = 256;
 
   private constructor(
     private readonly buffer: ArrayBuffer,
+    /** The place of each answer by key, from the end of the header. */
     private readonly answers: Record<string, [offset: number, length: number]>,
+    /** The offset of the first byte after the header. */
     private readonly at: number,
   ) {}
 

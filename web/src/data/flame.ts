@@ -1,7 +1,9 @@
-// Builds the tree of a flame graph from samples in idle time, and lays it out.
+// Builds the tree of a flame graph from samples in idle time, and lays it out. A node is a frame under its callers;
+// its children are the frames that it called.
 
 import type { IdleFilter, Code, IdleSamples } from "./code.ts";
 
+/** A frame of code under its callers, with the idle time and the samples of all stacks that pass through it. */
 export interface FlameNode {
   /** The number of the frame; -1 for the root. */
   frame: number;
@@ -46,6 +48,7 @@ function withoutRunners(root: FlameNode, code: Code): FlameNode[] {
   return hasOwn(children, code) ? children : root.children;
 }
 
+/** Returns whether one of these nodes is the program's own code. */
 function hasOwn(nodes: readonly FlameNode[], code: Code): boolean {
   return nodes.some((node) => code.header.frames[node.frame].own);
 }
@@ -55,13 +58,17 @@ export interface PlacedFrame {
   node: FlameNode;
   from: number;
   width: number;
+  /** 0 for the root. */
   depth: number;
   parent: PlacedFrame | null;
   /** Whether the node encloses the one that is zoomed to. */
   around: boolean;
 }
 
-/** Places the nodes of a tree, with `zoomed` as wide as the drawing. Nodes narrower than `least` are left out. */
+/**
+ * Places the nodes of a tree, parents first: `zoomed` and the nodes around it are as wide as the drawing, and below
+ * it each node takes its share of the time. Nodes narrower than `least`, a share of the width, are left out.
+ */
 export function placed(root: FlameNode, zoomed: FlameNode, least: number): PlacedFrame[] {
   const found: PlacedFrame[] = [];
   const path = pathTo(root, zoomed) ?? [root];
@@ -86,6 +93,7 @@ export function placed(root: FlameNode, zoomed: FlameNode, least: number): Place
   return found;
 }
 
+/** Returns the nodes from `from` down to `node`; null where `node` is not below it. */
 function pathTo(from: FlameNode, node: FlameNode): FlameNode[] | null {
   if (from === node) return [from];
   for (const child of from.children) {

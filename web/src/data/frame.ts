@@ -1,4 +1,5 @@
-// Frames: raw columns with a JSON header, as `crates/view/PROTOCOL.md` describes them.
+// Frames: raw columns with a JSON header, as `crates/view/PROTOCOL.md` describes them. The bytes are `GSC1`, the
+// header's length as u32, the header, and the columns at the offsets that it names.
 
 import type { CounterHeader, FrameHeader, TrackHeader } from "../generated/protocol.ts";
 
@@ -7,6 +8,7 @@ export type Column = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 /** The header of a track's or a counter's frame. */
 export type Header = FrameHeader & Partial<TrackHeader & CounterHeader>;
 
+/** A header and the columns by name, each with `header.rows` values. */
 export interface Frame {
   header: Header;
   columns: Map<string, Column>;
@@ -14,7 +16,10 @@ export interface Frame {
 
 const MAGIC = "GSC1";
 
-/** Reads the header of a frame or container, and returns it with the offset of the contents. */
+/**
+ * Reads the header of a frame or container, and returns it with `at`, the offset of the contents. It throws for bytes
+ * that are not a frame.
+ */
 export function readHeader<T>(buffer: ArrayBuffer): { header: T; at: number } {
   const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, Math.min(4, buffer.byteLength)));
   if (magic !== MAGIC || buffer.byteLength < 8) throw new Error("The answer is not a frame of columns: it was cut short or is of another version.");
@@ -31,6 +36,7 @@ export function readFrame(buffer: ArrayBuffer): Frame {
   return { header, columns };
 }
 
+/** Returns a column as a view of the buffer; it throws where its type is unknown or its end is missing. */
 function view(buffer: ArrayBuffer, type: string, offset: number, rows: number, name: string): Column {
   const kinds = { f64: Float64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array } as const;
   const Kind = kinds[type as keyof typeof kinds];
@@ -39,7 +45,7 @@ function view(buffer: ArrayBuffer, type: string, offset: number, rows: number, n
   return new Kind(buffer, offset, rows);
 }
 
-/** Returns a column that a frame must have. */
+/** Returns a column that a frame must have; it throws where the frame lacks it. */
 export function column(frame: Frame, name: string): Column {
   const found = frame.columns.get(name);
   if (!found) throw new Error(`The answer lacks the column ${name}.`);

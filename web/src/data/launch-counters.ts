@@ -1,17 +1,23 @@
-// The counters of one dispatch, if at least two whole samples lie in it and no other work ran beside it.
+// The counters of one dispatch, which is one execution of a kernel: those of which at least two whole samples lie in
+// it, if no other work ran beside it.
 
 import type { CounterStatistics } from "./counter.ts";
 import type { LanePlace, Trace, Track } from "./trace.ts";
 
+/** The statistics of one counter over the whole samples in a dispatch. */
 export interface LaunchCounter {
   track: Track;
+  /** The statistics over `samples` whole samples. */
   found: CounterStatistics;
   samples: number;
 }
 
 const MIN_SAMPLES = 2;
 
-/** Returns the loaded counters with these names. The list is empty where it is not known that the dispatch ran alone. */
+/**
+ * Returns the loaded counters with these names over the dispatch at a place of a track. The list is empty where it is
+ * not known that the dispatch ran alone, among all work of its group.
+ */
 export function launchCounters(trace: Trace, track: Track, place: LanePlace, names: ReadonlySet<string>): LaunchCounter[] {
   const lane = track.lanes[place.lane];
   const range = { from_ns: lane.start_ns[place.index], to_ns: lane.end_ns(place.index) };

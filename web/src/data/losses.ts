@@ -1,9 +1,9 @@
-// What a trace lacks: what was lost while it was recorded, and what of it cannot be read.
+// Tells in sentences which files and columns of a trace cannot be read.
 
 import type { UnreadTable } from "../generated/protocol.ts";
 
 
-/** What could not be read, in sentences: files with one reason in one. */
+/** Returns the sentences: one for each column, and one for all files with the same reason. */
 export function unreadSentences(unread: readonly UnreadTable[]): string[] {
   const columns = unread.filter(({ column }) => column !== null).map((one) => `${unreadText(one)}.`);
   const files = unread.filter(({ column }) => column === null);
@@ -12,7 +12,7 @@ export function unreadSentences(unread: readonly UnreadTable[]): string[] {
   return [...columns, ...reasons.map((reason) => `${filesWith(reason)} cannot be read (${reason}).`)];
 }
 
-/** One of them, in half a sentence. */
+/** Tells of one file or column without the full stop. */
 function unreadText({ file, column, reason }: UnreadTable): string {
   return `${column === null ? file : `column ${column} of ${file}`} cannot be read (${reason})`;
 }

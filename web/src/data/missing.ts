@@ -3,6 +3,7 @@
 import type { Missing } from "../generated/protocol.ts";
 
 
+/** Returns whether an answer is such a reason instead of what was asked. */
 export function isMissing(answer: unknown): answer is Missing {
   return typeof answer === "object" && answer !== null && "missing" in answer;
 }

@@ -5,6 +5,7 @@ import type { Missing, Note, NotesAnswer } from "../generated/protocol.ts";
 import { isMissing } from "./missing.ts";
 import type { DataSource } from "./source.ts";
 
+/** The notes on one trace. `load` must be called first; until its answer nothing can be written. */
 export class NotesStore {
   /** All notes, in order of time. */
   all: readonly Note[] = [];
@@ -12,6 +13,7 @@ export class NotesStore {
   unwritable: string | null = "The notes are still loading.";
   /** Why the notes could not be loaded or saved; empty otherwise. */
   problem = "";
+  /** Names the state of the notes from which `all` was made, for the server to notice changes elsewhere. */
   private revision = "";
   private readonly listeners: (() => void)[] = [];
 
@@ -20,10 +22,12 @@ export class NotesStore {
     private readonly source: DataSource,
   ) {}
 
+  /** Registers a callback that runs after each answer, also one that could not be had. */
   onChange(listener: () => void): void {
     this.listeners.push(listener);
   }
 
+  /** Holds an answer, or why there is none, and calls the listeners. */
   private take(answer: NotesAnswer | Missing): void {
     if (isMissing(answer)) {
       this.unwritable = answer.missing;
@@ -35,20 +39,25 @@ export class NotesStore {
     for (const listener of this.listeners) listener();
   }
 
+  /** Loads the notes; a failure becomes the reason in `unwritable`. */
   async load(): Promise<void> {
     this.take(await this.source.notes(this.trace).catch((error: unknown) => ({ missing: errorMessage(error) })));
   }
 
-  /** Adds a note, or replaces another with it. */
+  /** Adds a note in place of `instead`, or besides the others for null. Resolves to whether it was saved. */
   save(note: Note, instead: Note | null): Promise<boolean> {
     return this.replace([...this.all.filter((one) => one !== instead), note]);
   }
 
+  /** Removes a note. Resolves to whether that was saved. */
   remove(note: Note): Promise<boolean> {
     return this.replace(this.all.filter((one) => one !== note));
   }
 
-  /** Saves all notes. If they were changed elsewhere meanwhile, it loads those instead and overwrites nothing. */
+  /**
+   * Saves these notes as all that there are, and resolves to whether it could. On a failure, such as a change
+   * elsewhere meanwhile, it keeps the message in `problem` and loads the server's notes instead.
+   */
   private async replace(notes: readonly Note[]): Promise<boolean> {
     try {
       const answer = await this.source.replaceNotes(this.trace, { revision: this.revision, notes: inOrder(notes) });

@@ -1,4 +1,5 @@
-// Equal slices of a range of time, which stand for the events of a lane that has too many of them.
+// Equal slices of a range of time, which stand for the events of a lane (events that do not overlap) where it has too
+// many of them.
 
 import { length, type Range } from "../time/range.ts";
 import { column, type Frame } from "./frame.ts";
@@ -6,6 +7,7 @@ import { column, type Frame } from "./frame.ts";
 /** How many times longer than the visible range the slices may be: then about one of them is left for each pixel. */
 const MAX_ZOOM = 4;
 
+/** The slices of one lane. */
 export interface SlicedLane {
   /** The share of each slice in which an event ran, times 255; 0 only where none ran. */
   busy: Uint8Array;
@@ -13,6 +15,7 @@ export interface SlicedLane {
   key: Uint32Array;
 }
 
+/** The slices of all lanes of a track over one range. */
 export class Slices {
   constructor(
     readonly range: Range,
@@ -21,7 +24,7 @@ export class Slices {
     readonly lanes: readonly SlicedLane[],
   ) {}
 
-  /** Reads the slices of a frame. */
+  /** Reads the slices of a frame over the range that it was asked for. */
   static fromFrame(frame: Frame, range: Range): Slices {
     const busy = column(frame, "busy") as Uint8Array;
     const key = column(frame, "name") as Uint32Array;
@@ -52,6 +55,7 @@ export class Slices {
   }
 }
 
+/** Returns whether all of `part` lies in a range. */
 export function contains(range: Range, part: Range): boolean {
   return range.from_ns <= part.from_ns && part.to_ns <= range.to_ns;
 }

@@ -5,7 +5,7 @@ import type { Catalogue, Dependencies as DependenciesAnswer, Findings, Graph, In
 import type { Range } from "../time/range.ts";
 import { type Frame, readFrame } from "./frame.ts";
 
-/** A source of answers by key. */
+/** Where answers come from, by key: a path such as `t/0/strings`, in which the number is that of the trace. */
 export interface Answers {
   /** True for a file, which has fewer answers than a server. */
   readonly file: boolean;
@@ -20,7 +20,10 @@ export interface Answers {
 /** An answer is not available; the message is a sentence for the reader. */
 export class Unanswered extends Error {}
 
-/** The answer would be about another edition of the trace than the page has. */
+/**
+ * The answer would be about another edition of the trace than the page has: when recording ends, rows and strings are
+ * numbered anew.
+ */
 export class Outdated extends Unanswered {}
 
 /** The server's status for an outdated edition. */
@@ -38,7 +41,7 @@ export class DataSource {
     this.editions.set(trace, edition);
   }
 
-  /** Returns the key of an answer about a trace, and the query with the edition. */
+  /** Returns the key of an answer about a trace, and the query with the edition that is expected, if there is one. */
   private request(trace: number, key: string, query: Record<string, string | number> = {}): [string, Record<string, string | number>] {
     const edition = this.editions.get(trace);
     return [`t/${trace}/${key}`, edition === undefined ? query : { edition, ...query }];
@@ -59,9 +62,11 @@ export class DataSource {
   overview(): Promise<Overview> {
     return this.json("overview");
   }
+  /** The strings of a trace from index `after` on, which other answers refer to by index. */
   strings(trace: number, after: number, edition?: number): Promise<Strings> {
     return this.json(...this.request(trace, "strings", edition === undefined ? { after } : { after, edition }));
   }
+  /** The rows of a track that came after generation `after`; 0 for all. */
   track(trace: number, id: string, after: number): Promise<Frame> {
     return this.frame(...this.request(trace, `track/${id}`, { after }));
   }
@@ -69,6 +74,7 @@ export class DataSource {
   trackPart(trace: number, id: string, { from_ns, to_ns }: Range): Promise<Frame> {
     return this.frame(...this.request(trace, `track/${id}`, { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
+  /** The label paths of a track's rows, or of those in a part. */
   trackLabels(trace: number, id: string, part: Range | null): Promise<Frame> {
     return this.frame(...this.request(trace, `track/${id}/label`, part ? { from: part.from_ns, to: part.to_ns } : { after: 0 }));
   }
@@ -96,10 +102,14 @@ export class DataSource {
     if (!found) throw new Unanswered(`This saved page has no row ${row} of ${table}.`);
     return found;
   }
+  /** What the work of a row depends on, and what depends on it. */
   dependencies(trace: number, table: string, row: number): Promise<Neighbours | Missing> {
     return this.json(...this.request(trace, `dependencies/${table}/${row}`));
   }
-  /** The dependencies in a part of a trace or of a capture. */
+  /**
+   * The dependencies in a part of a trace or of a capture: in a range of time, from the node `first` on, or around a
+   * row such as `dispatches.17`.
+   */
   allDependencies(trace: number, { from_ns, to_ns, first, around }: { from_ns?: number; to_ns?: number; first?: number; around?: string }): Promise<DependenciesAnswer | Missing> {
     return this.json(
       ...this.request(trace, "dependencies", {
@@ -115,9 +125,11 @@ export class DataSource {
   range(trace: number, from_ns: number, to_ns: number): Promise<RangeFindings> {
     return this.json(...this.request(trace, "range", { from: Math.floor(from_ns), to: Math.ceil(to_ns) }));
   }
+  /** The places where a label was set, at most 10,000. */
   instances(trace: number, label: string): Promise<Instances> {
     return this.json(...this.request(trace, "instances", { label }));
   }
+  /** The folded dependency graph of a range, or of the whole trace. */
   graph(trace: number, range?: { from_ns: number; to_ns: number }): Promise<Graph | Missing> {
     return this.json(...this.request(trace, "graph", range ? { from: Math.floor(range.from_ns), to: Math.ceil(range.to_ns) } : {}));
   }
@@ -184,6 +196,7 @@ export class ServerAnswers implements Answers {
     throw refused(answer, bytes);
   }
 
+  /** Sends a request. It throws only where no answer comes at all. */
   private async ask(key: string, query: Record<string, string | number>, how?: RequestInit): Promise<{ answer: Response; bytes: ArrayBuffer }> {
     const asked = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
     const path = key.split("/").map(encodeURIComponent).join("/");
@@ -200,6 +213,7 @@ function refused(answer: Response, bytes: ArrayBuffer): Unanswered {
   return new Unanswered(problemIn(bytes) ?? `gapscope view refused this with status ${answer.status}.`);
 }
 
+/** Returns the sentence in a refusal; undefined where it is not JSON with an `error`. */
 function problemIn(bytes: ArrayBuffer): string | undefined {
   try {
     return (JSON.parse(new TextDecoder().decode(bytes)) as { error?: string }).error;

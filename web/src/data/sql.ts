@@ -1,4 +1,6 @@
-// Interprets answers of SQL queries: which columns are times, how values are shown, and which row of a trace a row stands for.
+// Interprets answers of SQL queries: which columns are times, how values are shown, and which row of a trace a row
+// stands for. The origin is the trace's time 0 on the host's clock; a reading is the way in which a column is shown,
+// which `readings` decides.
 
 import type { Catalogue, SqlAnswer } from "../generated/protocol.ts";
 import { bytes, count, duration, instant } from "../time/format.ts";
@@ -24,7 +26,10 @@ const IS_ID = /^(The )?(system's )?(id|Id)\b|^The system's id/;
 const IDENTIFYING = ["id", "command_buffer", "submission", "position", "queue", "kernel", "label", "process", "thread", "start_ns", "duration_ns", "time_ns"];
 const TIME_COLUMNS = ["start_ns", "time_ns"];
 
-/** How the values of a column are shown. */
+/**
+ * How the values of a column are shown: as a time on the host's clock, a time from the origin, a duration, a size, a
+ * number that names something, another number, or a text.
+ */
 export type Reading = "moment" | "from-start" | "length" | "bytes" | "name" | "number" | "text";
 
 /** Returns the nanoseconds from a trace's origin to a moment on the host's clock. The subtraction is exact, because the clock may be past 2^53. */
@@ -46,7 +51,7 @@ export function readings(answer: SqlAnswer, catalogue: Catalogue | null, clockOf
   });
 }
 
-/** Returns whether a value lies in the trace: a query may call anything `start_ns`. */
+/** Returns whether a value lies in the trace's extent, or is NULL: a query may call anything `start_ns`. */
 function within(cell: Cell, clock: TraceClock | null, origin_ns = clock?.origin_ns): boolean {
   if (cell === null) return true;
   if (clock === null || origin_ns === undefined) return false;
@@ -78,7 +83,7 @@ function fraction(number: number): string {
   return number === 0 ? "0" : Number(number.toPrecision(4)).toString();
 }
 
-/** Returns the value by which a row is sorted. */
+/** Returns the value by which a row is sorted, a number unless it is text; null for NULL and what is no number. */
 export function order(cell: Cell, reading: Reading): number | string | null {
   if (cell === null || reading === "text") return cell;
   const number = Number(cell);
@@ -110,13 +115,16 @@ export function identifyingValues(answer: SqlAnswer, row: Cell[], origin_ns: str
   return values;
 }
 
-/** Returns the column whose time leads to the timeline, if there is one. */
+/**
+ * Returns the column whose time leads to the timeline: the first moment in the order of `MOMENTS`, otherwise a time
+ * from the start; null for none.
+ */
 export function momentColumn(answer: SqlAnswer, read: readonly Reading[]): number | null {
   const places = MOMENTS.map((name) => answer.columns.findIndex((column, at) => column.name === name && read[at] === "moment"));
   return places.find((at) => at >= 0) ?? (read.includes("from-start") ? read.indexOf("from-start") : null);
 }
 
-/** Returns the time of a row; null where it has none. */
+/** Returns a row's start from the origin and its duration, 0 without one; null where it has no time. */
 export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[], origin_ns: string): { start_ns: number; duration_ns: number } | null {
   const at = momentColumn(answer, read);
   if (at === null || row[at] === null) return null;

@@ -1,4 +1,7 @@
-// A trace in the page: loads its tracks, strings and findings, and holds what has been loaded.
+// A trace in the page: loads its tracks, strings and samples, and holds what has been loaded. A track is one line of
+// the timeline, and its events lie in lanes, in which no two overlap. A row is an event's place in a table of the
+// trace. The generation counts how far a trace that is being recorded has grown; with another edition, after its end,
+// all rows and strings are numbered anew.
 
 import { errorMessage } from "../error-message.ts";
 import type { Findings, TraceOverview, TrackOverview, Missing } from "../generated/protocol.ts";
@@ -11,6 +14,7 @@ import { column, type Frame } from "./frame.ts";
 import { contains, Slices } from "./slices.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
+/** Stands for the label path of an event that has none. */
 export const NO_LABEL = 0xffffffff;
 /** The duration that a sample without a period is shown with. */
 const MOMENT_NS = 1e6;
@@ -22,28 +26,35 @@ const LARGE_SHARE = 1 / 16;
 /** The share of the visible length that is loaded before and after it. */
 const MARGIN_SHARE = 0.5;
 
-/** `ready`: all rows are loaded; `part`: only rows or slices of a part of the time are. */
+/**
+ * `waiting`: nothing was asked for; `ready`: all rows are loaded; `part`: only rows or slices of a part of the time
+ * are; an object: the rows cannot be had, and why.
+ */
 export type TrackState = "waiting" | "loading" | "ready" | "part" | Missing;
 
-/** The loaded part of a track that is too large to be held. */
+/**
+ * The loaded part of a track that is too large to be held: its rows, or slices, which are equal spans of time that
+ * each give only the busy share and the event that ran longest.
+ */
 export interface LoadedPart {
   range: Range;
   /** Null where the rows of the part are loaded. */
   slices: Slices | null;
 }
 
-/** The place of an event in a track. */
+/** The place of an event in a track: the number of its lane, and its index in that. */
 export interface LanePlace {
   lane: number;
   index: number;
 }
 
+/** A track with what is loaded of it. `Trace` hands answers to the methods that begin with `take`. */
 export class Track {
   state: TrackState = "waiting";
   /** Resolves when the answer that is under way has been taken. */
   loading: Promise<void> | null = null;
   lanes: Lane[] = [];
-  /** For each lane, the packed table and row of each event. */
+  /** For each lane, the table of each event (an index in `tables`, in the upper two bits) and its row in that. */
   rows: Uint32Array[] = [];
   /** For each lane, the label path of each event, once loaded. */
   labels: Uint32Array[] | null = null;
@@ -57,6 +68,7 @@ export class Track {
   counter: Counter | null = null;
   /** The busy share of equal slices of the trace's extent, times 255. */
   summary: Uint8Array | null = null;
+  /** The generation that the loaded rows or slices are of; 0 before. */
   generation = 0;
   /** Counts how often the track was cleared, so that answers to earlier requests are not taken. */
   cleared = 0;
@@ -67,7 +79,7 @@ export class Track {
     this.renew(overview);
   }
 
-  /** Takes a newer overview. */
+  /** Takes a newer overview, and unpacks its busy shares. */
   renew(overview: TrackOverview): void {
     this.overview = overview;
     this.summary = overview.busy === null ? null : Uint8Array.from(atob(overview.busy), (character) => character.charCodeAt(0));
@@ -98,6 +110,7 @@ export class Track {
   get isCounter(): boolean {
     return this.kind === "counter";
   }
+  /** The number of events that are loaded. */
   get count(): number {
     return this.lanes.reduce((sum, lane) => sum + lane.count, 0);
   }
@@ -123,7 +136,7 @@ export class Track {
     return !seen || contains(this.part.range, seen);
   }
 
-  /** Returns whether a range is shown as well as it can be. */
+  /** Returns whether a range is shown as well as it can be: by rows, or by slices that are fine enough for it. */
   shows(range: Range): boolean {
     if (this.state !== "part" || !this.coarse) return this.state !== "waiting";
     if (this.stale) return false;
@@ -163,7 +176,7 @@ export class Track {
     this.take(frame);
   }
 
-  /** Takes a part of the track. */
+  /** Takes a part of the track: its rows, or slices, which replace the rows that were loaded. */
   takePart(frame: Frame): void {
     const slices = slicesOf(frame);
     if (slices) {
@@ -208,6 +221,7 @@ export class Track {
     this.state = "ready";
   }
 
+  /** Takes the label paths of the loaded events, in their order. */
   takeLabels(frame: Frame): void {
     const label = column(frame, "label") as Uint32Array;
     let at = 0;
@@ -236,7 +250,7 @@ export class Track {
     return { table: this.tables[packed >>> 30] ?? "unknown", row: packed & 0x3fffffff };
   }
 
-  /** Returns the place of the event with these times. */
+  /** Returns the place of the first event with these times; null where none is loaded. */
   placeAt(start_ns: number, duration_ns: number): LanePlace | null {
     for (let lane = 0; lane < this.lanes.length; lane += 1) {
       const it = this.lanes[lane];
@@ -247,7 +261,7 @@ export class Track {
     return null;
   }
 
-  /** Returns the place of a row that starts at `start_ns`. */
+  /** Returns the place of a row that starts at `start_ns`; null where it is not loaded. */
   placeOf(table: string, row: number, start_ns: number): LanePlace | null {
     const kind = this.tables.indexOf(table);
     if (kind < 0) return null;
@@ -262,6 +276,7 @@ export class Track {
   }
 }
 
+/** Returns the range that a frame is of; an empty one at 0 where it is of no part. */
 function partOf({ header }: Frame): Range {
   const [from_ns, to_ns] = header.part ?? [0, 0];
   return { from_ns, to_ns };
@@ -274,7 +289,7 @@ function slicesOf(frame: Frame): Slices | null {
 
 type Numbers = Float64Array | Uint32Array | Uint16Array | Uint8Array;
 
-/** Joins two columns in the wider of their types. */
+/** Joins two columns in the wider of their types; without old values it returns `more` itself. */
 function joined(old: Numbers | undefined, more: Numbers): Numbers {
   if (!old || old.length === 0) return more;
   const Wider = (old.BYTES_PER_ELEMENT >= more.BYTES_PER_ELEMENT ? old : more).constructor as new (length: number) => Numbers;
@@ -284,10 +299,12 @@ function joined(old: Numbers | undefined, more: Numbers): Numbers {
   return both;
 }
 
+/** One trace, with what is loaded of it. Who shows a track calls a method that begins with `load` or `await`. */
 export class Trace {
   overview: TraceOverview;
   causes: Causes;
   tracks: Track[];
+  /** The names that events and other answers refer to by index. */
   strings: string[] = [];
   /** Counts changes of tracks, their rows and labels, and strings. */
   changes = 0;
@@ -297,9 +314,11 @@ export class Trace {
   /** Samples of stacks, once they have been loaded. */
   code: Code | null = null;
   private loadingStrings: Promise<void> | null = null;
+  /** The requests for samples; `of` names the edition and generation that they are of. */
   private loadingCode: { of: string; code: Promise<Code>; idle: Promise<IdleSamples> | null } | null = null;
 
   constructor(
+    /** The trace's number in the server's list. */
     readonly number: number,
     overview: TraceOverview,
     private readonly source: DataSource,
@@ -312,6 +331,7 @@ export class Trace {
     if (overview.live) source.expect(number, overview.edition);
   }
 
+  /** The time that the trace covers, at least 1 ns. */
   get whole(): Range {
     const [from_ns, to_ns] = this.overview.extent;
     return { from_ns, to_ns: Math.max(to_ns, from_ns + 1) };
@@ -321,11 +341,12 @@ export class Trace {
     return this.tracks.find((track) => track.id === id);
   }
 
+  /** Returns a string by index; `unknown` where it is not loaded. */
   text(name: number): string {
     return this.strings[name] ?? "unknown";
   }
 
-  /** Returns the name of an event of a track. */
+  /** Returns the name of an event from its key: the text of a line of code, a readable cause, or a string. */
   nameOf(track: Track, name: number): string {
     if (track.kind === "samples") return this.code?.lineText(name) ?? "unknown code";
     const text = this.text(name);
@@ -361,6 +382,7 @@ export class Trace {
     this.source.expect(this.number, overview.edition);
   }
 
+  /** Loads the strings that follow those that are loaded. An answer to a request before `reset` is dropped. */
   async loadStrings(): Promise<void> {
     // Requests run one at a time, so that answers are appended in order.
     const before = this.loadingStrings;
@@ -381,6 +403,7 @@ export class Trace {
     return this.tracks.some(({ kind }) => kind === "samples");
   }
 
+  /** The requests for samples of the trace's present generation; makes the first where there is none. */
   private get codeAsked(): NonNullable<Trace["loadingCode"]> {
     const of = `${this.overview.edition}.${this.overview.generation}`;
     if (this.loadingCode?.of === of) return this.loadingCode;
@@ -399,7 +422,7 @@ export class Trace {
     return code;
   }
 
-  /** Loads the samples in gaps. */
+  /** Loads the samples in gaps, and all samples before them. */
   loadIdle(): Promise<IdleSamples> {
     const asked = this.codeAsked;
     if (asked.idle) return asked.idle;
@@ -409,7 +432,7 @@ export class Trace {
     return idle;
   }
 
-  /** Returns the track and times of a sample. */
+  /** Returns the track and times of a sample; one that a hook took is given a length of 1 ms. */
   async sampleRow(row: number): Promise<{ track: string; start_ns: number; duration_ns: number; times_unknown_because?: string }> {
     const code = await this.loadCode();
     if (row >= code.count) throw new Error(`The trace has no sample ${row}.`);
@@ -426,6 +449,10 @@ export class Trace {
     return track.loading ?? this.loaded(track, (cleared) => this.load(track, cleared));
   }
 
+  /**
+   * Runs `load` as the track's request. A failure becomes the state of a track that has nothing yet, and is thrown
+   * where older rows stay; failures of requests before `clear` are dropped.
+   */
   private loaded(track: Track, load: (cleared: number) => Promise<void>): Promise<void> {
     const { state, cleared } = track;
     if (state !== "ready" && state !== "part") track.state = "loading";
@@ -442,7 +469,10 @@ export class Trace {
     return (track.loading = loading);
   }
 
-  /** Loads the part of a track that shows a range. */
+  /**
+   * Loads the part of a track that shows a range, with a margin of half its length on both sides. A request that is
+   * under way is awaited instead, and a track that is not in parts, or has grown, is loaded as by `loadTrack`.
+   */
   loadPart(track: Track, range: Range): Promise<void> {
     if (track.loading || !track.coarse || track.stale) return this.loadTrack(track);
     const seen = shared(widened(range, MARGIN_SHARE), track.coarse.range);
@@ -497,6 +527,7 @@ export class Trace {
     }
   }
 
+  /** Asks for what a track lacks, and takes the answer: samples, a counter, slices of the whole time, or its rows. */
   private async load(track: Track, cleared: number): Promise<void> {
     const { number, source } = this;
     if (track.kind === "samples") {
@@ -515,7 +546,7 @@ export class Trace {
     this.taken(track, cleared, () => track.take(frame));
   }
 
-  /** Takes an answer unless the track was cleared after the request. */
+  /** Takes an answer and calls `replaced`, unless the track was cleared after the request. */
   private taken(track: Track, cleared: number, take: () => void): void {
     if (cleared !== track.cleared) return;
     const before = [...track.lanes];
@@ -524,6 +555,10 @@ export class Trace {
     this.replaced(track, before);
   }
 
+  /**
+   * Loads the label paths of the loaded events, for work and command buffers only. An answer that does not fit the
+   * loaded rows any more is dropped.
+   */
   async loadLabels(track: Track): Promise<void> {
     const { cleared, part } = track;
     if (track.labels || track.count === 0 || !(track.kind === "work" || track.kind === "command-buffers")) return;

@@ -1,9 +1,15 @@
-// Colours and words for the kinds of edges, the needs of barriers, and the nodes of a dependency graph.
+// Colours and words for the parts of a dependency graph: its nodes are dispatches (executions of kernels) and
+// transfers, its edges lead from a node to one that must run after it, and barriers are the recorded commands that
+// make work wait. A barrier's need says whether it is needed.
 
 import { type Colours, type Theme, workSlots } from "../draw/palette.ts";
 import type { DependencyNode, EdgeKind, Need } from "../generated/protocol.ts";
 import type { DependencyGraph } from "./graph.ts";
 
+/**
+ * The colours of one theme. `critical` is for the critical path, `hazard` for dependencies that nothing orders, and
+ * `frame` for what surrounds a submission.
+ */
 export interface GraphColours {
   edges: Record<EdgeKind, string>;
   critical: string;
@@ -22,12 +28,14 @@ export function graphColours(theme: Theme): GraphColours {
   return COLOURS[theme];
 }
 
+/** The kinds of edges. The meanings call the node that an edge leaves `the earlier one`. */
 export const KINDS: Record<EdgeKind, { name: string; meaning: string }> = {
   RAW: { name: "read after write", meaning: "The later one reads what the earlier one wrote." },
   WAR: { name: "write after read", meaning: "The later one overwrites what the earlier one read." },
   WAW: { name: "write after write", meaning: "The later one overwrites what the earlier one wrote, and nothing read it in between." },
 };
 
+/** What the page says about each need. */
 export const NEEDS: Record<Need, { name: string; meaning: string }> = {
   needed: { name: "needed", meaning: "It covers a dependency that no other barrier covers." },
   needless: { name: "needless", meaning: "Without this and all other needless barriers, every dependency of the window is still covered." },
@@ -36,7 +44,10 @@ export const NEEDS: Record<Need, { name: string; meaning: string }> = {
   unknown: { name: "unknown", meaning: "It is not known whether it is needed." },
 };
 
-/** The colours of nodes by kernel: the kernels that take most time, or else run most often, have colours of their own. */
+/**
+ * The colours of nodes by kernel: the kernels that take most time in the graph have colours of their own. A dispatch
+ * of unknown duration counts as 1 ns, so that without times the most frequent kernels have them.
+ */
 export class NodeColours {
   private readonly slots = new Map<string, number>();
 
@@ -48,6 +59,7 @@ export class NodeColours {
     names.forEach((name, at) => this.slots.set(name, slots[at]));
   }
 
+  /** Returns the colour of a node; one that is not a dispatch has the colour `strong`. */
   colourOf(node: DependencyNode, colours: Colours): string {
     const slot = isDispatch(node) ? this.slots.get(node.name) : undefined;
     return slot === undefined ? colours.strong : colours.work[slot];

@@ -1,5 +1,7 @@
-// The camera of a graph: the part of the drawing that is visible, and its scale.
+// The camera of a graph: the part of the drawing that is visible, and its scale. The drawing is the laid out graph in
+// units of its own, and the screen is the canvas in CSS pixels. Each function returns a camera and changes none.
 
+/** What is visible of a drawing. */
 export interface Camera {
   /** The point of the drawing at the left and upper edge of the screen. */
   x: number;
@@ -8,11 +10,13 @@ export interface Camera {
   scale: number;
 }
 
+/** The size of a drawing in its units, or of the screen in pixels. */
 export interface Size {
   width: number;
   height: number;
 }
 
+/** The bounds of the horizontal scale. */
 const MIN_SCALE = 0.0005;
 const MAX_SCALE = 2.5;
 /** The scale below which a graph opens at its left end instead of as a whole. */
@@ -56,7 +60,7 @@ export function zoomedAt(camera: Camera, at_x: number, at_y: number, by: number,
   return { ...next, x: camera.x + at_x / camera.scale - at_x / next.scale, y: camera.y + at_y / before - at_y / after };
 }
 
-/** Keeps some of the drawing in sight. */
+/** Moves the camera so that the drawing stays on at least a quarter of the screen, or wholly on it. */
 export function kept(camera: Camera, drawing: Size, screen: Size): Camera {
   const keep = (at: number, size: number, seen: number): number => Math.max(-seen * 0.75, Math.min(at, size - seen * 0.25));
   return { ...camera, x: keep(camera.x, drawing.width, screen.width / camera.scale), y: keep(camera.y, drawing.height, screen.height / upright(camera, drawing, screen)) };

@@ -1,4 +1,6 @@
-// The canvas of a dependency graph: draws it, and handles the camera, the pointer and the keys.
+// The canvas of a dependency graph: draws it, and handles the camera (which part is visible), the pointer and the
+// keys. The pick is the node, edge or barrier that the reader has chosen. `show` sets the graph, and `draw` is called
+// after every change.
 
 import type { Appearance } from "../appearance.ts";
 import { h } from "../dom.ts";
@@ -15,19 +17,24 @@ import { GraphTooltip } from "./tooltip.ts";
 
 /** The least movement that makes a press a drag. */
 const CLICK_PX = 4;
+/** The greatest distance from an edge or a barrier at which it is pointed at. */
 const NEAR_PX = 6;
 /** The least height at which there is room for the minimap. */
 const MINIMAP_FROM_PX = 200;
 /** The number of draw times that are kept for the published figures. */
 const MAX_DRAW_TIMES = 240;
 
+/** What the reader does on the canvas. */
 export interface GraphCanvasCallbacks {
+  /** Called after another element was picked, or with null after the pick was cleared. */
   picked: (pick: Pick | null) => void;
   /** Shows the picked node in the timeline. */
   go: () => void;
+  /** Picks the next finding, which is a hazard or a needless barrier, or the one before. */
   finding: (forward: boolean) => void;
 }
 
+/** The element with the canvas, its tooltip and the minimap below. */
 export class GraphCanvas {
   readonly canvas = h("canvas", {
     class: "dependencies-canvas",
@@ -45,12 +52,14 @@ export class GraphCanvas {
   private nodeColours: NodeColours | null = null;
   private camera: Camera | null = null;
   private hovered: Pick | null = null;
+  /** The browser's number of the frame that will be drawn; 0 for none. */
   private scheduled = 0;
   private readonly drawn_ms: number[] = [];
   picked: Pick | null = null;
 
   constructor(
     private readonly appearance: Appearance,
+    /** The kinds of edges that are shown. Hazards are shown whatever their kind. */
     private readonly kinds: ReadonlySet<EdgeKind>,
     private readonly callbacks: GraphCanvasCallbacks,
   ) {
@@ -105,6 +114,7 @@ export class GraphCanvas {
     });
   }
 
+  /** Draws the graph and the minimap, or only the background where there is no graph. */
   private drawNow(): void {
     const { canvas, graph, layout, nodeColours } = this;
     const { width, height } = this.size;
@@ -144,7 +154,7 @@ export class GraphCanvas {
     dataset.picked = this.picked ? `${this.picked.kind} ${this.picked.kind === "node" ? this.picked.id : this.picked.index}` : "";
   }
 
-  /** Returns the centre of a node on the canvas, in pixels. */
+  /** Returns the centre of a node on the canvas, in pixels; null for a node that is not in the graph. */
   placeOf(id: number): { x: number; y: number } | null {
     const placed = this.layout?.nodes.get(id);
     if (!placed || !this.camera) return null;
@@ -152,6 +162,7 @@ export class GraphCanvas {
     return { x: (placed.x + NODE.width / 2 - x) * scale, y: (placed.y + NODE.height / 2 - y) * this.high };
   }
 
+  /** Picks an element and tells of it; with `reveal` the camera moves to it. */
   pick(pick: Pick | null, reveal = false): void {
     this.picked = pick;
     if (pick && reveal) this.reveal(pick);
@@ -168,6 +179,7 @@ export class GraphCanvas {
     this.draw();
   }
 
+  /** Returns the part of the drawing that an element covers; for an edge that of its two nodes. */
   private boxOf(pick: Pick): { x: number; y: number; width: number; height: number } | null {
     const { graph, layout } = this;
     if (!graph || !layout) return null;
@@ -185,7 +197,10 @@ export class GraphCanvas {
 
   // ---- pointer ----
 
-  /** Returns the element at a point of the canvas. */
+  /**
+   * Returns the element at a point of the canvas: a node, otherwise a barrier, otherwise the nearest edge; null for
+   * none nearby.
+   */
   private at(px: number, py: number): Pick | null {
     const { graph, layout, camera } = this;
     if (!graph || !layout || !camera) return null;
@@ -210,6 +225,7 @@ export class GraphCanvas {
     return best;
   }
 
+  /** Shows the tooltip of an element under the pointer, or hides it for null. */
   private hover(pick: Pick | null, event?: PointerEvent): void {
     if (JSON.stringify(pick) !== JSON.stringify(this.hovered)) {
       this.hovered = pick;
@@ -221,6 +237,7 @@ export class GraphCanvas {
     if (pick && event) this.tooltip.at(event.offsetX, event.offsetY, this.size);
   }
 
+  /** Moves the camera to a point of the drawing; vertically only where the drawing is higher than the screen. */
   private centre(x: number, y: number): void {
     const { width, height } = this.size;
     if (!this.camera || !this.layout) return;
@@ -272,6 +289,7 @@ export class GraphCanvas {
     });
   }
 
+  /** Follows a press: it moves the graph, or picks what is under it where the pointer has hardly moved. */
   private drag(event: PointerEvent): void {
     if (event.button > 1 || !this.camera) return;
     const { canvas, camera, high } = this;
@@ -326,6 +344,7 @@ export class GraphCanvas {
     actions[action]();
   }
 
+  /** Picks the node at the other end of the strongest edge from the picked node, or the end of a picked edge. */
   private neighbour(later: boolean): void {
     const { picked, graph } = this;
     if (!graph) return;
@@ -335,6 +354,7 @@ export class GraphCanvas {
     if (edge) this.pick({ kind: "node", id: later ? edge.to : edge.from }, true);
   }
 
+  /** Picks the node that is `by` places later in order of execution; without a picked node the first or the last. */
   private step(by: number): void {
     const { picked, graph } = this;
     if (!graph || graph.nodes.length === 0) return;

@@ -1,7 +1,8 @@
-// The curve of an edge, from the right side of a node to the left side of another.
+// The curve of an edge, from the right side of a node to the left side of another, in units of the drawing.
 
 import { NODE, type PlacedNode } from "./layout.ts";
 
+/** A cubic Bézier curve: its ends, and the two points that bend it. */
 export interface Curve {
   x1: number;
   y1: number;
@@ -16,6 +17,7 @@ export interface Curve {
 /** The vertical offset of each kind of edge, so that edges between the same nodes do not cover each other. */
 const OFFSETS = { RAW: 0, WAR: 9, WAW: -9 } as const;
 
+/** Returns the curve of an edge. It makes a bow around nodes between its ends in the same lane. */
 export function curveOf(from: PlacedNode, to: PlacedNode, kind: keyof typeof OFFSETS): Curve {
   const offset = OFFSETS[kind];
   const x1 = from.x + NODE.width;
@@ -31,13 +33,17 @@ export function curveOf(from: PlacedNode, to: PlacedNode, kind: keyof typeof OFF
   return { x1, y1, cx1: x1 + side, cy1: y1 + away, cx2: x2 - side, cy2: y2 + away, x2, y2 };
 }
 
+/** Returns the point at `t`, from 0 for the start to 1 for the end. */
 export function pointOn(curve: Curve, t: number): { x: number; y: number } {
   const s = 1 - t;
   const [a, b, c, d] = [s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t];
   return { x: a * curve.x1 + b * curve.cx1 + c * curve.cx2 + d * curve.x2, y: a * curve.y1 + b * curve.cy1 + c * curve.cy2 + d * curve.y2 };
 }
 
-/** Returns the approximate distance of a point from a curve in horizontal units; `tall` is the ratio of the vertical to the horizontal scale. */
+/**
+ * Returns the approximate distance of a point from a curve in horizontal units; infinity where it is certainly more
+ * than `most`. `tall` is the ratio of the vertical to the horizontal scale.
+ */
 export function distance(curve: Curve, x: number, y: number, most: number, tall = 1): number {
   const left = Math.min(curve.x1, curve.x2) - most;
   const right = Math.max(curve.x1, curve.x2) + most;
@@ -54,6 +60,7 @@ export function distance(curve: Curve, x: number, y: number, most: number, tall 
   return best;
 }
 
+/** Returns the distance of a point from the line between `a` and `b`, in the same units. */
 function fromLine(x: number, y: number, a: { x: number; y: number }, b: { x: number; y: number }, tall: number): number {
   const [dx, dy] = [b.x - a.x, (b.y - a.y) * tall];
   const [px, py] = [x - a.x, (y - a.y) * tall];

@@ -1,4 +1,4 @@
-// The details of the picked node, edge or barrier.
+// The details of the picked node, edge or barrier of a dependency graph, with links to its neighbours.
 
 import { fill, h } from "../dom.ts";
 import type { DependencyNode } from "../generated/protocol.ts";
@@ -10,17 +10,21 @@ import type { Barrier, DependencyGraph, Edge, Pick } from "./graph.ts";
 /** The most neighbours that are listed on each side. */
 const MAX_NEIGHBOURS = 30;
 
+/** What the reader does in the details. */
 export interface PickDetailsCallbacks {
+  /** Picks a neighbour, or nothing for null. */
   pick: (pick: Pick | null) => void;
   /** Shows a row in the timeline; null where there is no timeline. */
   go: ((table: string, row: number) => void) | null;
 }
 
+/** The section with the details, which is hidden while nothing is picked. */
 export class PickDetails {
   readonly element = h("section", { class: "dependencies-details", "aria-label": "Selected", "aria-live": "polite", hidden: true });
 
   constructor(private readonly callbacks: PickDetailsCallbacks) {}
 
+  /** Shows an element of a graph, or hides the details where either is null. */
   show(graph: DependencyGraph | null, pick: Pick | null): void {
     this.element.hidden = graph === null || pick === null;
     if (!graph || !pick) return fill(this.element);
@@ -34,6 +38,7 @@ export class PickDetails {
     }
   }
 
+  /** Makes the heading, with the button that clears the pick. */
   private head(what: string, name: string, more: HTMLElement | null = null): HTMLElement {
     return h(
       "header",
@@ -44,6 +49,7 @@ export class PickDetails {
     );
   }
 
+  /** Makes a button that picks a node; only its id where the loaded part does not have it. */
   private link(graph: DependencyGraph, id: number): HTMLElement {
     const node = graph.node(id);
     if (!node) return h("span", {}, String(id));

@@ -1,4 +1,5 @@
-// Lists the findings about a graph: hazards, needless barriers, the critical path, and the largest dependencies.
+// Lists the findings about a dependency graph: hazards (dependencies that nothing orders), needless barriers, the
+// critical path (the longest chain of dependencies), and the largest dependencies by bytes.
 
 import { fill, h } from "../dom.ts";
 import { count, duration, plural } from "../time/format.ts";
@@ -8,6 +9,7 @@ import type { DependencyGraph, Edge, Pick } from "./graph.ts";
 /** The most rows of a list. */
 const MAX_ROWS = 25;
 
+/** The section with the lists; `pick` is called for the entry that the reader clicks. */
 export class DependencyFindings {
   readonly element = h("section", { class: "dependencies-findings", "aria-label": "Findings" });
 
@@ -40,6 +42,7 @@ export class DependencyFindings {
     );
   }
 
+  /** Makes a list of at most `MAX_ROWS` rows. `note` follows the title, and `none` stands in place of rows. */
   private list(title: string, note: string, rows: HTMLElement[], name: string, none: string): HTMLElement {
     return h(
       "div",
@@ -59,6 +62,7 @@ export class DependencyFindings {
     return h("li", {}, this.button({ kind: "edge", index: edge.index }, name), h("span", { class: "note clip" }, h("span", { class: `kind kind-${edge.kind}` }, edge.kind), ` ${sizeText(edge.bytes, edge.exact)}`));
   }
 
+  /** Describes the critical path; null where there is none. */
   private path({ answer }: DependencyGraph): HTMLElement | null {
     const path = answer.critical_path;
     if (!path) return null;

@@ -1,15 +1,20 @@
-// A graph of dependencies, with the edges at each node.
+// A graph of dependencies, with the edges at each node. Nodes are dispatches and transfers in order of execution,
+// with ids that count from the trace's first; an edge leads from a node to a later one that depends on it.
 
 import type { Dependencies, DependencyBarrier, DependencyEdge, DependencyNode, DependencySubmission } from "../generated/protocol.ts";
 
 
+/** A dependency of one node on another. */
 export interface Edge extends DependencyEdge {
   /** The place among the graph's edges. */
   index: number;
+  /** The bytes that it is about, as a number. */
   size: number;
+  /** Whether it joins two nodes that follow each other on the critical path. */
   critical: boolean;
 }
 
+/** A recorded barrier. */
 export interface Barrier extends DependencyBarrier {
   index: number;
 }
@@ -17,14 +22,18 @@ export interface Barrier extends DependencyBarrier {
 /** The element of a graph that is picked or pointed at. */
 export type Pick = { kind: "node"; id: number } | { kind: "edge"; index: number } | { kind: "barrier"; index: number };
 
+/** An answer about dependencies, which may be a part of the trace's, with indices to look up its elements. */
 export class DependencyGraph {
   readonly edges: Edge[];
   readonly barriers: Barrier[];
   readonly submissions: Map<number, DependencySubmission>;
+  /** The edges to and from each node, by its id. */
   private readonly before = new Map<number, Edge[]>();
   private readonly after = new Map<number, Edge[]>();
   private readonly critical: Set<number>;
+  /** The node of each row, by a text such as `dispatches.17`. */
   private readonly byPlace = new Map<string, number>();
+  /** The bytes of the largest edge, at least 1. */
   readonly largest: number;
 
   constructor(readonly answer: Dependencies) {
@@ -46,6 +55,7 @@ export class DependencyGraph {
     return this.answer.nodes;
   }
 
+  /** Returns a node by id; undefined for one outside of this part. */
   node(id: number): DependencyNode | undefined {
     return this.answer.nodes[id - this.answer.first];
   }
@@ -64,12 +74,15 @@ export class DependencyGraph {
     return this.critical.has(id);
   }
 
-  /** Returns the node of a row of a trace. */
+  /** Returns the id of the node of a row of a trace; undefined where this part does not have it. */
   at(table: string, row: number): number | undefined {
     return this.byPlace.get(`${table}.${row}`);
   }
 
-  /** Finds the element that was picked in an earlier graph of the same trace. */
+  /**
+   * Finds the node or edge that was picked in an earlier graph of the same trace, by the rows of its nodes; null
+   * where it is not here, and for a barrier.
+   */
   again(pick: Pick | null, earlier: DependencyGraph): Pick | null {
     const here = (id: number): number | undefined => {
       const place = earlier.node(id)?.place;
@@ -92,7 +105,7 @@ export class DependencyGraph {
     return { before: inside(this.node(barrier.position - 1)), after: inside(this.node(barrier.position)) };
   }
 
-  /** Returns the neighbours of the picked element, which are highlighted with it. */
+  /** Returns the picked element with its neighbours, which are highlighted: ids of nodes and indices of edges. */
   near(pick: Pick): { nodes: Set<number>; edges: Set<number> } {
     if (pick.kind === "edge") {
       const edge = this.edges[pick.index];

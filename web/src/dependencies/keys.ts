@@ -1,5 +1,6 @@
 // The keys of the dependency graph and their actions.
 
+/** What keys do in the graph; `meaning` below says it in words. */
 export type GraphAction = "earlier" | "later" | "previous" | "next" | "zoom-in" | "zoom-out" | "left" | "right" | "up" | "down" | "fit" | "next-finding" | "previous-finding" | "go" | "clear";
 
 export const GRAPH_KEYS: readonly { action: GraphAction; keys: string[]; meaning: string }[] = [
@@ -22,6 +23,7 @@ export const GRAPH_KEYS: readonly { action: GraphAction; keys: string[]; meaning
 
 const BY_KEY = new Map(GRAPH_KEYS.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)));
 
+/** Returns the action of a key; undefined for other keys, and while Control, Alt or the command key is down. */
 export function graphAction(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">): GraphAction | undefined {
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   return BY_KEY.get(event.key) ?? BY_KEY.get(event.key.toLowerCase());

@@ -1,4 +1,6 @@
-// Lays out a graph: columns by depth, submission after submission; lanes by chains; a band for each queue.
+// Lays out a dependency graph: columns by depth, submission after submission (work that was handed to a queue
+// together); lanes by chains, which are nodes that depend on each other; a band for each queue. The units are those
+// of the drawing, which the camera scales to pixels.
 
 import type { DependencyNode, Need } from "../generated/protocol.ts";
 import { type Barrier, type DependencyGraph, strongest } from "./graph.ts";
@@ -7,6 +9,7 @@ export const NODE = { width: 138, height: 48 } as const;
 /** The distance of columns, with room for a barrier and the frames of two submissions. */
 const COLUMN = NODE.width + 74;
 const LANE = NODE.height + 42;
+/** The room between the nodes of a submission and its frame. */
 const FRAME = { side: 26, top: 28, bottom: 18 } as const;
 /** The room for a queue's name above its lanes. */
 const BAND_TOP = 62;
@@ -14,6 +17,7 @@ const BAND_TOP = 62;
 /** What decides the columns: the dependencies, or the recorded barriers. */
 export type ColumnsBy = "dependencies" | "barriers";
 
+/** A node with its column, its lane within its queue's band, and its left upper corner. */
 export interface PlacedNode {
   node: DependencyNode;
   column: number;
@@ -31,7 +35,10 @@ export interface SubmissionFrame {
   height: number;
 }
 
-/** The place of barriers: a vertical line from `y` on. Barriers at one place share a mark. */
+/**
+ * The place of barriers: a vertical line from `y` on. Barriers at one place share a mark, and `need` is the first of
+ * theirs in the order of `NEEDS`.
+ */
 export interface BarrierMark {
   barriers: Barrier[];
   need: Need;
@@ -40,6 +47,7 @@ export interface BarrierMark {
   height: number;
 }
 
+/** Where everything of a graph is drawn; `nodes` are by id. */
 export interface Layout {
   nodes: Map<number, PlacedNode>;
   frames: SubmissionFrame[];
@@ -49,15 +57,17 @@ export interface Layout {
   height: number;
 }
 
-/** The needs of barriers; a mark with several barriers shows the first of them. */
+/** The needs of barriers, the most telling first. */
 const NEEDS: readonly Need[] = ["needless", "needed", "unknown", "host", "outside"];
 
+/** The nodes of a submission that follow each other in a queue. */
 interface SubmissionRun {
   submission: number;
   queue: string;
   nodes: PlacedNode[];
 }
 
+/** Lays out a graph with columns by its dependencies or by its barriers. */
 export function layoutOf(graph: DependencyGraph, columnsBy: ColumnsBy): Layout {
   const queueOf = (submission: number): string => graph.submissions.get(submission)?.queue ?? "unknown queue";
   const placed = new Map<number, PlacedNode>();
@@ -83,7 +93,11 @@ export function layoutOf(graph: DependencyGraph, columnsBy: ColumnsBy): Layout {
   return { nodes: placed, frames, marks: marks(graph, placed, frames, columnsBy), bands, width, height: y };
 }
 
-/** Assigns each node a column. In each queue a submission begins after the one before it has ended. */
+/**
+ * Assigns each node a column, adds it to `placed`, and returns the submissions. A node stands to the right of all
+ * that it waits for. In each queue a submission begins after the one before it has ended; by barriers, all after a
+ * barrier stands to the right of all before it.
+ */
 function columns(graph: DependencyGraph, columnsBy: ColumnsBy, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string): SubmissionRun[] {
   const runs: SubmissionRun[] = [];
   const open = new Map<string, { run: SubmissionRun; first: number; last: number }>();
@@ -109,7 +123,10 @@ function columns(graph: DependencyGraph, columnsBy: ColumnsBy, placed: Map<numbe
   return runs;
 }
 
-/** Assigns each node a lane: that of the chain that it continues, or the nearest free one. */
+/**
+ * Assigns each node a lane: that of the node that it most strongly depends on in its queue, or the nearest free one.
+ * It writes the number of lanes of each queue to `counts`.
+ */
 function lanes(graph: DependencyGraph, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
   const taken = new Map<string, number[]>();
   for (const one of placed.values()) {
@@ -125,6 +142,7 @@ function lanes(graph: DependencyGraph, placed: Map<number, PlacedNode>, queueOf:
   }
 }
 
+/** Returns the free lane nearest to the wanted one; `last` has the last taken column of each lane. */
 function nearest(last: readonly number[], wanted: number, column: number): number {
   const free = (lane: number): boolean => lane >= 0 && (last[lane] ?? -1) < column;
   for (let away = 0; away <= last.length; away += 1) {

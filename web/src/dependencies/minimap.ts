@@ -1,4 +1,5 @@
-// A small drawing of the whole graph that shows the visible part, hazards and needless barriers.
+// A small drawing of the whole graph that shows the visible part, hazards (dependencies that nothing orders) and
+// needless barriers. A press or drag on it moves the graph.
 
 import type { Appearance } from "../appearance.ts";
 import { h } from "../dom.ts";
@@ -10,10 +11,12 @@ import { type Layout, NODE } from "./layout.ts";
 const HEIGHT_PX = 46;
 const MARGIN_PX = 6;
 
+/** The minimap's canvas. `forget` is called before `draw` where the graph or its layout has changed. */
 export class GraphMinimap {
   readonly canvas = h("canvas", { class: "dependencies-minimap", "aria-hidden": "true", hidden: true });
   /** The picture without the box around the visible part, drawn once for each graph, size and theme. */
   private picture: HTMLCanvasElement | null = null;
+  /** What the picture was drawn for: width in device pixels and theme. */
   private drawn = "";
   private drawing: Size = { width: 1, height: 1 };
 
@@ -38,6 +41,10 @@ export class GraphMinimap {
     this.drawn = "";
   }
 
+  /**
+   * Draws the picture and the box around the visible part, or hides the canvas while the whole graph is visible.
+   * `ratio` is the number of device pixels in a CSS pixel.
+   */
   draw(graph: DependencyGraph, layout: Layout, colours: NodeColours, camera: Camera, screen: Size, ratio: number): void {
     const { canvas, appearance } = this;
     // The minimap says nothing while the whole graph is visible.
@@ -69,6 +76,7 @@ export class GraphMinimap {
     context.stroke();
   }
 
+  /** Draws frames, nodes, and a line across for each needless barrier and certain hazard. */
   private paint(graph: DependencyGraph, layout: Layout, nodes: NodeColours, width: number, ratio: number, wide: number, high: number): HTMLCanvasElement {
     const picture = document.createElement("canvas");
     [picture.width, picture.height] = [wide, high];

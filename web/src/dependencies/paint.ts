@@ -1,4 +1,5 @@
-// Draws a dependency graph on a canvas.
+// Draws a dependency graph on a canvas. `GraphPainter.draw` takes the graph with its layout, which is in units of the
+// drawing, and the camera, which scales it to pixels; the private methods then draw in pixels.
 
 import type { Colours, Theme } from "../draw/palette.ts";
 import { Texts } from "../draw/texts.ts";
@@ -18,6 +19,7 @@ const NAME_PX = 30;
 const DASHED_SCALE = 0.22;
 /** The least scale at which barriers other than needless ones are drawn. */
 const MARKS_SCALE = 0.12;
+/** The opacity of edges that do not touch the picked element. */
 const FADED_ALPHA = 0.16;
 /** The number of columns from which an edge counts as long. */
 const FAR_COLUMNS = 3;
@@ -27,11 +29,13 @@ export interface Scene {
   graph: DependencyGraph;
   layout: Layout;
   nodeColours: NodeColours;
+  /** The kinds of edges that are drawn. Certain hazards are drawn whatever their kind. */
   kinds: ReadonlySet<EdgeKind>;
   picked: Pick | null;
   hovered: Pick | null;
 }
 
+/** A word in a rounded frame, whose left edge is at `x` and middle at `y`. */
 interface Badge {
   text: string;
   x: number;
@@ -40,6 +44,7 @@ interface Badge {
   alpha: number;
 }
 
+/** Draws graphs on one canvas. Its fields hold what `draw` was given last. */
 export class GraphPainter {
   private readonly texts: Texts;
   private colours!: Colours;
@@ -57,6 +62,10 @@ export class GraphPainter {
     this.texts = new Texts(context);
   }
 
+  /**
+   * Draws a scene: frames, bands, edges, barriers, nodes, and badges over them. Where an element is picked, or a node
+   * pointed at, all but its neighbours are faded. `ratio` is the number of device pixels in a CSS pixel.
+   */
   draw(scene: Scene, camera: Camera, screen: Size, ratio: number, colours: Colours, theme: Theme): void {
     const { context } = this;
     this.colours = colours;
@@ -83,6 +92,7 @@ export class GraphPainter {
     context.globalAlpha = 1;
   }
 
+  /** Converts a place of the drawing to pixels of the canvas. */
   private sx(x: number): number {
     return (x - this.x) * this.scale;
   }
@@ -95,6 +105,7 @@ export class GraphPainter {
     return x < this.screen.width && y < this.screen.height && x + width > 0 && y + height > 0;
   }
 
+  /** Sets the font's size in pixels, and forgets the measured texts where it was another. */
   private font(size: number, weight = ""): void {
     const font = `${weight} ${size}px ${FONT}`.trim();
     if (this.context.font === font) return;
@@ -142,6 +153,10 @@ export class GraphPainter {
     context.fillText(this.texts.width(name + time) <= room ? name + time : this.texts.cut(name, room), left, y - 5);
   }
 
+  /**
+   * Draws the edges, with those that look alike in one path. Edges that are not in `near` are faded; null fades only
+   * long ones.
+   */
   private edges(scene: Scene, near: Set<number> | null): void {
     const { context } = this;
     const { graph, layout, kinds } = scene;
@@ -203,6 +218,7 @@ export class GraphPainter {
     return Math.max(1, Math.round((1 + 3.5 * share) * Math.min(1, this.scale * 1.4) * 2) / 2);
   }
 
+  /** Returns a curve in pixels, which leaves room for the arrow's head; null where it is off the screen. */
   private onScreen(curve: Curve): Curve | null {
     const moved = {
       x1: this.sx(curve.x1),
@@ -266,6 +282,7 @@ export class GraphPainter {
     context.fillText(text, x, y + 0.5);
   }
 
+  /** Draws the barriers at one place: solid where they are needed or needless, dashed where that is not known. */
   private mark(mark: BarrierMark, { picked, hovered }: Scene): void {
     const x = this.sx(mark.x);
     const [y, height] = [this.sy(mark.y), mark.height * this.high];
@@ -295,6 +312,10 @@ export class GraphPainter {
     }
   }
 
+  /**
+   * Draws a node; dispatches have sharper corners than transfers. Nodes that are not in `near` are faded, unless it
+   * is null.
+   */
   private node(placed: PlacedNode, { graph, nodeColours, picked, hovered }: Scene, near: Set<number> | null): void {
     const [x, y] = [this.sx(placed.x), this.sy(placed.y)];
     const [width, height] = [NODE.width * this.scale, NODE.height * this.high];
@@ -336,6 +357,7 @@ export class GraphPainter {
     if (width >= NAME_PX) this.words(placed, x, y, width, height);
   }
 
+  /** Writes a node's name and, where it is wide enough, its number, its bytes read and written, and its time. */
   private words({ node }: PlacedNode, x: number, y: number, width: number, height: number): void {
     const { context, colours } = this;
     const left = x + Math.max(5, 14 * this.scale);
@@ -367,6 +389,7 @@ export class GraphPainter {
   }
 }
 
+/** Formats a size in bytes; zero has no unit. */
 function short(size: string): string {
   return size === "0" ? "0" : bytes(Number(size));
 }

@@ -1,4 +1,6 @@
-// The panel with the dependency graph, its controls, its findings and the details of the picked element.
+// The panel with the dependency graph, its controls, its findings and the details of the picked node, edge or
+// barrier. A graph may be too large for one answer, so that the panel shows a part of it. `open` loads a part,
+// `grown` tells that the trace has grown, and `forget` discards what is loaded.
 
 import type { Appearance } from "../appearance.ts";
 import { isMissing } from "../data/missing.ts";
@@ -16,7 +18,7 @@ import { DependencyGraph, type Pick } from "./graph.ts";
 import { GRAPH_KEYS } from "./keys.ts";
 import type { ColumnsBy } from "./layout.ts";
 
-/** A part of the dependencies of a trace or a capture. */
+/** A part of the dependencies of a trace or a capture; without fields, the beginning. */
 export interface GraphPart {
   from_ns?: number;
   to_ns?: number;
@@ -26,20 +28,25 @@ export interface GraphPart {
   around?: string;
 }
 
+/** What the panel asks for and tells. */
 export interface DependenciesPanelCallbacks {
+  /** Loads a part, or says why it cannot be had. */
   ask: (wanted: GraphPart) => Promise<Dependencies | Missing>;
   /** Shows a row in the timeline; null where there is no timeline. */
   go: ((table: string, row: number) => void) | null;
   /** Whether the source is a saved page, which has only one part. */
   file?: boolean;
+  /** Called when the reader picks an element, or with null when the pick is cleared. */
   picked?: (pick: Pick | null) => void;
 }
 
+/** The two ways to lay out the graph, between which the reader chooses. */
 const COLUMNS: readonly { columnsBy: ColumnsBy; name: string; meaning: string }[] = [
   { columnsBy: "dependencies", name: "needed", meaning: "A column has the commands that could run together. A command stands to the right of everything that it depends on." },
   { columnsBy: "barriers", name: "recorded", meaning: "A column has the commands that the recorded barriers let run together." },
 ];
 
+/** The panel's element with all that it shows. */
 export class DependenciesPanel {
   readonly element: HTMLElement;
   private readonly status = h("span", { role: "status" });
@@ -54,11 +61,13 @@ export class DependenciesPanel {
   private readonly requests = new LatestRequest();
   private graph: DependencyGraph | null = null;
   private columnsBy: ColumnsBy = "dependencies";
+  /** The part that was asked for last, as JSON; null where nothing is loaded or all was discarded. */
   private loaded: string | null = null;
   private wanted: GraphPart = {};
   private loading = false;
   /** Whether the shown or requested part is out of date, or could not be loaded. */
   private old = false;
+  /** True inside of `keep`: then `open` loads no other part. */
   private keeps = false;
 
   constructor(
@@ -119,7 +128,7 @@ export class DependenciesPanel {
     this.canvas.layOutBy(columnsBy);
   }
 
-  /** Loads a part unless it is loaded already, and then picks what `pick` returns. */
+  /** Loads a part unless it is loaded, and picks what `pick` returns; after loading only where nothing is picked. */
   async open(wanted: GraphPart, pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     const key = JSON.stringify(wanted);
     if (this.loaded !== key && !this.keeps) {
@@ -136,6 +145,7 @@ export class DependenciesPanel {
     await this.ask(pick);
   }
 
+  /** Loads and shows the wanted part, unless a later request overtakes it. A failure leaves the older graph. */
   private async ask(pick?: (graph: DependencyGraph) => Pick | null): Promise<void> {
     this.old = false;
     this.loading = true;
@@ -169,7 +179,10 @@ export class DependenciesPanel {
     if (picked) this.pick(picked);
   }
 
-  /** Discards the loaded part, because the selection or the edition has changed. */
+  /**
+   * Discards the loaded part, because the selection has changed, or rows are numbered anew. The drawing stays until
+   * the next `open`.
+   */
   forget(): void {
     this.loaded = null;
     this.loading = false;
@@ -194,6 +207,7 @@ export class DependenciesPanel {
     this.keeps = false;
   }
 
+  /** Shows a text in place of the graph, and with `missing` why there is none. */
   private showStatus(text: string, missing = ""): void {
     fill(this.status, text);
     fill(this.notes);
@@ -264,7 +278,7 @@ export class DependenciesPanel {
     this.canvas.pick(pick, true);
   }
 
-  /** Picks the node of a row, if the loaded part has it. */
+  /** Picks the node of a row, if the loaded part has it, and returns whether it has. */
   pickRow(table: string, row: number): boolean {
     const id = this.graph?.at(table, row);
     if (id === undefined) return false;
@@ -281,6 +295,7 @@ export class DependenciesPanel {
     this.callbacks.picked?.(pick);
   }
 
+  /** Shows the row of the picked node in the timeline, if it has one. */
   private go(): void {
     const { picked } = this.canvas;
     if (picked?.kind !== "node") return;
@@ -288,7 +303,10 @@ export class DependenciesPanel {
     if (place) this.callbacks.go?.(place.table, place.row);
   }
 
-  /** Picks the next or previous hazard or needless barrier, in order of execution. */
+  /**
+   * Picks the next or previous hazard, possible ones included, or needless barrier, in order of execution; after the
+   * last comes the first.
+   */
   private nextFinding(forward: boolean): void {
     const { graph } = this;
     if (!graph) return;
@@ -308,10 +326,12 @@ export class DependenciesPanel {
   }
 }
 
+/** Names a pick for tests, such as `node 17`; empty for none. */
 function pickText(pick: Pick | null): string {
   return pick ? `${pick.kind} ${pick.kind === "node" ? pick.id : pick.index}` : "";
 }
 
+/** Makes the list of keys; the one that leads to the timeline only where there is one. */
 function keysHint(timeline: boolean): HTMLElement {
   return h(
     "details",

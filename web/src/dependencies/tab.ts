@@ -1,4 +1,5 @@
-// The dependency graph of the selected range. A row that is picked in the timeline is picked in the graph, and the other way round.
+// The tab with the dependency graph of the selected range, or of the whole trace in a saved page. A row that is
+// picked in the timeline is picked in the graph, and a row that is chosen in the graph is shown in the timeline.
 
 import type { Appearance } from "../appearance.ts";
 import type { DataSource } from "../data/source.ts";
@@ -9,19 +10,23 @@ import { DependenciesPanel } from "./panel.ts";
 /** How long the selection must rest before a request. */
 const REST_MS = 250;
 
+/** What the tab needs from the page around it. */
 export interface DependenciesTabCallbacks {
   /** Whether the tab is shown. */
   isShown: () => boolean;
+  /** Opens the tab, which calls `open`. */
   show: () => void;
   /** Shows a row in the timeline. */
   go: (table: string, row: number) => void;
 }
 
+/** Connects the graph's panel with a view of a trace. */
 export class DependenciesTab {
   private readonly panel: DependenciesPanel;
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The row that is about to be shown among its neighbours. */
   private awaited: { table: string; row: number } | null = null;
+  /** The trace's edition that the graph is of. */
   private edition: number;
 
   constructor(
@@ -42,7 +47,10 @@ export class DependenciesTab {
     return this.panel.element;
   }
 
-  /** Loads the graph when the tab is opened. */
+  /**
+   * Loads the graph when the tab is opened: around the row that `show` was called with, otherwise of the selection,
+   * otherwise from the beginning.
+   */
   open(): void {
     const { awaited } = this;
     if (awaited) {
@@ -95,6 +103,7 @@ export class DependenciesTab {
   }
 }
 
+/** Returns the pick of a row's node; null where the graph does not have it. */
 function nodeOf(graph: DependencyGraph, place: { table: string; row: number } | undefined): Pick | null {
   const id = place && graph.at(place.table, place.row);
   return id === undefined ? null : { kind: "node", id };

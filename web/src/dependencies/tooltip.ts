@@ -1,4 +1,4 @@
-// A tooltip about the element of the graph under the pointer.
+// A tooltip about the node, edge or barrier of the dependency graph under the pointer.
 
 import { fill, h } from "../dom.ts";
 import type { DependencyNode } from "../generated/protocol.ts";
@@ -10,6 +10,7 @@ import type { DependencyGraph, Edge, Pick } from "./graph.ts";
 
 const MAX_LISTED = 5;
 
+/** The tooltip's element. `show` fills it, `at` places it, and `hide` hides it. */
 export class GraphTooltip {
   readonly element = h("div", { class: "tooltip dependencies-tooltip", hidden: true, "aria-hidden": "true" });
 
@@ -17,6 +18,7 @@ export class GraphTooltip {
     this.element.hidden = true;
   }
 
+  /** Moves the tooltip beside a point of the canvas, to the side that has room. */
   at(x: number, y: number, { width, height }: Size): void {
     const { style } = this.element;
     style.left = x > width * 0.6 ? "auto" : `${x + 14}px`;

@@ -2,6 +2,7 @@
 
 import type { Texts } from "./texts.ts";
 
+/** The context takes CSS pixels. */
 export interface Canvas {
   context: CanvasRenderingContext2D;
   texts: Texts;

@@ -1,4 +1,5 @@
-// The page's colours. Those of causes come with the trace and are strong; work is calm beside them.
+// The page's colours. Those of causes of idle time come with the trace and are strong; work of the GPU is calm beside
+// them. A slot is an index in the colours of work.
 
 export type Theme = "light" | "dark";
 
@@ -13,6 +14,7 @@ export const WORK_SLOTS = WORK.light.length;
 /** The slot of the colour for all other names. */
 export const REST = WORK_SLOTS - 1;
 
+/** The colours of one theme. `strong` is for strong lines, `faint` for less important text, and `host` for calls. */
 export interface Colours {
   background: string;
   panel: string;
@@ -80,7 +82,7 @@ export function inkOn(colour: string): string {
   return luminance(colour) > 0.19 ? "#10151c" : "#ffffff";
 }
 
-/** Returns the relative luminance as WCAG 2 defines it. */
+/** Returns the relative luminance of a colour `#rrggbb` as WCAG 2 defines it, from 0 to 1. */
 export function luminance(colour: string): number {
   const channel = (at: number): number => {
     const value = parseInt(colour.slice(at, at + 2), 16) / 255;
@@ -89,7 +91,7 @@ export function luminance(colour: string): number {
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
 }
 
-/** Assigns slots by cost: the costliest names get a colour of their own, and the rest share the last slot. */
+/** Assigns slots: the costliest names get a colour of their own; the rest, and all without cost, share the last. */
 export function workSlots(costs: ArrayLike<number>): Uint8Array {
   const order = Array.from({ length: costs.length }, (_, i) => i)
     .filter((key) => costs[key] > 0)

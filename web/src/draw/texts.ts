@@ -4,6 +4,7 @@ const ELLIPSIS = "…";
 /** The least number of letters of a cut name. */
 const MIN_LETTERS = 4;
 
+/** Measures texts in the font of one context, and remembers their widths. */
 export class Texts {
   private readonly widths = new Map<string, number>();
   private average = 6;

@@ -1,5 +1,6 @@
 // The keys of the page and their actions.
 
+/** What a key does; the meanings below say it in words. */
 export type Action =
   | "pan-left"
   | "pan-right"
@@ -22,6 +23,7 @@ export type Action =
   | "note"
   | "help";
 
+/** An action with all keys that do it. */
 export interface KeyBinding {
   action: Action;
   /** The keys as the help dialog lists them. */
@@ -54,6 +56,7 @@ export const KEYS: readonly KeyBinding[] = [
 
 const BY_KEY = new Map(KEYS.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)));
 
+/** The parts of a keyboard event that decide the action. */
 export interface Pressed {
   key: string;
   ctrlKey: boolean;
@@ -61,7 +64,10 @@ export interface Pressed {
   altKey: boolean;
 }
 
-/** Returns the action of a key. Keys with Control, Alt or the system's key belong to the browser. */
+/**
+ * Returns the action of a key, also of its lower-case letter; undefined for other keys, and with Control, Alt or the
+ * system's key, which belong to the browser.
+ */
 export function actionOf(pressed: Pressed): Action | undefined {
   if (pressed.ctrlKey || pressed.metaKey || pressed.altKey) return undefined;
   return BY_KEY.get(pressed.key) ?? BY_KEY.get(pressed.key.toLowerCase());

@@ -1,15 +1,18 @@
-// A lane: events that do not overlap, in order of time, with indices that give the busy time and the longest event of any range in
-// logarithmic time.
+// A lane: events that do not overlap, in order of time, with indices that give the busy time, in which an event runs,
+// and the longest event of any range in logarithmic time.
 
 import type { Range } from "../time/range.ts";
 import { Peaks } from "./peaks.ts";
 
+/** Numbers of events' keys, in the narrowest type that holds them. */
 export type Integers = Uint8Array | Uint16Array | Uint32Array;
+/** Lengths of events in nanoseconds; fractions or long ones need `Float64Array`. */
 export type Durations = Uint32Array | Float64Array;
 
-/** The number of events in a block of the index. */
+/** The number of events in a block, for which the index `before` has one sum. */
 const BLOCK = 64;
 
+/** The events of a lane as columns of equal length. */
 export interface LaneColumns {
   /** The start of each event in nanoseconds since the trace's start, ascending. */
   start_ns: Float64Array;
@@ -19,6 +22,7 @@ export interface LaneColumns {
   key: Integers;
 }
 
+/** The events of one lane. Methods take and return their indices in order of time; `from..to` excludes `to`. */
 export class Lane {
   readonly count: number;
   readonly start_ns: Float64Array;
@@ -105,14 +109,17 @@ export class Lane {
     return this.peaks.indexOfMax(from, to);
   }
 
-  /** Returns the event at a time, -1 for none. */
+  /**
+   * Returns the event that runs at a time, and of two events the later; an event without length counts where it is.
+   * -1 for none.
+   */
   at(ns: number): number {
     const i = this.startingBefore(ns) - 1;
     const last = this.start_ns[i + 1] === ns ? i + 1 : i;
     return last >= 0 && (this.end_ns(last) > ns || this.start_ns[last] === ns) ? last : -1;
   }
 
-  /** Returns the event nearest to a time, at most `reach_ns` away, -1 for none. */
+  /** Returns the event at a time, otherwise the nearest, at most `reach_ns` away; -1 for none. */
   nearest(ns: number, reach_ns: number): number {
     const hit = this.at(ns);
     if (hit >= 0) return hit;
@@ -124,7 +131,10 @@ export class Lane {
     return after < before ? next : previous;
   }
 
-  /** Visits the pixel columns that have events, with the events and their busy time. */
+  /**
+   * Splits a range into equal columns and visits those that have events, from left to right, with the events
+   * `from..to` that overlap the column and the time in it in which they run.
+   */
   columns(range: Range, columns: number, visit: (column: number, from: number, to: number, busy_ns: number) => void): void {
     const step = (range.to_ns - range.from_ns) / columns;
     let starting = this.startingBefore(range.from_ns);

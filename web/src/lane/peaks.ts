@@ -1,7 +1,9 @@
-// Finds the greatest number of any range of a column in logarithmic time.
+// Finds the greatest number of any range of a column in logarithmic time, by a pyramid of levels: each level keeps
+// the greatest of every 64 numbers of the level below.
 
 type Numbers = Uint32Array | Float64Array;
 
+/** How many numbers of one level become one of the next. */
 const BLOCK = 64;
 
 /** The index and value of the greatest number in each block of 64 numbers, or of 64 blocks of the level below. */
@@ -10,6 +12,7 @@ interface Level {
   value: Numbers;
 }
 
+/** The pyramid over the first `count` numbers of a column, which must not change afterwards. */
 export class Peaks {
   private readonly levels: Level[] = [];
 
@@ -34,7 +37,7 @@ export class Peaks {
     } while (below.length > BLOCK);
   }
 
-  /** Returns the index of the greatest of the numbers `from..to`, -1 for none. */
+  /** Returns the index of the greatest of the numbers `from..to`, without `to`; -1 where there are none. */
   indexOfMax(from: number, to: number): number {
     if (from >= to) return -1;
     let most = from;

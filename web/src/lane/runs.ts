@@ -1,4 +1,6 @@
-// Turns a lane into rectangles: one for each event where events are wide enough, otherwise pixel columns with their busy share.
+// Turns a lane into rectangles: one for each event where events are wide enough, otherwise pixel columns with their
+// busy share, which is the part of their time in which an event runs. Neighbouring columns with one share and one key
+// become one rectangle.
 
 import type { Slices } from "../data/slices.ts";
 import type { Scale } from "../time/range.ts";
@@ -7,11 +9,12 @@ import type { Lane } from "./lane.ts";
 /** The number of steps in which busy shares are drawn, so that columns that look the same become one rectangle. */
 export const LEVELS = 16;
 
-/** Rectangles to draw. The arrays are reused for each drawing. */
+/** Rectangles to draw: the first `count` entries of the arrays, which are reused for each drawing. */
 export class Runs {
   count = 0;
   /** Whether each rectangle is one event; otherwise it covers pixel columns. */
   exact = true;
+  /** The edges of each rectangle in pixels. */
   left = new Float32Array(256);
   right = new Float32Array(256);
   /** The busy share, from 1 to `LEVELS`; `LEVELS` for single events. */

@@ -1,4 +1,5 @@
-// Sums over the events of lanes in a range of time.
+// Sums over the events of lanes in a range of time. A lane has events that do not overlap; events of several lanes
+// may. The key of an event says what ran, such as a kernel.
 
 import type { Range } from "../time/range.ts";
 import { length } from "../time/range.ts";
@@ -25,6 +26,7 @@ export function unionBusy(lanes: readonly Lane[], range: Range): number {
   return busy;
 }
 
+/** The events of one key: how many, how long they took together, and the longest. */
 export interface KeyTotal {
   key: number;
   count: number;
@@ -42,6 +44,7 @@ export function partsIn(lanes: readonly Lane[], range: Range): KeyTotal[] {
   return totals(lanes, (lane) => lane.within(range), (lane, i) => Math.min(lane.end_ns(i), range.to_ns) - Math.max(lane.start_ns[i], range.from_ns));
 }
 
+/** Sums events by key, the greatest total first: those in `stretch` of each lane, as long as `measure` says. */
 function totals(
   lanes: readonly Lane[],
   stretch: (lane: Lane) => { from: number; to: number },
@@ -63,7 +66,7 @@ function totals(
   return [...found.values()].sort((a, b) => b.total_ns - a.total_ns || a.key - b.key);
 }
 
-/** Returns a duration as a share of a range. */
+/** Returns a duration as a share of a range; NaN for an empty range. */
 export function shareOf(ns: number, range: Range): number {
   return length(range) > 0 ? ns / length(range) : NaN;
 }

@@ -5,9 +5,11 @@ import { fill, h } from "../dom.ts";
 import type { Device, Findings, Process, TraceOverview } from "../generated/protocol.ts";
 import { bytes, count, duration } from "../time/format.ts";
 
+/** The panel about one trace. */
 export class AboutPanel {
   readonly element = h("div", { class: "panel about-panel", tabindex: "0", role: "group", "aria-label": "About the trace" });
 
+  /** Shows the facts; `findings` may come later, and `file` says what a saved page leaves out. */
   show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
     const { manifest } = overview;
     const host = manifest.host;
@@ -84,6 +86,7 @@ function ended({ live, manifest: { exit } }: TraceOverview): string | undefined 
   return "code" in exit ? `with exit code ${exit.code}` : `by signal ${exit.signal}`;
 }
 
+/** Makes a name with its value; nothing for an absent or empty one. */
 function pair(name: string, value: string | undefined): HTMLElement[] {
   return value ? [h("dt", {}, name), h("dd", {}, value)] : [];
 }

@@ -4,12 +4,14 @@ import { fill, h } from "../dom.ts";
 import { duration, instant } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 
+/** What the tables are restricted to; null where it does not restrict them. */
 export interface Filters {
   range: Range | null;
   /** The text of the search. */
   search: string | null;
 }
 
+/** The line with the filters, hidden without any. `clear` has what the buttons do. */
 export class ActiveFilters {
   readonly element = h("p", { class: "active-filters", role: "status", hidden: true });
 

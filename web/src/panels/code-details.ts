@@ -1,4 +1,6 @@
-// The code in the sidebar: that of a gap, and the stack of a sample.
+// The code in the sidebar: that which the submitting thread ran in a gap (idle time of a device), and the stack of a
+// sample. A line is a readable text that stands for the stacks in one piece of code; exact samples are those that
+// hooks took.
 
 import type { Appearance } from "../appearance.ts";
 import { type Code, commonest, type IdleSamples, MIN_SAMPLES, type LineTime, type Sample } from "../data/code.ts";
@@ -34,6 +36,7 @@ export function gapCode(trace: Trace, appearance: Appearance, device: number, ra
   return element;
 }
 
+/** Fills the element with the lines of each kind of samples, and the commonest stack of the costliest line. */
 function showGap(element: HTMLElement, idle: IdleSamples, appearance: Appearance, asked: { device: number; range: Range }): void {
   const { code } = idle;
   const lines = idle.lines("sampled", asked);
@@ -66,6 +69,7 @@ function kindsOf(code: Code, line: LineTime): string {
   return [...new Set(line.rows.map((row) => SOURCES[code.sample(row).source] ?? "exact"))].join("; ").replaceAll("exact, ", "");
 }
 
+/** Makes the name of a line, with its colour and source text. */
 function lineName(code: Code, appearance: Appearance, line: number): HTMLElement {
   const { source } = code.lineFrame(line) ?? {};
   return h(
@@ -76,6 +80,7 @@ function lineName(code: Code, appearance: Appearance, line: number): HTMLElement
   );
 }
 
+/** Lists the lines with their share of the idle time, and counts the samples in lines that are left out. */
 function lineList(code: Code, appearance: Appearance, lines: readonly LineTime[], samples: number): HTMLElement {
   const rest = lines.slice(MAX_LINES).reduce((sum, { samples }) => sum + samples, 0);
   const total_ns = lines.reduce((sum, line) => sum + line.total_ns, 0);
@@ -87,6 +92,7 @@ function lineList(code: Code, appearance: Appearance, lines: readonly LineTime[]
   );
 }
 
+/** Makes the entries of lines; shares only from `MIN_SAMPLES` samples on. */
 function lineItems(code: Code, appearance: Appearance, lines: readonly LineTime[], samples: number, shareOf: (line: LineTime) => number): HTMLElement[] {
   return lines.slice(0, MAX_LINES).map((line) => {
     const taken = plural(line.samples, "sample", "samples");
@@ -100,6 +106,7 @@ function lineItems(code: Code, appearance: Appearance, lines: readonly LineTime[
   });
 }
 
+/** Lists what the workers ran for which the submitting thread waited. */
 function workerList(code: Code, appearance: Appearance, lines: readonly LineTime[]): HTMLElement {
   const rows = lines.flatMap((line) => line.rows);
   const processes = new Set(rows.map((row) => code.threadOf(row).process)).size;

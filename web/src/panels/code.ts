@@ -79,6 +79,7 @@ export class CodePanel {
     return h("span", { class: "code-line" }, h("span", {}, this.idle ? swatch(this.appearance.lineColour(this.idle.code, row.line)) : null, row.text), source ? h("code", { title: source }, source) : null);
   }
 
+  /** Puts the panel's parts in place, or a sentence where the trace has no samples. */
   private head(): void {
     const { trace } = this.view;
     if (!trace.hasSamples) {
@@ -119,6 +120,7 @@ export class CodePanel {
     }
   }
 
+  /** Fills the boxes for cause and label, and selects the wanted ones where they exist. */
   private choices(idle: IdleSamples): void {
     const { trace } = this.view;
     // Options are identified by name, because another edition renumbers the trace's strings.
@@ -134,6 +136,7 @@ export class CodePanel {
     this.numbers = new Map([...idle.labels.map((label) => [trace.text(label), label] as const), ...causes.map(({ cause }) => [cause, trace.strings.indexOf(cause)] as const)]);
   }
 
+  /** The cause and the label that the idle time is restricted to; empty for none. */
   get only(): { cause: string; label: string } {
     return this.wanted;
   }
@@ -157,6 +160,7 @@ export class CodePanel {
     return { range: this.view.selection, cause: number(this.causes), label: number(this.labels) };
   }
 
+  /** Builds the tree and the table for the present restriction, and draws them. */
   private show(): void {
     const { idle } = this;
     if (!idle) return;
@@ -188,6 +192,7 @@ export class CodePanel {
     return remarks.join(", ");
   }
 
+  /** Zooms to a node; null or the root shows everything. */
   private zoom(node: FlameNode | null): void {
     this.zoomed = node === this.root ? null : node;
     if (this.idle) this.draw(this.idle.code);
@@ -200,6 +205,7 @@ export class CodePanel {
     this.draw(this.idle.code);
   }
 
+  /** Draws the flame graph; the focus stays on its node where that is still there. */
   private draw(code: Code): void {
     const { root } = this;
     if (!root) return;
@@ -257,6 +263,7 @@ export class CodePanel {
     return node.frame < 0 || code.header.frames[node.frame].own ? colours.strong : colours.hostWait;
   }
 
+  /** Goes from node to node with the arrow keys; Escape ends the zoom. */
   private key(event: KeyboardEvent): void {
     const at = this.nodes.findIndex(({ element }) => element === event.target);
     if (at < 0) return;
@@ -282,7 +289,7 @@ export class CodePanel {
   }
 }
 
-/** Returns the frames from the root to a node. */
+/** Returns the frames from below the root down to a node; null where the tree does not have it. */
 function pathOf(root: FlameNode, node: FlameNode): number[] | null {
   if (root === node) return [];
   for (const child of root.children) {

@@ -1,4 +1,5 @@
-// The panel in which the sides of a comparison are chosen and its results are shown.
+// The panel in which the sides of a comparison are chosen and its results are shown. A side is a trace, a label or a
+// range; an instance is one place where a label was set.
 
 import { type SideChoice, compared, firstPair, readSide, type Side, sideName, writeSide } from "../comparison-sides.ts";
 import type { DataSource } from "../data/source.ts";
@@ -13,15 +14,18 @@ import { part } from "./loadable.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
+/** What the panel asks of the page. */
 export interface CompareCallbacks {
   /** Starts a comparison. */
   start: (before: Side, after: Side) => void;
   stop: () => void;
   /** Shows another instance of the labels. */
   step: (by: number) => void;
+  /** Returns the selected range of whichever timeline has one; null for none. */
   selection: () => { trace: number; range: Range } | null;
 }
 
+/** The most labels of a trace that can be chosen. */
 const MAX_LABELS = 300;
 const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or use two selected ranges.";
 
@@ -31,6 +35,7 @@ function choose(select: HTMLSelectElement, value: string): void {
   select.title = [...select.children].find((option) => (option as HTMLOptionElement).value === value)?.textContent ?? "";
 }
 
+/** The panel. `fillChoices` is called when findings have arrived, and `show` when a comparison has started. */
 export class ComparePanel {
   readonly element = h("div", { class: "panel compare-panel" });
   private readonly before = h("select", { "aria-label": "Before", onchange: () => choose(this.before, this.before.value) });
@@ -38,6 +43,7 @@ export class ComparePanel {
   private readonly result = h("div", { class: "compare-result", role: "status", tabindex: "0" });
   private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
+  /** The sides that were added to the choices: selected ranges, and those of addresses. */
   private readonly extra: Side[] = [];
   private readonly requests = new LatestRequest();
   private readonly suggesting = new LatestRequest();
@@ -114,6 +120,7 @@ export class ComparePanel {
     choose(this.after, writeSide(first[1]));
   }
 
+  /** Adds the selected range to the choices, and chooses it in a box. */
   private useSelection(select: HTMLSelectElement): void {
     const selected = this.callbacks.selection();
     if (!selected) return this.showProblem("Select a range first: drag on the ruler, or with Shift on the tracks.");
@@ -165,6 +172,7 @@ export class ComparePanel {
     }
   }
 
+  /** Shows which instance, from 0 on, is on the timelines, with buttons to others; hides that below two instances. */
   instances(shown: number, of_all: number): void {
     this.stepper.hidden = of_all < 2;
     fill(
@@ -175,6 +183,7 @@ export class ComparePanel {
     );
   }
 
+  /** Shows the figures of both sides. Where they did different work, ratios are left out. */
   private tell(found: WorkComparison, before: Side, after: Side): void {
     const unlike = isUnlike(found);
     const rows = found.ratios.map((ratio) => {
@@ -282,6 +291,7 @@ export function figureText(what: string, value: number | null): string {
   return known(value, what.includes("byte") ? bytes : what.endsWith(" ns") ? duration : (n: number) => (Number.isInteger(n) || n >= 999.5 ? count(n) : n.toFixed(n < 0.995 ? 2 : 1).replace(/\.0+$/, "")));
 }
 
+/** Makes the cell of a figure, with a bar as its share of `most`, the greater of the two sides. */
 function figure(what: string, value: number | null, most: number, side: string): HTMLElement {
   const bar = h("span", { class: `figure-bar ${side}`, "aria-hidden": "true" });
   bar.style.width = `${most > 0 && value !== null ? Math.max(1, (value / most) * 100) : 0}%`;
@@ -307,12 +317,14 @@ export function amount(before: number | null, after: number | null, kind: Amount
   return factorText(after / before, kind);
 }
 
+/** Describes a factor; one that reads as 1 is `about the same`. */
 function factorText(factor: number, kind: AmountKind): string {
   const text = times(factor);
   if (text === times(1)) return "about the same";
   return factor > 1 ? `${text} more` : `${text} as ${kind === "count" ? "many" : "much"}`;
 }
 
+/** Formats the difference of two times with its sign; a dash where they are equal. */
 function signed(before_ns: number | null, after_ns: number | null): string {
   if (before_ns === null || after_ns === null) return "unknown";
   const by = Math.round(after_ns - before_ns);

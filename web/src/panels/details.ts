@@ -1,4 +1,5 @@
-// The details of the picked event.
+// The details of the picked event: what the page has at once, and then the row of the server's table with its links,
+// buffers, kernel and dependencies.
 
 import type { Appearance } from "../appearance.ts";
 import { deviceOfGaps } from "../data/gaps.ts";
@@ -39,6 +40,7 @@ const RELATIONS: Record<string, string> = {
   "waits-for": "Waits for",
 };
 
+/** What a click in the details does. */
 export interface DetailsCallbacks {
   /** Picks a row and shows it. */
   go: (view: View, table: string, row: number) => void;
@@ -47,6 +49,7 @@ export interface DetailsCallbacks {
   graph: (view: View, table: string, row: number) => void;
 }
 
+/** The section with the details, which is hidden while nothing is picked. */
 export class DetailsPanel {
   readonly element = h("section", { class: "details-panel", "aria-label": "Details", "aria-live": "polite", hidden: true });
   private readonly requests = new LatestRequest();
@@ -79,6 +82,7 @@ export class DetailsPanel {
     this.coded?.();
   }
 
+  /** Shows the event that is picked now; a later pick ends an earlier one that still loads. */
   private async showEvent(): Promise<void> {
     const { event, trace } = this.view;
     const isLatest = this.requests.begin();
@@ -137,6 +141,7 @@ export class DetailsPanel {
     );
   }
 
+  /** Shows a loaded row, sets the arrows to its linked rows, and adds dependencies once they have loaded. */
   private async show(row: Row, isLatest: () => boolean): Promise<void> {
     const dependencies = h("div", { class: "dependencies" });
     const analysed = h("div");
@@ -186,6 +191,7 @@ export class DetailsPanel {
     if (!isMissing(found)) this.view.setArrows([...this.view.arrows, ...dependencyArrows(row, found)]);
   }
 
+  /** Makes the path of labels; a click searches for one. */
   private label(path: string[]): HTMLElement {
     return h(
       "nav",
@@ -194,6 +200,7 @@ export class DetailsPanel {
     );
   }
 
+  /** Lists the rows that a row is linked to, at most eight of each relation. */
   private links(row: Row): HTMLElement | null {
     if (row.links.length === 0) return null;
     const relations = [...new Set(row.links.map((link) => link.relation))];
@@ -220,6 +227,7 @@ export class DetailsPanel {
     return h("button", { type: "button", class: "link clip", title: link.name, onclick: () => this.callbacks.go(this.view, link.table, link.row) }, text);
   }
 
+  /** Lists what work depends on and what needs it, at most eight on each side. */
   private dependencies(element: HTMLElement, found: Neighbours | Missing): void {
     const toGraph = element.firstElementChild as HTMLElement | null;
     if (isMissing(found)) return fill(element, toGraph, h("h3", {}, "Depends on"), h("p", { class: "note" }, found.missing));
@@ -259,6 +267,7 @@ export class DetailsPanel {
     return counterDetails(row, event?.track.kind === "work" ? launchCounters(this.view.trace, event.track, event, names) : []);
   }
 
+  /** Makes the fields of a kernel, and its source, which loads when it is opened. */
   private kernel(trace: number, kernel: NonNullable<Row["kernel"]>): HTMLElement {
     const code = h("pre", { class: "source", tabindex: "0" });
     const status = h("p", { class: "note" });
@@ -285,6 +294,7 @@ export class DetailsPanel {
     );
   }
 
+  /** Lists the buffer ranges that were bound for a dispatch; null where the row has no such list. */
   private bindings(row: Row): HTMLElement | null {
     if (!row.bindings) return null;
     if (isMissing(row.bindings)) return h("div", {}, h("h3", {}, "Buffers"), h("p", { class: "note" }, row.bindings.missing));
@@ -309,6 +319,7 @@ export class DetailsPanel {
     );
   }
 
+  /** Lists the fields with a value, and names the others as unknown. */
   private fields(title: string, fields: Field[]): HTMLElement {
     const unknown = fields.filter(({ value }) => value === null);
     return h(
@@ -339,6 +350,7 @@ export function fieldValue(name: string, value: string | null): string {
   return value;
 }
 
+/** Returns the arrows between a row and the calls that submitted it, or the work that it runs. */
 function submissionArrows(row: Row): Arrow[] {
   const self = arrowEnd(row);
   if (!self) return [];
@@ -351,6 +363,7 @@ function submissionArrows(row: Row): Arrow[] {
   });
 }
 
+/** Returns the arrows from the work that a row depends on, and to the work that needs it. */
 function dependencyArrows(row: Row, found: Neighbours): Arrow[] {
   const self = arrowEnd(row);
   if (!self) return [];

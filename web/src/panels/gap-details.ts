@@ -1,4 +1,5 @@
-// The details of a gap: its parts by cause, the work before and after it, and what the host did meanwhile.
+// The details of a gap, which is a time in which a device was idle: its parts by cause, the work before and after it,
+// and what the host did meanwhile.
 
 import type { Causes } from "../data/causes.ts";
 import { h } from "../dom.ts";
@@ -66,11 +67,13 @@ function around(where: string, work: WorkName): HTMLElement[] {
   return [h("dt", {}, where), h("dd", {}, work.label ? `${work.name} (${work.label})` : work.name)];
 }
 
+/** Names the thread that submitted the work after the gap, where it is known. */
 function thread(gap: Gap): HTMLElement[] {
   if (gap.thread === null) return [];
   return [h("dt", {}, "submitted by"), h("dd", {}, gap.thread_name ? `${gap.thread_name} (${gap.thread})` : `thread ${gap.thread}`)];
 }
 
+/** Lists calls or functions with their time in the gap; null where there are none. */
 function times(title: string, calls: HostTime[]): HTMLElement | null {
   if (!calls || calls.length === 0) return null;
   return h(

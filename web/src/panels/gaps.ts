@@ -1,4 +1,5 @@
-// The panel of idle time: a table by cause, and the longest gaps.
+// The panel of idle time: a table by cause, and the longest gaps. A gap is a time in which a device was idle between
+// work; it consists of parts, each with one cause.
 
 import type { Trace } from "../data/trace.ts";
 import { fill, h, keepFocus } from "../dom.ts";
@@ -26,6 +27,7 @@ interface IdleTimeRows {
   longest: Gap[];
   gap_count: number;
   total_ns: number;
+  /** Whether any work has known times. */
   timed: boolean;
 }
 
@@ -38,9 +40,11 @@ export interface GapsFilter {
   finds: ((text: string) => boolean) | null;
 }
 
+/** The panel of one trace. `narrow` and then `show` are called after each change. */
 export class GapsPanel {
   readonly element = h("div", { class: "panel gaps-panel" });
   private readonly causes: Table<CauseRow>;
+  /** The list of gaps; another one for each restriction to a cause. */
   private list: Table<Gap>;
   private idle: Loadable<IdleTimeRows> = { state: "loading", message: "" };
   /** If set, only gaps with a part of this cause are listed and jumped to. */
@@ -112,6 +116,7 @@ export class GapsPanel {
     return h("span", {}, code ? h("code", { class: "cause-code" }, code) : null, h("span", { class: "cause-advice note" }, advice));
   }
 
+  /** Returns the idle time of the selected range, or of the whole trace; NaN where it is not known. */
   private total(): number {
     const { causes } = this.narrowed;
     if (causes) return causes.state === "loaded" ? causes.value.reduce((sum, { total_ns }) => sum + total_ns, 0) : NaN;
@@ -123,7 +128,7 @@ export class GapsPanel {
     this.narrowed = narrowed;
   }
 
-  /** Shows the idle time of the findings, or `coming` until there are any. */
+  /** Shows the idle time of the findings, or `loadingMessage` until there are any. */
   show(findings: FindingsSoFar, loadingMessage: string): void {
     this.idle = part(findings, loadingMessage, ({ gaps, idle_time, gpu_busy_ns }) =>
       gaps && idle_time && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time.longest, gap_count: idle_time.gap_count, total_ns: idle_time.total_ns, timed: gpu_busy_ns !== null },
@@ -145,11 +150,13 @@ export class GapsPanel {
     this.filter(this.trace.causes.get(cause) ? cause : null);
   }
 
+  /** Restricts the list to a cause, or to none for null, as the reader has chosen. */
   private choose(cause: string | null): void {
     this.filter(cause);
     this.chosen();
   }
 
+  /** Shows the list for a cause, and says what of all gaps it has. */
   private filter(cause: string | null): void {
     if (this.cause !== cause) this.list = this.listOf(cause);
     this.cause = cause;
@@ -203,6 +210,7 @@ export class GapsPanel {
     return this.goTo(nextGap(this.gaps, this.cause, picked, left_ns, forward));
   }
 
+  /** Goes to a gap, and returns whether there is one. */
   private goTo(gap: Gap | null): boolean {
     if (gap) this.go(gap, this.cause ?? gap.cause);
     return gap !== null;
@@ -226,7 +234,10 @@ export function timeBy(gap: Gap, cause: string | null): number {
   return gap.parts.reduce((sum, part) => sum + (part.cause === cause ? part.duration_ns : 0), 0);
 }
 
-/** Returns the gap that comes after the picked one by cost, or before it. It wraps around, and begins at the costliest. */
+/**
+ * Returns the gap that comes after the one that starts at `picked` by cost, or before it. It wraps around, and begins
+ * at the costliest; null without gaps.
+ */
 export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: number | null, forward: boolean): Gap | null {
   const sorted = [...gaps].sort((a, b) => timeBy(b, cause) - timeBy(a, cause) || a.start_ns - b.start_ns);
   const at = sorted.findIndex(({ start_ns }) => start_ns === picked);
@@ -234,7 +245,10 @@ export function nextByCost(gaps: readonly Gap[], cause: string | null, picked: n
   return sorted[(at + (forward ? 1 : sorted.length - 1)) % sorted.length];
 }
 
-/** Returns the next or previous long gap in time. Without a picked gap, this is the first from the left edge on, or the last before it. */
+/**
+ * Returns the next or previous gap in time that is not much shorter than the longest. Without a picked gap, this is
+ * the first from the left edge on, or the last before it. It wraps around; null without gaps.
+ */
 export function nextGap(gaps: readonly Gap[], cause: string | null, picked: number | null, left_ns: number, forward: boolean): Gap | null {
   const most = gaps.reduce((most, gap) => Math.max(most, timeBy(gap, cause)), 0);
   const sorted = gaps.filter((gap) => timeBy(gap, cause) >= most * MIN_SHARE_OF_LONGEST).sort((a, b) => a.start_ns - b.start_ns);

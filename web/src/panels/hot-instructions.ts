@@ -7,6 +7,7 @@ import { plural, share } from "../time/format.ts";
 
 const MAX_PLACES = 8;
 
+/** Why an instruction has no line, by the reason in the findings. */
 const NO_LINE: Record<string, string> = {
   "not-compiled-in": "No line information: compile with -lineinfo.",
   "code-not-kept": "The code was too large to be kept.",
@@ -57,6 +58,7 @@ function reason(stall: { reason: string }): string {
   return stall.reason.replaceAll("_", " ");
 }
 
+/** Returns the tooltip of a place: its full line, and all reasons for which it stalled. */
 function meaning(place: SampledPlace): string {
   const whole = place.file !== null && place.line !== null ? `${place.file}:${place.line}` : (NO_LINE[place.no_line ?? ""] ?? "");
   const stalls = place.stalls.map((stall) => `${reason(stall)} ${share(stall.share)}${stall.meaning ? `: ${stall.meaning}` : ""}`);

@@ -1,4 +1,4 @@
-// The tables of kernels and labels.
+// The tables of kernels and labels, and the words for a kernel's limit, which is what keeps it from being faster.
 
 import type { Appearance } from "../appearance.ts";
 import type { Trace } from "../data/trace.ts";
@@ -8,11 +8,13 @@ import { bytes, count, duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
+/** A kernel with what it is coloured by. */
 export interface NamedKernel extends Kernel {
   /** The index of the name in the trace's strings. */
   key: number | null;
 }
 
+/** Makes the table of kernels; `pick` is called for the row that is clicked. */
 export function kernelTable(trace: Trace, appearance: Appearance, pick: (row: NamedKernel) => void): Table<NamedKernel> {
   return new Table<NamedKernel>({
     name: "Kernels",
@@ -44,6 +46,7 @@ export function limitText(row: Kernel): string {
 
 const UNITS: Record<string, string> = { dram: "DRAM", l2: "L2", tensor: "tensor", fma: "FMA", alu: "ALU", issue: "issue" };
 
+/** Returns the readable name of a unit; an unknown one keeps its own. */
 export function unitName(unit: string): string {
   return UNITS[unit] ?? unit;
 }
@@ -68,10 +71,12 @@ function shapeText({ mean_multiprocessors, multiprocessors, waves, occupancy, oc
   return facts.join(", ");
 }
 
+/** Returns the kernels of the findings with their keys; null where they are unknown. */
 export function namedKernels(findings: Findings): NamedKernel[] | null {
   return findings.kernels && findings.kernels.map((kernel, at) => ({ ...kernel, key: findings.kernel_rows[at]?.name ?? null }));
 }
 
+/** Makes the table of labels, indented by depth and in the order of the findings at first. */
 export function labelTable(pick: (row: LabelRow) => void): Table<LabelRow & { order: number }> {
   const indented = (row: LabelRow): HTMLElement => {
     const element = h("span", { class: "clip", title: row.path }, row.text);

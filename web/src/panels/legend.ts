@@ -7,6 +7,7 @@ import { REST, WORK_SLOTS } from "../draw/palette.ts";
 import { duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 
+/** The legend of one trace. It lists the names that have a colour of their own, with their time and share. */
 export class Legend {
   readonly element = h("section", { class: "legend", "aria-label": "Colours" });
 

@@ -1,4 +1,6 @@
-// The panel of kernel limits: a roofline in shares of the limits of memory and arithmetic, and a table.
+// The panel of kernel limits: a roofline in shares of the limits of memory and arithmetic, and a table. A pipe is a
+// unit of the device that calculates, such as the tensor cores; covered is the part of a kernel's time that counters'
+// samples describe.
 
 import type { Appearance } from "../appearance.ts";
 import type { LaunchCounter } from "../data/launch-counters.ts";
@@ -15,18 +17,21 @@ const SIZE = { width: 314, height: 216, left: 42, right: 10, top: 8, bottom: 32 
 /** The share below which a kernel is near neither limit (`NEAR_LIMIT_SHARE` of the analysis). */
 const NEAR_LIMIT_SHARE = 0.6;
 const MAX_MARKS = 60;
+/** The units that count as pipes. */
 const COMPUTE = ["tensor", "fma", "alu"];
 
+/** A kernel in the picture. */
 export interface Point {
   kernel: NamedKernel;
   /** The reached share of the memory's limit. */
   memory: number;
   /** The reached share of the limit of the busiest pipe. */
   compute: number;
+  /** The busiest pipe. */
   unit: string;
 }
 
-/** Returns the kernels of which both shares are known, those with the most time first. */
+/** Returns the kernels of which both shares are known, those with the most time first, at most `MAX_MARKS`. */
 export function points(kernels: readonly NamedKernel[]): Point[] {
   const found = kernels.flatMap((kernel): Point[] => {
     const shares = kernel.counters?.shares ?? [];
@@ -37,6 +42,7 @@ export function points(kernels: readonly NamedKernel[]): Point[] {
   return found.sort((a, b) => (b.kernel.busy_ns ?? 0) - (a.kernel.busy_ns ?? 0)).slice(0, MAX_MARKS);
 }
 
+/** The panel of one trace. */
 export class LimitsPanel {
   readonly element = h("div", { class: "panel limits-panel" });
   private readonly sentences = h("div", { class: "limits-sentences" });
@@ -67,7 +73,10 @@ export class LimitsPanel {
     this.element.append(h("div", { class: "limits-split" }, h("div", { class: "limits-side" }, this.picture, this.sentences), this.table.element));
   }
 
-  /** Shows limits; `rows` are of the whole trace or of the selected range, and `aside` says so where one could be taken for the other. */
+  /**
+   * Shows limits; `rows` are of the whole trace or of the selected range, `none` is the sentence for an empty table,
+   * and `aside` says what the rows are of where one could be taken for the other.
+   */
   show(findings: FindingsSoFar, loadingMessage: string, rows: Loadable<NamedKernel[]>, none: string | null = null, aside: string | null = null): void {
     this.table.take(rows.state === "loaded" ? { state: "loaded", value: rows.value.filter(({ total_ns }) => total_ns !== null) } : rows, none);
     const limits = part(findings, loadingMessage, (found) => found.kernel_limits ?? { sentences: [] });
@@ -79,6 +88,7 @@ export class LimitsPanel {
     fill(this.sentences, aside === null ? null : h("p", { class: "of-all" }, aside), sentences.map((sentence) => h("p", { class: "note" }, sentence)));
   }
 
+  /** Draws the picture: a mark for each kernel, whose area grows with its time. */
   private roofline(all: Point[]): SVGElement {
     const { width, height, left, right, top, bottom } = SIZE;
     // Measured limits can be exceeded.
@@ -137,6 +147,7 @@ function names(marks: { name: string; x: number; y: number }[]): SVGElement[] {
   });
 }
 
+/** The most letters of a name, the width of a letter, the height of a line, and a name's distance from its mark. */
 const MAX_NAME_LETTERS = 18;
 const LETTER_PX = 6.2;
 const LINE_PX = 13;
@@ -156,6 +167,7 @@ export function reached(part: number | null, error: number | null): string {
   return error === null ? share(part) : `${Math.round(part * 100)} % ± ${Math.ceil(Math.round(error * 1e4) / 100)}`;
 }
 
+/** Returns the reached share of a unit's limit; null where it is unknown. */
 function unitShare(counters: KernelCounters | null, unit: string): number | null {
   return counters?.shares.find((one) => one.unit === unit)?.share ?? null;
 }
@@ -164,7 +176,7 @@ function shareOf(counters: KernelCounters | null, unit: string): string {
   return known(unitShare(counters, unit), share);
 }
 
-/** Returns the busiest pipe. */
+/** Returns the first pipe among the shares; null where there is none. */
 function pipe(counters: KernelCounters | null): { unit: string; share: number } | null {
   return counters?.shares.find(({ unit }) => COMPUTE.includes(unit)) ?? null;
 }
@@ -180,11 +192,15 @@ export function spareText(counters: KernelCounters): string {
   return [unitShare(counters, "dram") === null ? null : `DRAM ${shareOf(counters, "dram")}`, busiest && pipeText(counters), `${share(counters.covered_share)} covered`].filter((text) => text !== null).join(", ");
 }
 
+/** Says how many samples lie in a dispatch: the most of any counter. */
 function samplesText(launch: readonly LaunchCounter[]): string {
   return plural(Math.max(...launch.map(({ samples }) => samples)), "sample", "samples");
 }
 
-/** Makes the counters of a kernel for its details: over all dispatches, and in the picked one. */
+/**
+ * Makes the counters of a kernel for its details: over all dispatches, and in the picked one from `launch`; null
+ * where the kernel has none.
+ */
 export function counterDetails(row: NamedKernel, launch: readonly LaunchCounter[] = []): HTMLElement | null {
   const { counters } = row;
   if (!counters) return null;

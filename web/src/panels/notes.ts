@@ -12,6 +12,7 @@ const AROUND_NS = 1e6;
 /** The text of a note without one. */
 const WITHOUT_TEXT = "bookmark";
 
+/** The panel of one trace's notes; it shows them anew after every change of the store. */
 export class NotesPanel {
   readonly element = h("div", { class: "panel notes-panel" });
   private readonly head = h("div", { class: "panel-head" });
@@ -48,6 +49,7 @@ export class NotesPanel {
     fill(this.list, all.map((note) => this.item(note)));
   }
 
+  /** Makes the entry of a note, with buttons to change and remove it where that is possible. */
   private item(note: Note): HTMLElement {
     const place = placeText(note);
     const can = this.notes.unwritable === null;
@@ -71,6 +73,7 @@ export class NotesPanel {
     this.open(selection ? { from_ns: Math.round(selection.from_ns), to_ns: Math.round(selection.to_ns) } : { from_ns: moment, to_ns: moment }, null);
   }
 
+  /** Opens the form for a note at a range, in place of `instead` where that is given. */
   private open(range: Range, instead: Note | null): void {
     this.writing = { range, instead };
     this.where.textContent = placeText(noteAt(range, ""));
@@ -97,6 +100,7 @@ export class NotesPanel {
     else if (this.writing === writing) this.close();
   }
 
+  /** Saves with Enter and closes with Escape; Shift and Enter begin a line. */
   private key(event: KeyboardEvent): void {
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
@@ -106,6 +110,7 @@ export class NotesPanel {
   }
 }
 
+/** Makes a note at a range, or at a moment where the range is empty. */
 function noteAt({ from_ns, to_ns }: Range, text: string): Note {
   return { from_ns, to_ns: to_ns > from_ns ? to_ns : null, text };
 }

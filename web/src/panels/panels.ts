@@ -43,6 +43,7 @@ export interface PanelsParts {
   folded: string | null;
 }
 
+/** What the panels ask of the page. */
 export interface PanelsCallbacks {
   goToRow: (table: string, row: number) => void;
   goToGap: (gap: Gap, cause?: string) => void;
@@ -55,6 +56,7 @@ export interface PanelsCallbacks {
   showMessage: (problem: string) => void;
 }
 
+/** Makes the panels and keeps them up to date. The methods say after which change each is called. */
 export class Panels {
   readonly gaps: GapsPanel;
   readonly compare: ComparePanel;
@@ -65,6 +67,7 @@ export class Panels {
   private readonly code: CodePanel;
   private readonly kernels: ReturnType<typeof kernelTable>;
   private readonly graph: GraphPanel;
+  /** The panel of notes, and the store with the notes themselves. */
   private readonly noted: NotesPanel;
   private readonly kept: NotesStore;
   /** The edition and liveness for which the notes were loaded. */
@@ -126,6 +129,7 @@ export class Panels {
     return `${edition}.${live}`;
   }
 
+  /** Makes the panel of notes, loads them, and marks them on the timeline's ruler. */
   private notes(): NotesPanel {
     const { view } = this.parts;
     const notes = this.kept;

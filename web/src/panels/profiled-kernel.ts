@@ -1,4 +1,5 @@
-// The figures of profiled launches of a kernel, from `gapscope record --profile-kernel`.
+// The figures of profiled launches of a kernel, from `gapscope record --profile-kernel`, which repeats a launch in
+// several passes to measure it.
 
 import { isMissing } from "../data/missing.ts";
 import { h } from "../dom.ts";
@@ -49,6 +50,7 @@ export function profiledKernel(findings: Findings | Missing | null, kernel: stri
   );
 }
 
+/** Says how long the launch took, in how many passes it was measured, and which of several it is. */
 function about(profile: ProfiledKernel, launches: number): string {
   const time = profile.duration_ns === null ? "" : `${duration(profile.duration_ns)}, `;
   const last = launches > 1 ? `, the last of ${launches} launches` : "";

@@ -1,4 +1,6 @@
-// The panel that compares the ranks of a program: verdicts, waits at collectives, and the greatest skews.
+// The panel that compares the ranks of a program, which are its processes that work together: verdicts, waits at
+// collectives (operations in which all ranks take part), and the greatest skews (from the first arrival at a
+// collective to the last).
 
 import type { Causes } from "../data/causes.ts";
 import { isMissing } from "../data/missing.ts";
@@ -9,6 +11,7 @@ import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 import { boundName } from "./verdict.ts";
 
+/** The panel, with a table of ranks and one of collectives. */
 export class RanksPanel {
   readonly element = h("div", { class: "panel ranks-panel" });
   private readonly sentences = h("div", { class: "ranks-sentences", role: "status" });
@@ -60,11 +63,13 @@ export class RanksPanel {
     this.show(null);
   }
 
+  /** Returns the number of a rank, with a dot where it differs from the others or holds them up. */
   private named({ rank }: RankRow): string {
     const unlike = this.findings?.outliers.some((outlier: Outlier) => outlier.ranks.includes(rank)) || this.findings?.straggler?.rank === rank;
     return unlike ? `${rank} ●` : String(rank);
   }
 
+  /** Shows the comparison; null while it is not there yet. */
   show(found: RanksAnswer | Missing | null): void {
     if (found === null || isMissing(found)) {
       this.findings = null;

@@ -15,8 +15,10 @@ import { swatch } from "./swatch.ts";
 
 const MAX_KERNELS = 12;
 
+/** The summary, which is hidden without a selection. The page computes most of it from loaded rows. */
 export class SelectionPanel {
   readonly element = h("section", { class: "selection-panel", "aria-label": "Selected range", hidden: true });
+  /** The browser's number of the frame that will compute the summary. */
   private calculating = 0;
 
   constructor(
@@ -40,6 +42,7 @@ export class SelectionPanel {
     this.calculating = requestAnimationFrame(() => this.calculate(trace, selection, this.rangeAnalysis.findings));
   }
 
+  /** Shows the summary of a range; `found` is the server's answer, or null until it is there. */
   private calculate(trace: Trace, range: Range, found: RangeFindings | Missing | null): void {
     const step = Math.max(1, length(range) / 1000);
     fill(
@@ -60,6 +63,7 @@ export class SelectionPanel {
     );
   }
 
+  /** Makes the busy share of a device and its idle time by cause; null where none of its work is loaded. */
   private device(trace: Trace, group: string, name: string, range: Range): HTMLElement | null {
     const lanes = trace.tracks
       .filter((track) => track.overview.group === group && track.kind === "work" && track.has(range))
@@ -124,6 +128,7 @@ export class SelectionPanel {
     );
   }
 
+  /** Says how many bytes the transfers move that start in the range. */
   private bytes(found: RangeFindings | Missing | null): HTMLElement | null {
     if (this.source.file) return h("p", { class: "note" }, "To see the bytes of transfers in a range, open the trace with `gapscope view`.");
     if (!found) return h("p", { class: "note" }, "Loading bytes and verdict…");
@@ -138,6 +143,7 @@ export class SelectionPanel {
     );
   }
 
+  /** Lists the work that starts in the range by name, the names with the most time first. */
   private kernels(trace: Trace, range: Range): HTMLElement {
     const absent = trace.tracks.filter((track) => track.kind === "work" && !track.has(range) && track.overview.rows !== 0);
     const lanes = trace.tracks.filter((track) => track.kind === "work" && track.has(range)).flatMap((track) => track.lanes);

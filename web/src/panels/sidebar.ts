@@ -9,6 +9,7 @@ import { DetailsPanel, type DetailsCallbacks } from "./details.ts";
 import { Legend } from "./legend.ts";
 import { SelectionPanel } from "./selection.ts";
 
+/** The sidebar of the page. The legend is shown while nothing is picked or selected. */
 export class Sidebar {
   readonly element: HTMLElement;
   readonly legend: Legend;

@@ -26,6 +26,7 @@ export interface SqlPlace {
   row: { table: string; values: Record<string, string> } | null;
 }
 
+/** The panel. `open` is called when it is shown, and `show` with the query of an address. */
 export class SqlPanel {
   readonly element = h("div", { class: "panel sql-panel" });
   private readonly saved = h("div");
@@ -50,7 +51,9 @@ export class SqlPanel {
   private readonly result = h("div", { class: "sql-result" });
   private readonly history: QueryHistory;
   private readonly requests = new LatestRequest();
+  /** Ends the running query; null while none runs. */
   private running: AbortController | null = null;
+  /** The tables and saved queries; null until they have loaded. */
   private catalogue: Catalogue | null = null;
   private opened = false;
   /** Whether the editor has a query from an address that has not run yet. */
@@ -103,12 +106,14 @@ export class SqlPanel {
     this.ask();
   }
 
+  /** Runs the query of an address that has not run yet. */
   private ask(): void {
     if (!this.due) return;
     this.due = false;
     void this.run();
   }
 
+  /** Loads the catalogue and the earlier queries; after a failure the next opening tries again. */
   private async load(): Promise<void> {
     fill(this.saved, h("p", { class: "working" }, "Loading tables and queries…"));
     const [catalogue] = await Promise.all([this.source.catalogue().catch((error: unknown): Missing => ({ missing: errorMessage(error) })), this.history.load()]);
@@ -134,6 +139,7 @@ export class SqlPanel {
     );
   }
 
+  /** Makes the entry of a query, which runs it. */
   private query(name: string, meaning: string, sql: string): HTMLElement {
     return h("li", {}, h("button", { type: "button", class: "query", title: sql, onclick: () => this.choose(sql) }, h("b", {}, name), meaning ? h("span", { class: "note" }, meaning) : null));
   }
@@ -155,6 +161,7 @@ export class SqlPanel {
     );
   }
 
+  /** Puts a query into the editor and runs it. */
   private choose(sql: string): void {
     this.editor.value = sql;
     void this.run();
@@ -167,6 +174,7 @@ export class SqlPanel {
     this.changed();
   }
 
+  /** Runs with Control and Enter, and with Escape stops the query or leaves the editor. */
   private key(event: KeyboardEvent): void {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
@@ -198,6 +206,7 @@ export class SqlPanel {
     this.status.textContent = text;
   }
 
+  /** Runs the query in the editor, after stopping another, and keeps it among the earlier ones. */
   private async run(): Promise<void> {
     const { sql } = this;
     if (sql === "") return this.showStatus("Write a query, or choose one.");
@@ -225,6 +234,7 @@ export class SqlPanel {
     }
   }
 
+  /** Shows an answer as a table, whose rows lead to the timeline where a column is a moment. */
   private answered(answer: SqlAnswer, sql: string): void {
     const { rows, more, took_ms, missing } = answer;
     const clockOf = (row: Cell[]): TraceClock | null => this.traceOf(answer, row)?.overview ?? null;
@@ -247,6 +257,7 @@ export class SqlPanel {
     fill(this.result, table.element);
   }
 
+  /** Makes a column of the answer; `leads` is true of the one whose values lead to the timeline. */
   private column(name: string, at: number, reading: Reading, leads: boolean, clockOf: (row: Cell[]) => TraceClock | null): Column<Cell[]> {
     return {
       head: name,
@@ -287,6 +298,7 @@ export class SqlPanel {
     return (at < 0 ? null : this.traces[traces.indexOf(row[at] ?? "")]) ?? null;
   }
 
+  /** Goes to the place of a row, or says why it has none. */
   private pick(answer: SqlAnswer, read: readonly Reading[], row: Cell[], sql: string): void {
     const trace = this.traceOf(answer, row);
     if (!trace) return this.showStatus(UNKNOWN_TRACE, true);

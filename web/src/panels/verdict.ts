@@ -1,4 +1,4 @@
-// The verdict and its evidence at the top of the page.
+// The verdict (what mostly keeps the program from being faster) and its evidence at the top of the page.
 
 import type { Causes } from "../data/causes.ts";
 import type { Trace } from "../data/trace.ts";
@@ -38,6 +38,7 @@ const PARTS: Record<string, string> = {
 /** The colours of parts without causes; parts of idle time have the colours of their causes. */
 const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a08bc6", transfer: "#8fb3a4", imbalance: "#a9a294" };
 
+/** The verdict of one trace, of all ranks together, or of the two sides of a comparison. */
 export class Verdict {
   readonly element = h("section", { class: "verdict", "aria-label": "Verdict" });
   /** Whether the verdicts of two compared sides are shown instead. */
@@ -46,6 +47,7 @@ export class Verdict {
   private ranks: RanksAnswer | null = null;
 
   constructor(
+    /** The name of the trace, shown beside its verdict where there are several; else null. */
     private readonly whose: string | null,
     private readonly trace: Trace,
     /** Shows the trace of a rank first. */
@@ -57,7 +59,7 @@ export class Verdict {
     this.ranks = ranks;
   }
 
-  /** Shows the verdict of the findings, or `coming` until there are any. */
+  /** Shows the verdict, or `loadingMessage` until it is there; does nothing while two sides are compared. */
   show(findings: FindingsSoFar, overview: TraceOverview, loadingMessage: string): void {
     if (this.paired) return;
     if (!findings) {
@@ -136,6 +138,7 @@ export class Verdict {
 /** The most verdicts that are shown at the top; the panel of ranks has the others. */
 const MAX_VERDICTS = 8;
 
+/** A verdict in the list; `choose` is called when it is clicked, and `first` marks the one that the page is about. */
 interface NamedVerdict {
   name: string;
   verdict: string;
@@ -154,6 +157,7 @@ function each(label: string, verdicts: readonly NamedVerdict[]): HTMLElement {
   return h("ul", { class: "each-verdict", "aria-label": label }, verdicts.slice(0, MAX_VERDICTS).map(one), rest > 0 ? h("li", { class: "note" }, `and ${count(rest)} more`) : null);
 }
 
+/** Returns the name of a device; its number, too, where several have the same name. */
 function deviceName({ devices }: Findings, device: number): string {
   const name = devices[device]?.name;
   const alike = devices.filter((other) => other.name === name).length > 1;

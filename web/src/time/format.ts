@@ -5,6 +5,7 @@ function decimals(size: number): number {
   return size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
 }
 
+/** Formats a value in the first unit in which it is below `step`, or the last; each is `step` of the one before. */
 function scaled(value: number, step: number, units: readonly string[]): string {
   let size = Math.abs(value);
   let unit = 0;
@@ -16,7 +17,7 @@ function scaled(value: number, step: number, units: readonly string[]): string {
   return `${value < 0 ? "-" : ""}${size.toFixed(decimals(size))} ${units[unit]}`;
 }
 
-/** Formats a time in nanoseconds, such as `873 ns`, `12.3 µs`, `1.04 ms`. */
+/** Formats a duration in nanoseconds, such as `873 ns`, `12.3 µs`, `1.04 ms`. */
 export function duration(ns: number): string {
   if (Math.abs(ns) < 1000 && Number.isInteger(ns)) return `${ns} ns`;
   return scaled(ns, 1000, ["ns", "µs", "ms", "s"]);
@@ -50,7 +51,10 @@ export function quantity(value: number, unit: string): string {
   }
 }
 
-/** Formats mean, least and greatest value, such as `63.0 % (41.0 % to 88.0 %)`; a constant as one value. */
+/**
+ * Formats mean, least and greatest value, such as `63.0 % (41.0 % to 88.0 %)`; a constant as one value, and null as
+ * `unknown here`.
+ */
 export function statisticsText(found: { mean: number; least: number; most: number } | null, unit: string): string {
   if (!found) return "unknown here";
   if (found.least === found.most) return quantity(found.mean, unit);
@@ -97,7 +101,7 @@ export function instant(ns: number, step_ns: number): string {
   return `${(ns / unit.ns).toFixed(digits)} ${unit.name}`;
 }
 
-/** Formats a number that may be unknown. */
+/** Formats a number; `unknown` for null and undefined. */
 export function known(value: number | null | undefined, format: (value: number) => string): string {
   return value === null || value === undefined ? "unknown" : format(value);
 }

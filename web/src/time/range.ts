@@ -1,5 +1,6 @@
 // Ranges of time in nanoseconds since the trace's start, and the operations of pan and zoom.
 
+/** A stretch of time with its start and without its end. */
 export interface Range {
   readonly from_ns: number;
   readonly to_ns: number;
@@ -12,6 +13,7 @@ export function length(range: Range): number {
   return range.to_ns - range.from_ns;
 }
 
+/** Returns whether two ranges have time in common; ranges that only touch do not. */
 export function overlaps(a: Range, b: Range): boolean {
   return a.from_ns < b.to_ns && b.from_ns < a.to_ns;
 }
@@ -31,7 +33,7 @@ export function coveringRange(ranges: readonly Range[]): Range {
   return { from_ns: Math.min(...ranges.map(({ from_ns }) => from_ns)), to_ns: Math.max(...ranges.map(({ to_ns }) => to_ns)) };
 }
 
-/** Extends a range by a part of its length on both sides. */
+/** Extends a range by a part of its length, or at least 1 ns, on both sides. */
 export function widened(range: Range, part: number): Range {
   const margin = Math.max(length(range) * part, 1);
   return { from_ns: range.from_ns - margin, to_ns: range.to_ns + margin };
@@ -53,7 +55,7 @@ export function zoomed(range: Range, at_ns: number, factor: number, whole: Range
   return clamped({ from_ns: at_ns - (at_ns - range.from_ns) * limit, to_ns: at_ns + (range.to_ns - at_ns) * limit }, whole);
 }
 
-/** Moves a range by a part of its length. */
+/** Moves a range by a part of its length, later for a positive one, within the margin around `whole`. */
 export function panned(range: Range, part: number, whole: Range): Range {
   const by = length(range) * part;
   return clamped({ from_ns: range.from_ns + by, to_ns: range.to_ns + by }, whole);
@@ -67,7 +69,7 @@ export function followed(visible: Range, before: Range, now: Range): Range {
   return { from_ns: visible.from_ns + by, to_ns: visible.to_ns + by };
 }
 
-/** Converts times to pixels and back. */
+/** Converts times to pixels and back: the range begins at `left_px` and is `width_px` wide. */
 export class Scale {
   readonly pixels_per_ns: number;
   constructor(
@@ -89,7 +91,10 @@ export class Scale {
   }
 }
 
-/** The ranges that were visible before, for going back. Steps within one gesture count as one. */
+/**
+ * The ranges that were visible before, for going back: the latest `most`. Steps that follow each other within
+ * `pause_ms` are one gesture, of which only the range before it is kept.
+ */
 export class RangeHistory {
   private past: Range[] = [];
   private last_at = -Infinity;
@@ -105,6 +110,7 @@ export class RangeHistory {
     }
     this.last_at = now_ms;
   }
+  /** Takes the latest range off the history; undefined where it is empty. The next step counts as another gesture. */
   back(): Range | undefined {
     this.last_at = -Infinity;
     return this.past.pop();

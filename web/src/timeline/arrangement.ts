@@ -1,4 +1,6 @@
-// The reader's arrangement of a trace's tracks: which are hidden, pinned or folded, their order, and the filter of their names.
+// The reader's arrangement of a trace's tracks: which are hidden, pinned or folded, their order, and the filter of
+// their names. A group, such as a device or a process, holds tracks; a section is a group with what of it is drawn. A
+// pinned track stands at the top, outside of its group. Methods that change it call the listeners.
 
 import type { Trace, Track } from "../data/trace.ts";
 import type { CallFacts, Group } from "../generated/protocol.ts";
@@ -26,6 +28,7 @@ export interface Section {
   bundles: Bundle[];
 }
 
+/** What is drawn: pinned tracks first, in the order in which they were pinned, then the sections. */
 export interface VisibleTracks {
   pinned: Track[];
   sections: Section[];
@@ -41,17 +44,22 @@ export interface ArrangementText {
   text?: string | undefined;
 }
 
+/** What the reader did with a track, group or bundle; `Arrangement` says what the letters mean. */
 type TrackMark = "h" | "s" | "p" | "f" | "u";
 
 /** Tells whether a track can be drawn at all. */
 export type Drawable = (track: Track) => boolean;
 
+/** Holds what the reader has changed, as marks by id, and derives from them what is drawn. */
 export class Arrangement {
   /** The ids that the reader has hidden (h), shown (s), pinned (p), folded (f) or unfolded (u). */
   private marks: Record<TrackMark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set() };
+  /** The ids that have a place other than in the trace; all others follow them. */
   private order: string[] = [];
+  /** The words of the filter in lower case; `typed` is the filter as it was written. */
   private words: string[] = [];
   private typed = "";
+  /** How many of these tracks can be drawn, counted once for each list of tracks. */
   private counted: { tracks: readonly Track[]; drawable: number } | null = null;
   private readonly listeners: (() => void)[] = [];
 
@@ -80,6 +88,7 @@ export class Arrangement {
     });
   }
 
+  /** The tracks that are neither hidden nor filtered out. Threads are bundled only while there is no filter. */
   get arranged(): VisibleTracks {
     const all = this.all;
     const seen = (track: Track): boolean => this.shows(track) && this.finds(track);
@@ -115,6 +124,7 @@ export class Arrangement {
     });
   }
 
+  /** Sorts by the reader's order; what has no place in it follows in the given order. */
   private inOrder<T extends { id: string }>(all: readonly T[]): T[] {
     if (this.order.length === 0) return [...all];
     const at = new Map(this.order.map((id, at) => [id, at]));
@@ -135,6 +145,7 @@ export class Arrangement {
     return this.secondary(track) ? this.marks.s.has(track.id) : !this.marks.h.has(track.id);
   }
 
+  /** Returns whether a track passes the filter: all words are in its name, its note or its group's name. */
   private finds(track: Track): boolean {
     if (this.words.length === 0) return true;
     const group = this.trace.overview.groups.find(({ id }) => id === track.overview.group);
@@ -205,7 +216,7 @@ export class Arrangement {
     return lists.find((list) => list.some((one) => one.id === id))?.map((one) => one.id) ?? [];
   }
 
-  /** Moves a track or group before one of its siblings, or after the last. */
+  /** Moves a track or group before one of its siblings, or after the last for null. Other ids change nothing. */
   move(id: string, before: string | null): void {
     const siblings = this.siblings(id);
     if (id === before || !siblings.includes(id) || (before !== null && !siblings.includes(before))) return;
@@ -259,6 +270,7 @@ export class Arrangement {
 
   // ---- as texts ----
 
+  /** The arrangement as texts, which `read` takes. */
   get written(): ArrangementText {
     const marked = (Object.keys(this.marks) as TrackMark[]).flatMap((mark) => [...this.marks[mark]].map((id) => mark + id));
     return {

@@ -6,6 +6,7 @@ import type { Scale } from "../time/range.ts";
 import type { Arrow, View } from "../view.ts";
 import { type Layout, laneTop, type TrackRow } from "./layout.ts";
 
+/** Draws the arrows of a view. An arrow is left out where the track of one of its ends is not in the layout. */
 export function paintArrows(canvas: Canvas, view: View, layout: Layout, scale: Scale, colours: Colours): void {
   const { context } = canvas;
   for (const arrow of view.arrows) {
@@ -31,6 +32,10 @@ export function paintArrows(canvas: Canvas, view: View, layout: Layout, scale: S
   }
 }
 
+/**
+ * Returns the place of an arrow's end in pixels, in the first lane where its event is not loaded; null where its
+ * track is not in the layout.
+ */
 function end(view: View, layout: Layout, scale: Scale, place: Arrow["from"], side: "start" | "end"): { x: number; y: number } | null {
   const row = layout.rows.find((row): row is TrackRow => row.what === "track" && row.track.id === place.track);
   if (!row) return null;

@@ -11,10 +11,12 @@ import { trackNames } from "./track-names.ts";
 
 /** The elements of a row. They are kept while data arrive, because a button that is replaced between press and release is never clicked. */
 interface ShownRow {
+  /** The element of the row, which `show` updates for another state of the same row. */
   element: HTMLElement;
   show(row: Row, trace: Trace): void;
 }
 
+/** The column of names. `show` is called with each new layout. */
 export class Headers {
   readonly element = h("div", { class: "headers", role: "group", "aria-label": "Tracks", onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   /** Tells screen readers what was done. */
@@ -22,6 +24,7 @@ export class Headers {
   readonly menu: TrackMenu;
   private readonly pinned = h("div", { class: "pinned-headers" });
   private readonly drag: TrackDrag;
+  /** The elements of the rows that are shown, by kind and id. */
   private shown = new Map<string, ShownRow>();
   /** The row that the Tab key focuses. */
   private at: string | null = null;
@@ -31,6 +34,10 @@ export class Headers {
     this.drag = new TrackDrag(this.element, arrangement);
   }
 
+  /**
+   * Shows the names of a layout's rows, and keeps the focus. `sticky_px` is the height of pinned rows that stay in
+   * place; 0 where they are scrolled.
+   */
   show(layout: Layout, trace: Trace, sticky_px: number): void {
     const focused = this.element.contains(document.activeElement) ? idOf(document.activeElement) : null;
     this.pinned.style.height = `${layout.pinned_px}px`;
@@ -47,6 +54,7 @@ export class Headers {
     if (focused !== null && document.activeElement !== this.button(focused)) this.focus(focused);
   }
 
+  /** Returns the element of a row: the one from before where there is one, otherwise another. */
   private row(row: Row, trace: Trace, before: Map<string, ShownRow>): HTMLElement {
     const id = row.what === "head" ? `head ${row.id}` : `track ${row.track.id}`;
     const shown = before.get(id) ?? (row.what === "head" ? this.head(row) : this.track(row));
@@ -57,6 +65,7 @@ export class Headers {
     return shown.element;
   }
 
+  /** Makes the name of a group or bundle: a click folds it, and a bundle has a button that hides it. */
   private head(first: HeadRow): ShownRow {
     let row = first;
     const fold = h("span", { class: "fold", "aria-hidden": "true" });
@@ -78,6 +87,7 @@ export class Headers {
     };
   }
 
+  /** Makes the name of a track: a click opens its menu, and buttons pin and hide it. */
   private track(first: TrackRow): ShownRow {
     let row = first;
     const name = h("span", { class: "clip" });
@@ -133,6 +143,7 @@ export class Headers {
     (this.button(id) ?? this.buttons[0])?.focus({ preventScroll: true });
   }
 
+  /** Lets the Tab key reach only the row `at`, or the first where that is gone. */
   private updateTabStop(): void {
     const { buttons } = this;
     const at = Math.max(0, buttons.findIndex((button) => idOf(button) === this.at));
@@ -168,12 +179,14 @@ export class Headers {
     done();
   }
 
+  /** Moves a row by one place, and tells screen readers where it is. */
   private step(id: string, by: 1 | -1): void {
     const place = this.arrangement.step(id, by);
     this.at = id;
     this.status.textContent = place ? `Moved to place ${count(place.at)} of ${count(place.of)}.` : by < 0 ? "It is already the first." : "It is already the last.";
   }
 
+  /** Hides a track or bundle, and focuses the next row that stays, or else the one before. */
   private hide(id: string, at: number): void {
     const { all, arranged } = this.arrangement;
     const track = all.flatMap(({ tracks }) => tracks).find((track) => track.id === id);
@@ -190,10 +203,12 @@ export class Headers {
   }
 }
 
+/** Makes a small button beside a name. The Tab key does not reach it, because keys do the same. */
 function quick(done: () => void): HTMLElement {
   return h("button", { type: "button", tabindex: "-1", onclick: done });
 }
 
+/** Gives a small button its picture, by class, and the text that says what it does to `subject`. */
 function labelButton(button: HTMLElement, action: string, label: string, subject: string): void {
   button.className = `quick ${action}`;
   button.title = label;
@@ -209,11 +224,13 @@ function arrange(inside: HTMLElement, elements: HTMLElement[]): void {
   });
 }
 
+/** Returns the id of the row that an element is in; empty where it is in none. */
 function idOf(element: Element | null | undefined): string {
   const row = element?.closest<HTMLElement>("[data-track], [data-head]");
   return row?.dataset.track ?? row?.dataset.head ?? "";
 }
 
+/** Describes what of a track is loaded, how many rows it has, and what is not drawn. */
 function stateOf(track: Track, hidden: number, trace: Trace): string {
   const facts: string[] = [];
   if (typeof track.state === "object") facts.push(track.summary ? "busy share only" : trace.overview.live ? "nothing yet" : track.state.missing);

@@ -1,9 +1,12 @@
-// Lays out tracks as rows, from top to bottom in pixels of the scrolled contents.
+// Lays out tracks as rows, from top to bottom in pixels of the scrolled contents. A track's row has a height for each
+// of its lanes, in which events do not overlap; the rows of names of groups and of bundles (threads that do only the
+// same) are heads.
 
 import type { Track } from "../data/trace.ts";
 import type { Arrangement } from "./arrangement.ts";
 
 export const GROUP_PX = 24;
+/** The room above the lanes of a track and below them. */
 const PAD_PX = 5;
 /** The most lanes of one track that are drawn. */
 export const MAX_LANES = 24;
@@ -28,6 +31,7 @@ export interface HeadRow {
   height: number;
 }
 
+/** The row of a track: `lanes` lanes of `lane_px` each are drawn, and `hidden_lanes` are not. */
 export interface TrackRow {
   what: "track";
   track: Track;
@@ -41,6 +45,7 @@ export interface TrackRow {
 
 export type Row = HeadRow | TrackRow;
 
+/** All rows from top to bottom, and their height. */
 export interface Layout {
   /** Pinned tracks come first. */
   rows: Row[];
@@ -49,6 +54,7 @@ export interface Layout {
   pinned_px: number;
 }
 
+/** Returns the height of a lane, which depends on the kind of track and falls with the number of lanes. */
 function lanePixels(track: Track, lanes: number): number {
   switch (track.kind) {
     case "work":
@@ -102,6 +108,7 @@ export function layout(arrangement: Arrangement, terse = false): Layout {
   return { rows, height: top, pinned_px };
 }
 
+/** Returns the greatest busy share of the tracks in each slice of time; null where none is known. */
 function busiest(tracks: readonly Track[]): Uint8Array | null {
   const summaries = tracks.flatMap(({ kind, summary }) => (summary && kind !== "samples" ? [summary] : []));
   return summaries.length === 0 ? null : summaries[0].map((_, bin) => summaries.reduce((most, summary) => Math.max(most, summary[bin]), 0));
@@ -118,12 +125,12 @@ export function settled(layout: Layout, scroll: number, height: number): Layout 
   return { ...layout, rows: layout.rows.map((row) => (row.pinned ? { ...row, top: row.top + scroll } : row)) };
 }
 
-/** Returns the top of a lane. */
+/** Returns the top of a lane; lanes that are not drawn have that of the last. */
 export function laneTop(row: TrackRow, lane: number): number {
   return row.top + PAD_PX + Math.min(lane, row.lanes - 1) * row.lane_px;
 }
 
-/** Returns the row at a height, and the lane in it; -1 where there is no lane. */
+/** Returns the row at a height, and the lane in it, -1 where there is no lane; null where there is no row. */
 export function rowAt(layout: Layout, y: number): { row: Row; lane: number } | null {
   let low = 0;
   let high = layout.rows.length;
@@ -139,6 +146,7 @@ export function rowAt(layout: Layout, y: number): { row: Row; lane: number } | n
   return { row, lane: lane >= 0 && lane < row.lanes ? lane : -1 };
 }
 
+/** Returns the row of a track; undefined where it is not drawn. */
 export function rowOf(layout: Layout, track: Track): TrackRow | undefined {
   return layout.rows.find((row): row is TrackRow => row.what === "track" && row.track === track);
 }

@@ -1,3 +1,6 @@
+// Draws the tracks of a timeline on its canvas: the events of lanes as rectangles, counters as steps, and over them
+// the arrows, the selected range, and outlines of the picked event and of that under the pointer. Tracks that are not
+// loaded show their busy shares.
 
 import type { Appearance } from "../appearance.ts";
 import type { Counter } from "../data/counter.ts";
@@ -22,12 +25,17 @@ const MIN_NAME_PX = 9;
 /** The width of the shortest duration with its unit. */
 const MIN_LENGTH_PX = 30;
 
+/** Draws timelines. It keeps the arrays that drawings reuse. */
 export class TimelinePainter {
   private readonly runs = new Runs();
   private readonly colours: string[] = [];
 
   constructor(private readonly appearance: Appearance) {}
 
+  /**
+   * Draws what of a layout is visible when it is scrolled by `scroll` pixels. Pinned rows stay at the top where they
+   * leave enough room.
+   */
   paint(canvas: Canvas, view: View, layout: Layout, scroll: number): void {
     const { context, width, height } = canvas;
     const colours = this.appearance.colours;
@@ -57,7 +65,7 @@ export class TimelinePainter {
     context.restore();
   }
 
-  /** Draws the rows between two heights. */
+  /** Draws rows, cut off outside of the heights `from` to `to` of the canvas. */
   private part(canvas: Canvas, view: View, layout: Layout, rows: readonly Row[], scale: Scale, scroll: number, from: number, to: number): void {
     const { context, width } = canvas;
     const { colours } = this.appearance;
@@ -85,6 +93,7 @@ export class TimelinePainter {
     context.restore();
   }
 
+  /** Draws the lines of the ruler's ticks, and shades the time outside of the trace. */
   private grid({ context, width, height }: Canvas, view: View, scale: Scale, scroll: number): void {
     const { at_ns } = ticks(view.range.from_ns - view.origin_ns, view.range.to_ns - view.origin_ns, width, 90);
     context.fillStyle = this.appearance.colours.line;
@@ -126,6 +135,7 @@ export class TimelinePainter {
     }
   }
 
+  /** Draws a track: its counter, its busy shares while it is not loaded, or its pieces from slices and events. */
   private track(canvas: Canvas, view: View, row: TrackRow, scale: Scale): void {
     const { track } = row;
     if (track.isCounter) {
@@ -143,7 +153,10 @@ export class TimelinePainter {
     }
   }
 
-  /** Draws slices of time. */
+  /**
+   * Draws the lanes of a track from slices, which are equal spans of time with a busy share. Those that the search
+   * does not find are pale.
+   */
   private slices(canvas: Canvas, view: View, row: TrackRow, slices: Slices, scale: Scale): void {
     const { track } = row;
     const colour = this.appearance.keyColour(view.trace, track);
@@ -154,6 +167,7 @@ export class TimelinePainter {
     }
   }
 
+  /** Draws the lanes of a track from events. Those that the search does not find are pale and have no names. */
   private lanes(canvas: Canvas, view: View, row: TrackRow, scale: Scale): void {
     const { track } = row;
     for (let lane = 0; lane < row.lanes && lane < track.lanes.length; lane += 1) {
@@ -198,6 +212,10 @@ export class TimelinePainter {
     }
   }
 
+  /**
+   * Draws the rectangles of a lane. Where they stand for many events, their height, or for gaps and samples their
+   * opacity, is the busy share.
+   */
   private rectangles({ context }: Canvas, track: Track, runs: Runs, top: number, height: number, colourOf: (event: number) => string): void {
     const full = track.kind === "gaps" || track.kind === "samples";
     // Draw one colour after the other: changing the colour costs more than scanning the rectangles.
@@ -290,6 +308,7 @@ export class TimelinePainter {
     if (low < 0) this.scaleMark({ context, texts }, `least ${quantity(least, unit)}`, row.top + row.height - 10);
   }
 
+  /** Writes the least or greatest value of a counter at its left. */
   private scaleMark({ context, texts }: Pick<Canvas, "context" | "texts">, text: string, y: number): void {
     const { colours } = this.appearance;
     context.globalAlpha = 0.75;
@@ -300,6 +319,7 @@ export class TimelinePainter {
     context.fillText(text, 4, y);
   }
 
+  /** Draws a frame of `line` pixels around an event, if its lane is drawn. */
   private outline({ context, width }: Canvas, event: EventPlace | null, layout: Layout, scale: Scale, line: number): void {
     if (!event) return;
     const row = layout.rows.find((row): row is TrackRow => row.what === "track" && row.track === event.track);

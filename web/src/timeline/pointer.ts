@@ -1,4 +1,6 @@
-// Handles mouse, wheel, trackpad and touch on a timeline.
+// Handles mouse, wheel, trackpad and touch on a timeline. A drag moves the visible range, or selects a range on the
+// ruler and with Shift. The wheel scrolls the tracks, or moves the range sideways with Shift, or zooms on the ruler
+// and with Control.
 
 import type { Note } from "../generated/protocol.ts";
 import { between, length, panned, type Scale, zoomed } from "../time/range.ts";
@@ -15,9 +17,12 @@ interface PointerTarget {
   readonly view: View;
   readonly scale: Scale;
   scrollBy(pixels: number): void;
+  /** Called for a press on the tracks that hardly moved. */
   clickAt(x: number, y: number): void;
   eventAt(x: number, y: number): EventPlace | null;
+  /** Called with the pointer's place, without `y` on the ruler, and with null when it leaves. */
   pointAt(x: number | null, y?: number | null): void;
+  /** Called with the event under the pointer, and the pointer's place in the window. */
   pointTo(event: EventPlace | null, client_x: number, client_y: number): void;
   noted(note: Note): void;
 }

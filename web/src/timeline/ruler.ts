@@ -1,4 +1,5 @@
-// Draws the ruler above the tracks, with the marked range and the flags of notes.
+// Draws the ruler above the tracks, with the marked range (the selected range, otherwise the aligned one) and the
+// flags of notes. Times are shown from the view's origin.
 
 import type { Colours } from "../draw/palette.ts";
 import type { Note } from "../generated/protocol.ts";
@@ -64,12 +65,12 @@ function paintNote(context: CanvasRenderingContext2D, note: Note, scale: Scale, 
   context.fill();
 }
 
-/** Returns the note whose flag is at a point of the ruler. */
+/** Returns the note whose flag is at a point of the ruler, of several the last; null for none. */
 export function noteAt(view: View, scale: Scale, x: number): Note | null {
   return view.notes.findLast((note) => x >= scale.x(note.from_ns) - 2 && x <= scale.x(note.from_ns) + FLAG_PX + 1) ?? null;
 }
 
-/** Returns the text and place of the marked range's length, while the range is in sight. */
+/** Returns the text and place of the marked range's length; null while no range is marked, or it is out of sight. */
 function markOf(context: CanvasRenderingContext2D, view: View, scale: Scale, width: number): { text: string; left_px: number; right_px: number } | null {
   const marked = view.selection ?? view.aligned;
   if (!marked) return null;

@@ -1,13 +1,16 @@
-// Saves the arrangement of a trace's tracks for the next time: on the server, or else in the browser.
+// Saves the arrangement of a trace's tracks for the next time: on the server where that keeps arrangements, or else
+// in the browser's storage.
 
 import type { DataSource } from "../data/source.ts";
 import type { Overview, TraceOverview } from "../generated/protocol.ts";
 import type { Arrangement, ArrangementText } from "./arrangement.ts";
 
+/** Returns the key of a trace in the browser's storage, which names its start. */
 function keyOf({ name, start_unix_ns, origin_ns }: TraceOverview): string {
   return `gapscope-tracks ${start_unix_ns ?? name}.${origin_ns}`;
 }
 
+/** Saves the arrangement of one trace. */
 export class SavedArrangement {
   private sending = false;
   /** The arrangement to send after the request under way. */
@@ -16,6 +19,7 @@ export class SavedArrangement {
   constructor(
     private readonly source: DataSource,
     private readonly overview: Overview,
+    /** The trace's number in the overview. */
     private readonly number: number,
   ) {}
 
@@ -29,6 +33,7 @@ export class SavedArrangement {
     arrangement.onChange(() => this.keep(arrangement.written));
   }
 
+  /** Saves an arrangement; on the server only the latest one after the request under way. */
   private keep(arranged: ArrangementText): void {
     if (!this.overview.keeps) return keepHere(this.trace, arranged);
     this.next = arranged;
@@ -46,11 +51,13 @@ export class SavedArrangement {
     this.sending = false;
   }
 
+  /** The saved arrangement; an empty one where nothing was saved. */
   private get found(): ArrangementText {
     return this.overview.keeps ? asWritten(this.trace.arranged) : foundHere(this.trace);
   }
 }
 
+/** Saves an arrangement in the browser, or removes it where nothing was changed. */
 function keepHere(trace: TraceOverview, arranged: ArrangementText): void {
   try {
     if (Object.keys(arranged).length === 0) localStorage.removeItem(keyOf(trace));
@@ -69,6 +76,7 @@ function foundHere(trace: TraceOverview): ArrangementText {
   }
 }
 
+/** Takes what is text of a stored value, whatever that is. */
 function asWritten(found: unknown): ArrangementText {
   const text = (name: string): string | undefined => {
     const value: unknown = typeof found === "object" && found !== null ? (found as Record<string, unknown>)[name] : undefined;

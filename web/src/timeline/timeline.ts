@@ -1,4 +1,5 @@
-// A timeline: the names of tracks on the left, their events on a canvas, a ruler above.
+// A timeline: the names of tracks on the left, their events on a canvas, a ruler above. It shows the visible range of
+// a view, draws anew when the view changes, and asks for the tracks that come into sight.
 
 import type { Appearance } from "../appearance.ts";
 import type { Track } from "../data/trace.ts";
@@ -18,6 +19,7 @@ import { paintRuler, RULER_PX } from "./ruler.ts";
 import { Tooltip } from "./tooltip.ts";
 import { TrackChooser } from "./track-chooser.ts";
 
+/** How a timeline differs from others. */
 export interface TimelineOptions {
   /** Tells which tracks can be drawn. */
   shown: Drawable;
@@ -29,6 +31,7 @@ export interface TimelineOptions {
   chooses?: boolean;
 }
 
+/** One timeline, of one trace. `draw` is called after small changes, and `renew` where rows may have changed. */
 export class Timeline {
   readonly element: HTMLElement;
   readonly canvas: HTMLCanvasElement;
@@ -39,6 +42,7 @@ export class Timeline {
   private readonly tooltip: Tooltip;
   /** The line at the pointer, with the time there. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
+  /** The place of the line at the pointer, in pixels of the canvas despite the name; null while it is hidden. */
   private pointed_ns: number | null = null;
   /** The place where the pointer rests on the tracks; the event under it changes with the visible range. */
   private pointer: { x: number; y: number } | null = null;
@@ -48,6 +52,7 @@ export class Timeline {
   private readonly chooser: TrackChooser | null;
   /** Called when the flag of a note is clicked. */
   noted: (note: Note) => void = () => undefined;
+  /** The layout of the tracks, made anew by the next drawing while `stale`. */
   private rows: Layout = { rows: [], height: 0, pinned_px: 0 };
   private readonly texts: Texts;
   private draws = 0;
@@ -132,12 +137,14 @@ export class Timeline {
     this.corner.classList.toggle("choosing", this.chooser !== null);
   }
 
+  /** Returns the canvas's opaque 2D context; it throws where the browser has none. */
   private context(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
     const context = canvas.getContext("2d", { alpha: false });
     if (!context) throw new Error("This browser has no 2D canvas.");
     return context;
   }
 
+  /** Sizes a canvas in device pixels, and returns its context, scaled so that it takes CSS pixels. */
   private fitted(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
     const ratio = window.devicePixelRatio || 1;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -149,6 +156,7 @@ export class Timeline {
     return context;
   }
 
+  /** Draws the timeline, after laying it out where it is stale, and asks for the tracks in sight. */
   private drawNow(): void {
     const height = this.body.clientHeight;
     const width = this.body.clientWidth - this.headers.element.offsetWidth;
@@ -182,6 +190,7 @@ export class Timeline {
     this.publish(performance.now() - started);
   }
 
+  /** Returns the tracks whose rows are visible, pinned ones included. */
   private inSight(scroll: number, height: number): Track[] {
     return this.rows.rows.flatMap((row) =>
       row.what === "track" && (row.pinned || (row.top + row.height > scroll && row.top < scroll + height)) ? [row.track] : [],
@@ -232,7 +241,7 @@ export class Timeline {
     return y < stickyPixels(this.rows, this.body.clientHeight) ? y : y + this.body.scrollTop;
   }
 
-  /** Returns the event at a point of the canvas. */
+  /** Returns the event at a point of the canvas, or at most 2 pixels beside it; null for none. */
   eventAt(x: number, y: number): EventPlace | null {
     const hit = rowAt(this.rows, this.contentY(y));
     if (!hit || hit.row.what !== "track" || hit.lane < 0) return null;
@@ -300,6 +309,7 @@ export class Timeline {
     this.cursor.classList.toggle("at-right", x > this.canvas.clientWidth - 110);
   }
 
+  /** Makes an event the one under the pointer, and moves the tooltip. */
   pointTo(event: EventPlace | null, client_x: number, client_y: number): void {
     this.tooltip.at(client_x, client_y);
     this.view.hover(event);
@@ -318,6 +328,7 @@ export class Timeline {
 
 }
 
+/** Names an event by its table and row, such as `dispatches.17`. */
 export function placeName(event: EventPlace): string {
   const { table, row } = event.track.rowOf(event);
   return `${table}.${row}`;

@@ -8,11 +8,13 @@ import { duration, instant, statisticsText } from "../time/format.ts";
 import { length, type Range } from "../time/range.ts";
 import type { View } from "../view.ts";
 
+/** The tooltip's element. `show` and `showCounter` fill it, `at` places it, and `hide` hides it. */
 export class Tooltip {
   readonly element = h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" });
 
   constructor(private readonly appearance: Appearance) {}
 
+  /** Moves the tooltip beside a point of the window, to the side that has room. */
   at(client_x: number, client_y: number): void {
     const parent = this.element.offsetParent?.getBoundingClientRect();
     if (!parent) return this.place(client_x, client_y, window.innerWidth, window.innerHeight);
@@ -44,6 +46,7 @@ export class Tooltip {
     );
   }
 
+  /** Describes the event under the pointer, or hides the tooltip where there is none. */
   show(view: View): void {
     const { hovered } = view;
     this.element.hidden = hovered === null;

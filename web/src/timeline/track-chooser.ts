@@ -5,6 +5,7 @@ import { count, plural } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
 import { trackNames } from "./track-names.ts";
 
+/** The controls and the list of one timeline's tracks. */
 export class TrackChooser {
   /** The controls in the corner of the timeline. */
   readonly tools: HTMLElement;

@@ -1,4 +1,5 @@
-// Lets the reader drag the names of tracks and groups to another place among their siblings.
+// Lets the reader drag the names of tracks and groups to another place among their siblings, which are those of the
+// same section or bundle, or all groups.
 
 import { h } from "../dom.ts";
 import type { Arrangement } from "./arrangement.ts";
@@ -8,6 +9,7 @@ const CLICK_PX = 5;
 /** The distance from an edge at which dragging scrolls the tracks. */
 const EDGE_PX = 24;
 
+/** Follows presses on rows with `data-track` or `data-head` in an element, and moves them in the arrangement. */
 export class TrackDrag {
   /** The line at the place where the dragged row would be dropped. */
   readonly line = h("div", { class: "drop-line", hidden: true });
@@ -21,6 +23,7 @@ export class TrackDrag {
     element.addEventListener("pointerdown", (event) => this.press(event));
   }
 
+  /** Follows a press until it ends; it becomes a drag once the pointer has moved far enough. */
   private press(event: PointerEvent): void {
     this.wasClick = true;
     const row = (event.target as HTMLElement).closest<HTMLElement>("[data-track], [data-head]");

@@ -1,10 +1,11 @@
-// The menu at the name of a track.
+// The menu at the name of a track, which pins, hides and moves it.
 
 import type { Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
 import type { Arrangement } from "./arrangement.ts";
 import { trackNames } from "./track-names.ts";
 
+/** One menu for all tracks. */
 export class TrackMenu {
   readonly element = h("div", { class: "track-menu", role: "menu", tabindex: "-1", hidden: true, onkeydown: (event: Event) => this.key(event as KeyboardEvent) });
   private track: Track | null = null;
@@ -50,6 +51,7 @@ export class TrackMenu {
     return [...this.element.querySelectorAll<HTMLElement>("[role=menuitem]")];
   }
 
+  /** Closes the menu, does what was chosen, and focuses the track's name. */
   private choose(done: () => void): void {
     const id = this.track?.id;
     this.close();

@@ -3,6 +3,7 @@
 import type { Track } from "../data/trace.ts";
 import type { TrackOverview } from "../generated/protocol.ts";
 
+/** What tracks of a kind show; empty where their own name says it. */
 const KIND_NAMES: Record<TrackOverview["kind"], string> = {
   work: "",
   "command-buffers": "command buffers",
@@ -24,6 +25,10 @@ export interface TrackNames {
   title: string;
 }
 
+/**
+ * Returns the words for a track: tracks of work, calls and a thread's labels bear the name of their queue or thread,
+ * others that of what they show.
+ */
 export function trackNames({ kind, overview }: Track): TrackNames {
   const { counter } = overview;
   const what = counter?.name ?? KIND_NAMES[kind] ?? kind;

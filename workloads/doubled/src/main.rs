@@ -1,4 +1,5 @@
-//! Times a kernel natively on Metal: sets labels, runs a dispatch, and prints the profile.
+//! Times a kernel natively on Metal through the SDK: sets labels, runs a kernel that doubles numbers three times, and
+//! prints the profile, which is the time of each kernel.
 //!
 //! `GAPSCOPE_PROFILE_DISPATCH=1 cargo run -p doubled`, on a Mac. With `MTL_CAPTURE_ENABLED=1
 //! GAPSCOPE_CAPTURE=forward.gputrace` it also captures the window.

@@ -1,4 +1,4 @@
-//! Reads the `--chain` flag: operations applied one after the other to the input `x`.
+//! Reads the `--chain` flag: operations applied one after the other to the input `x`, as an expression.
 
 use std::str::FromStr;
 
@@ -41,6 +41,9 @@ impl FromStr for Chain {
     }
 }
 
+/// Adds the operation of one link, such as `add:2.5`, to an expression whose result so far is `value`, and returns
+/// the node of its result. It fails for an unknown operation, and for an operand that is missing, superfluous or not
+/// a finite number.
 fn append(expr: &mut Expr, x: NodeId, value: NodeId, link: &str) -> Result<NodeId> {
     let (name, operand) = match link.split_once(':') {
         Some((name, operand)) => (name, Some(operand)),

@@ -7,6 +7,7 @@ use crate::op::{Binary, Unary};
 pub type NodeId = usize;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
+/// An operation, or a value that operations read.
 pub enum Node {
     /// The array with this number among the expression's inputs.
     Input(usize),
@@ -16,6 +17,7 @@ pub enum Node {
 }
 
 impl Node {
+    /// Returns the nodes that this one reads.
     pub fn operands(&self) -> Vec<NodeId> {
         match *self {
             Node::Input(_) | Node::Constant(_) => vec![],
@@ -24,6 +26,7 @@ impl Node {
         }
     }
 
+    /// Returns the name of the operation; `None` for inputs and constants.
     pub fn op_name(&self) -> Option<&'static str> {
         match self {
             Node::Input(_) | Node::Constant(_) => None,
@@ -44,6 +47,7 @@ impl Expr {
         Self::default()
     }
 
+    /// Adds the next input array, and returns its node, as the three methods below do for theirs.
     pub fn input(&mut self) -> NodeId {
         self.push(Node::Input(self.inputs()))
     }
@@ -92,6 +96,7 @@ impl Expr {
             .collect()
     }
 
+    /// Makes the expression of one operation. Its constants are kept, and all other operands become inputs.
     fn step(&self, output: NodeId) -> Step {
         let mut expr = Expr::new();
         let mut reads = Vec::new();
@@ -127,6 +132,7 @@ impl Expr {
 pub struct Step {
     pub expr: Expr,
     pub reads: Vec<NodeId>,
+    /// The node of the whole expression that it computes.
     pub output: NodeId,
 }
 

@@ -1,4 +1,4 @@
-//! Opens the GPU that a run uses.
+//! Opens the GPU that a run uses. When the GPU refuses work later, the program ends with a message.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::wgsl::WORKGROUP_SIZE;
 
+/// A GPU with its only queue.
 pub struct Gpu {
     pub adapter: wgpu::AdapterInfo,
     pub device: wgpu::Device,
@@ -65,12 +66,15 @@ impl Gpu {
     }
 }
 
+/// Returns the numbers of workgroups in two dimensions, neither above `limit`, for at least `n` values.
 fn grid(n: u32, limit: u32) -> (u32, u32) {
     let groups = n.div_ceil(WORKGROUP_SIZE);
     let rows = groups.div_ceil(limit);
     (groups.div_ceil(rows), rows)
 }
 
+/// Returns the adapter whose name contains `wanted`, whatever the case: a GPU of its own before an integrated one,
+/// and a CPU last. `None` allows every name.
 fn choose(adapters: Vec<wgpu::Adapter>, wanted: Option<&str>) -> Result<wgpu::Adapter> {
     if adapters.is_empty() {
         bail!(

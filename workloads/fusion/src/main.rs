@@ -1,4 +1,5 @@
-//! Runs one chain of elementwise operations eagerly and compiled, and prints what fusion saves.
+//! Runs one chain of elementwise operations eagerly (one kernel for each operation) and compiled (one kernel for
+//! all), prints how long each takes and what fusion saves, and checks the results against the CPU.
 #![forbid(unsafe_code)]
 
 mod chain;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
+/// Warms both programs up, times one after the other, and checks them.
 fn run(args: &Args) -> Result<()> {
     let gpu = Gpu::open(args.adapter.as_deref())?;
     gpu.check_length(args.n)?;
@@ -120,6 +122,7 @@ fn run(args: &Args) -> Result<()> {
     check(args, &input, eager.as_ref(), compiled.as_ref())
 }
 
+/// Returns the time of all iterations, each of which is a submission under the debug group `group`.
 fn time(program: &Program, group: &str, iterations: u32) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..iterations {
@@ -128,6 +131,7 @@ fn time(program: &Program, group: &str, iterations: u32) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
+/// Compares the results with the CPU's, and prints how far they are off; a value outside its tolerance is an error.
 fn check(
     args: &Args,
     input: &[f32],

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Defines a kind of operations with their names.
+/// Defines a kind of operations with their names, which are those of the flag `--chain`: an enum with `ALL` and
+/// `name`.
 macro_rules! operations {
     ($type:ident, $count:literal: $($variant:ident = $name:literal,)+) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,7 @@ operations! {
 }
 
 impl Unary {
+    /// Returns the operation as WGSL on the expression `x`.
     pub fn wgsl(self, x: &str) -> String {
         match self {
             Unary::Neg => format!("-{x}"),
@@ -67,6 +69,7 @@ impl Unary {
         }
     }
 
+    /// Computes the operation in f64, for the reference.
     pub fn apply(self, x: f64) -> f64 {
         match self {
             Unary::Abs => x.abs(),
@@ -103,6 +106,7 @@ impl Unary {
 }
 
 impl Binary {
+    /// Returns the operation as WGSL on the expressions `a` and `b`.
     pub fn wgsl(self, a: &str, b: &str) -> String {
         match self {
             Binary::Add => format!("{a} + {b}"),
@@ -113,6 +117,7 @@ impl Binary {
         }
     }
 
+    /// Computes the operation in f64, for the reference.
     pub fn apply(self, a: f64, b: f64) -> f64 {
         match self {
             Binary::Add => a + b,

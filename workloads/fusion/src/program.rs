@@ -1,4 +1,5 @@
-//! Lowers an expression to dispatches on the GPU: one for each operation (eager), or one for all (compiled).
+//! Lowers an expression to dispatches (executions of kernels) on the GPU: one for each operation (eager), or one for
+//! all (compiled). `eager` or `compiled` makes a program, `evaluate` runs it, and `read` returns the result.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,11 +12,13 @@ use crate::expr::{Expr, NodeId};
 use crate::gpu::Gpu;
 use crate::wgsl::{Kernel, PARSED_ENTRY_POINT};
 
+/// A kernel with its buffers.
 struct Dispatch {
     pipeline: wgpu::ComputePipeline,
     bind_group: wgpu::BindGroup,
 }
 
+/// The dispatches of an expression over arrays of `n` floats; `output` is written by the last one.
 pub struct Program<'gpu> {
     gpu: &'gpu Gpu,
     n: u32,
@@ -155,6 +158,7 @@ pub fn upload(gpu: &Gpu, values: &[f32]) -> wgpu::Buffer {
         })
 }
 
+/// Names an expression by its operations, for the trace.
 fn label(expr: &Expr) -> String {
     expr.op_names().collect::<Vec<_>>().join(" ")
 }
@@ -168,6 +172,7 @@ fn array(gpu: &Gpu, label: &str, n: u32) -> wgpu::Buffer {
     })
 }
 
+/// Compiles a kernel. Its entry point gets the kernel's name, so that a trace shows that.
 fn compile(gpu: &Gpu, kernel: &Kernel) -> Result<wgpu::ComputePipeline> {
     let mut module = naga::front::wgsl::parse_str(&kernel.source)
         .with_context(|| format!("the generated kernel {} is not valid WGSL", kernel.name))?;
@@ -194,6 +199,7 @@ fn compile(gpu: &Gpu, kernel: &Kernel) -> Result<wgpu::ComputePipeline> {
         }))
 }
 
+/// Binds the inputs in order, and the output after them.
 fn bind(
     gpu: &Gpu,
     label: &str,

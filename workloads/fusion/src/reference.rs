@@ -1,4 +1,5 @@
-//! Computes the reference values of an expression on the CPU in f64, with the permitted error of a GPU.
+//! Computes the reference values of an expression on the CPU in f64, with the permitted error of a GPU, and compares
+//! the GPU's results with them.
 
 use std::fmt;
 
@@ -14,6 +15,7 @@ use crate::expr::{Expr, Node};
 #[derive(Clone, Copy, Debug)]
 struct Bounded {
     value: f64,
+    /// The greatest distance of a correct result.
     tolerance: f64,
 }
 
@@ -43,6 +45,7 @@ impl Bounded {
         }
     }
 
+    /// Returns the ends of the interval in which a correct result lies.
     fn ends(self) -> [f64; 2] {
         [self.value - self.tolerance, self.value + self.tolerance]
     }
@@ -80,6 +83,7 @@ fn evaluate(expr: &Expr, x: f32, values: &mut Vec<Bounded>) -> Bounded {
 
 /// The values that one mode computed.
 pub struct Output {
+    /// `eager` or `compiled`, for messages.
     pub mode: &'static str,
     pub values: Vec<f32>,
 }
@@ -87,6 +91,7 @@ pub struct Output {
 /// The comparison of outputs with the reference and with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Comparison {
+    /// The largest difference of a decided value from the reference.
     pub max_error: f64,
     /// The largest error as a fraction of its tolerance; at most 1.
     pub worst_ratio: f64,

@@ -1,9 +1,10 @@
-//! Generates one WGSL kernel that computes a whole expression.
+//! Generates one WGSL kernel that computes a whole expression: inputs are bound in order, the output after them.
 
 use std::fmt::Write;
 
 use crate::expr::{Expr, Node};
 
+/// The number of elements that one workgroup computes.
 pub const WORKGROUP_SIZE: u32 = 256;
 
 /// The entry point in the source. It differs from the kernel's own name, such as `sin`, which would hide the WGSL
@@ -11,6 +12,7 @@ pub const WORKGROUP_SIZE: u32 = 256;
 pub const PARSED_ENTRY_POINT: &str = "elementwise";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A kernel as text.
 pub struct Kernel {
     pub name: String,
     pub source: String,
@@ -25,6 +27,7 @@ impl Kernel {
     }
 }
 
+/// Returns the operation's name, or `fused_` and the names of all operations.
 fn name(expr: &Expr) -> String {
     let ops: Vec<_> = expr.op_names().collect();
     match ops[..] {
@@ -33,6 +36,7 @@ fn name(expr: &Expr) -> String {
     }
 }
 
+/// Returns the WGSL, in which each node of the expression is one variable.
 fn source(expr: &Expr) -> String {
     let mut bindings = String::new();
     for input in 0..expr.inputs() {

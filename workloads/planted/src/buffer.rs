@@ -5,11 +5,13 @@ use ash::vk;
 
 use crate::gpu::{Gpu, Object};
 
+/// A buffer that is mapped for the host. The device owns it with its memory.
 pub struct Buffer {
     pub handle: vk::Buffer,
     pub bytes: u64,
     memory: vk::DeviceMemory,
     mapped: *mut u8,
+    /// Whether writes reach the device without a flush.
     coherent: bool,
 }
 
@@ -54,6 +56,7 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// Writes to the start of the mapping.
     pub fn write(&self, gpu: &Gpu, bytes: &[u8]) -> Result<()> {
         assert!(bytes.len() as u64 <= self.bytes);
         // SAFETY: the mapping covers the buffer, and no submitted work uses it while a mode writes.
@@ -97,6 +100,7 @@ impl Buffer {
         Ok(())
     }
 
+    /// Returns the contents as the device has left them; its work must have ended.
     pub fn read(&self, gpu: &Gpu) -> Result<&[u8]> {
         if !self.coherent {
             unsafe {

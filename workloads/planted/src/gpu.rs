@@ -1,4 +1,5 @@
-//! Opens a device with its queues. Objects that are created on the device live until it is destroyed.
+//! Opens a device with its queues, and makes objects on it. Objects that are created on the device live until it is
+//! destroyed.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use crate::queue::{self, Queue};
 use crate::recorded::Recorded;
 use crate::truth::Truth;
 
+/// An object that is destroyed with its device, see [`Gpu::own`].
 pub enum Object {
     Buffer(vk::Buffer),
     CommandPool(vk::CommandPool),
@@ -30,6 +32,7 @@ pub enum Object {
     UpdateTemplate(vk::DescriptorUpdateTemplate),
 }
 
+/// An open device; extensions and features are there only where the driver has them and the mode needs them.
 pub struct Gpu {
     pub device: ash::Device,
     pub queues: Vec<Queue>,
@@ -38,6 +41,7 @@ pub struct Gpu {
     pub shader_object: Option<ext::shader_object::Device>,
     pub decompression: Option<nv::memory_decompression::Device>,
     pub dynamic_rendering: bool,
+    /// Whether timeline semaphores and `vkQueueSubmit2` can be used.
     pub timeline_submit2: bool,
     pub memory_types: Vec<vk::MemoryType>,
     memory: Mutex<MemoryUse>,
@@ -50,6 +54,7 @@ pub struct Gpu {
 /// The extension of vkCmdEndRendering2EXT, which ash does not know.
 const FRAGMENT_DENSITY_MAP_OFFSET: &CStr = c"VK_EXT_fragment_density_map_offset";
 
+/// Returns the extensions without which a mode cannot run.
 fn needed_extensions(mode: Mode) -> &'static [&'static CStr] {
     match mode {
         Mode::ShaderObjects => &[ext::shader_object::NAME],
@@ -59,6 +64,7 @@ fn needed_extensions(mode: Mode) -> &'static [&'static CStr] {
 }
 
 #[derive(Clone, Copy, Default)]
+/// The memory that was allocated: how often, and how many bytes in all, now, and at most at one time.
 struct MemoryUse {
     allocations: u64,
     allocated: u64,
@@ -77,6 +83,7 @@ impl Gpu {
         Self::on(Arc::new(Instance::new(args)?), args, count, work)
     }
 
+    /// Opens a device on an instance. It fails with [`Unsupported`] where the device lacks what the mode needs.
     pub fn on(
         instance: Arc<Instance>,
         args: &Args,
@@ -226,6 +233,7 @@ impl Gpu {
         }
     }
 
+    /// Destroys an object with the device; later objects are destroyed first.
     pub fn own(&self, object: Object) {
         self.owned
             .lock()
@@ -274,6 +282,7 @@ impl Gpu {
             .live -= bytes;
     }
 
+    /// Makes a pool for a queue, whose command buffers can be reset one by one.
     pub fn command_pool(&self, queue: &Queue) -> Result<vk::CommandPool> {
         let info = vk::CommandPoolCreateInfo::default()
             .queue_family_index(queue.family)

@@ -7,6 +7,7 @@ use ash::{ext, vk};
 
 use crate::args::Args;
 
+/// The instance, and whether it has the extension for labels and names.
 pub struct Instance {
     pub raw: ash::Instance,
     pub has_debug_utils: bool,
@@ -42,6 +43,7 @@ impl Drop for Instance {
     }
 }
 
+/// Returns whether an extension is among those that the driver offers.
 pub fn has(extensions: &[vk::ExtensionProperties], name: &CStr) -> bool {
     extensions
         .iter()

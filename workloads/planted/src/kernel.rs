@@ -29,6 +29,7 @@ fn {name}(@builtin(global_invocation_id) id: vec3u) {{
     )
 }
 
+/// The multiplier of the usual kernel, by whose value `make_specialisable` finds the constant.
 pub const SPIN_MULTIPLIER: u32 = 739_982_445;
 
 pub fn compile(wgsl: &str) -> Result<Vec<u32>> {
@@ -50,7 +51,8 @@ pub fn compile(wgsl: &str) -> Result<Vec<u32>> {
 
 pub const SPEC_ID: u32 = 0;
 
-/// Makes the constant `value` of a kernel a specialisation constant, which naga's WGSL does not support.
+/// Makes the constant `value` of a kernel a specialisation constant, which naga's WGSL does not support. It fails
+/// where the SPIR-V has no such constant.
 pub fn make_specialisable(spirv: &mut Vec<u32>, value: u32) -> Result<()> {
     const HEADER_WORDS: usize = 5;
     const OP_CONSTANT: u32 = 43;

@@ -20,6 +20,7 @@ pub enum Binding {
 }
 
 #[derive(Clone, Copy)]
+/// The layout of a kernel's one buffer and one push constant.
 pub struct Layout {
     pub set: vk::DescriptorSetLayout,
     pub pipeline: vk::PipelineLayout,
@@ -71,6 +72,7 @@ impl Layout {
         })
     }
 
+    /// Makes a pipeline of a kernel. Its shader module is destroyed at once.
     pub fn pipeline(&self, gpu: &Gpu, shader: &Shader) -> Result<vk::Pipeline> {
         let info = vk::ShaderModuleCreateInfo::default().code(shader.spirv);
         let module = unsafe { gpu.device.create_shader_module(&info, None)? };
@@ -103,6 +105,7 @@ impl Layout {
         Ok(pipeline)
     }
 
+    /// Makes a descriptor set in a pool of its own.
     pub fn allocate_set(&self, gpu: &Gpu) -> Result<vk::DescriptorSet> {
         let sizes = [vk::DescriptorPoolSize::default()
             .ty(self.descriptor)

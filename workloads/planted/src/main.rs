@@ -1,4 +1,6 @@
-//! Runs one mode of planted work, and prints what it did as JSON, so that tests can compare a trace with that.
+//! Runs one mode of planted work, which is GPU work with a known cause of idle time or a certain use of the API, and
+//! prints what it did (the truth) as JSON, so that tests can compare a trace with that. The exit code is 3 where the
+//! device cannot run the mode.
 
 mod args;
 mod buffer;

@@ -9,6 +9,7 @@ use crate::Unsupported;
 use crate::recorded::Recorded;
 use crate::truth::Tally;
 
+/// A queue with the work that was submitted to it.
 pub struct Queue {
     pub handle: vk::Queue,
     pub family: u32,

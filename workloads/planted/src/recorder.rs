@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+/// The answers of the interface that this program tells apart from failures.
 const DONE: i32 = 0;
 const PENDING: i32 = 7;
 
-/// `struct gapscope_table`.
+/// `struct gapscope_table` of the recorder's C header: its functions, which answer `DONE` or the reason of a failure.
 #[repr(C)]
 struct Table {
     version: u32,

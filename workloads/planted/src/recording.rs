@@ -1,4 +1,5 @@
-//! Records a command buffer and counts its commands.
+//! Records a command buffer and counts its commands: `start`, then commands, then `end`, which returns it with the
+//! counts.
 
 use anyhow::Result;
 use ash::vk;
@@ -9,6 +10,7 @@ use crate::layout::Layout;
 use crate::recorded::Recorded;
 use crate::truth::Tally;
 
+/// A command buffer that is being recorded.
 pub struct Recording<'gpu> {
     pub gpu: &'gpu Gpu,
     pub buffer: vk::CommandBuffer,
@@ -34,6 +36,7 @@ impl<'gpu> Recording<'gpu> {
         })
     }
 
+    /// Binds a pipeline and sets the number of rounds that its kernel spins.
     pub fn bind_pipeline(&self, layout: &Layout, pipeline: vk::Pipeline, rounds: u32) {
         let device = &self.gpu.device;
         let stage = vk::ShaderStageFlags::COMPUTE;
@@ -105,6 +108,7 @@ impl<'gpu> Recording<'gpu> {
         self.tally.dispatches += 1;
     }
 
+    /// Fills a whole buffer, and counts it as a transfer, as `copy` and `update` do.
     pub fn fill(&mut self, to: &Buffer, value: u32) {
         unsafe {
             self.gpu
@@ -133,6 +137,7 @@ impl<'gpu> Recording<'gpu> {
         self.count_transfer(bytes.len() as u64);
     }
 
+    /// Counts a transfer, also one that was recorded by another call than those above.
     pub fn count_transfer(&mut self, bytes: u64) {
         self.tally.transfers += 1;
         self.tally.transfer_bytes += bytes;
@@ -150,6 +155,7 @@ impl<'gpu> Recording<'gpu> {
         }
     }
 
+    /// Ends the recording with a barrier.
     pub fn end(self) -> Result<Recorded> {
         // The barrier makes the results visible to the next submission and to the host.
         self.barrier();

@@ -10,6 +10,7 @@ use crate::recording::Recording;
 use crate::spin::Spin;
 use crate::truth::Truth;
 
+/// A device with work for it, one command buffer, and the fence that every submission signals.
 pub struct Setup {
     // The field is dropped before the device, to which its parts belong.
     pub spin: Spin,
@@ -60,6 +61,7 @@ impl Setup {
         self.gpu.wait(self.fence)
     }
 
+    /// Adds the result and the work of the device to the truth.
     pub fn report(&self, truth: &mut Truth) -> Result<()> {
         truth.add_result(self.spin.data.read(&self.gpu)?);
         self.gpu.report(truth);

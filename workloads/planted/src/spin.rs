@@ -11,6 +11,7 @@ use crate::layout::{Binding, Layout};
 use crate::recorded::Recorded;
 use crate::recording::Recording;
 
+/// The kernel with all that a dispatch of it needs; `groups` and `rounds` are those of the command line.
 pub struct Spin {
     pub layout: Layout,
     pub pipeline: vk::Pipeline,
@@ -83,6 +84,7 @@ impl Spin {
     }
 }
 
+/// Returns the size of a buffer with one number for each invocation of a dispatch.
 pub fn data_bytes(args: &Args) -> u64 {
     u64::from(args.groups) * u64::from(WORKGROUP_SIZE) * 4
 }

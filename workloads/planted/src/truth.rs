@@ -1,4 +1,5 @@
-//! Records what the program did, so that tests can compare a trace with it.
+//! Records what the program did (the truth), so that tests can compare a trace with it: [`Truth::start`] before the
+//! mode, and [`Truth::print`] after it.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -31,6 +32,7 @@ impl AddAssign for Tally {
 }
 
 #[derive(Debug, Serialize)]
+/// All that is printed about one run of one process.
 pub struct Truth {
     mode: String,
     pid: u32,
@@ -43,6 +45,7 @@ pub struct Truth {
     /// The bounds of the run on CLOCK_MONOTONIC.
     start_ns: u64,
     end_ns: u64,
+    /// The time between these bounds.
     wall_ns: u64,
     pub memory_allocations: u64,
     pub memory_allocated_bytes: u64,
@@ -52,8 +55,10 @@ pub struct Truth {
     #[serde(skip_serializing_if = "Option::is_none")]
     result_hash: Option<String>,
     #[serde(flatten)]
+    /// What only some modes tell, see [`Truth::note`].
     pub more: BTreeMap<&'static str, Value>,
     #[serde(skip)]
+    /// The hash of the results so far; `None` before the first.
     hash: Option<Fnv>,
 }
 
@@ -88,6 +93,7 @@ impl Truth {
         self.host_idle_ns += monotonic_ns() - start;
     }
 
+    /// Adds a member to the JSON.
     pub fn note(&mut self, name: &'static str, value: impl Into<Value>) {
         self.more.insert(name, value.into());
     }
@@ -114,6 +120,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 #[derive(Debug)]
+/// The state of an FNV-1a hash of 64 bits.
 struct Fnv(u64);
 
 impl Default for Fnv {

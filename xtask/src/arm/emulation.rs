@@ -26,6 +26,7 @@ exec "$@"
 pub struct Emulation {
     /// The script that registers qemu.
     register: PathBuf,
+    /// The folder with the libraries for ARM.
     sysroot: PathBuf,
     /// True if a program for ARM can start another program: Linux 6.7 or later lets a user register qemu in a
     /// namespace.

@@ -18,6 +18,7 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 ";
 /// The number of ARM's 64-bit processors in ELF files (`EM_AARCH64`).
 const AARCH64: &str = "183";
+/// The ELF files of a wheel, by name.
 const PROGRAMS: [&str; 6] = [
     "gapscope",
     "gapscope-mcp",

@@ -52,6 +52,7 @@ impl Variant {
         }
     }
 
+    /// Returns the command that runs a program as this variant, and writes a capture, if any, to `file`.
     fn command(self, program: &[String], file: &Path) -> Result<Command> {
         let mut command = match self {
             Variant::Outside | Variant::Window => {
@@ -103,6 +104,7 @@ impl Variant {
 /// The measurements of one variant of one program.
 #[derive(Default)]
 struct Measured {
+    /// The seconds of the program's own work, and below the size of the capture and the seconds of its replay.
     inside: Samples,
     megabytes: Samples,
     replay: Samples,
@@ -125,6 +127,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(text)
 }
 
+/// Returns the rows of one program. A variant that fails once is not run again, and its row has the reason.
 fn rows(work: &Work, repetitions: u32) -> Result<String> {
     // A first run is not measured, so that the driver has compiled the kernels.
     let file = fresh("t.gapcapture")?;
@@ -170,6 +173,7 @@ fn rows(work: &Work, repetitions: u32) -> Result<String> {
     Ok(rows)
 }
 
+/// Runs a variant once, replays what it has captured, and adds the figures to `measured`.
 fn run(variant: Variant, work: &Work, measured: &mut Measured) -> Result<()> {
     let file = fresh("t.gapcapture")?;
     let stdout = ran(variant, &mut variant.command(&work.command, &file)?)?;

@@ -16,14 +16,18 @@ use crate::{command, target};
 const TRIALS: &str = "1000";
 /// The number of comparisons on the software GPU for each repetition that was asked for.
 const REAL_TRIALS: u32 = 2;
+/// The number of dispatches in each of the two traces of the speed.
 const DISPATCHES: &str = "1e7";
 
 /// The simulation's figures for one setting.
 #[derive(Deserialize)]
 struct Setting {
     setting: String,
+    /// Whether the two sides of each comparison differ by a change.
     planted: bool,
     trials: u64,
+    /// The numbers of comparisons that told of a change where there is none, that found the planted one, that told of
+    /// another beside it, and whose interval holds the true change.
     alarms: u64,
     found: u64,
     false_beside: u64,
@@ -50,6 +54,7 @@ struct Change {
 }
 
 impl Change {
+    /// Returns whether the comparison calls this figure's change significant, or that of its `typical` one.
     fn is_told(&self) -> bool {
         self.significant || (self.typical.as_ref()).is_some_and(|typical| typical.significant)
     }
@@ -130,6 +135,7 @@ fn real(repetitions: u32) -> Result<String> {
     ))
 }
 
+/// Measures the time and memory of a comparison of two large traces.
 fn speed(repetitions: u32) -> Result<String> {
     command::run(&mut command::cargo_line(
         "build --release --package=gapscope-trace --example=synthetic",

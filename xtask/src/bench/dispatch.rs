@@ -11,11 +11,14 @@ const DISPATCHES: u32 = 5000;
 struct Row {
     name: String,
     variant: Variant,
+    /// Further arguments of `planted bench`.
     flags: &'static str,
+    /// The time of the call on lavapipe and on the null driver.
     record_ns: [Samples; 2],
     run_us: Samples,
 }
 
+/// Returns the table; on the null driver more runs are taken, because they are short.
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut rows = Vec::new();
     for (suffix, flags) in [("", ""), (", set bound each time", " --bind")] {

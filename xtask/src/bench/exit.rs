@@ -13,6 +13,7 @@ use super::samples::Samples;
 /// The number of dispatches in a command buffer.
 const DISPATCHES: u64 = 1000;
 
+/// Returns the table of three sizes of recordings; at most 5 repetitions, and 3 of the largest.
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| dispatches | program's end to finished report, s | of that the report, s | peak memory of the session, MiB | \
@@ -91,6 +92,7 @@ fn row(dispatches: u64) -> Result<[f64; 6]> {
     ])
 }
 
+/// Returns the greatest memory of the program without the layer, in MiB.
 fn alone_mib(dispatches: u64) -> Result<f64> {
     let mut command = command(Variant::Alone, Driver::Null, &program(dispatches)?)?;
     let process = command

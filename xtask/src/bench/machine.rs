@@ -26,6 +26,7 @@ pub fn conditions(repetitions: u32) -> String {
     )
 }
 
+/// Returns what a program prints; `unknown` where it fails.
 fn output(program: &str, arguments: &[&str]) -> String {
     command::output(Command::new(program).args(arguments))
         .map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())

@@ -1,4 +1,5 @@
-//! Replaces the tables of a page of the documentation, each of which is between two markers.
+//! Replaces the tables of a page of the documentation, each of which is between two markers: [`Page::open`], then
+//! [`Page::replace`] for each table, then [`Page::write`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ fn start(part: &str) -> String {
     format!("<!-- measured: {part} -->")
 }
 
+/// Returns the text with another content of a part; `None` if it lacks one of the markers.
 fn replaced(text: &str, part: &str, content: &str) -> Option<String> {
     let start = start(part);
     let (before, rest) = text.split_once(&start)?;

@@ -54,6 +54,7 @@ fn watch(process: u32) -> Option<u64> {
     peak
 }
 
+/// Returns the greatest resident memory of a process so far; `None` once it has ended.
 fn peak_kib(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status

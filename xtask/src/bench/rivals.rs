@@ -13,6 +13,7 @@ use super::runs::{built, fresh};
 use super::samples::Samples;
 use crate::{command, target, venv};
 
+/// The folder of the scripts that ask the other tools.
 const SCRIPTS: &str = "tests/rivals";
 /// The variable that names a folder with real traces of strangers: `kineto/*.json.gz` and `nsys/*.sqlite`. They are
 /// too large for the repository.
@@ -43,6 +44,7 @@ impl Cost {
     }
 }
 
+/// Returns the table; at most 5 repetitions.
 pub fn measure(repetitions: u32) -> Result<String> {
     let repetitions = repetitions.min(5);
     let python = python()?;

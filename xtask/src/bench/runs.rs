@@ -15,6 +15,7 @@ pub enum Variant {
     Recorded(&'static str),
 }
 
+/// The variants of a table: without the layer, and in each mode of recording.
 pub const VARIANTS: [Variant; 4] = [
     Variant::Alone,
     Variant::Recorded("command-buffer"),
@@ -64,6 +65,7 @@ pub fn built(name: &str) -> Result<PathBuf> {
         .with_context(|| format!("{name} is not built"))
 }
 
+/// Writes the manifest of the fake driver, by which Vulkan's loader finds it, and returns its path.
 fn null_driver() -> Result<PathBuf> {
     let manifest = scratch()?.join("null-driver.json");
     let library = built("libfake_vulkan_driver.so")?;

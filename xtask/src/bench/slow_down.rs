@@ -25,6 +25,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
+/// Returns the rows of one program, whose variants take turns.
 fn rows(work: &Work, repetitions: u32) -> Result<String> {
     // A first run is not measured, so that the driver has compiled the kernels.
     output(&mut command(
@@ -57,6 +58,7 @@ fn rows(work: &Work, repetitions: u32) -> Result<String> {
     Ok(rows)
 }
 
+/// Returns the measured programs, those that are installed.
 pub fn works() -> Result<Vec<Work>> {
     let mut works = vec![Work {
         name: "`fusion`",

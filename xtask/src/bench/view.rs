@@ -31,6 +31,7 @@ const MAX_REPETITIONS: u32 = 5;
 /// The number of seconds after which another tool's opening of a trace is given up.
 const LIMIT_S: u32 = 120;
 
+/// Measures with a script of the page's folder, and returns the table.
 pub fn measure(repetitions: u32) -> Result<String> {
     web::set_up()?;
     clients::ensure_all()?;
@@ -75,6 +76,7 @@ fn load() -> String {
     load.split(' ').next().unwrap_or("unknown").to_owned()
 }
 
+/// Returns the table with a row for each tool and size; repetitions are in one row.
 fn table(figures: &[Figures]) -> String {
     let mut text = String::from(
         "| dispatches | | first drawing, s | all work drawn, s | a drawing while zooming, p50 / p95, ms | frame to frame, p95, ms | page, MB | file, MB |\n|---|---|---|---|---|---|---|---|\n",

@@ -14,6 +14,7 @@ use crate::{command, packages};
 
 /// The suite of a stable release whose compiler is recent enough (1.96).
 const SUITE: &str = "trixie";
+/// Debian's packages of the compiler and what it needs to run in the folder.
 const PACKAGES: &[&str] = &[
     "rustc-web",
     "cargo-web",
@@ -27,6 +28,7 @@ const PACKAGES: &[&str] = &[
     "libc-bin",
 ];
 
+/// Lints the SDK's Metal code in the folder.
 pub fn check() -> Result<()> {
     let root = folder("chroot")?;
     cannot(ensure(&root))?;
@@ -50,6 +52,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
+/// Makes the folder unless it is there. It needs root.
 fn ensure(root: &Path) -> Result<()> {
     if command::output(Command::new("id").arg("-u"))?.trim() != "0" {
         bail!("a chroot needs root");
@@ -107,6 +110,7 @@ fn copy_project(to: &Path) -> Result<()> {
 struct Proc(std::path::PathBuf);
 
 impl Proc {
+    /// Mounts /proc unless it is mounted.
     fn mount(root: &Path) -> Result<Proc> {
         let proc = root.join("proc");
         if !proc.join("self").exists() {

@@ -11,6 +11,7 @@ use crate::cannot_check::cannot;
 use crate::command;
 use crate::toolchain::Toolchain;
 
+/// The program that makes stubs of the symbols that the bindings declare.
 const STUBS: &str = "xtask/src/darwin/stubs.py";
 
 pub fn link(toolchain: &Toolchain, zig: &Zig) -> Result<()> {
@@ -44,6 +45,7 @@ pub fn link(toolchain: &Toolchain, zig: &Zig) -> Result<()> {
     Ok(())
 }
 
+/// Writes the stubs into the folder `sdk`, with zig's list of libSystem's symbols.
 fn make_stubs(sdk: &std::path::Path, zig: &Zig) -> Result<()> {
     let mut python = Command::new("python3");
     python

@@ -18,6 +18,7 @@ const VERSION: &str = "0.15.2";
 pub struct Zig {
     /// The folder of the package.
     pub package: PathBuf,
+    /// The scripts that call zig as a C compiler and as an archiver.
     cc: PathBuf,
     ar: PathBuf,
 }
@@ -57,6 +58,7 @@ pub fn ensure() -> Result<Zig> {
     Ok(Zig { package, cc, ar })
 }
 
+/// The rest of the script that calls zig as a compiler, without the flags that it does not know.
 const CC: &str = "\
 skip=
 for argument; do
@@ -71,6 +73,7 @@ done
 exec \"$zig\" cc -target aarch64-macos \"$@\"
 ";
 
+/// Writes a script that can be started; `$zig` in its text is the program.
 fn script(path: &Path, package: &Path, text: &str) -> Result<PathBuf> {
     let zig = package.join("zig");
     fs::write(path, format!("#!/bin/sh\nzig='{}'\n{text}", zig.display()))?;

@@ -51,6 +51,7 @@ fn leftovers() -> [String; 3] {
     ["todo", "dbg", "unimplemented"].map(|name| format!("{name}!("))
 }
 
+/// Returns the folders of one machine that no file may name.
 fn machine_folders() -> [String; 2] {
     ["work", "root"].map(|name| format!("/{name}"))
 }

@@ -26,6 +26,7 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
+/// A crate as cargo describes it.
 struct CargoPackage {
     name: String,
     description: Option<String>,
@@ -36,7 +37,9 @@ struct CargoPackage {
 #[derive(Deserialize)]
 struct CargoDependency {
     name: String,
+    /// `dev` or `build`; `None` for an ordinary dependency.
     kind: Option<String>,
+    /// The folder of a crate of the workspace; `None` for others.
     path: Option<String>,
 }
 

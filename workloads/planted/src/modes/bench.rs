@@ -7,6 +7,8 @@ use crate::args::Args;
 use crate::setup::Setup;
 use crate::truth::{Truth, monotonic_ns};
 
+/// Notes the best times of all iterations: of recording a dispatch, of the submission, and from it to the signalled
+/// fence.
 pub fn bench(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

@@ -1,4 +1,4 @@
-//! Binds buffers to kernels in different ways.
+//! Binds buffers to kernels in different ways, of which a trace must name the right buffer for each dispatch.
 
 use anyhow::{Result, bail};
 use ash::vk;
@@ -13,6 +13,7 @@ use crate::setup::Setup;
 use crate::spin::data_bytes;
 use crate::truth::Truth;
 
+/// Pushes one buffer by writes and the other by a template, dispatch by dispatch in turn.
 pub fn push_descriptors(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let gpu = &setup.gpu;
@@ -90,6 +91,7 @@ fn push_template(gpu: &Gpu, layout: &Layout) -> Result<vk::DescriptorUpdateTempl
     Ok(template)
 }
 
+/// Points one descriptor set at two buffers in turn, from iteration to iteration.
 pub fn updated_sets(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -107,15 +109,19 @@ pub fn updated_sets(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Binds one of four parts of a buffer in turn, by a dynamic offset.
 pub fn dynamic_offsets(args: &Args, truth: &mut Truth) -> Result<()> {
     at_offsets(args, truth, Binding::DynamicOffset)
 }
 
+/// Does as `dynamic_offsets` does with the second of two dynamic descriptors; the first is never written.
 pub fn partly_written(args: &Args, truth: &mut Truth) -> Result<()> {
     at_offsets(args, truth, Binding::SecondDynamicOffset)
 }
 
+/// Runs dispatches over the parts of a buffer in turn.
 fn at_offsets(args: &Args, truth: &mut Truth, binding: Binding) -> Result<()> {
+    // The number of parts of the buffer.
     const PARTS: u32 = 4;
     let setup = Setup::open(args)?;
     let gpu = &setup.gpu;

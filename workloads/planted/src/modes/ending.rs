@@ -8,6 +8,7 @@ use crate::args::Args;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
+/// Ends after its work without destroying anything.
 pub fn abandon(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
@@ -27,6 +28,7 @@ fn leave(args: &Args, truth: &mut Truth) -> ! {
     std::process::exit(0);
 }
 
+/// Kills itself after its work, once the truth is printed.
 pub fn killed(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
@@ -39,6 +41,7 @@ pub fn killed(args: &Args, truth: &mut Truth) -> Result<()> {
     bail!("SIGKILL did not end the process");
 }
 
+/// Ends while submissions are pending.
 pub fn in_flight(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let gpu = &setup.gpu;
@@ -51,6 +54,7 @@ pub fn in_flight(args: &Args, truth: &mut Truth) -> Result<()> {
     leave(args, truth)
 }
 
+/// Makes two instances with a device each in every iteration, and destroys them in alternating order.
 pub fn churn(args: &Args, truth: &mut Truth) -> Result<()> {
     for iteration in 0..args.iterations {
         let mut setups = [Setup::open(args)?, Setup::open(args)?];
@@ -69,6 +73,7 @@ pub fn churn(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+/// Submits until the driver loses the device, and ends normally then.
 pub fn device_lost(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {

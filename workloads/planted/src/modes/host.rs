@@ -6,6 +6,7 @@ use crate::args::Args;
 use crate::setup::Setup;
 use crate::truth::{Truth, monotonic_ns};
 
+/// Submits and waits, again and again.
 pub fn steady(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
@@ -14,6 +15,7 @@ pub fn steady(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Submits one dispatch, and notes the time from the submission to the signalled fence.
 pub fn spin(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let recorded = setup.spin.record_once(&setup.gpu, setup.buffer, 1)?;
@@ -23,6 +25,7 @@ pub fn spin(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Sleeps between submissions, after a wait that blocks.
 pub fn host_sleep(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for iteration in 0..args.iterations {
@@ -34,6 +37,7 @@ pub fn host_sleep(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Sleeps between submissions, and polls instead of blocking.
 pub fn host_sleep_async(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for iteration in 0..args.iterations {
@@ -46,6 +50,7 @@ pub fn host_sleep_async(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Submits and awaits each dispatch alone.
 pub fn fence_each(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {
@@ -56,6 +61,7 @@ pub fn fence_each(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Polls for each submission, and notes how often.
 pub fn polling(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let mut polls = 0;

@@ -10,6 +10,8 @@ use crate::setup::Setup;
 use crate::spin::data_bytes;
 use crate::truth::{Truth, monotonic_ns};
 
+/// Makes a pipeline of another kernel before each submission, and notes how long that took in all. SPIR-V is compiled
+/// before.
 pub fn pipelines_in_loop(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -39,6 +41,7 @@ pub fn pipelines_in_loop(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Makes `count` pipelines of one SPIR-V module, each with another constant.
 pub fn specialise(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -68,6 +71,7 @@ pub fn specialise(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Takes the size of dispatches from a buffer.
 pub fn indirect(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

@@ -67,6 +67,7 @@ pub fn labels(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Records one of the two command buffers; `before` runs before its dispatches, and `after` after them.
 fn half(
     setup: &Setup,
     debug: &ext::debug_utils::Device,

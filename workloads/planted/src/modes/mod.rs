@@ -1,4 +1,5 @@
-//! Finds the function of each mode; the files are groups of modes.
+//! Finds the function of each mode; the files are groups of modes. A mode gets the command line, does its work, and
+//! adds to the truth what a trace should show; [`Mode`] describes each.
 
 mod bench;
 mod descriptors;

@@ -8,6 +8,8 @@ use super::host::steady;
 use crate::args::Args;
 use crate::truth::Truth;
 
+/// Starts `count` programs in the mode `steady` with otherwise the same command line, works beside them, and prints
+/// their lines.
 pub fn children(args: &Args, truth: &mut Truth) -> Result<()> {
     let program = std::env::current_exe().context("this program's file is not known")?;
     let child_args: Vec<_> = std::env::args()
@@ -67,6 +69,7 @@ pub fn fork(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+/// Forks, and returns the child's id; 0 in the child.
 fn fork_process() -> Result<libc::pid_t> {
     // SAFETY: this process has only one thread of its own. The second child may find locks of a driver taken, but
     // only exits.

@@ -14,6 +14,7 @@ use crate::setup::Setup;
 use crate::spin::Spin;
 use crate::truth::Truth;
 
+/// Submits to two queues in turn, each submission waiting for the other queue's by a semaphore.
 pub fn ping_pong(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::with_queues(args, 2, vk::QueueFlags::COMPUTE)?;
     let fence = gpu.fence()?;
@@ -64,6 +65,8 @@ pub fn ping_pong(args: &Args, truth: &mut Truth) -> Result<()> {
 /// The value with which the timeline semaphore of [`submit2`] starts: the first submission waits for it.
 const START: u64 = 40;
 
+/// Submits by vkQueueSubmit2; each submission waits for the value of a timeline semaphore that the one before
+/// signals.
 pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::open(args)?;
     if !gpu.timeline_submit2 {
@@ -101,6 +104,7 @@ pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+/// Submits a protected command buffer, with nothing but a barrier in it, again and again.
 pub fn protected(args: &Args, truth: &mut Truth) -> Result<()> {
     let work = vk::QueueFlags::COMPUTE | vk::QueueFlags::PROTECTED;
     let gpu = Gpu::with_queues(args, 1, work)?;
@@ -129,6 +133,7 @@ pub fn protected(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+/// Binds sparse memory (nothing, in fact) between submissions, in order by semaphores.
 pub fn sparse(args: &Args, truth: &mut Truth) -> Result<()> {
     let work = vk::QueueFlags::COMPUTE | vk::QueueFlags::SPARSE_BINDING;
     let setup = Setup::on(Gpu::with_queues(args, 1, work)?, args)?;
@@ -161,6 +166,7 @@ pub fn sparse(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Lets `count` threads share the queue, each with a buffer, a pool and a fence of its own.
 pub fn threads(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::open(args)?;
     let work = || -> Result<Spin> {
@@ -189,6 +195,7 @@ pub fn threads(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+/// Lets three devices on two instances work at the same time.
 pub fn devices(args: &Args, truth: &mut Truth) -> Result<()> {
     let first = Arc::new(Instance::new(args)?);
     let second = Arc::new(Instance::new(args)?);

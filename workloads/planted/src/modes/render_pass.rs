@@ -15,6 +15,7 @@ use crate::truth::Truth;
 
 const SIZE: u32 = 64;
 const FORMAT: vk::Format = vk::Format::R8G8B8A8_UNORM;
+/// All of an image with one level and one layer.
 const COLOUR: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     aspect_mask: vk::ImageAspectFlags::COLOR,
     base_mip_level: 0,
@@ -142,6 +143,7 @@ fn prepared_target(setup: &Setup) -> Result<(vk::Image, vk::ImageView)> {
     Ok((image, view))
 }
 
+/// Creates an image to render to, with its view.
 fn target(gpu: &Gpu) -> Result<(vk::Image, vk::ImageView)> {
     let usage = vk::ImageUsageFlags::COLOR_ATTACHMENT | vk::ImageUsageFlags::TRANSFER_SRC;
     let image = image(gpu, SIZE, vk::SampleCountFlags::TYPE_1, usage)?;

@@ -1,4 +1,5 @@
-//! Runs command buffers whose only work is neither a dispatch nor a copy.
+//! Runs command buffers whose only work is neither a dispatch nor a copy: resolves, which turn an image with several
+//! samples for each pixel into one with one.
 
 use anyhow::Result;
 use ash::vk;

@@ -9,6 +9,7 @@ use crate::recording::Recording;
 use crate::setup::Setup;
 use crate::truth::Truth;
 
+/// Submits one command buffer again and again, and waits each time.
 pub fn resubmit(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let recorded = setup
@@ -20,6 +21,8 @@ pub fn resubmit(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Submits one command buffer while it may still run: in calls of its own, in many batches of one call, and twice in
+/// one batch.
 pub fn simultaneous(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let gpu = &setup.gpu;
@@ -41,6 +44,7 @@ pub fn simultaneous(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Submits two primary command buffers, one of which executes a secondary one, and the other executes another twice.
 pub fn secondary(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -65,6 +69,7 @@ pub fn secondary(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Resets the pool, frees the command buffers or destroys the pool in turn, so that handles are used anew.
 pub fn host_pool_reset(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -99,6 +104,7 @@ pub fn host_pool_reset(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Makes a pool that the mode itself destroys.
 fn unowned_pool(gpu: &Gpu) -> Result<vk::CommandPool> {
     let info = vk::CommandPoolCreateInfo::default().queue_family_index(gpu.queues[0].family);
     Ok(unsafe { gpu.device.create_command_pool(&info, None)? })

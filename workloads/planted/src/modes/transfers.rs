@@ -13,6 +13,7 @@ use crate::truth::Truth;
 /// The maximum size of vkCmdUpdateBuffer.
 const MAX_UPDATE: u64 = 65536;
 
+/// Fills and copies a buffer after each dispatch.
 pub fn transfer_stall(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);
@@ -33,6 +34,7 @@ pub fn transfer_stall(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
+/// Fills, updates and copies buffers, on a queue that need only do that.
 pub fn transfers(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::with_queues(args, 1, vk::QueueFlags::TRANSFER)?;
     let (from, to) = (

@@ -94,6 +94,7 @@ fn tree<'a>(words: &[&'a str], mut at: usize) -> (Vec<Vec<&'a str>>, usize) {
     }
 }
 
+/// Returns whether a word is a name or a keyword.
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
@@ -132,6 +133,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
+/// Returns the length of the string that a text begins with, both quotes included.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     let end = text.char_indices().skip(1).find(|(_, c)| {
