@@ -27,8 +27,32 @@ impl PublishedSchema {
         // Line breaks inside a paragraph of a doc comment have no meaning.
         unwrap_lines(&mut schema);
         schema["$id"] = format!("gapscope:{}", self.name).into();
-        page::json(&schema)
+        Ok(with_short_lists(&page::json(&schema)?))
     }
+}
+
+/// Writes each list of words in a JSON text with one word a line as one line: `"required": ["start_ns", "end_ns"]`.
+fn with_short_lists(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut rest = lines.as_slice();
+    let mut short = String::new();
+    while let Some((line, after)) = rest.split_first() {
+        short.push_str(line);
+        rest = after;
+        let is_word = |line: &&&str| !line.trim_start().starts_with(['{', '[', ']']);
+        let words = after.iter().take_while(is_word).count();
+        let end = after.get(words).map(|end| end.trim_start());
+        if line.ends_with('[')
+            && let Some(end) = end.filter(|end| end.starts_with(']'))
+        {
+            let words_of_list: Vec<&str> = after[..words].iter().map(|word| word.trim()).collect();
+            short.push_str(&words_of_list.join(" "));
+            short.push_str(end);
+            rest = &after[words + 1..];
+        }
+        short.push('\n');
+    }
+    short
 }
 
 /// Joins the lines of each paragraph in all descriptions, and removes links from them.
