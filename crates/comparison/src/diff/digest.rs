@@ -111,11 +111,12 @@ impl RunDigest {
             (!tables.memory.is_empty()).then_some(peak as f64),
         );
         for table in &trace.unread {
-            for metric in Metric::WHOLE {
-                if rests_on(metric, table.table) {
-                    self.set(metric, None);
+            for (metric, figure) in &mut self.figures {
+                if rests_on(*metric, table.table) {
+                    figure.value = None;
                 }
             }
+            self.idle_known &= !rests_on(Metric::IdleTime, table.table);
         }
     }
 }

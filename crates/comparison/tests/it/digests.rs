@@ -1,9 +1,9 @@
-//! What compares runs takes no notice of samples: a run with them is not another run.
+//! Makes digests of traces, from which runs are compared.
 
 use gapscope_comparison::diff::RunDigest;
 use gapscope_timeline::Timeline;
 use gapscope_trace::tables::Table;
-use gapscope_trace::{Trace, read};
+use gapscope_trace::{Trace, UnreadTable, read};
 use std::path::Path;
 
 fn digest(trace: &Trace) -> RunDigest {
@@ -36,4 +36,29 @@ fn the_tables_of_samples_are_not_read_for_a_digest() {
         ],
         [0; 3]
     );
+}
+
+#[test]
+fn without_all_dispatches_no_idle_time_is_known() {
+    let mut trace = Trace::from_text(include_str!("../../../../fixtures/v3.txt")).unwrap();
+    let idle_times = |trace: &Trace| {
+        let digest = serde_json::to_value(digest(trace)).unwrap();
+        let figures = digest["figures"].as_object().unwrap().clone();
+        let idle = figures.into_iter().filter(|(name, _)| name.contains("idle"));
+        idle.map(|(name, figure)| (name, figure["value"].is_null()))
+            .collect::<Vec<_>>()
+    };
+    let whole = idle_times(&trace);
+    assert!(whole.len() > 1 && whole.iter().all(|(_, unknown)| !unknown));
+    trace.unread.push(UnreadTable {
+        table: "dispatches",
+        file: "dispatches.parquet".to_owned(),
+        column: None,
+        reason: "it is cut short".to_owned(),
+        rows_read: 1,
+        rows_missing: None,
+    });
+    let cut = idle_times(&trace);
+    assert_eq!(cut.len(), whole.len());
+    assert!(cut.iter().all(|(_, unknown)| *unknown), "{cut:?}");
 }

@@ -2,6 +2,6 @@
 
 #[path = "../../../analysis/tests/it/any_trace.rs"]
 mod any_trace;
-mod code_apart;
+mod digests;
 mod garbage;
 mod ranks;
