@@ -44,7 +44,9 @@ fn without_all_dispatches_no_idle_time_is_known() {
     let idle_times = |trace: &Trace| {
         let digest = serde_json::to_value(digest(trace)).unwrap();
         let figures = digest["figures"].as_object().unwrap().clone();
-        let idle = figures.into_iter().filter(|(name, _)| name.contains("idle"));
+        let idle = figures
+            .into_iter()
+            .filter(|(name, _)| name.contains("idle"));
         idle.map(|(name, figure)| (name, figure["value"].is_null()))
             .collect::<Vec<_>>()
     };
