@@ -7,6 +7,11 @@
 //! Time that they do not cover, because none were taken or stacks could not be read, stays without code and is not
 //! spread over others.
 //!
+//! Stacks count together as a group where they have the same frame of the program's own code, with the same callers,
+//! and call the same function from it. Two things are counted beside the submitting thread's code: the code that worker
+//! processes (of which the trace has only samples) ran while that thread waited for others, and the threads that held
+//! the lock of the Python interpreter while it waited for the lock. Both are numbers of samples, not times.
+//!
 //! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share
 //! is within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions, which have no share of time.
 //!
@@ -224,7 +229,7 @@ fn until(part: Interval, end_ns: i64) -> Interval {
     Interval::new(part.start_ns, part.end_ns.min(end_ns))
 }
 
-/// What samples of code count together: those of one cause whose stacks belong to one group.
+/// What samples of code count together: those of one cause whose stacks belong to one group ([`StackGroup`]).
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct GroupKey {
     cause: Cause,
@@ -267,7 +272,7 @@ struct LockSamples {
     stacks: HashMap<StackId, u64>,
 }
 
-/// The samples of workers for which a submitting thread waited.
+/// The samples of worker processes that were taken while a submitting thread waited for others.
 #[derive(Debug, Default)]
 struct WorkerSums {
     /// The rows of the samples, so that each counts once.

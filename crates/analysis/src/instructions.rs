@@ -88,7 +88,7 @@ enum PlaceKey {
     Instruction(u64, u64),
 }
 
-/// Counts of samples. A sum of samples, by reason too.
+/// A number of samples, in all and by reason.
 #[derive(Default)]
 struct SampleCounts {
     samples: u64,

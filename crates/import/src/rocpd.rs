@@ -28,7 +28,7 @@ pub const IMPORTER: Importer = Importer {
 /// The start of the names of the tables of dispatches.
 const DISPATCHES: &str = "rocpd_kernel_dispatch";
 
-/// The names of the tables that are read or that hold no events.
+/// The names of the tables, besides those of dispatches and copies, that are read or that hold no events.
 const USED: [&str; 17] = [
     "metadata",
     "string",
@@ -441,7 +441,8 @@ fn message(json: &[u8]) -> Option<String> {
     Some(value.get("message")?.as_str()?.to_owned())
 }
 
-/// Returns the peak rates and sizes of a device from the description of its agent (AMD's word for a GPU or CPU).
+/// Returns the number of compute units and the highest clock of a device, from the description of its agent (AMD's word
+/// for a GPU or CPU).
 fn limits(json: &str) -> Option<DeviceProperties> {
     let agent: serde_json::Value = serde_json::from_str(json).ok()?;
     let number = |name: &str| {

@@ -15,7 +15,7 @@ export class DependencyFindings {
 
   constructor(private readonly pick: (pick: Pick) => void) {}
 
-  /** Shows the findings; `remarks` are sentences about the whole graph, such as about edges that are left out. */
+  /** Shows the findings, or nothing for null. The rows are those of `graph`, which may be a part; the counts are those of the whole. `remarks` are sentences about the whole graph, such as about edges that are left out. */
   show(graph: DependencyGraph | null, remarks = ""): void {
     if (!graph) return fill(this.element);
     const { answer } = graph;

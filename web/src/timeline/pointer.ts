@@ -1,6 +1,6 @@
 // Handles mouse, wheel, trackpad and touch on a timeline. A drag moves the visible range, or selects a range on the
 // ruler and with Shift. The wheel scrolls the tracks, or moves the range sideways with Shift, or zooms on the ruler
-// and with Control.
+// and with Control or Command. A double click on an event shows all of it; a click on the ruler opens the note there, or else ends the selection.
 
 import type { Note } from "../generated/protocol.ts";
 import { between, length, panned, type Scale, zoomed } from "../time/range.ts";
@@ -24,6 +24,7 @@ interface PointerTarget {
   pointAt(x: number | null, y?: number | null): void;
   /** Called with the event under the pointer, and the pointer's place in the window. */
   pointTo(event: EventPlace | null, client_x: number, client_y: number): void;
+  /** Called for a click on a note of the reader on the ruler. */
   noted(note: Note): void;
 }
 

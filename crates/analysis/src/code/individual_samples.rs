@@ -27,7 +27,7 @@ pub enum SampleRole {
 pub struct IdleSample {
     /// The sample's row in the table `samples`.
     pub row: u32,
-    /// The device's index in [`crate::Timeline::gpus`].
+    /// The device's index in [`gapscope_timeline::Timeline::gpus`].
     pub device: u32,
     /// The cause for which the device was idle at the time of the sample.
     pub cause: Cause,

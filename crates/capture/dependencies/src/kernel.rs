@@ -2,7 +2,7 @@
 //! and writes come out.
 //!
 //! [`lower`] makes one flat [`program`] of a kernel, in which the known facts of a dispatch are constants. [`fold`]
-//! finds more values that are known, [`slice`] keeps only the operations that addresses depend on and finds the
+//! finds more values that are known, `slice` keeps only the operations that addresses depend on and finds the
 //! addresses that cannot be known, and [`machine`] runs the kept operations for all invocations.
 //!
 //! The other modules serve these: [`code`] computes single operations, `flow` finds which branches decide over a

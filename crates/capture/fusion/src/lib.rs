@@ -1,7 +1,7 @@
 //! Merges chains of elementwise kernels of a capture, proves that this is right, and times it.
 //!
 //! [`find`] follows every invocation and finds chains of dispatches in which each invocation reads from the
-//! intermediate what the same invocation of the dispatch before it wrote. [`rewrite`] writes a capture in which each
+//! intermediate what the same invocation of the dispatch before it wrote. [`rewrite()`] writes a capture in which each
 //! chain is one dispatch of a merged kernel; any replay can run it. [`fuse`] runs all forms, and reports what merging
 //! saves, measured and predicted.
 //!

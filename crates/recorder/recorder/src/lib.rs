@@ -3,7 +3,7 @@
 //! trace whose session, the process that records, was killed.
 //!
 //! [`Recording::start`] returns a [`Session`]. [`Session::progress`] can be shown until [`Session::wait`] returns how
-//! the recording ended. [`recover`] completes the trace of a killed session. Nothing in this crate prints.
+//! the recording ended. [`recover()`] completes the trace of a killed session. Nothing in this crate prints.
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 

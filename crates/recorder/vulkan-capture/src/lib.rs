@@ -7,8 +7,8 @@
 //! - **From the start** the layer keeps what objects were made from, what descriptor sets hold and what command
 //!   buffers consist of ([`objects`]). Buffers get one more usage: to be copied from. Pointers and signals of the
 //!   program are left alone.
-//! - **In the window** ([`window`]) a submission is resolved into records ([`window::resolve`]); the GPU copies the
-//!   memory that the submission may access and whose content is not known ([`window::staging`]), and the layer writes
+//! - **In the window** ([`window`]) a submission is resolved into records (`window::resolve`); the GPU copies the
+//!   memory that the submission may access and whose content is not known (`window::staging`), and the layer writes
 //!   it; the submission is passed on and waited for; what it may have written is copied and hashed. Memory that the
 //!   host can write is compared before each submission.
 //! - **What cannot be captured right** ends the window before that submission, with the reason.

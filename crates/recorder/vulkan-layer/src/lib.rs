@@ -5,7 +5,7 @@
 //! Each module uses only those above it in this list:
 //!
 //! 1. [`loader`]: the loader's interface; [`arguments`] and [`handles`]: what programs pass; [`table`] and
-//!    [`opaque_commands`]: tables of functions that ash does not know.
+//!    `opaque_commands`: tables of functions that ash does not know.
 //! 2. [`functions`]: the next layer's functions of a device; [`instance`], [`physical_device`] and [`devices`].
 //! 3. [`command_pools`], [`descriptors`], [`barriers`], [`command`] and [`submissions`]: what programs make and record.
 //! 4. [`layer`]: what a layer does in a hook. [`hooks`]: the functions that the program calls. [`entry`]: how the

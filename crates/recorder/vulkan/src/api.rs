@@ -1,5 +1,6 @@
 //! Describes Vulkan around the layer: what a physical device offers, what the layer adds to a device that the
-//! program creates, and tables of the functions that only this layer hooks.
+//! program creates, and tables of functions that are hooked only for their effect (`opaque`) or for their time
+//! (`timed_calls`). The modules that both layers use are passed on from `gapscope_vulkan_layer`.
 
 pub mod device_plan;
 pub mod families;

@@ -3,7 +3,7 @@
 use super::Profile;
 use std::sync::Arc;
 
-/// A handle of the profile to record to: that of the process ([`crate::kernel_profile::global`]), or a shared one.
+/// A handle of the profile to record to: that of the process ([`crate::kernel_profile::global()`]), or a shared one.
 ///
 /// ```
 /// use gapscope_sdk::kernel_profile::{self, Profile, ProfileHandle};

@@ -81,7 +81,7 @@ impl Selection {
     }
 
     /// Skips the check whether ids lead anywhere, which takes a pass over every column of ids: there will be no
-    /// [`Diagnostic::UnknownId`].
+    /// [`crate::Diagnostic::UnknownId`].
     pub fn unchecked(mut self) -> Selection {
         self.unchecked = true;
         self

@@ -5,7 +5,7 @@ use ash::vk;
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;
 
-/// Calls a macro with the table, as [`gapscope_vulkan_layer::opaque_commands`] does. Only the layer that records uses
+/// Calls a macro with the table, as [`gapscope_vulkan_layer::opaque_commands!`] does. Only the layer that records uses
 /// the last column.
 macro_rules! refused_commands {
     ($with:ident) => {

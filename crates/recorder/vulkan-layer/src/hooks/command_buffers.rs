@@ -1,5 +1,5 @@
 //! Hooks the creation, begin, reset and destruction of command pools and command buffers, and tells the layer through
-//! [`CommandHooks`]. The macro `device_hooks` says when the work after `=` runs: before the call is passed on, or
+//! [`CommandHooks`](crate::layer::CommandHooks). The macro `device_hooks` says when the work after `=` runs: before the call is passed on, or
 //! after it has succeeded.
 
 use ash::vk;

@@ -1,5 +1,5 @@
 //! Hooks the creation and destruction of shader modules (code) and compute pipelines (kernels), and tells the layer
-//! through [`ObjectHooks`], which may take the time of a creation.
+//! through [`ObjectHooks`](crate::layer::ObjectHooks), which may take the time of a creation.
 
 use ash::vk;
 

@@ -1,5 +1,5 @@
 //! Hooks the creation, binding and destruction of device memory and buffers, and tells the layer through
-//! [`ObjectHooks`], which may change a buffer; where the driver refuses the changed one, the program's is made.
+//! [`ObjectHooks`](crate::layer::ObjectHooks), which may change a buffer; where the driver refuses the changed one, the program's is made.
 
 use ash::vk;
 

@@ -1,5 +1,5 @@
 //! Hooks submissions of work to queues and waits for queues, which the layer passes on itself ([`QueueHooks`]), and
-//! the creation and destruction of semaphores ([`ObjectHooks`]).
+//! the creation and destruction of semaphores ([`ObjectHooks`](crate::layer::ObjectHooks)).
 
 use ash::vk;
 

@@ -5,7 +5,7 @@
 use gapscope_vulkan_layer::function_table;
 use gapscope_vulkan_layer::table::Pointer;
 
-/// Calls a macro with the table, as [`gapscope_vulkan_layer::opaque_commands`] does.
+/// Calls a macro with the table, as [`gapscope_vulkan_layer::opaque_commands!`] does.
 macro_rules! recorded_commands {
     ($with:ident) => {
         gapscope_vulkan_layer::opaque_commands! {

@@ -10,7 +10,7 @@ use gapscope_spool::event::{Op, OpaqueWorkKind as Kind};
 use gapscope_vulkan_layer::hook_table;
 use gapscope_vulkan_layer::table::Pointer;
 
-/// Makes the hooks from the rows of the table, and [`FUNCTIONS`], the list by which they are found.
+/// Makes the hooks from the rows of the table, and `FUNCTIONS`, the list by which they are found.
 macro_rules! hooks {
     ($($hook:ident $($name:literal)+ ($($argument:ident: $type:ty),*) = $effect:expr;)+) => {
         command_hooks! {

@@ -35,6 +35,7 @@ pub struct Harvester {
     recorder: &'static Recorder,
     clock: &'static Clock,
     queries: &'static Queries,
+    /// Pairs of timestamps around command buffers that may run twice at once; each is given back once it is read.
     brackets: &'static Brackets,
     pending: PendingInstances,
     /// Held from when an instance is taken until its results have been read and written. It guards memory for ticks
