@@ -24,7 +24,7 @@ pub fn cannot<T>(result: Result<T>) -> Result<T> {
 }
 
 /// Returns a sentence if a check could not be done, for the caller to print at the end of all tests. The sentence
-/// is an error where clients are required, as in CI. Other errors stay errors.
+/// is an error where clients (programs that tests record) must be there, as in CI. Other errors stay errors.
 pub fn tolerate(what: &str, result: Result<()>) -> Result<Option<String>> {
     match result {
         Ok(()) => Ok(None),

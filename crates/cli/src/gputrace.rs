@@ -9,7 +9,7 @@ use gapscope_timeline::quantity as number;
 use gapscope_trace::manifest::Exit;
 use std::process::ExitCode;
 
-/// Captures a window of a command or a process, and ends with the command's status.
+/// Captures a window (from one boundary to a later one) of a command or process, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let window = GpuWindow {
         boundary: arguments.gputrace_label.clone().map(Boundary::Label),

@@ -1,6 +1,6 @@
-//! Writes a scene as Firefox Profiler's processed profile: a thread for each lane (slices that follow or contain each
-//! other), a marker for each slice, and samples of threads with their stacks. `joined_profile` does so for several
-//! traces in one file.
+//! Writes a scene (a trace as tools draw it: groups of tracks of lanes of slices) as Firefox Profiler's processed
+//! profile: a thread for each lane, a marker for each slice, and samples of threads with their stacks.
+//! `joined_profile` does so for several traces in one file.
 //!
 //! The profiler draws only counters of bytes; other counters are in the file and are not shown. It has no arrows.
 

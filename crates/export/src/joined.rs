@@ -1,5 +1,5 @@
-//! Writes several traces on one clock, such as those of a program's ranks, into one file. They come one after the
-//! other, so that only one is in memory: [`Joined::begin`], [`Joined::add`] for the scene of each, [`Joined::end`].
+//! Writes the scenes (drawn forms) of several traces on one clock, such as those of a program's ranks, into one file,
+//! with one at a time in memory: [`Joined::begin`], [`Joined::add`] for each scene, [`Joined::end`].
 
 use crate::firefox::JoinedProfile;
 use crate::json::CommaList;

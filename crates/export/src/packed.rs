@@ -232,7 +232,7 @@ pub(crate) fn pack_marker(marker: &Marker, to: &mut Vec<u8>) {
     around.into_iter().for_each(|id| pack(to, id));
 }
 
-/// Appends a flow, unless it is 0, which the flags of the slice tell.
+/// Appends a flow (the number by which a slice's arrows are found), unless it is 0, which the slice's flags tell.
 fn pack_flow(flow: u32, to: &mut Vec<u8>) {
     if flow != 0 {
         pack(to, flow.into());

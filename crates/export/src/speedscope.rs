@@ -1,6 +1,6 @@
-//! Writes a scene in speedscope's format <https://www.speedscope.app/file-format-schema.json>: a profile for each
-//! lane, and one for the samples of each thread. A frame is a name, which profiles refer to by index: first all texts
-//! of the scene, then the frames of sampled code.
+//! Writes a scene (a trace as tools draw it: groups of tracks of lanes of slices) in speedscope's format
+//! <https://www.speedscope.app/file-format-schema.json>: a profile for each lane, and one for the samples of each
+//! thread. Profiles refer to frames (names) by index: first the texts of the scene, then the frames of sampled code.
 //!
 //! speedscope shows one profile at a time. Times are nanoseconds since the first time of the trace. For several
 //! traces in one file, `joined` calls `begin`, then `write_names` and `write_part` for each.

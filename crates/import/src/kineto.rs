@@ -2,8 +2,8 @@
 //!
 //! A document is a list of events: ranges of host threads, calls of CUDA or HIP, work of devices, and values of
 //! counters. `document` reads the events of a file and passes them to `collect`, which sorts them by kind; `assemble`
-//! then joins calls with the work that they launched, `manifest` adds what is not an event, and the profile writes
-//! the rows of the trace. `import_file` calls them in this order.
+//! then joins calls with the work that they launched, `manifest` adds what is not an event, and `Profile`, which
+//! keeps calls, work and labels until then, writes the rows of the trace. `import_file` calls them in this order.
 
 mod assemble;
 mod category;

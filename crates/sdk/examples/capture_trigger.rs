@@ -1,4 +1,4 @@
-//! A server that decodes tokens and captures some when it is told to: by the environment, and by a signal.
+//! A server that decodes tokens, the trigger's units, and captures some when the environment or a signal says so.
 //!
 //! `GAPSCOPE_CAPTURE=tokens.gapscope GAPSCOPE_CAPTURE_SKIP=10 GAPSCOPE_CAPTURE_TAKE=3 \
 //!  gapscope record --capture-only -- target/debug/examples/capture_trigger 100`

@@ -112,7 +112,7 @@ impl TimelineBuilder {
         };
         let slot = self.launches.slots.get_mut(&correlation);
         match slot.map(|slot| &mut slot.content) {
-            // Profiled, the kernel ran again and again.
+            // A profiled kernel runs several times, and the first of its records counts.
             Some(SlotContent::Launched(launch)) if launch.is_profiled => {}
             Some(SlotContent::Launched(launch)) => {
                 write_work(launch, correlation, work, out);

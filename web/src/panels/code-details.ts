@@ -1,6 +1,6 @@
 // The code in the sidebar: that which the submitting thread ran in a gap (idle time of a device), and the stack of a
 // sample. A line is a readable text that stands for the stacks in one piece of code; exact samples are those that
-// hooks took.
+// hooks took; a worker is a process, such as a data loader, that was sampled while the submitting thread waited.
 
 import type { Appearance } from "../appearance.ts";
 import { type Code, commonest, type IdleSamples, MIN_SAMPLES, type LineTime, type Sample } from "../data/code.ts";

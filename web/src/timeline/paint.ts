@@ -98,7 +98,6 @@ export class TimelinePainter {
     const { at_ns } = ticks(view.range.from_ns - view.origin_ns, view.range.to_ns - view.origin_ns, width, 90);
     context.fillStyle = this.appearance.colours.line;
     for (const at of at_ns) context.fillRect(Math.round(scale.x(at + view.origin_ns)), scroll, 1, height);
-    // Time outside of the trace is shaded.
     const left = scale.x(view.bounds.from_ns);
     const right = scale.x(view.bounds.to_ns);
     context.fillStyle = this.appearance.colours.panel;
@@ -245,7 +244,7 @@ export class TimelinePainter {
     return texts.width(both) <= room ? both : name;
   }
 
-  /** Draws busy shares from the overview, for tracks that are not loaded and folded bundles. */
+  /** Draws busy shares from the overview: of tracks that are not loaded, and bundles (threads that do the same). */
   private busy({ context }: Canvas, view: View, row: HeadRow | TrackRow, summary: Uint8Array, scale: Scale, colour: string): void {
     const { from_ns, to_ns } = view.trace.whole;
     const bin_ns = (to_ns - from_ns) / summary.length;
@@ -332,7 +331,7 @@ export class TimelinePainter {
     context.strokeRect(left - 0.5, laneTop(row, event.lane) + 0.5, Math.max(right - left, 2) + 1, row.lane_px - 1);
   }
 
-  /** Fades everything outside of the aligned range. */
+  /** Fades everything outside of the range that is aligned with the other side of a comparison. */
   private aligned({ context, width, height }: Canvas, view: View, scale: Scale, scroll: number): void {
     if (!view.aligned) return;
     const left = scale.x(view.aligned.from_ns);

@@ -1,4 +1,4 @@
-// The controls for all tracks: a box that filters them, and a list in which they are shown, hidden and pinned.
+// The controls for all tracks: a filter, and a list by group (device or process) that shows, hides and pins them.
 
 import { fill, h } from "../dom.ts";
 import { count, plural } from "../time/format.ts";

@@ -7,6 +7,5 @@ use ash::vk;
 #[derive(Clone, Copy)]
 pub struct Recorded {
     pub buffer: vk::CommandBuffer,
-    /// The work of one execution.
     pub tally: Tally,
 }

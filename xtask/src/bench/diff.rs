@@ -54,7 +54,7 @@ struct Change {
 }
 
 impl Change {
-    /// Returns whether the comparison calls this figure's change significant, or that of its `typical` one.
+    /// Returns whether the comparison calls this figure's change significant, or that of a typical dispatch.
     fn is_told(&self) -> bool {
         self.significant || (self.typical.as_ref()).is_some_and(|typical| typical.significant)
     }

@@ -195,7 +195,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds up the gaps of a device by cause, and finds their pattern.
+    /// Adds up the gaps of a device by cause, and finds their pattern (whether they come regularly).
     fn device(&mut self, index: u32, window: Interval) -> (Totals, Pattern) {
         let explainer = self.explainer;
         let works = &explainer.timeline.gpus[index as usize].works;

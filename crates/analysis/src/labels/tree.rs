@@ -9,7 +9,7 @@ use gapscope_trace::tables::{HOST_CODE_DOMAINS, OPERATOR_DOMAIN, Table};
 use std::collections::HashMap;
 
 /// The labels of a trace in their nesting. Parents come before their children: the labels inside label `n` are `n +
-/// 1..end(n)`. Operators are left out, and their work belongs to the label around them.
+/// 1..end(n)`. Labels of a framework's operators are left out, and their work belongs to the label around them.
 #[derive(Debug, Default)]
 pub struct LabelTree<'a> {
     /// The row of each label in the table.

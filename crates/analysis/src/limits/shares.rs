@@ -1,4 +1,4 @@
-//! Computes from attributed counter samples how much of the limit of each unit of the GPU a kernel uses.
+//! Computes from counter samples that belong to a kernel how much of the limit of each unit of the GPU a kernel uses.
 use super::attribution::{Attribution, SampleSums};
 use super::ceilings::Ceiling;
 use crate::kernel_limit::{LimitingUnit, ShareOfLimit};
@@ -35,7 +35,7 @@ pub(super) fn shares(
 }
 
 /// Returns the share of device memory: the mean over the GPUs, weighted by the time of their samples. `None` where
-/// reads, writes or a ceiling are not known.
+/// reads, writes or a ceiling (the best throughput of a device's memory) are not known.
 fn dram(attribution: &Attribution, ceilings: &[Ceiling], kernel: usize) -> Option<ShareOfLimit> {
     let counters = [HardwareCounter::DramRead, HardwareCounter::DramWritten];
     let [read, written] = counters.map(|counter| attribution.samples(kernel, counter));

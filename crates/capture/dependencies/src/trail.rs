@@ -13,9 +13,9 @@ pub struct BindingTrail {
     pub binding: u32,
     /// Index of the descriptor in the array of the binding.
     pub element: u32,
-    /// Runs of invocations that read.
+    /// Runs (consecutive invocations that reach bytes in equal steps) of reads.
     pub reads: Vec<Run>,
-    /// Runs of invocations that write.
+    /// Runs of writes.
     pub writes: Vec<Run>,
     /// Whether atomic operations reach the buffer.
     pub atomic: bool,

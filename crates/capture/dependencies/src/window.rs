@@ -21,8 +21,8 @@ use crate::kernel::reason::Reason;
 use crate::scope::{Scope, Scopes, Stages};
 use crate::trail::Trail;
 
-/// A callback that takes the index of a dispatch among [`Capture::executed`], the dispatch, and its trail or why that
-/// is not known.
+/// A callback that takes the index of a dispatch among [`Capture::executed`], the dispatch, and its trail (the bytes
+/// that each of its invocations reaches) or why that is not known.
 pub type TrailSink<'f> = dyn FnMut(usize, &Dispatch, Result<Arc<Trail>, Reason>) + 'f;
 
 /// Follows each invocation of the dispatches of a capture that `wanted` selects by their index among
@@ -247,7 +247,7 @@ impl Reader<'_, '_> {
         self.access(range, scope, Arc::new(ByteSet::from_range(0..range.bytes)))
     }
 
-    /// Fills in the node of a dispatch from its footprint, and forgets the contents that it may overwrite.
+    /// Fills in the node of a dispatch from its footprint (the bytes it reaches), and forgets what it may overwrite.
     fn dispatch(&mut self, node: &mut Node, dispatch: &Dispatch) {
         let capture = self.capture;
         node.kind = Some(NodeKind::Dispatch);

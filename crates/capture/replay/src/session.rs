@@ -1,6 +1,6 @@
 //! Prepares a capture on a device (checks it, allocates memory, makes pipelines and descriptor sets), then records
 //! and runs its submissions and compares the memory that they leave: [`Session::open`], [`Session::record`],
-//! [`Session::run`].
+//! [`Session::run`]. Regions are the parts of memory that the capture touches, pieces those that are compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -29,6 +29,7 @@ use crate::shader::Shader;
 /// device come before it.
 pub struct Session<'a> {
     pub capture: &'a Capture,
+    /// The steps of the capture that run.
     pub program: Rc<Program<'a>>,
     pub regions: Regions,
     pub descriptors: Descriptors,
@@ -36,7 +37,6 @@ pub struct Session<'a> {
     pub memory: Memory,
     pub gpu: Rc<Gpu>,
     pub clock: DeviceClock,
-    /// Notes for readers.
     pub notes: Vec<String>,
     pub shaders: BTreeMap<PipelineId, Shader>,
     /// The tolerance of values, as in [`Comparer`].

@@ -16,7 +16,7 @@ pub struct Options {
     pub level: f64,
     /// The assumed spread of times, as [`ASSUMED_SPREAD`]; `None` to choose it by the devices.
     pub assumed_spread: Option<f64>,
-    /// The gates to check.
+    /// The gates to check: limits on changes, such as `gpu_time > 3%`.
     pub gates: Vec<Gate>,
     /// True where a gate whose figure is not known holds.
     pub allow_unknown: bool,

@@ -1,5 +1,5 @@
 //! Notes circumstances of a run (power limits, memory of other programs) that reports do not mention, because they
-//! matter only where they differ from the other side.
+//! matter only where they differ from the other side. A [`RunDigest`] is what a comparison keeps of a run.
 
 use super::run::{RunDigest, RunEnvironment, is_software};
 use gapscope_timeline::Timeline;

@@ -10,8 +10,8 @@ use gapscope_timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
 use std::collections::{BTreeMap, HashMap};
 
-/// The share of dispatches that must lie under a label whose instances are evaluations, since dispatches outside of it are divided
-/// by the number of evaluations too.
+/// The share of dispatches that must lie under a repeated label, so that its instances are evaluations, by which all
+/// figures are divided (those of dispatches outside of the label, too).
 const EVALUATED_SHARE: f64 = 0.98;
 
 /// The sums of one pass over all work of a run.

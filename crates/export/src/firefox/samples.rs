@@ -1,5 +1,5 @@
-//! Adds the samples of threads' stacks to a profile, with their frames, which are named functions without addresses.
-//! [`SampledCode::new`] comes before [`SampledCode::add`] for each thread.
+//! Adds the samples of threads' stacks, which a scene (a trace as tools draw it) has, to a profile, with their
+//! frames, which have only names. [`SampledCode::new`] comes before [`SampledCode::add`] for each thread.
 
 use crate::scene::{Scene, ThreadSamples};
 use fxprof_processed_profile::{

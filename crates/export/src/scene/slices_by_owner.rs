@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct QueueSlices {
     pub id: QueueId,
-    /// The earliest starts of the queue's dispatches, by piece.
+    /// The earliest starts of the queue's dispatches, by piece (the rows that are read at a time).
     pub starts: PieceStarts,
     /// The transfers and the opaque work (GPU work that is timed as a whole) of the queue.
     pub others: Vec<Slice>,

@@ -1,4 +1,4 @@
-//! Turns the results of CUPTI's functions into failures that say what CUPTI says.
+//! Turns the results of the functions of CUPTI (NVIDIA's profiling library) into failures that say what CUPTI says.
 
 use std::ffi::c_int;
 use std::fmt;

@@ -57,7 +57,7 @@ pub(crate) const WHAT: &str = "hardware counters";
 /// A report of the sampler, for the trace.
 #[derive(Debug)]
 pub(crate) enum CounterUpdate {
-    /// Samples of a GPU and their columns.
+    /// Samples of a GPU, and their columns (the counter of each value).
     Samples {
         uuid: Arc<str>,
         columns: Arc<[Column]>,

@@ -27,8 +27,8 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
 
 /// Returns the id of a recorded process in this PID namespace; `None` when the process is gone.
 ///
-/// The process recorded the id that it has in its own PID namespace. Its mapping of its control page tells it apart
-/// from other processes, wherever its mount namespace has that file.
+/// The process recorded the id that it has in its own PID namespace. Its mapping of its control page (a file of its
+/// folder in the spool) tells it apart from other processes, wherever its mount namespace has that file.
 pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
     let inner = process.pid();
     let namespace = process.control().page().pid_namespace.load(Relaxed);

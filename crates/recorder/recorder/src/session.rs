@@ -430,7 +430,7 @@ impl RecordingRun {
         }
     }
 
-    /// Takes conditions of the recorded time only. Windows may begin at any time.
+    /// Takes conditions of the recorded time only. Windows (captures by the program) may begin at any time.
     fn take_conditions(&mut self) {
         let is_recorded = match self.recording.start {
             Start::AtOnce | Start::Windows => true,

@@ -1,4 +1,4 @@
-//! The stored rows of command buffers, passes and dispatches, as shards keep them.
+//! The stored rows of command buffers, passes and dispatches, as shards (parts of a profile, by thread) keep them.
 
 use super::entry::{CommandBufferEntry, CommandBufferId, DispatchEntry, PassEntry};
 use crate::interval::Interval;

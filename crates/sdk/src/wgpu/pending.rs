@@ -1,5 +1,5 @@
-//! Waits for the query results of a command buffer, from its encoder to the profile. Each buffer of results reports
-//! when it is mapped; the last report hands the batch over, and a batch that is dropped before is recorded as lost.
+//! Waits for the results of the queries (slots for timestamps) of a batch, which is one command buffer. Each buffer
+//! of results reports when it is mapped; the last one hands the batch over, and a batch dropped before is lost.
 
 use super::batch::Batch;
 use super::inner::Inner;

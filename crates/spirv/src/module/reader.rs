@@ -1,5 +1,5 @@
-//! Fills the tables of a [`Module`] from its words, instruction by instruction. An invalid instruction is noted as
-//! the module's fault, and reading goes on.
+//! Fills the tables of a [`Module`] from its words, instruction by instruction. The first invalid instruction is
+//! noted as the module's fault, and reading goes on.
 
 use super::{EntryPoint, Function, Module, StoredInstruction, Variable};
 use crate::error::ReadError;

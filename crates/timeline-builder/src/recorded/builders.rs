@@ -1,4 +1,4 @@
-//! One builder for each process of a recorded program: takes what happened next and hands it to the builder of its process.
+//! Keeps a builder of rows for each process of a program, and hands its work, labels and waits over to that builder.
 
 use super::{HostRange, Shared, StreamEvent};
 use crate::bounds::Bounds;
@@ -52,7 +52,7 @@ impl PartialOrd for OpenRange {
 pub(super) struct Builders<'a> {
     pub bounds: Bounds,
     pub functions: Vec<Function>,
-    /// The names of domains and categories.
+    /// The names of domains and categories, by which NVTX groups labels.
     pub names: FxHashSet<TextId>,
     pub builders: BTreeMap<ProcessId, TimelineBuilder>,
     /// Counts early work of all processes.

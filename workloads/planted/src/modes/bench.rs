@@ -1,4 +1,4 @@
-//! Times single calls, to measure the overhead of a profiler.
+//! Times single calls, to measure the overhead of a profiler, and notes the times in the truth (the printed facts).
 
 use anyhow::Result;
 use ash::vk;

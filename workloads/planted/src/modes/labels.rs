@@ -1,4 +1,4 @@
-//! Sets labels and names.
+//! Sets labels and names, and notes their numbers in the truth (what tests compare a trace with).
 
 use std::ffi::{CStr, CString};
 

@@ -1,5 +1,5 @@
 //! Runs command buffers whose only work is neither a dispatch nor a copy: resolves, which turn an image with several
-//! samples for each pixel into one with one.
+//! samples for each pixel into one with one. Their number goes into the truth (what tests compare a trace with).
 
 use anyhow::Result;
 use ash::vk;

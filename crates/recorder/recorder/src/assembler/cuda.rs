@@ -1,9 +1,9 @@
 //! Converts the calls of CUDA programs and the records of CUDA's tracing library from ids of the hook (gapscope's
 //! library in the program) to ids of the trace, and passes them to the process's [`TimelineBuilder`].
 //!
-//! Each host call comes from the thread that made it. Each piece of device work comes as a separate record, up to
-//! seconds after it happened and in any order. Correlations are CUPTI's numbers of calls: equal ones join calls and
-//! work. A `Return` says that work had ended when a call returned; it bounds the error of the device's clock.
+//! Each host call comes from the thread that made it. Each piece of device work comes as a record (an activity), up
+//! to seconds after it happened and in any order. Correlations are CUPTI's numbers of calls: equal ones join calls
+//! and work. A `Return` says that work had ended when a call returned; it bounds the error of the device's clock.
 
 mod activity;
 mod finish;

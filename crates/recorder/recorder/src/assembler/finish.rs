@@ -52,8 +52,8 @@ impl Assembler {
         }
     }
 
-    /// Expands instances of a process that is gone and whose clocks get no more samples. Returns true if there are
-    /// more, which must wait until the rows were written.
+    /// Expands (makes the rows of) instances of a process that is gone, whose clocks get no more samples. Returns
+    /// true if there are more, which must wait until the rows were written.
     pub fn settle_some(&mut self, process: ProcessId, tables: &mut Tables) -> bool {
         for device in self.devices.ids() {
             if self.devices[device].facts.process == process {
@@ -208,8 +208,8 @@ impl Assembler {
 }
 
 impl Instance {
-    /// Returns the raw ticks of the start and the end, or the outermost ticks. `ends` are the queries of start and
-    /// end.
+    /// Returns the raw ticks of the start and the end: those of the bracket that the hook wrote around the instance,
+    /// or else those of the queries `ends`, or the outermost ones.
     fn extent(&self, ends: Option<QueryPair>) -> Result<RawInterval, NoPosition> {
         let valid = |tick: &u64| *tick != NO_TICKS && *tick != 0;
         if let Some(bracket) = self.bracket {

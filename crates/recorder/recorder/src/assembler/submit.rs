@@ -1,5 +1,5 @@
-//! Adds a submission: its row, and an instance (execution) for each of its command buffers, which waits for its
-//! times.
+//! Adds a submission: its row, and an instance (execution) for each of its command buffers, which waits for its times
+//! and has the labels of the queue that span it and other command buffers.
 
 use super::Assembler;
 use super::instance::{ClockPosition, Instance};

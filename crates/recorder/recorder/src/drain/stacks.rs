@@ -20,7 +20,7 @@ type TraceProcess = (Option<usize>, ProcessId);
 pub struct FollowedThreads {
     /// The followed threads.
     threads: FxHashMap<(Pid, ThreadId), TraceProcess>,
-    /// The worker processes that the sampler has reported; samples of any of their threads belong to them.
+    /// The reported workers (Python descendants of followed processes): samples of any of their threads are theirs.
     workers: FxHashMap<Pid, TraceProcess>,
     /// The stacks, by the sampler's ids.
     stacks: Vec<Arc<[Frame]>>,

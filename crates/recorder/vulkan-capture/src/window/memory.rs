@@ -1,6 +1,6 @@
 //! Writes the content of memory to the capture: before a submission what the capture does not know yet, afterwards
 //! what the submission has written. The ranges that its commands may access go in; records of content, in pieces
-//! (chunks of a fixed size), come out.
+//! (chunks of a fixed size), come out. The layer's own buffers (`staging`) bring the bytes to the host.
 
 use std::collections::HashMap;
 use std::io;

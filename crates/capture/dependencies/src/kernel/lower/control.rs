@@ -1,7 +1,7 @@
-//! Lowers functions, blocks and branches: calls are inlined, and branches end the blocks of the program.
+//! Lowers (translates from SPIR-V) functions and branches: calls are inlined, and branches end the program's blocks.
 //!
 //! Each call gets a frame of its own, so that a function inlined twice has blocks and registers for each call. The
-//! phis of a function are resolved once all of its blocks are there.
+//! phis (values that depend on the block run before) of a function are resolved once all of its blocks are there.
 
 use super::values::{Pointer, Value};
 use super::{Frame, Lowering, MAX_CALL_DEPTH, MAX_OPS, MAX_REGISTERS, PendingPhi, TooLarge, Typed};

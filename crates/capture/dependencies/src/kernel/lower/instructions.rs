@@ -1,4 +1,4 @@
-//! Lowers single instructions of a function, and decides which of them are followed.
+//! Lowers single instructions of a function (from SPIR-V to operations on registers), and decides which are followed.
 //!
 //! An instruction that is followed changes the program, or defines a value by its id. What is not followed is assumed
 //! to reach all memory that its pointers may point into: it escapes.

@@ -1,4 +1,4 @@
-//! The structure in which the program passes a payload: its address, its size and the id of its layout.
+//! The structure in which the program passes a payload (data with an NVTX label): its address, size and layout's id.
 
 /// nvtxPayloadData_t: a payload of the program, with the id of its schema.
 #[derive(Debug, Clone, Copy)]
