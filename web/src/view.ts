@@ -1,5 +1,5 @@
 // A view of a trace: its visible range, selection, picked event and pointed-at event. Listeners are told of changes.
-// Several views may show one trace. Rows are replaced while a trace loads, so that a view finds its events again.
+// Several views may show one trace. Rows are replaced while a trace loads; a view then finds its events again.
 
 import type { LanePlace, Trace, Track } from "./data/trace.ts";
 import type { Link, Note } from "./generated/protocol.ts";

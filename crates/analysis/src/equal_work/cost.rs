@@ -127,8 +127,8 @@ struct Choice<'a> {
     left_out: Vec<LeftOut>,
 }
 
-/// Chooses the evaluations that count. Left out are those that are unfinished, unclear or without work, those in the
-/// warm-up, and the first with a first use of code; the last two count after all where no others are left.
+/// Chooses the evaluations that count. Left out are those that are unfinished, unclear (work may be another's) or
+/// without work, those in warm-up, and the first with a first use of code; the last two count if no other is left.
 fn choose<'a>(mut own: Evaluations<'a>, first_uses: Option<&FirstUses>) -> Choice<'a> {
     let start_ns = |(instance, evaluation): &(&Instance, &Evaluation)| {
         let hull = evaluation.sum.hull;

@@ -1,7 +1,7 @@
 //! Writes a new capture with the objects of another one, and with changed commands or added kernels.
 //!
 //! Order of calls: `new`, then contents (bytes of memory), commands, submissions and outcomes (hashes of what a
-//! submission leaves in memory) in the order of the window, and `end`. Ids of the other capture stay, new ids are above.
+//! submission leaves in memory) in the order of the window, and `end`. Old ids stay, and new ids are above them.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -81,7 +81,7 @@ fn message_bytes(one: &Matched) -> Option<u64> {
     first.bytes.filter(|bytes| same && *bytes > 0)
 }
 
-/// Returns the bytes that a part (one rank's kernel) sends; `None` where it has messages with several ranks.
+/// Returns the bytes that a part (one rank's share) sends; `None` where it has messages with several ranks.
 fn sent_bytes(part: &CollectivePart) -> Option<u64> {
     let peer = part.messages.first()?.peer;
     (part.messages.iter()).try_fold(0u64, |sum, message| {

@@ -63,9 +63,9 @@ impl Comparison {
         }
     }
 
-    /// Adds a collective, whose parts (one of each rank) are kernels if `overlaps`. `error_ns` returns the error of the
-    /// times of two ranks (indices), or `None` if they cannot be compared. Returns false where the parts cannot be of
-    /// one collective.
+    /// Adds a collective, whose parts (one of each rank) are kernels if `overlaps`. `error_ns` returns the error of
+    /// the times of two ranks (indices), or `None` if they cannot be compared. Returns false where the parts cannot
+    /// be of one collective.
     pub(super) fn add(
         &mut self,
         one: &Matched,
