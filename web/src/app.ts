@@ -48,7 +48,7 @@ export class App {
   private readonly minimap: Minimap;
   private readonly panels: Panels;
   private readonly sidebar: Sidebar;
-  /** Null where the program has no ranks. */
+  /** Null where the program has no ranks (processes of a distributed program). */
   private readonly rankComparison: RankComparison | null;
   private readonly status = h("p", { class: "status", role: "status", hidden: true });
   private readonly navigation: Navigation;

@@ -1,4 +1,4 @@
-// Chooses which trace of a program with ranks the panels are about, and which traces are shown beside it.
+// Chooses which trace of a program with ranks (a process each) the panels are about, and which are shown beside it.
 
 import type { Trace } from "./data/trace.ts";
 import { h } from "./dom.ts";

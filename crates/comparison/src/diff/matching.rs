@@ -16,7 +16,7 @@ pub(super) struct SideKernel<'a> {
     pub name: &'a str,
     /// The path of the label, with numbers as `#`; empty outside of labels.
     pub path: &'a str,
-    /// The digest of the kernel in each run; `None` for runs without it.
+    /// The digest (sums of the dispatches) of the kernel in each run; `None` for runs without it.
     pub runs: Vec<Option<&'a KernelDigest>>,
 }
 

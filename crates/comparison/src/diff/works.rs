@@ -114,7 +114,7 @@ impl KernelDigest {
     }
 }
 
-/// Finds the kernel of the digest that a dispatch belongs to.
+/// Finds the kernel of the run's digest (what is kept of a run) that a dispatch belongs to.
 struct KernelIndex {
     /// The label paths without numbers; the first is empty, for work without a label.
     paths: Vec<String>,

@@ -33,7 +33,7 @@ pub(super) struct Ranges {
     groups: HashMap<(ProcessId, ThreadId), Vec<Group>>,
     /// Calls on the host, in order of time: those of NCCL's ranges, and other labels with the name of a collective.
     pub(super) calls: Vec<HostCall>,
-    /// The communicators that each process made, one entry for each call.
+    /// The communicators (groups of ranks) that each process made, one entry for each call.
     made: BTreeMap<ProcessId, Vec<Member>>,
     /// The communicators that each process ended, whose ranges may say more of them.
     ended: BTreeMap<ProcessId, Vec<Member>>,

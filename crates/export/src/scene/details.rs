@@ -1,5 +1,5 @@
-//! Returns the name and the details of slices, such as the kernel and the workgroups of a dispatch, as pairs of key
-//! and value that all formats show.
+//! Returns the name and the details of slices (intervals that tools draw), such as the kernel and the workgroups of a
+//! dispatch, as pairs of key and value that all formats show.
 
 use super::Scene;
 use crate::slice::{LaneSlice, SliceKind};

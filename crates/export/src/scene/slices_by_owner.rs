@@ -1,4 +1,4 @@
-//! Collects the slices of a scene by the queue or thread that they are drawn on, until `groups` makes tracks of them.
+//! Collects a scene's slices (drawn intervals) by the queue or thread of each, until `groups` makes tracks of them.
 
 use super::work_lanes::PieceStarts;
 use crate::packed::Lane;

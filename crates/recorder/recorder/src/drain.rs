@@ -64,7 +64,7 @@ pub struct Drain {
     /// Turns events of processes without a rank into rows.
     pub assembler: Assembler,
     writer: TraceWriter,
-    /// The traces of ranks, each in a folder of its own.
+    /// The traces of ranks (processes of a distributed program), each in a folder of its own.
     ranks: Vec<RankTrace>,
     /// Finds the processes that have begun to record; each is then in `processes`.
     spool: SpoolReader,

@@ -46,7 +46,7 @@ impl LabelInjection {
         self.modules || self.operators
     }
 
-    /// Returns the choice as the hooks and the files read it.
+    /// Returns the choice as the hooks (gapscope's libraries in the program) and the files read it.
     fn names(self) -> String {
         let wanted = [(self.modules, "modules"), (self.operators, "operators")];
         let names = wanted.iter().filter(|(wanted, _)| *wanted);

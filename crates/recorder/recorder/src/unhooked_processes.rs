@@ -82,7 +82,7 @@ struct Observation {
     vulkan: Option<VulkanWithoutLayer>,
     /// Whether the layer has been seen in the process, which ends its observation.
     recorded: bool,
-    /// The process has the layer and cannot write to the spool.
+    /// The process has the layer and cannot write to the spool (the folder of its events).
     unwritable_spool: Option<String>,
     /// The sentence about CUDA work that no hook records; absent when there is none.
     cuda: Option<String>,

@@ -1,6 +1,6 @@
 //! Completes a recording's traces when the program has ended: counts what was lost, writes the last rows, the
 //! manifest of each rank's trace (that of one process of a distributed program) and of the recording's own, and
-//! removes the spool.
+//! removes the spool (the files of events that the program's processes wrote).
 
 use super::{Drain, LAYER_FOLDER, SPOOL_FOLDER};
 use crate::Error;
