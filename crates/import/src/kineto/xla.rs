@@ -13,6 +13,7 @@ use gapscope_trace::tables::TransferKind;
 /// The arguments of a piece of work.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct XlaArgs<'a> {
+    /// The number that joins a call with its work.
     pub(super) correlation: Option<Correlation>,
     /// The operation of the program that the work belongs to, as names joined by `/`.
     pub(super) scope: &'a [u8],
