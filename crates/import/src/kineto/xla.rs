@@ -73,7 +73,7 @@ impl<'a> XlaArgs<'a> {
         })
     }
 
-    /// Returns the kernel, without its process.
+    /// Returns the facts of the kernel with this name; the process in them is not known here.
     pub(super) fn shape(&self, name: TextId) -> KernelFacts {
         let number = |name| detail(self.kernel, name).and_then(|n| n.parse().ok());
         KernelFacts {

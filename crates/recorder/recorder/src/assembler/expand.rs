@@ -412,7 +412,6 @@ impl Expansion<'_> {
         }
     }
 
-    /// Opens a label inside the innermost one.
     fn start_label(&mut self, text: TextId) {
         let around = self.state.open.last().map(|o| o.label);
         // Labels around the submission also apply to the commands inside it.
