@@ -139,9 +139,9 @@ struct Trial {
     found: bool,
     /// It told of a change of a kernel that has none.
     beside: bool,
-    /// The gate `kernel("softmax") > 1%` was broken.
+    /// The gate (a limit that a user sets) was broken: the planted kernel takes over 1 % longer.
     gate: bool,
-    /// The interval of that kernel's time holds the true ratio.
+    /// The interval of the planted kernel's time holds the true ratio.
     holds: bool,
     /// The number of differences that were tested.
     tested: u64,

@@ -1,5 +1,5 @@
-//! Imports Xcode's `Counters.csv`, the table of counters that its GPU debugger exports, with one row for each
-//! encoder.
+//! Imports Xcode's `Counters.csv`, the table of counters that its GPU debugger exports, with one row for each encoder
+//! (a sequence of commands in one of Metal's command buffers).
 //!
 //! The first columns are `Index`, `Encoder FunctionIndex`, `CommandBuffer Label`, in some versions `Debug Group`,
 //! `Encoder Label` and a column without a name. Some 240 counters follow, some of them twice. The format is known

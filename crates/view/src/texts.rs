@@ -132,7 +132,6 @@ impl Texts {
         &self.all
     }
 
-    /// Returns the text of an id.
     pub fn text(&self, id: u32) -> &str {
         self.all.get(id as usize).map_or("", String::as_str)
     }

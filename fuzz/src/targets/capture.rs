@@ -133,7 +133,7 @@ fn dependencies(capture: &Capture) {
     assert!(named.max().is_none_or(|edge| *edge < found.orders.len()));
 }
 
-/// Returns the size of a piece if it can be read.
+/// Returns the size that a piece claims. Panics if the piece can be read and has another size or hash.
 fn piece(capture: &Capture, hash: Hash) -> u64 {
     let claimed = capture.chunk_bytes(hash).expect("it is here");
     if let Ok(bytes) = capture.chunk(hash) {

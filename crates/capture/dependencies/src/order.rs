@@ -1,5 +1,5 @@
-//! Decides what orders the two commands of an edge: barriers on their queue, semaphores between their batches, or
-//! nothing.
+//! Decides what orders the two commands of an edge (a dependency of a later command on an earlier one): barriers on
+//! their queue, semaphores between their batches, or nothing.
 //!
 //! A part of an edge is some of its bytes; a barrier has parts too, each for a range of memory or for all. A barrier
 //! is between two commands if it was submitted after the first and before the second.
@@ -184,7 +184,7 @@ impl<'a> Barriers<'a> {
             .iter()
             .flat_map(|piece| Scope::ALL.map(|to| (piece, to)))
         {
-            // No barrier of the queue carries it further than this.
+            // No barrier of the queue carries `way` further than this.
             let end = Reached {
                 stages: most.before(),
                 available: is_available,
@@ -269,7 +269,7 @@ struct Reached {
     stages: Stages,
     /// Whether the first command's writes have left the caches: available, in Vulkan's words.
     available: bool,
-    /// Whether the second command is sure to see them.
+    /// Whether the second command is sure to see these writes.
     visible: bool,
 }
 

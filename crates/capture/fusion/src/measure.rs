@@ -1,6 +1,6 @@
-//! Times the parts of a chain on a device: each part is written as a small capture that runs it repeatedly. Order of
-//! calls: parts are prepared by the functions of [`Probe`], and [`Probe::run`] then times all of them. A function
-//! returns `None` if the window has no submission.
+//! Times the parts of a chain (dispatches that can be merged into one) on a device: each part is written as a small
+//! capture that runs the part repeatedly. The functions of [`Probe`] prepare parts, or return `None` if the window
+//! has no submission; [`Probe::run`] then times all of them.
 
 mod copy;
 

@@ -60,7 +60,7 @@ pub fn nodes(trace: &Trace) -> (Vec<Node>, bool) {
     (nodes.collect(), is_all)
 }
 
-/// The reasons for bounds: facts that a trace lacks.
+/// The reasons why ranges are only upper bounds of what commands access: facts that a trace lacks.
 const BOUND_ONLY: &str = "a trace has only what is bound";
 const UNKNOWN_RANGE: &str = "a trace does not say where in its buffers a transfer goes";
 

@@ -1,5 +1,6 @@
 //! Makes from the timeline of a run (its GPU work in order of time) the digest that a comparison needs instead of the
-//! trace: figures, and the times of each kernel.
+//! trace: figures, each with its blocks (sums of consecutive values), the times of each kernel, and the evaluations
+//! (repetitions of a unit of work, such as a training step).
 
 use super::metric::Metric;
 use super::run::{Machine, RunDigest};

@@ -1,5 +1,5 @@
-//! The part of one rank in a collective: a kernel on its device or a call on its host, from which arrivals and skews
-//! are computed.
+//! The part of one rank in a collective: a kernel on its device or a call on its host. Its start is the rank's
+//! arrival; the time from the first to the last arrival is the collective's skew.
 
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::intervals::Interval;

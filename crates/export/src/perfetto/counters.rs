@@ -1,4 +1,5 @@
-//! Writes the counters of a scene: those of GPUs as Perfetto's GPU counters, others as counter tracks.
+//! Writes the counters of a scene (the parts of a trace that every format shows): those of GPUs as Perfetto's GPU
+//! counters, others as counter tracks.
 
 use super::protobuf::Message;
 use super::{Writer, event, packet, track};

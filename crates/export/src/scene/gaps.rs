@@ -1,4 +1,4 @@
-//! Makes slices of the gaps of each GPU (times in which it runs nothing), by the causes that the analyses find.
+//! Makes slices (rows that a timeline draws) of the gaps of each GPU (times in which it runs nothing), by cause.
 
 use crate::slice::{Slice, SliceKind};
 use gapscope_analysis::gaps::{Cause, each_gap_between};

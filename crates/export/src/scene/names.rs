@@ -1,4 +1,5 @@
-//! Collects the names of kernels, labels and command buffers, and finds the text of each by id or row.
+//! Collects the names of kernels, labels and command buffers of a scene (the parts of a trace that every format
+//! shows), and finds the text of each by id or row.
 
 use super::DetailKey;
 use crate::texts::{TextId, Texts};
@@ -67,7 +68,6 @@ impl SceneNames {
                 KernelText { name, details }
             })
             .collect();
-        // The last is for ids that the trace lacks.
         kernels.push(KernelText {
             name: texts.add("unknown kernel"),
             details: Vec::new(),

@@ -1,5 +1,5 @@
-//! Draws dispatches, of which there may be ten million, from pieces of their table, so that none stays in memory as a
-//! row.
+//! Puts dispatches, of which there may be ten million, into lanes (slices that follow or contain each other) from
+//! pieces of their table, so that none stays in memory as a row.
 //!
 //! Rows come nearly in the order of their starts. A first pass finds how early the rows after each piece begin on
 //! each queue. The second pass then knows, piece by piece, which of the waiting rows no later row can precede.
@@ -77,7 +77,6 @@ pub(super) struct PieceWork {
 }
 
 impl PieceWork {
-    /// Appends a dispatch.
     #[inline]
     pub fn push(&mut self, interval: Interval, dispatch: &Dispatch, flow: u32) {
         let at = self.packed.len();

@@ -1,4 +1,4 @@
-//! Parses one event of the document, an object of JSON, into the members that an import uses.
+//! Parses one event of a document in Chrome's JSON, an object, into the members that an import uses.
 
 use super::json::{Stop, bare, member};
 use super::number::nanoseconds;

@@ -1,4 +1,4 @@
-//! Adds the facts of a document to the inventory of its trace: its counters, losses and notes, and those of its manifest.
+//! Adds a document's counters to its trace, and its other facts to the inventory, of which the manifest is made.
 
 use super::collect::{Collector, shift_of};
 use super::document::Summary;

@@ -13,6 +13,7 @@ use gapscope_trace::tables::TransferKind;
 /// The arguments of a piece of work.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct XlaArgs<'a> {
+    /// The number that joins a call with its work.
     pub(super) correlation: Option<Correlation>,
     /// The operation of the program that the work belongs to, as names joined by `/`.
     pub(super) scope: &'a [u8],
@@ -72,7 +73,7 @@ impl<'a> XlaArgs<'a> {
         })
     }
 
-    /// Returns the kernel, without its process.
+    /// Returns the facts of the kernel with this name; the process in them is not known here.
     pub(super) fn shape(&self, name: TextId) -> KernelFacts {
         let number = |name| detail(self.kernel, name).and_then(|n| n.parse().ok());
         KernelFacts {

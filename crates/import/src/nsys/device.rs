@@ -1,5 +1,5 @@
-//! Reads the work of devices (kernels, copies, graphs) and the waits that order it from the tables of CUPTI's
-//! activity into the profile. Columns of a row are read by their index in the list that the scan asks for.
+//! Reads the work of devices (kernels, copies, graphs) and the waits that order it from CUPTI's tables into the
+//! profile (calls, work and labels in memory). Columns are read by their index in the list that the scan asks for.
 
 use super::import::{Import, span};
 use crate::Error;

@@ -1,5 +1,5 @@
-//! Reads a file as a stream of packets (the fields 1 of its outermost message), decompressed where needed, and
-//! recognises such files.
+//! Reads a file of Perfetto as a stream of packets (the fields 1 of its outermost message), and recognises such
+//! files. A bundle is a packet that holds others compressed; these come out in its place.
 
 use crate::Error;
 use crate::protobuf::{Message, varint};

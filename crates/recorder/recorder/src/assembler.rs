@@ -2,9 +2,9 @@
 //! tables as soon as nothing can change them any more.
 //!
 //! Ids in events are unique in their process; rows have ids of the trace. A hook is gapscope's library in a recorded
-//! program, which writes the events. Commands are kept as recordings until they
-//! can no longer be submitted. Each submitted instance is expanded into rows once its times have arrived and the
-//! clock of its device is settled for them. The whole state is serialisable, so that a checkpoint resumes exactly.
+//! program, which writes the events. Commands are kept as recordings until they can no longer be submitted. Each
+//! instance (a submitted execution of a recording) is expanded into rows once its times have arrived and the clock of
+//! its device is settled for them. The whole state is serialisable, so that a checkpoint resumes exactly.
 
 mod apply;
 mod bindings;
@@ -72,7 +72,6 @@ pub struct Assembler {
     labels: Labels,
     buffers: buffers::Buffers,
     binding_sets: bindings::BindingSets,
-    /// The losses so far.
     ledger: Ledger,
     /// Numbers submissions and command buffers, and counts dispatches.
     ids: Ids,

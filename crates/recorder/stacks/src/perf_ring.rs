@@ -185,7 +185,8 @@ impl Drop for Ring {
     }
 }
 
-/// Decodes a record: time, register ABI (0: none), registers, length of the stack, stack, and how much of it is filled.
+/// Decodes a record: time, register ABI, registers, length of the stack, stack, and how much of it is filled. `None`
+/// if the record is torn or has no registers (ABI 0).
 fn moment(record: &[u8]) -> Option<PerfRecord> {
     let mut rest = record;
     let mut word = || {

@@ -28,7 +28,7 @@ const LAST_LOOK_NS: i64 = 4_000_000_000;
 const MAX_IMPLAUSIBLE_SAMPLES: u32 = 64;
 /// All known stacks are forgotten beyond this number.
 const MAX_KNOWN_STACKS: usize = 1 << 14;
-/// A thread that held the lock is forgotten after this time.
+/// A thread that held the interpreter's lock (GIL) is forgotten after this time.
 const HOLDER_KEPT_NS: i64 = 1_000_000_000;
 
 /// The state shared by all processes.
@@ -76,7 +76,7 @@ impl SamplerState {
 /// The Python interpreter of a process, as far as it is known. A found one can be read; `file` is the path of the
 /// file that holds it.
 enum Interpreter {
-    /// None was found, or it has not started yet.
+    /// No interpreter was found, or it has not started yet.
     Searching {
         next_ns: i64,
         pause_ns: i64,
@@ -88,7 +88,7 @@ enum Interpreter {
         reader: Box<Reader>,
         file: String,
     },
-    /// It cannot be read, which has been reported.
+    /// The interpreter cannot be read, which has been reported.
     Refused,
 }
 
@@ -103,7 +103,7 @@ impl Interpreter {
 /// The outcome of a sample.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SampleOutcome {
-    /// It was taken, or dropped. `is_blocked`: the thread waits for something.
+    /// The sample was taken, or dropped. `is_blocked`: the thread waits for something.
     Taken { is_blocked: bool },
     /// The thread has ended.
     Ended,
@@ -130,7 +130,7 @@ pub struct Process {
     /// Buffers for the Python stack and the native addresses of one sample.
     python: Vec<u64>,
     addresses: Vec<u64>,
-    /// Of a worker only Python frames are read.
+    /// Whether the process is a worker (a descendant of a followed process), of which only Python frames are read.
     is_worker: bool,
 }
 
@@ -300,7 +300,7 @@ impl Process {
         number
     }
 
-    /// Returns the frames of such a stack, outermost first.
+    /// Returns the frames of a stack as [`Self::number`] takes it, outermost first.
     fn frames(&mut self, python: &[u64], native: &[u64]) -> Vec<Frame> {
         let mut frames = Vec::with_capacity(python.len() + native.len());
         if let Interpreter::Found { reader, .. } = &self.interpreter {

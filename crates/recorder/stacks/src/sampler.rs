@@ -99,7 +99,7 @@ impl Sampler<'_> {
         }
     }
 
-    /// Samples all threads of all processes once, and workers of those that wait, and sends the messages.
+    /// Samples all threads once, then workers (descendants that run Python) of waiting processes; sends the messages.
     fn round(&mut self, now: i64) {
         self.pace.tick(now, worked_ns());
         if now - self.checked_ns >= CHECK_EVERY_NS {

@@ -29,7 +29,7 @@ pub enum Command<'a> {
     },
     /// Something is bound that compute does not use.
     BindOther,
-    /// A kernel runs with `groups` workgroups; those of `DispatchIndirect` are in a buffer.
+    /// A kernel runs with `groups` workgroups; for `DispatchIndirect` their number is in a buffer.
     Dispatch {
         /// `None` if the command has no base.
         base: Option<[u32; 3]>,
@@ -79,7 +79,7 @@ pub enum PushedDescriptors<'a> {
 /// The regions of a copy between buffers.
 #[derive(Clone, Copy)]
 pub enum CopyRegions<'a> {
-    /// Those of the Vulkan 1.0 function, and those of the later one.
+    /// The regions of the Vulkan 1.0 function; `Two` has those of the later function.
     One(&'a [vk::BufferCopy]),
     Two(&'a [vk::BufferCopy2<'a>]),
 }

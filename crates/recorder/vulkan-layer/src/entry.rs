@@ -129,7 +129,7 @@ hooked_functions!(shared_hooks);
 /// Checks that hooks answer for a device that was not made through the layer, for the tests of both layers.
 ///
 /// # Panics
-/// Panics if one answers otherwise.
+/// Panics if a hook answers otherwise.
 pub fn check_unknown_device<L: Hooks>() {
     let dispatch_table = 0_usize;
     let handle = (&raw const dispatch_table) as u64;

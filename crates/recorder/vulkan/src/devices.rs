@@ -13,9 +13,9 @@ pub static DEVICES: Devices<Device> = Devices::new();
 /// The id of the process that made a device last; 0 before the first.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Sees to it that at the exit of the process the threads of all devices end, having collected what has finished.
-/// Exit handlers run in the reverse order of their registration: this one is registered when a driver has made a
-/// device, so it runs while the driver still works.
+/// Sees to it that at the exit of the process the harvesters (threads that collect results) of all devices end,
+/// having collected what has finished. Exit handlers run in the reverse order of their registration: this one is
+/// registered when a driver has made a device, so it runs while the driver still works.
 pub fn stop_at_exit() {
     extern "C" fn stop() {
         guard(|| {

@@ -1,4 +1,4 @@
-//! The problems that make a line of the text form unreadable.
+//! The problems that make a line of a trace's text form (a row as a word and `column=value` pairs) unreadable.
 
 /// Why a line of the text form cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

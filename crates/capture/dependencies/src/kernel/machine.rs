@@ -173,7 +173,6 @@ struct Shared<'a> {
     executable: &'a Executable,
     grid: Grid,
     invocations: u64,
-    /// The number of the next invocation that no thread has taken.
     next: AtomicU64,
     /// The operations so far that threads have accounted for.
     steps: AtomicU64,
@@ -218,7 +217,7 @@ impl<'a> Shared<'a> {
 struct Machine<'a> {
     shared: &'a Shared<'a>,
     registers: Vec<Lanes>,
-    /// For each block the lanes that wait in it, a bit for each; a lane is one of the invocations that run together.
+    /// For each block the lanes that wait in it, a bit for each.
     waiting: Vec<u64>,
     /// The blocks in which lanes wait, a bit for each.
     occupied: Vec<u64>,

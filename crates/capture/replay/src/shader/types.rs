@@ -88,7 +88,7 @@ pub struct Types<'a> {
 }
 
 impl Types<'_> {
-    /// Returns the descriptor of a variable.
+    /// Returns the descriptor of a variable; its count is `None` for an array whose length only the layout gives.
     pub fn slot(&self, variable: &Variable, set: u32, binding: u32) -> Slot {
         let mut pointee = self.pointee(variable);
         let count = match pointee.and_then(|id| self.get(id)) {

@@ -21,7 +21,8 @@ pub struct RunFacts {
     pub runs: u32,
 }
 
-/// Makes the manifest. `untimed` has the number of dispatches without times, then that of transfers.
+/// Makes the manifest. `observed` has the times of what ran, in order; `untimed` has the number of dispatches without
+/// times, then that of transfers.
 pub fn build(
     session: &mut Session<'_>,
     observed: &[Observation],

@@ -1,4 +1,4 @@
-//! Samples contexts (a program's state on one GPU), takes the samples from CUPTI, and writes them.
+//! Samples the instructions of contexts (a program's state on one GPU): takes the samples from CUPTI and writes them.
 
 use super::samples::{FunctionFilter, SampleBatches};
 use super::sentences::{SamplingError, note_end};

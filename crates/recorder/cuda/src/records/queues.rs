@@ -36,6 +36,7 @@ struct Context {
     device: u32,
     /// The default stream; `None` until the context's own record has come.
     default_stream: Option<u32>,
+    /// Whether the context is green: CUDA's kind of context that has a part of the GPU.
     is_green: bool,
 }
 

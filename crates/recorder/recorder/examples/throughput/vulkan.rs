@@ -13,7 +13,7 @@ const KERNELS: u32 = 32;
 /// The number of contents of descriptor sets (tables of buffers).
 const CONTENTS: u32 = 200;
 
-/// Returns the number of dispatches, barriers and command buffers.
+/// Writes `dispatches` dispatches, and returns the number of dispatches, barriers and command buffers together.
 pub fn fill(spool: &Spool, dispatches: u32) -> u64 {
     spool.write(&made_up::device(1, Api::Vulkan, 1.0));
     spool.write(&made_up::queue(1, 1));

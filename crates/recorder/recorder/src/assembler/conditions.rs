@@ -37,7 +37,7 @@ struct HeldCondition {
 }
 
 impl Assembler {
-    /// Adds a reading. A reading of a GPU that is not in the trace is ignored.
+    /// Adds a reading. Readings of a GPU that is not in the trace, or of the machine before any process, are ignored.
     pub fn condition(&mut self, reading: &Reading, tables: &mut Tables) {
         let device = match &reading.of {
             ConditionSubject::Machine if self.processes.ids().next().is_none() => return,
@@ -124,7 +124,7 @@ impl HeldCondition {
         }
     }
 
-    /// Appends the value as a row, if the condition has a counter.
+    /// Appends the value as a row, if the condition has a counter. A duration of 0 says that no value is known after.
     fn write(&self, start_ns: i64, duration_ns: Option<i64>, tables: &mut Tables) {
         if let (Some(counter), Some(value)) = (self.counter, self.value) {
             tables.counter_values.push(CounterValue {

@@ -77,9 +77,7 @@ struct OpenLabel {
 enum TopLevel {
     #[default]
     None,
-    /// There is one label.
     Only(LabelId),
-    /// There are several labels.
     Several,
 }
 
@@ -232,7 +230,7 @@ impl Expansion<'_> {
     }
 
     /// Appends the rows of a recording; `ticks` are its timestamps by query, `depth` is 0 for the command buffer's
-    /// own. `untimed` means that the executing recording timed it as a whole.
+    /// own. `untimed` means that only the whole was timed, or that another execution overwrote the timestamps.
     fn steps(&mut self, recording: &Recording, ticks: &[u64], depth: u32, untimed: bool) {
         let mut opaque: Option<(u32, OpaqueWorkKind)> = None;
         let executions = &recording.secondaries;
@@ -353,7 +351,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Expands a secondary recording: its own rows, or one row for the whole if only the whole was timed.
+    /// Expands a secondary recording into its own rows. If only the whole was timed, these have no times, and a row
+    /// of opaque work before them has that of the whole.
     fn execute(
         &mut self,
         ticks: &[u64],
@@ -413,7 +412,6 @@ impl Expansion<'_> {
         }
     }
 
-    /// Opens a label inside the innermost one.
     fn start_label(&mut self, text: TextId) {
         let around = self.state.open.last().map(|o| o.label);
         // Labels around the submission also apply to the commands inside it.

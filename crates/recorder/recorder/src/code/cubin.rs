@@ -47,9 +47,8 @@ pub fn piece(bytes: Cow<'_, [u8]>) -> Option<Piece<'_>> {
     })
 }
 
-/// Returns the PTX that the assembler read, in which each line ends with a zero byte. Lines that told where the code
-/// comes from are empty.
-/// Returns `None` when the cubin has no such section, or its text is not PTX.
+/// Returns the PTX that the assembler read; the cubin holds it with a zero byte after each line. Lines that told
+/// where the code comes from are empty. `None` when the cubin has no such section, or its text is not PTX.
 fn ptx(elf: &Elf<'_>) -> Option<String> {
     let section = elf.section_by_name(".nv_debug_ptx_txt")?;
     let text = str::from_utf8(section.data().ok()?).ok()?;

@@ -26,7 +26,7 @@ pub struct Checkpoint {
     /// The parts (files of rows) of the recording's own trace that were complete.
     pub parts: Parts,
     pub assembler: Assembler,
-    /// The same of each rank's trace.
+    /// Each rank, with the parts and the assembler of its trace.
     pub ranks: Vec<(Rank, Parts, Assembler)>,
     pub processes: Vec<SpoolPosition>,
     pub unmeasured: Vec<Unmeasured>,

@@ -45,7 +45,7 @@ pub enum Op {
     Execute,
     /// Opaque work begins; a: number of the [`gapscope_model::OpaqueWorkKind`]; `query` is its timestamp.
     OpaqueBegin,
-    /// Opaque work ends; `query` is its timestamp.
+    /// Opaque work, which is timed as a whole, ends; `query` is its timestamp.
     OpaqueEnd,
 }
 

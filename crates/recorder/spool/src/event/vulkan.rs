@@ -155,7 +155,7 @@ pub enum VulkanEvent<'a> {
         /// The reason, as the end of a sentence.
         reason: Cow<'a, str>,
     },
-    /// Counter values of an instance, from its first command that acts on.
+    /// Counter values of an instance, which are counted from the first of its commands that does work.
     Counted {
         /// The instance.
         instance: ids::Instance,

@@ -16,7 +16,7 @@ use gapscope_model::ThreadState;
 const MAX_RECORDED_THREADS: usize = 16;
 
 impl Process {
-    /// Takes a sample of the thread with this index. Returns also the thread that holds the lock for which it waits.
+    /// Takes a sample of the thread with this index. Returns also the thread that holds the GIL for which it waits.
     pub fn sample_thread(
         &mut self,
         index: usize,
@@ -80,7 +80,7 @@ impl Process {
     }
 
     /// Sends the sample of a blocked thread, or makes that of a running one pending. Returns also the thread that
-    /// holds the lock for which it waits.
+    /// holds the interpreter's lock (GIL) for which it waits.
     fn send(
         &mut self,
         index: usize,
@@ -220,8 +220,8 @@ impl Process {
         self.threads.iter_mut().for_each(Thread::rest);
     }
 
-    /// Has the kernel record a followed thread, unless it is a worker's, enough threads are recorded, or it was
-    /// tried. The first refusal of all is reported.
+    /// Has the kernel record a followed thread, unless its process is a worker (a descendant of a followed process),
+    /// enough threads are recorded, or it was tried. The first refusal of all is reported.
     fn record(&mut self, index: usize, state: &mut SamplerState) {
         let is_open = |thread: &&Thread| matches!(thread.recording, RingState::Open(_));
         let recorded = self.threads.iter().filter(is_open).count();

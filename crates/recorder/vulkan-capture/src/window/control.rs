@@ -321,8 +321,8 @@ impl WindowControl {
         }
     }
 
-    /// Ends the open window: writes the reason and destroys the layer's objects. No other begins unless the program
-    /// or a signal asks for one.
+    /// Ends the open window: writes the reason and destroys the layer's objects. No other window begins unless the
+    /// program or a signal asks for it.
     fn end(&self, state: &mut WindowState, reason: EndReason) {
         let Some(mut open) = state.open.take() else {
             return;

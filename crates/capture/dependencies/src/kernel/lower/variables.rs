@@ -1,5 +1,5 @@
 //! Gives places to variables outside of functions: finds the buffer, the push constants or the built-in input that
-//! each one stands for.
+//! each variable stands for, as the [`Base`] of a pointer.
 
 use super::Lowering;
 use super::Typed;
@@ -50,7 +50,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the values of a built-in input, by SPIR-V's number of it, such as 26 for the workgroup's number.
+    /// Returns the place with the values of a built-in input, by SPIR-V's number of it: 26 is the workgroup's number.
     fn input(&mut self, built_in: Option<u32>, pointee: u32, local_size: [u32; 3]) -> Base {
         let groups = self.environment.groups;
         let known = |values: [u32; 3]| -> Vec<Operand> {

@@ -81,6 +81,7 @@ pub(crate) enum Instruction {
     },
 }
 
+/// The end of a block: where its invocations go next.
 #[derive(Debug)]
 pub(crate) enum End {
     Stop,

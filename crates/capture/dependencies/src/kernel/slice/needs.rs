@@ -15,7 +15,7 @@ use crate::kernel::program::{BlockId, End, Op, Operand, Program, Register};
 enum Writer {
     /// An operation, by its block and its index there.
     Op(BlockId, u32),
-    /// A phi, likewise.
+    /// A phi (a value that depends on the block from which a jump came), likewise.
     Phi(BlockId, u32),
 }
 
