@@ -1,4 +1,4 @@
-//! Reads the pages of a database file by their numbers, and keeps the last blocks of the file in memory.
+//! Reads the pages of a database file by their numbers, and keeps the blocks that were used last in memory.
 
 use crate::Error;
 use std::fs::File;
@@ -92,12 +92,10 @@ impl Pages {
         self.file_bytes
     }
 
-    /// Returns the number of pages that the header promises and the file lacks.
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// Returns the number of usable bytes of a page.
     pub fn usable(&self) -> usize {
         self.usable
     }
