@@ -51,6 +51,7 @@ export class DependenciesPanel {
   readonly element: HTMLElement;
   private readonly status = h("span", { role: "status" });
   private readonly notes = h("span", { class: "note clip" });
+  /** The kinds of dependencies that are shown: read after write, write after read, write after write. */
   private readonly kinds = new Set<EdgeKind>(["RAW", "WAR", "WAW"]);
   private readonly canvas: GraphCanvas;
   private readonly details: PickDetails;

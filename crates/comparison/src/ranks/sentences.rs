@@ -1,5 +1,5 @@
 //! Writes the sentences that say what the comparison of ranks (processes of a distributed program) found.
-//! A collective is an operation of several ranks, and a communicator a group of ranks with collectives of its own.
+//! A collective is an operation of several ranks, and a communicator a group of ranks that run them together.
 
 use super::digest::RankDigest;
 use super::findings::{RankFindings, Straggler};

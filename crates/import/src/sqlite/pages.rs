@@ -87,7 +87,6 @@ impl Pages {
         })
     }
 
-    /// Returns the size of the file.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }

@@ -19,7 +19,7 @@ pub struct BufferPart {
     pub of: vk::CommandBuffer,
     /// The indices of its commands that belong to the part.
     pub commands: Range<usize>,
-    /// The command buffer to execute: the program's if that is not cut, else one of the layer; null until recorded.
+    /// The command buffer to execute: the program's if that is not cut, else one of the layer, null until `record`.
     pub run: vk::CommandBuffer,
 }
 
