@@ -38,7 +38,6 @@ impl Failure {
         }
     }
 
-    /// Replaces the status.
     pub fn status(self, status: u8) -> Failure {
         Failure { status, ..self }
     }

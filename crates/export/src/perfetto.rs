@@ -1,6 +1,6 @@
-//! Writes a scene in Perfetto's native protobuf format, for its UI and for `trace_processor`. A file is a list of
-//! packets: the clocks, then for each trace the texts that events name by id (interned data), its groups and its
-//! samples.
+//! Writes a scene (the parts of a trace that every format shows) in Perfetto's native protobuf format, for its UI and
+//! for `trace_processor`. A file is a list of packets: the clocks, then for each trace the texts that events name by
+//! id (interned data), its groups (a process or a GPU with its tracks) and its samples.
 //!
 //! The work of queues becomes render stages (`GpuRenderStageEvent`), which Perfetto keeps whole where they overlap,
 //! and counters of GPUs become GPU counters. Everything else is track events under a track for each GPU and process.

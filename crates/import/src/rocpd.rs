@@ -125,6 +125,7 @@ struct File<'a> {
     database: &'a Database,
     /// The end of the names of the process's tables, with its underscore.
     suffix: &'a str,
+    /// What could not be read.
     damage: Damage,
 }
 

@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 const TASK_LIMIT: Duration = Duration::from_secs(300);
 /// The time that a recording may take beyond its limit, to end the command and to write the trace.
 const RECORDING_GRACE: Duration = Duration::from_secs(120);
-/// The time that the client has to name its roots.
+/// The time that the client has to name its roots (the folders that tools may use).
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
 /// The most tasks that run at once; further calls wait.
 const MAX_TASKS: usize = 2;

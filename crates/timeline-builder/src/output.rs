@@ -1,4 +1,4 @@
-//! What a builder needs from its owner: the tables that take the rows, and the ids, labels and losses that all builders of a trace share.
+//! The tables that take a builder's rows, and the ids, labels and losses that all builders of a trace share.
 
 use crate::input::{ApiCall, Correlation};
 use gapscope_model::{Ledger, Span};

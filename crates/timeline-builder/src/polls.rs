@@ -25,8 +25,8 @@ impl Polls {
         }
     }
 
-    /// Takes in the polls that came next on the same thread. Returns false, and changes nothing, where they are not part of the same
-    /// wait: of another function, with another outcome, or too long after.
+    /// Takes in the polls that came next on the same thread. Returns false, and changes nothing, where they belong to
+    /// another wait: of another function, with another outcome, or too long after.
     pub(crate) fn join(&mut self, next: &Polls) -> bool {
         let outcome =
             |polls: &Polls| -> (FunctionId, i32) { (polls.call.function, polls.call.result) };

@@ -1,8 +1,9 @@
 //! Writes the inputs that fuzzing begins with: `cargo run -p fuzz --example seeds -- OUT [SPOOL...]`.
 //!
-//! A SPOOL is a folder `NAME.gapscope/spool`, copied while its program was being recorded. The rest is made of the fixtures, of
-//! the traces of the report's tests and of scenes of the stand-in for xctrace. Fixtures that are inputs as they are
-//! (`fuzz::seeds`) are not written.
+//! A SPOOL is a folder `NAME.gapscope/spool`, copied while its program was being recorded. The rest is made of the
+//! fixtures, of the traces of the report's tests and of scenes (invented recordings) of the stand-in for xctrace.
+//! Fixtures that are inputs as they are (`fuzz::seeds`) are not written. Some inputs consist of sections, each with a
+//! tag such as the number of its thread.
 #![forbid(unsafe_code)]
 
 use fuzz::sections::{self, Section};

@@ -33,7 +33,8 @@ const MAX_FRAMES: usize = 4096;
 /// The times of the samples: the second follows at once, and the third is late enough that cached facts are checked
 /// again.
 const MOMENTS_NS: [i64; 3] = [0, 1, 200_000_000];
-/// For each moment less than 1 MiB of line tables that are new and another one, of 4 MiB; a snapshot, and what the rest takes.
+/// The most memory that reading may take: at each moment less than 1 MiB of new line tables and one more of 4 MiB,
+/// and in all 5 MiB for a snapshot and the rest.
 const MAX_BYTES: usize = (MOMENTS_NS.len() * 5 + 5) << 20;
 
 /// Memory of this process at [`BASE`].

@@ -1,5 +1,5 @@
-//! The Parquet file of one table, in a trace that is whole otherwise. The first byte says which table it is; its highest bit,
-//! whether all is read as `gapscope report` reads it, or that table alone.
+//! Reads the Parquet file of one table, in a trace that is whole otherwise. The first byte of an input says which
+//! table it is, and the byte's highest bit whether all is read as `gapscope report` reads it, or that table alone.
 
 use super::fixture;
 use crate::bytes::Any;
@@ -40,7 +40,7 @@ pub fn names() -> Vec<&'static str> {
 /// The bytes at both ends of a Parquet file.
 const MARK: &[u8] = b"PAR1";
 
-/// Writes the input as the file of its table, shows the trace, and puts the folder in order again.
+/// Writes the input as the file of its table, shows the trace in the outputs of its [`Choice`], and puts all back.
 fn read_table(input: &[u8]) {
     let Some((first, file)) = input.split_first() else {
         return;

@@ -115,7 +115,6 @@ export class Track {
     return this.lanes.reduce((sum, lane) => sum + lane.count, 0);
   }
 
-  /** The number of lanes to draw. */
   get laneCount(): number {
     return Math.max(this.lanes.length, this.coarse?.lanes.length ?? 0);
   }
@@ -398,7 +397,6 @@ export class Trace {
     await loading;
   }
 
-  /** Returns whether the trace has samples of stacks. */
   get hasSamples(): boolean {
     return this.tracks.some(({ kind }) => kind === "samples");
   }

@@ -1,6 +1,6 @@
 // The panel with the dependency graph, its controls, its findings and the details of the picked node, edge or
 // barrier. A graph may be too large for one answer, so that the panel shows a part of it. `open` loads a part,
-// `grown` tells that the trace has grown, and `forget` discards what is loaded.
+// `grown` tells of a grown trace, and `forget` discards what is loaded. A hazard is a dependency that nothing orders.
 
 import type { Appearance } from "../appearance.ts";
 import { isMissing } from "../data/missing.ts";
@@ -51,6 +51,7 @@ export class DependenciesPanel {
   readonly element: HTMLElement;
   private readonly status = h("span", { role: "status" });
   private readonly notes = h("span", { class: "note clip" });
+  /** The kinds of dependencies that are shown: read after write, write after read, write after write. */
   private readonly kinds = new Set<EdgeKind>(["RAW", "WAR", "WAW"]);
   private readonly canvas: GraphCanvas;
   private readonly details: PickDetails;

@@ -1,5 +1,5 @@
 // The panel in which the sides of a comparison are chosen and its results are shown. A side is a trace, a label or a
-// range; an instance is one place where a label was set.
+// range; an instance is one place where a label was set, and an evaluation the work of one instance.
 
 import { type SideChoice, compared, firstPair, readSide, type Side, sideName, writeSide } from "../comparison-sides.ts";
 import type { DataSource } from "../data/source.ts";

@@ -61,7 +61,7 @@ impl Setup {
         self.gpu.wait(self.fence)
     }
 
-    /// Adds the result and the work of the device to the truth.
+    /// Adds the result and the work of the device to the truth, with which tests compare the trace.
     pub fn report(&self, truth: &mut Truth) -> Result<()> {
         truth.add_result(self.spin.data.read(&self.gpu)?);
         self.gpu.report(truth);

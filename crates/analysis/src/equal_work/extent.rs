@@ -55,7 +55,7 @@ pub(super) struct Instance {
     pub side: usize,
     /// The index of the instance's label in the tree of labels.
     pub node: u32,
-    /// True where the instance is a command buffer with that label: passes have no other instances.
+    /// True where the instance is a command buffer with that label, as in traces of Instruments.
     pub is_command_buffer: bool,
     /// The time at which the host set the label, where it did.
     pub host_start_ns: Option<i64>,

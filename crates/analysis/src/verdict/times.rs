@@ -26,6 +26,7 @@ pub(crate) struct Times<'a> {
     pub(crate) unknown_host_ns: i64,
     /// The call in which the host was in the time of [`Cause::HostCall`]; known only for all devices together.
     pub(crate) host_call: Option<String>,
+    /// How much of each device the kernels filled.
     pub(crate) fill: Vec<&'a DeviceFill>,
     /// The API in whose words sentences are.
     pub(crate) api: Api,

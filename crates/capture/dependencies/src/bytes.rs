@@ -1,5 +1,5 @@
-//! Defines [`ByteSet`], a set of byte offsets in some memory. Footprints and edges are made of such sets. All ranges
-//! are from the first byte to the one after the last.
+//! Defines [`ByteSet`], a set of byte offsets in some memory. Footprints (what dispatches access) and edges
+//! (dependencies) are made of such sets. All ranges are from the first byte to the one after the last.
 
 use std::ops::Range;
 

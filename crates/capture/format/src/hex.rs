@@ -1,4 +1,4 @@
-//! Converts bytes to hexadecimal digits and back, as serde does for fields of records such as push constants.
+//! Converts bytes to hexadecimal digits and back; serde calls the module for fields such as push constants.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};

@@ -1,4 +1,5 @@
 //! Writes the sentences that say what the comparison of ranks (processes of a distributed program) found.
+//! A collective is an operation of several ranks, and a communicator a group of ranks that run them together.
 
 use super::digest::RankDigest;
 use super::findings::{RankFindings, Straggler};

@@ -12,7 +12,7 @@ use gapscope_trace::tables::{Marker, MarkerScope};
 use std::sync::Arc;
 
 impl Collector<'_, '_> {
-    /// Writes a marker of a lane, and every 1024 markers lets the trace write its rows.
+    /// Writes a marker of a lane (a host thread, by its index), and lets the trace write its rows every 1024 markers.
     fn marker(
         &mut self,
         lane: u32,

@@ -193,7 +193,7 @@ impl Slices {
     }
 
     /// Adds the submission of a call that submitted work, and returns whether it did: the event names render stages,
-    /// or a flow leads from it to GPU work. The first call of a flow counts.
+    /// or a flow (an arrow between slices) leads from it to GPU work. The first call of a flow counts.
     fn submission(
         &mut self,
         event: &Event,

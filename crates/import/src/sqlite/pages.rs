@@ -1,4 +1,4 @@
-//! Reads the pages of a database file by their numbers, and keeps the last blocks of the file in memory.
+//! Reads the pages of a database file by their numbers, and keeps the blocks that were used last in memory.
 
 use crate::Error;
 use std::fs::File;
@@ -87,17 +87,14 @@ impl Pages {
         })
     }
 
-    /// Returns the size of the file.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
 
-    /// Returns the number of pages that the header promises and the file lacks.
     pub fn missing(&self) -> u64 {
         self.missing
     }
 
-    /// Returns the number of usable bytes of a page.
     pub fn usable(&self) -> usize {
         self.usable
     }

@@ -1,5 +1,5 @@
 //! Decodes the values of a row from its record, which is the form in which SQLite stores a row: a header with the
-//! type of each value, then the values. `wanted` says which values a scan asks for, and [`Row`] gives them to it.
+//! type of each value, then the values. [`Wanted`] says which values a scan asks for, and [`Row`] has them.
 
 /// The maximum number of values that a scan can ask for.
 pub(crate) const MAX_VALUES: usize = 24;

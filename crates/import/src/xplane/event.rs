@@ -1,4 +1,4 @@
-//! Decodes the lines of a plane (streams and threads) and the events of a line.
+//! Decodes the lines (streams and threads) of a plane, which is of a GPU or a part of the host, and their events.
 
 use super::plane::{Fact, Plane};
 use crate::protobuf::Message;

@@ -1,5 +1,5 @@
 //! Maps device ticks to host time where the two clocks cannot be read at once: the host times between which each
-//! command buffer ran bound the offset between the clocks.
+//! command buffer ran (its bracket) bound the offset between the clocks.
 //!
 //! A command buffer starts no earlier than its submission, and ends no later than it is seen to have finished. Both
 //! bound the offset between the clocks at one moment and, as the rate deviates by at most a known tolerance, near

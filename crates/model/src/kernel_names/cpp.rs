@@ -127,7 +127,6 @@ pub(super) fn parse(name: &str) -> Option<Vec<Token<'_>>> {
         spaced = false;
     }
     if name.ends_with('…') {
-        // The recorder has cut the name, so open brackets end here.
         while let Some(closed) = open.pop() {
             tokens = close(closed, tokens);
         }

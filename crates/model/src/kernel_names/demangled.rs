@@ -17,7 +17,7 @@ pub struct CppName {
     pub short: String,
 }
 
-/// Demangles a name; `None` where it is not mangled, or cannot be parsed.
+/// Demangles a name; `None` where it is not mangled, is too long, or cannot be parsed.
 pub fn demangle(mangled: &str) -> Option<CppName> {
     if !mangled.starts_with("_Z") || mangled.len() > 4 * MAX_CHARACTERS {
         return None;

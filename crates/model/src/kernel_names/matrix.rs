@@ -1,6 +1,6 @@
 //! Names matrix products and convolutions of NVIDIA's libraries. Their kernels are named by words between
 //! underscores, which are reordered by interest: `nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_bias_TNN` becomes `gemm
-//! bf16 128x256 bias TNN (nvjet sm90 tst 64x4 1x2 h bz coopA)`. Only words that all kernels have are dropped.
+//! bf16 128x256 bias TNN (nvjet sm90 tst 64x4 1x2 h bz coopA)`. Words of all kernels and repeated types are dropped.
 
 /// The properties of a matrix product or convolution, from the words of its kernel's name: the tile is the size of
 /// the part that a workgroup computes, the epilogue what follows on the result; `details` are all other words. Empty

@@ -25,7 +25,7 @@ pub(super) struct Scan {
     pub schema: SchemaRef,
     /// The row groups of each partition.
     pub partitions: Vec<Vec<RowGroup>>,
-    /// The most rows that the query needs of each partition.
+    /// The most rows that the query needs of each partition; `None` without a limit.
     pub limit: Option<usize>,
 }
 

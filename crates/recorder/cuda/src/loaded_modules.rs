@@ -62,8 +62,7 @@ impl CodeParameter {
 /// The calls of the driver that load code, by CUPTI's numbers.
 static CODE_PARAMETERS: OnceLock<Vec<Option<CodeParameter>>> = OnceLock::new();
 
-/// Copies and files of code that have not been written yet, with the bytes of the copies, and the reasons of
-/// losses.
+/// The code that has not been written yet; `bytes` is the size of the copies.
 #[derive(Debug, Default)]
 struct PendingCode {
     copies: Vec<Vec<u8>>,

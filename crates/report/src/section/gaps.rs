@@ -13,7 +13,7 @@ use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_timeline::vocabulary::Words;
 
-/// Makes the section; none where the verdict rests on no time. Shares are of the verdict's time.
+/// Makes the section; none where the verdict rests on no time. `places` formats the times at which gaps start.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let idle = &findings.idle_time;
     // Shares are of the verdict's time, which excludes idle time that the recording itself caused.

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The numbers that a shard takes at once. If it took a number for each row, eight threads would wait for one cache
-/// line.
+/// The numbers that a shard (the rows of some threads) takes at once, so that threads do not wait for one cache line.
 const BLOCK: u64 = 32;
 
 /// The numbers of one kind of row, over all shards. Those of one thread increase, and those of several threads are in

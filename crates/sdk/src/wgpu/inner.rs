@@ -9,10 +9,11 @@ use ::wgpu::{ComputePipeline, Device, Features};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 
-/// The shared state. Chunks go from the pool to a batch and come back when its results have been read.
+/// The shared state. Chunks go from the pool to a batch (a command buffer) and come back once its results were read.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub device: Device,
+    /// The work that is timed.
     pub capability: Capability,
     /// Timestamps may be written between passes.
     encoders: bool,
@@ -43,7 +44,6 @@ type Names = HashMap<ComputePipeline, Arc<str>>;
 /// The unused chunks, and how many chunks there are in all.
 #[derive(Debug, Default)]
 struct Pool {
-    /// The chunks that no batch uses.
     free: Vec<Chunk>,
     /// The number of chunks in all, at most [`MAX_CHUNKS`].
     made: u32,

@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub struct ComputePass<'encoder> {
     pass: ::wgpu::ComputePass<'encoder>,
     inner: &'encoder Arc<Inner>,
+    /// What the command buffer holds so far: passes and dispatches, with the queries that time them.
     batch: &'encoder mut Batch,
-    /// The label of the pass.
     label: Arc<str>,
     /// The open debug groups, innermost last.
     groups: Vec<Arc<str>>,

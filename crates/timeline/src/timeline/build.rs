@@ -88,7 +88,7 @@ fn fed<'a, R>(
     })
 }
 
-/// A timeline that is being built: first dispatches are added, then all other work.
+/// A timeline that is being built: `new` adds all but dispatches, `add` these, and `finish` command buffers as work.
 struct Builder<'scope, 'a> {
     /// The timeline so far, without work.
     timeline: Timeline<'a>,

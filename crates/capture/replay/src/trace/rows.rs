@@ -76,7 +76,7 @@ impl Rows {
         rows
     }
 
-    /// Adds the rows of one submission.
+    /// Adds the rows of one submission, with the times that one run of it had.
     pub fn observed(&mut self, session: &mut Session<'_>, of: &Observation) {
         let submission = SubmissionId(self.next_submission);
         self.next_submission += 1;

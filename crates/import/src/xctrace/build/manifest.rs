@@ -1,4 +1,4 @@
-//! Completes a trace with the rows of command buffers, the losses and the manifest.
+//! Completes a trace with the rows of command buffers (an instance is one commit), the losses and the manifest.
 
 use super::super::clock::{self, Lifetime};
 use super::super::date;

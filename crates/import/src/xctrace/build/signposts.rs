@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 impl Builder {
     /// Writes the labels, and returns them for the work of their threads. An end closes the last begin of its id on
-    /// its thread; what has no other end is counted as a loss.
+    /// its thread; an end without a begin, and a begin without an end, count as losses.
     pub(super) fn program_labels(&mut self) -> ThreadLabels {
         let mut signposts = std::mem::take(&mut self.facts.signposts);
         signposts.retain(|signpost| self.is_target(signpost.pid));

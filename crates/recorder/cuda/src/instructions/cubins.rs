@@ -38,7 +38,7 @@ static PENDING: Mutex<PendingCubins> = Mutex::new(PendingCubins {
 struct PendingCubins {
     /// Copies of cubins with line tables.
     copies: Vec<Vec<u8>>,
-    /// The checksums of cubins that are too large.
+    /// The checksums of cubins that were too large or found no room.
     not_kept: Vec<u64>,
     /// The bytes of the copies together.
     bytes: usize,
@@ -67,7 +67,7 @@ pub fn prepare(libcupti: &Path) -> bool {
     library.is_ok_and(|library| LIBRARY.set(library).is_ok() || LIBRARY.get().is_some())
 }
 
-/// Keeps a copy of a loaded cubin that has line tables; of one that is too large, only the checksum.
+/// Keeps a copy of a loaded cubin that has line tables; if it is too large or finds no room, only the checksum.
 ///
 /// # Safety
 /// The pointer is null, or CUPTI's description of a module, whose code exists.

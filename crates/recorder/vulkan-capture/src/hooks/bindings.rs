@@ -1,5 +1,5 @@
 //! Records the bindings with which dispatches run: descriptor sets (tables of buffers), pushed descriptors and push
-//! constants (small values).
+//! constants (small values). A [`Command`] is what the layer keeps of a call that records one.
 
 use std::ffi::c_void;
 

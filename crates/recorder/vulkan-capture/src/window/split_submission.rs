@@ -1,5 +1,5 @@
-//! Cuts a submission of which a window holds only some dispatches into three parts: what runs before the window, in
-//! it, and after it.
+//! Cuts a submission of which a window (the captured part of the run) holds only some dispatches into three parts:
+//! what runs before the window, in it, and after it.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use crate::objects::command::Command;
 
 /// A part of a command buffer.
 pub struct BufferPart {
-    /// The number of the batch.
+    /// The number of the batch (the command buffers of one `VkSubmitInfo`) in the call.
     pub batch: usize,
     /// The program's command buffer.
     pub of: vk::CommandBuffer,
     /// The indices of its commands that belong to the part.
     pub commands: Range<usize>,
-    /// The command buffer that is to be executed: the program's, if the part is whole, or one of the layer.
+    /// The command buffer to execute: the program's if that is not cut, else one of the layer, null until `record`.
     pub run: vk::CommandBuffer,
 }
 

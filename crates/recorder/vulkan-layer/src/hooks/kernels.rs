@@ -1,5 +1,6 @@
 //! Hooks the creation and destruction of shader modules (code) and compute pipelines (kernels), and tells the layer
-//! through [`ObjectHooks`](crate::layer::ObjectHooks), which may take the time of a creation.
+//! through [`ObjectHooks`](crate::layer::ObjectHooks), which may take the time of a creation. A body runs `before` or
+//! `around` the call of the next layer.
 
 use ash::vk;
 

@@ -1,5 +1,6 @@
 //! Hooks the creation, binding and destruction of device memory and buffers, and tells the layer through
-//! [`ObjectHooks`](crate::layer::ObjectHooks), which may change a buffer; where the driver refuses the changed one, the program's is made.
+//! [`ObjectHooks`](crate::layer::ObjectHooks), which may change a buffer; where the driver refuses the changed one,
+//! the program's is made. A body runs `before`, `after` (after success) or `around` the call of the next layer.
 
 use ash::vk;
 

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 #[derive(Clone, Default)]
 pub struct Bindings {
     entries: Vec<Binding>,
-    /// The present content; none if it has not been written yet.
+    /// The id of the present content; [`BindingContent::NONE`] if it has not been written yet.
     content: BindingContent,
     /// The number of dynamic offsets that the written content needs.
     dynamic: u32,
@@ -31,7 +31,7 @@ pub struct Bindings {
 /// The content of a set at the moment in which it is bound.
 #[derive(Clone, Copy, Default)]
 pub struct BoundContent {
-    /// None if the content is not known.
+    /// The id of the content; [`BindingContent::NONE`] if it is not known.
     pub id: BindingContent,
     /// The number of dynamic offsets that the content needs.
     pub dynamic: u32,

@@ -262,7 +262,6 @@ impl Harvester {
         self.write(pending, &mut scratch);
     }
 
-    /// Returns whether the device is lost, so that no results come.
     pub fn is_lost(&self) -> bool {
         self.lost.load(Relaxed)
     }

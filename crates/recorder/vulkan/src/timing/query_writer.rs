@@ -20,6 +20,7 @@ pub struct QueryWriter {
     queries: &'static Queries,
     recorder: &'static Recorder,
     command_buffer: vk::CommandBuffer,
+    /// How the results reach the host; [`Delivery::None`] where nothing is timed.
     delivery: Delivery,
     /// Whether the command recording may run twice at once.
     simultaneous: bool,
@@ -72,8 +73,7 @@ impl QueryWriter {
         self.next_query = 0;
     }
 
-    /// Starts a command recording whose timestamps are written outside of render passes and reach the host by
-    /// `delivery`.
+    /// Starts a command recording, whose timestamps are all written outside of render passes.
     pub fn start(&mut self, delivery: Delivery, simultaneous: bool) {
         self.delivery = delivery;
         self.simultaneous = simultaneous;
@@ -167,9 +167,9 @@ impl QueryWriter {
     }
 
     /// Ends the command recording: writes the second timestamp of its first pair, and the commands that deliver the
-    /// results. Returns its timing, with those of the secondaries that it executes, or `None` where nothing is
-    /// timed. `whole` is false where the recording ends inside a suspended rendering: then nothing may be written any
-    /// more, and the timing keeps the queries, but nobody reads their results.
+    /// results. Returns its timing, with those of the secondaries that it executes (`children`), or `None` where
+    /// nothing is timed. `counting` counts for hardware counters and ends here, too. `whole` is false where the
+    /// recording ends inside a suspended rendering: then nothing may be written, and nobody reads the results.
     pub fn finish(
         &mut self,
         recording: ids::CommandRecording,

@@ -32,7 +32,7 @@ pub struct ComputePass<'a> {
     label: String,
     /// Whether dispatches run one after the other.
     order: MTLDispatchType,
-    /// `None` where each dispatch opens an encoder of its own.
+    /// The open encoder; `None` before the first dispatch where each dispatch opens an encoder of its own.
     encoder: Option<Retained<Encoder>>,
 }
 
@@ -140,7 +140,8 @@ impl<'a> ComputePass<'a> {
         Ok(())
     }
 
-    /// Returns the encoder, for work that is not timed on its own; `None` if each dispatch has its own encoder.
+    /// Returns the open encoder, for work that is not timed on its own. If each dispatch has an encoder of its own,
+    /// that is the last dispatch's, and `None` before the first dispatch.
     ///
     /// ```no_run
     /// # fn example(device: &gapscope_sdk::metal::Device, queue: &gapscope_sdk::metal::Queue) -> Result<(), gapscope_sdk::metal::MetalError> {
