@@ -1,6 +1,6 @@
-//! Checks the claims of page headers before the Parquet library sees them. It allocates what a header claims before
-//! it decompresses the page, and a claim may be 2 GiB. A page is a part of a column in a file, with a header in front
-//! that gives its sizes.
+//! Checks the claims of page headers before the Parquet library sees them. The library allocates what a header claims
+//! before it decompresses the page, and a claim may be 2 GiB. A page is a part of a column in a file, with a header
+//! in front that gives its sizes.
 
 use crate::checksums::{CheckedFile, RefusedPage};
 use crate::damage::Damage;

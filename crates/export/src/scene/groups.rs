@@ -139,7 +139,6 @@ pub(super) fn machine(pids: &mut PidAllocator) -> Group {
     group("host".to_owned(), pids.next(), GroupKind::Machine)
 }
 
-/// Makes an empty group.
 fn group(name: String, pid: u32, kind: GroupKind) -> Group {
     Group {
         name,
@@ -163,7 +162,6 @@ impl PidAllocator {
         PidAllocator(pids.max().unwrap_or(0).clamp(1_000_000_000, 2_000_000_000))
     }
 
-    /// Allocates a pid.
     fn next(&mut self) -> u32 {
         self.0 += 1;
         self.0
