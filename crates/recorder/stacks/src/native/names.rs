@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 const MAX_NAME_BYTES: usize = 1000;
 
 /// Returns a name without parameters, hashes and the symbol's version (`memcpy@@GLIBC_2.14`), cut at
-/// [`MAX_NAME_BYTES`]. A name that is not mangled loses its version alone.
+/// `MAX_NAME_BYTES`. A name that is not mangled loses its version alone.
 pub fn demangled(name: &str) -> String {
     let name = name.split('@').next().unwrap_or(name);
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
