@@ -106,7 +106,7 @@ fn check_text_lengths(
     None
 }
 
-/// Returns the bytes of a page's texts; `None` where their lengths are damaged.
+/// Returns the bytes of a page's texts; `None` where their lengths are damaged, or the page's form is not read.
 fn text_bytes(page: &Page, header: &PageHeader, column: &ColumnDescriptor) -> Option<u64> {
     let bytes = page.buffer();
     (column.max_rep_level() == 0).then_some(())?;

@@ -260,8 +260,8 @@ fn may_carry(capture: &Capture, a: &Dispatch, b: &Dispatch) -> bool {
     })
 }
 
-/// Checks, apart from what invocations reach, that two dispatches can be one: no transfer between them, readable
-/// kernels, and equal workgroups and pipelines. Kernels are read once, into `kernels`.
+/// Checks, apart from what invocations reach, that two dispatches can be one: no other command between them, readable
+/// kernels, no arrays of descriptors, and equal workgroups and pipelines. Kernels are read once, into `kernels`.
 fn fits(
     capture: &Capture,
     a: &Candidate<'_>,
