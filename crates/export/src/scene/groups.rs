@@ -1,5 +1,6 @@
-//! Makes the groups (of a process, a GPU or the machine) and their tracks from the slices that `builder` collected,
-//! with their names.
+//! Makes the groups (of a process, a GPU or the machine) and their tracks from the slices (drawn rows of tables) that
+//! `builder` collected, with their names. A track is a part of a group, such as the work of one queue; its slices are
+//! split into lanes, in which they follow or contain each other.
 
 use super::slices_by_owner::{QueueSlices, SlicesByOwner};
 use super::{Group, GroupKind, ThreadSamples, Track, samples};

@@ -1,7 +1,7 @@
 //! Samples one GPU with PM sampling of CUPTI (NVIDIA's profiling library), in which the GPU itself writes its
 //! counters at a fixed rate into a hardware buffer. Polls decode that buffer into an image in this process
 //! (`CounterData`), from which each sample is read, evaluated (metrics are computed from what was counted) and sent
-//! to the session. [`sample`] runs in the GPU's thread.
+//! to the session, the process of `gapscope record`. [`sample`] runs in the GPU's thread.
 
 use super::plan::Plan;
 use super::{Gpu, Libraries, Reporter, SamplerError, SamplingTask, wait_or_stop};
