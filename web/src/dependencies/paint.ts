@@ -64,7 +64,7 @@ export class GraphPainter {
 
   /**
    * Draws a scene: frames of submissions, bands of queues, edges, barriers, nodes, and badges over them. Where an
-   * element is picked, or a node pointed at, all but its neighbours are faded. `ratio`: device pixels per CSS pixel.
+   * element is picked, or a node pointed at, all but neighbours are faded. `ratio` is device pixels per CSS pixel.
    */
   draw(scene: Scene, camera: Camera, screen: Size, ratio: number, colours: Colours, theme: Theme): void {
     const { context } = this;
