@@ -1,8 +1,8 @@
 //! `cargo xtask darwin`: type-checks, lints and links the code that is compiled on macOS only, on a machine that is
 //! not a Mac. None of the code runs.
 //!
-//! The compiler needs its standard library for macOS, which [`toolchain`] finds. Otherwise Debian's own compiler
-//! with its own sources is unpacked in a folder and used through chroot, which needs root.
+//! [`toolchain`] finds a compiler that has the standard library for macOS. Where there is none, Debian's own compiler
+//! and its sources are unpacked in a folder and used through chroot, which needs root, for the SDK's Metal code only.
 //!
 //! zig, from PyPI, compiles the C code of dependencies. Frameworks are linked against stubs, which are made of the
 //! symbols that the bindings declare: no file of Apple's is used.
@@ -27,7 +27,7 @@ const LINKED: &str = "doubled";
 /// The target triple of macOS on Apple's processors.
 const TARGET: &str = "aarch64-apple-darwin";
 
-/// Returns a path in the folder of everything for macOS.
+/// Returns a path in the folder `darwin` of cargo's target folder, which is made if it is missing.
 fn folder(path: &str) -> Result<PathBuf> {
     let folder = std::path::absolute(target("darwin"))?;
     std::fs::create_dir_all(&folder)

@@ -1,5 +1,5 @@
-//! `cargo xtask fleet`: asks one query over many ranks of `gapscope query` and of Ballista (`tests/fleet`), and
-//! compares their answers.
+//! `cargo xtask fleet`: asks `gapscope query` and Ballista, a distributed query engine (`tests/fleet`), one query
+//! over the traces of many ranks (processes of one program), and compares their answers.
 
 use std::path::Path;
 

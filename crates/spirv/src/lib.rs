@@ -1,9 +1,9 @@
 //! Reads SPIR-V modules of any origin (SPIR-V specification 1.6, section 2.3 for the layout and 3.52 for the instructions).
 //!
 //! [`Instructions`] walks over the words of a module and allocates nothing. [`Description`] is the result of such a
-//! walk in hooks: entry points, the source's name, and the accesses of the code to descriptors. [`Module`] keeps
-//! types, constants, decorations, entry points and functions, and [`Constants`] evaluates its integer constants.
-//! Whatever the words are, reading them ends and does not panic.
+//! walk in hooks (gapscope's libraries in a program): entry points, the source's name, and the accesses of the code
+//! to descriptors. [`Module`] keeps types, constants, decorations, entry points and functions, and [`Constants`]
+//! evaluates its integer constants. Whatever the words are, reading them ends and does not panic.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -188,8 +188,8 @@ impl EventWaits {
         }
     }
 
-    /// Writes the rows of the waits that nothing changes any more; of all where `all` says that nothing more comes. Returns how many
-    /// of them are for something that is not known.
+    /// Writes the rows of the waits that nothing changes any more, or of all waits where `all` says that nothing more
+    /// comes. Returns how many of the rows are for something that is not known.
     pub fn settle(&mut self, now_ns: i64, all: bool, bounds: &Bounds, tables: &mut Tables) -> u64 {
         let mut unknown = 0;
         let mut written = FxHashSet::default();
@@ -212,8 +212,8 @@ impl EventWaits {
         unknown
     }
 
-    /// Returns the first submission behind a wait: one that was put on the stream before that which is known to follow may have come
-    /// later.
+    /// Returns the first submission behind a wait, which need not be the one that is known to follow: the submission
+    /// of an earlier call may have come later.
     fn following(&self, open: &OpenWait, bounds: &Bounds) -> SubmissionId {
         let StreamPlace { queue, correlation } = open.place;
         let Some(known) = self.submissions.get(&queue) else {

@@ -1,6 +1,6 @@
-//! Generates the traces of a fleet's ranks: `cargo run -p gapscope-trace --example fleet -- 256 20 OUT`. Of 256
-//! ranks, those of machine 8 are slow, rank 200 has a slow `softmax`, and the host of rank 17 is late. The arguments
-//! are the number of ranks, the number of steps that each runs, and the folder of the new traces.
+//! Generates the traces of the ranks (processes of one program) of a fleet of machines: `cargo run -p gapscope-trace
+//! --example fleet -- 256 20 OUT`, with the number of ranks, the number of steps that each runs, and the folder of
+//! the new traces. Ranks of machine 8 are slow, rank 200 has a slow `softmax`, and the host of rank 17 is late.
 #![forbid(unsafe_code)]
 
 use gapscope_trace::synthetic::Fleet;

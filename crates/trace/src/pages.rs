@@ -1,6 +1,6 @@
-//! Checks the claims of page headers before the Parquet library sees them. It allocates what a header claims before
-//! it decompresses the page, and a claim may be 2 GiB. A page is a part of a column in a file, with a header in front
-//! that gives its sizes.
+//! Checks the claims of page headers before the Parquet library sees them. The library allocates what a header claims
+//! before it decompresses the page, and a claim may be 2 GiB. A page is a part of a column in a file, with a header
+//! in front that gives its sizes.
 
 use crate::checksums::{CheckedFile, RefusedPage};
 use crate::damage::Damage;
@@ -106,7 +106,7 @@ fn check_text_lengths(
     None
 }
 
-/// Returns the bytes of a page's texts; `None` where their lengths are damaged.
+/// Returns the bytes of a page's texts; `None` where their lengths are damaged, or the page's form is not read.
 fn text_bytes(page: &Page, header: &PageHeader, column: &ColumnDescriptor) -> Option<u64> {
     let bytes = page.buffer();
     (column.max_rep_level() == 0).then_some(())?;

@@ -1,4 +1,4 @@
-//! Cuts a window out of a trace.
+//! Cuts a window, a part of the recorded time, out of a trace.
 
 use crate::Trace;
 use crate::ids::{CommandBufferId, CounterId, DeviceId, ProcessId, SubmissionId};

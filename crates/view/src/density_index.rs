@@ -213,7 +213,7 @@ impl TrackParts {
 }
 
 impl DensityIndex {
-    /// Indexes a trace.
+    /// Indexes a trace; `whole` has the command buffers that are drawn as work because the work inside has no times.
     pub fn new(trace: &Trace, whole: &WholeCommandBuffers) -> DensityIndex {
         let stretches = DrawnTable::ALL
             .into_iter()

@@ -37,8 +37,8 @@ macro_rules! value {
     };
 }
 
-/// Finds the only row with these values, or says why there is none. Values of columns that do not identify rows are ignored. Returns `None` for
-/// tables that are not drawn.
+/// Finds the only row of a table with these values by column, or says why there is none. Values of columns that do
+/// not identify rows are ignored. Returns `None` for tables that are not drawn.
 pub fn find_row(
     trace: &Trace,
     table: &str,

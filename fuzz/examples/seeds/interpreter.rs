@@ -253,7 +253,7 @@ fn memory(of: &Offsets) -> Memory {
     memory
 }
 
-/// Returns the inputs by name.
+/// Returns the memories of sound and damaged processes by name: the inputs with which fuzzing begins.
 pub fn all() -> Vec<(String, Vec<u8>)> {
     let name = |of: &Offsets, what: &str| format!("{what}-3-{}", of.minor());
     let mut all = Vec::new();

@@ -39,7 +39,7 @@ impl Assembly {
         self.assembler.end_process(process, &mut self.tables);
     }
 
-    /// Finishes the trace and shows it.
+    /// Finishes the trace, and makes analyses and the outputs of `choice` read it.
     pub fn show(mut self, choice: Choice) {
         let _ = self.assembler.take_sources();
         let _ = self.assembler.take_busy();

@@ -63,8 +63,8 @@ export class GraphPainter {
   }
 
   /**
-   * Draws a scene: frames, bands, edges, barriers, nodes, and badges over them. Where an element is picked, or a node
-   * pointed at, all but its neighbours are faded. `ratio` is the number of device pixels in a CSS pixel.
+   * Draws a scene: frames of submissions, bands of queues, edges, barriers, nodes, and badges over them. Where an
+   * element is picked, or a node pointed at, all but neighbours are faded. `ratio` is device pixels per CSS pixel.
    */
   draw(scene: Scene, camera: Camera, screen: Size, ratio: number, colours: Colours, theme: Theme): void {
     const { context } = this;

@@ -26,7 +26,7 @@ export class DependenciesTab {
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The row that is about to be shown among its neighbours. */
   private awaited: { table: string; row: number } | null = null;
-  /** The trace's edition that the graph is of. */
+  /** The edition of the trace that the graph is of; another edition numbers the rows anew. */
   private edition: number;
 
   constructor(
@@ -66,7 +66,6 @@ export class DependenciesTab {
   grown(): void {
     const { edition } = this.view.trace.overview;
     if (edition === this.edition) return this.panel.grown();
-    // Another edition numbers the rows anew.
     this.edition = edition;
     this.forget();
   }

@@ -43,7 +43,7 @@ export class Runs {
     this.event = grown(this.event);
   }
 
-  /** Fills in the slices of a lane within the scale's range. */
+  /** Fills in a lane within the scale's range, from slices: equal parts of time with a busy share, not events. */
   fillFromSlices(slices: Slices, lane: number, scale: Scale): this {
     this.count = 0;
     this.exact = false;

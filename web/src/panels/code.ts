@@ -19,11 +19,12 @@ const ROW_PX = 18;
 const MIN_WIDTH = 1 / 600;
 /** The least width of a frame with a readable name. */
 const NAMED_WIDTH = 0.045;
+/** How long the selection and the data must rest before the panel is drawn again. */
 const REST_MS = 120;
 
-/** The message for a trace without samples. */
 export const NO_SAMPLES = "The trace has no samples of stacks. `gapscope record` samples Python and native threads unless --no-stacks is given.";
 
+/** The panel of one view: the flame graph, the table, and boxes that restrict them to a cause and a label. */
 export class CodePanel {
   readonly element = h("div", { class: "panel code-panel" });
   private readonly status = h("span", { role: "status" });
@@ -96,7 +97,7 @@ export class CodePanel {
     );
   }
 
-  /** Loads the samples of the trace's present generation. */
+  /** Loads the samples of the trace as it is now, and shows them. */
   async open(): Promise<void> {
     const { trace } = this.view;
     this.head();

@@ -1,5 +1,5 @@
-// Lets the reader drag the names of tracks and groups to another place among their siblings, which are those of the
-// same section or bundle, or all groups.
+// Lets the reader drag the names of tracks and groups to another place among their siblings: the tracks of the same
+// section (a group that is drawn) or bundle (threads that do the same, drawn as one row), or all groups.
 
 import { h } from "../dom.ts";
 import type { Arrangement } from "./arrangement.ts";

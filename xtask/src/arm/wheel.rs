@@ -1,4 +1,4 @@
-//! Checks that a wheel is for ARM.
+//! Checks that a wheel (the Python package with gapscope's programs) is for ARM's 64-bit processors.
 
 use std::path::Path;
 use std::process::Command;

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::runs::{Driver, Variant, built, client, command, number, planted, scratch};
 use crate::command::output;
 
-/// Measures on lavapipe, because real times do not compress as well as the null driver's.
+/// Returns the table. The programs run on lavapipe, Mesa's software GPU, because its times are real and do not
+/// compress as well as those of the null driver, which does nothing.
 pub fn measure(_repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| work | dispatches | `dispatches`, B each | `bindings`, B each | whole trace, B each |\n|---|---|---|---|---|\n",

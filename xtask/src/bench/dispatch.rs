@@ -1,4 +1,5 @@
-//! Measures the cost of a dispatch on the CPU and, on lavapipe, during the run of the dispatch.
+//! Measures what a dispatch costs without and with recording: on the CPU in `vkCmdDispatch`, and on lavapipe (Mesa's
+//! software GPU) also during the run of the dispatch.
 
 use anyhow::Result;
 
@@ -7,7 +8,7 @@ use super::samples::Samples;
 
 const DISPATCHES: u32 = 5000;
 
-/// A row of the table.
+/// A row of the table: a way to run `planted bench`, and its times.
 struct Row {
     name: String,
     variant: Variant,
@@ -18,7 +19,7 @@ struct Row {
     run_us: Samples,
 }
 
-/// Returns the table; on the null driver more runs are taken, because they are short.
+/// Returns the table; the null driver, which does nothing, runs more iterations, because they are short.
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut rows = Vec::new();
     for (suffix, flags) in [("", ""), (", set bound each time", " --bind")] {

@@ -1,4 +1,5 @@
-//! The types of a comparison of two works, and the constructor that compares their costs.
+//! The types of a comparison of two works (two parts of a trace, or two traces, that do the same in different ways),
+//! and the constructor that compares their costs. Where labels select the works, each instance is an evaluation.
 
 use super::figure::Figure;
 use super::work_cost::WorkCost;

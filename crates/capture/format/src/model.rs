@@ -92,7 +92,7 @@ pub enum Record {
     Check(Hash),
 }
 
-/// The program, the device and the window that were captured.
+/// The program, the device and the window (stretch of the program's run) that were captured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The [`crate::FORMAT`] that the capture has.

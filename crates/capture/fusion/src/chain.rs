@@ -1,5 +1,5 @@
 //! Finds chains of dispatches that can be merged: a capture goes in; its chains come out, and neighbours that do not
-//! form a chain, with the reason.
+//! form a chain, with the reason. The window is the stretch of the program's run that was captured.
 //!
 //! A chain is consecutive dispatches of one command buffer, of which each but the first loads what an earlier one
 //! stored. Neighbours are first compared by their bindings and pipelines; those that may fit are followed invocation
@@ -260,8 +260,8 @@ fn may_carry(capture: &Capture, a: &Dispatch, b: &Dispatch) -> bool {
     })
 }
 
-/// Checks, apart from what invocations reach, that two dispatches can be one: no transfer between them, readable
-/// kernels, and equal workgroups and pipelines. Kernels are read once, into `kernels`.
+/// Checks, apart from what invocations reach, that two dispatches can be one: no other command between them, readable
+/// kernels, no arrays of descriptors, and equal workgroups and pipelines. Kernels are read once, into `kernels`.
 fn fits(
     capture: &Capture,
     a: &Candidate<'_>,

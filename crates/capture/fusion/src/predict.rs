@@ -44,9 +44,9 @@ pub struct Costs {
 /// A kernel counts as waiting for memory if its bytes take more than this share of its time.
 const MEMORY_SHARE: f64 = 1.0 / 3.0;
 
-/// Measures and predicts the costs of a chain, merged with forwarding where that is possible. The time of a copy by
-/// the driver is added to `bandwidth`, one for each size. Returns `None` if the chain cannot be merged or passes no
-/// bytes, or if the queue has no timestamps.
+/// Measures and predicts the costs of a chain, merged with values forwarded in registers where that is possible. The
+/// time of a copy by the driver is added to `bandwidth`, one for each size. Returns `None` if the chain cannot be
+/// merged or passes no bytes, or if the queue has no timestamps.
 pub fn predict(
     probe: &mut Probe<'_>,
     found: &Chains<'_>,

@@ -12,7 +12,7 @@ use crate::recording::TimestampScope;
 use crate::result::{Replay, median};
 use crate::session::{RecordingOptions, Session};
 
-/// Times of the dispatches and transfers of a window, one after the other.
+/// Times of the dispatches and transfers of a window (the captured stretch of a run), which run one after the other.
 #[derive(Debug, Clone)]
 pub struct CommandTimes {
     /// The device that the commands ran on.

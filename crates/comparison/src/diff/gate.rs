@@ -30,7 +30,8 @@ pub enum GateOf {
 pub enum Limit {
     /// A share of the figure's value before.
     Share(f64),
-    /// A number of nanoseconds, bytes or pieces for one evaluation where evaluations are known, else for a run.
+    /// A number of nanoseconds, bytes or pieces for one evaluation (instance of the label around repeated work) where
+    /// evaluations are known, else for a run.
     Absolute(f64),
 }
 

@@ -1,4 +1,5 @@
-//! The types of the result of a comparison of runs; `diff.rs` makes them, reports show them.
+//! The types of the result of a comparison of runs; `diff.rs` makes them, reports show them. An evaluation is one
+//! instance of a label around work that a run does again and again.
 
 use super::change::Change;
 use super::metric::Unit;

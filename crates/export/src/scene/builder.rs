@@ -1,6 +1,6 @@
-//! Makes the [`Scene`] of a trace, from the whole trace in memory or from its dispatches piece by piece. A first pass
-//! over dispatches finds the first work of each command buffer or submission, to which an arrow may lead from the
-//! host call that submitted it; a second pass packs them into lanes. All other rows are drawn between the passes.
+//! Makes the [`Scene`] of a trace (what exports draw), from a trace in memory or from its dispatches piece by piece.
+//! A first pass over dispatches finds the first work of each command buffer or submission, to which an arrow may lead
+//! from the host call that submitted it; a second pass packs them into lanes. Other rows are drawn in between.
 
 use super::gaps::GapSlices;
 use super::groups::{self, PidAllocator};

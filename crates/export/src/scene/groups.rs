@@ -1,5 +1,6 @@
-//! Makes the groups (of a process, a GPU or the machine) and their tracks from the slices that `builder` collected,
-//! with their names.
+//! Makes the groups (of a process, a GPU or the machine) and their tracks from the slices (drawn rows of tables) that
+//! `builder` collected, with their names. A track is a part of a group, such as the work of one queue; its slices are
+//! split into lanes, in which they follow or contain each other.
 
 use super::slices_by_owner::{QueueSlices, SlicesByOwner};
 use super::{Group, GroupKind, ThreadSamples, Track, samples};
@@ -139,7 +140,6 @@ pub(super) fn machine(pids: &mut PidAllocator) -> Group {
     group("host".to_owned(), pids.next(), GroupKind::Machine)
 }
 
-/// Makes an empty group.
 fn group(name: String, pid: u32, kind: GroupKind) -> Group {
     Group {
         name,
@@ -163,7 +163,6 @@ impl PidAllocator {
         PidAllocator(pids.max().unwrap_or(0).clamp(1_000_000_000, 2_000_000_000))
     }
 
-    /// Allocates a pid.
     fn next(&mut self) -> u32 {
         self.0 += 1;
         self.0

@@ -71,7 +71,7 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) works: Vec<(Option<Correlation>, DeviceWork)>,
     pub(super) synchronisations: Vec<Synchronisation>,
     pub(super) overheads: Vec<Overhead>,
-    /// The collectives: the correlation of each one's kernel, and PyTorch's description.
+    /// The collectives (work of several ranks): the correlation of each one's kernel, and PyTorch's description.
     pub(super) collectives: Vec<(Option<Correlation>, String)>,
     operands: Operands,
     pub(super) counters: Counters,

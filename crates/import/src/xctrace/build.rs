@@ -100,13 +100,13 @@ struct Instance {
     id: CommandBufferId,
     /// The moment of the commit; `None` if the exports lack it.
     committed_ns: Option<i64>,
-    /// The first moment at which it was seen finished; `None` if the exports do not say.
+    /// The first moment at which the instance was seen finished; `None` if the exports do not say.
     seen_ns: Option<i64>,
     /// The first start and the last end of its GPU work; `i64::MAX` and `i64::MIN` before the first piece.
     start_ns: i64,
     end_ns: i64,
+    /// The numbers of transfers and of all pieces of GPU work so far.
     transfers: u32,
-    /// The number of its pieces of GPU work so far, and of the transfers among them.
     positions: u32,
     label: Option<LabelId>,
     name: Option<String>,

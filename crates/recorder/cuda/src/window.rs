@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The start of the last window; the least number before the first.
 static START_NS: AtomicI64 = AtomicI64::new(i64::MIN);
-/// Its end; the greatest number while recording is on.
+/// The end of the last window; the greatest number while recording is on.
 static END_NS: AtomicI64 = AtomicI64::new(i64::MAX);
 
 /// Starts a window now.
@@ -20,7 +20,7 @@ pub fn end() {
     END_NS.store(monotonic_ns(), Relaxed);
 }
 
-/// Notes that no window has started yet.
+/// Notes that no window has started yet: until [`start`], nothing belongs to one.
 pub fn wait_for_start() {
     END_NS.store(i64::MIN, Relaxed);
 }

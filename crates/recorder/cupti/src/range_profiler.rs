@@ -33,7 +33,7 @@ pub struct RangeProfiler {
 unsafe impl Send for RangeProfiler {}
 
 impl RangeProfiler {
-    /// Returns the availability image of a context's device, for [`crate::Host::new`].
+    /// Returns the availability image of a context's device (what the device can count), for [`crate::Host::new`].
     ///
     /// # Errors
     /// CUPTI refuses it.

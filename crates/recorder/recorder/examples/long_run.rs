@@ -121,7 +121,7 @@ impl Program<'_> {
     }
 }
 
-/// Drains events as the session does.
+/// Drains events as the session (the process of `gapscope record`) does.
 struct Session {
     process: ProcessSpool,
     id: ProcessId,

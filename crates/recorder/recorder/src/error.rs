@@ -28,7 +28,7 @@ pub enum Error {
     /// The trace cannot be written or read.
     #[error(transparent)]
     Trace(#[from] gapscope_trace::Error),
-    /// The spool cannot be read.
+    /// The spool (the log that gapscope's libraries write in the program) cannot be read.
     #[error(transparent)]
     Spool(#[from] gapscope_spool::Error),
     /// A file or folder of the recording could not be used.

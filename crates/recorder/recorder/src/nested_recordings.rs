@@ -1,6 +1,6 @@
-//! Tells an outer recording about recordings inside it. The hooks of the inner recording write to its own spool, so
-//! that the outer one has nothing of their work; the inner recording therefore leaves a notice in the outer one's
-//! spool.
+//! Tells an outer recording about recordings inside it. The hooks (gapscope's libraries in a program) of the inner
+//! recording write to its own spool (their log), so that the outer recording has nothing of their work; the inner
+//! recording therefore leaves a notice in the outer one's spool.
 
 use crate::Error;
 use crate::outcome::{Outcome, Recorded};

@@ -1,6 +1,6 @@
-//! Maps the control page of a process: a file in the process's folder of the spool with counters and switches, which
-//! the hooks (gapscope's libraries in the process) and the session (the process of `gapscope record`) both read and
-//! write. The process creates it ([`Control::create`]); the session opens it ([`Control::open`]).
+//! Maps the control page of a process: a file with counters and switches in the process's folder of the spool (the
+//! log of hooks), which the hooks (gapscope's libraries in the process) and the session (the process of `gapscope
+//! record`) read and write. The process creates it ([`Control::create`]); the session opens it ([`Control::open`]).
 
 use crate::{Error, Rank, VERSION};
 use memmap2::{MmapOptions, MmapRaw};

@@ -1,5 +1,5 @@
-//! Defines the functions that the program calls instead of the next layer's, the next library on the way to the
-//! driver (hooks): the work of this layer in the hooks that it shares with the layer that records ([`objects`],
+//! Defines hooks, functions that the program calls instead of those of the next layer (the next library on the way to
+//! the driver): the work of this layer in the hooks that it shares with the layer that records ([`objects`],
 //! [`commands`], [`submit`]), and hooks of its own.
 
 pub mod barriers;

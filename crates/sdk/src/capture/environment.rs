@@ -46,8 +46,7 @@ pub fn requested() -> Result<Destination, NotCaptured> {
         .ok_or(NotCaptured::NotRequested)
 }
 
-/// The units of work that the environment asks for.
-/// The units before the capture, and those in it.
+/// The numbers of units of work that the environment asks for: those before the capture, and those in it.
 pub(super) struct Units {
     pub skip: u64,
     pub take: u64,

@@ -54,7 +54,7 @@ impl Default for Limits {
     }
 }
 
-/// A shard on a cache line of its own, so that threads do not slow each other down.
+/// A shard (the entries of some threads) on a cache line of its own, so that threads do not slow each other down.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct Aligned(Mutex<Shard>);

@@ -1,4 +1,4 @@
-//! Runs work in more than one process. Each process prints its own line.
+//! Runs work in more than one process. Each process prints its own line of truth: what a trace should show.
 
 use std::process::{Command, Stdio};
 

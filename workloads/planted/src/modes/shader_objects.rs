@@ -1,4 +1,4 @@
-//! Runs kernels without pipelines.
+//! A mode of the program `planted` that runs kernels without pipelines, as shader objects.
 
 use anyhow::{Context, Result};
 use ash::vk;
@@ -9,7 +9,7 @@ use crate::kernel::{SPIN_MULTIPLIER, compile, spin_wgsl};
 use crate::setup::Setup;
 use crate::truth::Truth;
 
-/// Runs n times a dispatch of a pipeline, and a dispatch of a shader object that is bound after it.
+/// Runs n times a dispatch of a pipeline and then one of a shader object; `truth` gets what a trace should show.
 pub fn shader_objects(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

@@ -62,8 +62,7 @@ pub(crate) enum Code {
     HighestBit,
     /// Returns the number of the highest bit that differs from the sign, or -1.
     SHighestBit,
-    /// `a + b * c` in 64 bits, but for `b`.
-    /// The result is the offset of an element of an array.
+    /// Returns `a + b * c` in 64 bits, the offset of an element of an array; `b` alone has the operation's bits.
     UIndex,
     /// The same with `b` signed.
     SIndex,

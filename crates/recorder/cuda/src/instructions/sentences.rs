@@ -28,7 +28,7 @@ pub fn unusable(error: &LibraryError) -> String {
     }
 }
 
-/// The reason why a context is not sampled, as a sentence without its full stop.
+/// The reason why a context (a program's state on a GPU) is not sampled, as a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
 pub enum SamplingError {
     #[error("CUPTI does not say which device a context is of")]

@@ -24,7 +24,6 @@ pub struct Device {
     pub ended: bool,
 }
 
-/// A queue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Queue {
     /// The queue in the manifest.
@@ -41,13 +40,12 @@ pub struct Queue {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct OpenQueueLabel {
     pub label: LabelId,
-    /// The start of the label.
     pub start_ns: i64,
 }
 
 impl Device {
-    /// Returns the causal bounds between the device and the host, if the device's times are mapped to the host's
-    /// clock.
+    /// Returns the bounds that cause and effect set between the clocks of device and host (work starts after its
+    /// launch and ends before a wait for it returns), if the device's times are mapped to the host's clock.
     pub fn causal(&mut self) -> Option<&mut Causal> {
         self.clock.as_mut()?.causal()
     }

@@ -39,7 +39,7 @@ pub struct Process {
     pub pools: FxHashMap<hook::Pool, Allocation>,
     /// The contents of descriptor sets.
     pub contents: Contents,
-    /// The command recordings that may still be expanded.
+    /// The command recordings that may still be expanded into rows.
     pub recordings: FxHashMap<hook::CommandRecording, Recording>,
     /// The instances that are not finished.
     pub instances: FxHashMap<hook::Instance, Instance>,
@@ -52,7 +52,6 @@ pub struct Process {
     pub callers: BTreeSet<ThreadId>,
     /// The thread that submitted or waited last.
     pub last_caller: Option<ThreadId>,
-    /// The CUDA state.
     pub cuda: Cuda,
     /// Whether a hook could not record the process's GPU work; its next event gives the reason.
     pub is_refused: bool,
@@ -83,7 +82,7 @@ impl Process {
             })
     }
 
-    /// Removes a user of a recording, and drops the recording if it can no longer be used.
+    /// Removes a user (an instance, or a recording around) of a recording, which is dropped if nothing can use it.
     pub fn release(&mut self, recording: hook::CommandRecording) {
         if let Some(found) = self.recordings.get_mut(&recording) {
             found.users = found.users.saturating_sub(1);

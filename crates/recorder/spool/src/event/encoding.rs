@@ -1,10 +1,10 @@
-//! Encodes events as bytes (postcard, a compact binary form of serde) and decodes them. The group of an event
-//! (common, Vulkan or CUDA) is in the record's header and takes no byte of the encoding.
+//! Encodes events of hooks (gapscope's libraries in a program) as bytes (postcard, a compact binary form of serde),
+//! and decodes them. The group of an event (common, Vulkan or CUDA) is in the record's header and takes no byte here.
 
 use super::{CommonEvent, CudaEvent, Event, VulkanEvent};
 use serde::Serialize;
 
-/// A type of events that can be written to the spool: those of every hook, of Vulkan or of CUDA.
+/// A type of events that can be written to the spool (the hooks' log): those of every hook, of Vulkan or of CUDA.
 pub trait EventGroup: Serialize {
     /// The number of the group in records.
     const GROUP: u32;

@@ -6,9 +6,9 @@ use std::fmt::{self, Write};
 /// A demangled name can be exponentially longer than the mangled one.
 const MAX_NAME_BYTES: usize = 1000;
 
-/// Returns a name without parameters and hashes; one that is not mangled stays as it is.
+/// Returns a name without parameters, hashes and the symbol's version (`memcpy@@GLIBC_2.14`), cut at
+/// `MAX_NAME_BYTES`. A name that is not mangled loses its version alone.
 pub fn demangled(name: &str) -> String {
-    // Symbol tables have names such as `memcpy@@GLIBC_2.14`.
     let name = name.split('@').next().unwrap_or(name);
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return cut(|text| write!(text, "{rust:#}")).unwrap_or_else(|| name.to_owned());

@@ -10,9 +10,9 @@ const MAX_RECORD_DISTANCE_NS: i64 = 2_000_000;
 /// Why a thread is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The owner follows it.
+    /// The owner of the sampling thread (the session that records the program) asked for the samples.
     Followed,
-    /// It held the interpreter's lock at this time.
+    /// The thread was last seen to hold the interpreter's lock at this time.
     HeldLock(i64),
 }
 

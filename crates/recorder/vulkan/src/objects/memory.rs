@@ -8,7 +8,6 @@ use ash::vk::Handle;
 use gapscope_spool::event::{CommonEvent, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns};
 
-/// A live buffer.
 #[derive(Clone, Copy)]
 struct Buffer {
     id: ids::Buffer,

@@ -50,7 +50,8 @@ impl Brackets {
         }
     }
 
-    /// Returns a bracket for a queue family; `None` where the family has no timestamps, or no bracket can be made.
+    /// Returns a bracket for a queue family whose results leave the GPU by `delivery`; `None` where the family has no
+    /// timestamps, or no bracket can be made.
     pub fn take(&self, family: u32, delivery: Delivery) -> Option<Bracket> {
         if delivery == Delivery::None {
             return None;

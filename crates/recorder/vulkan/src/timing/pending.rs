@@ -19,8 +19,8 @@ pub struct PendingInstance {
 pub enum TimeSource {
     /// Timestamps inside the instance.
     Inside(Arc<Timing>),
-    /// Timestamps around the instance, and inside it as well if no other instance of the recording is pending with
-    /// it.
+    /// Timestamps around the instance (a bracket: two command buffers that write them), and also inside the instance
+    /// if no other instance of the recording is pending with it.
     Around(Bracket, Option<Arc<Timing>>),
     /// The instance has no times, for this reason.
     None(Outcome),
@@ -36,7 +36,7 @@ impl TimeSource {
         }
     }
 
-    /// Returns the number of those queries, including those of secondaries.
+    /// Returns the number of those queries, including those of secondaries (recordings that the recording executes).
     fn query_count(&self) -> u32 {
         self.timing().map_or(0, |timing| timing.query_count())
     }

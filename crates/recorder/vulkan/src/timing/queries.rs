@@ -1,4 +1,4 @@
-//! Hands out timestamp queries to command recordings, and takes them back for reuse.
+//! Hands out timestamp queries to command recordings (contents of command buffers), and takes them back for reuse.
 //!
 //! Queries come in slabs: one query pool, and memory with 16 bytes a query (value, availability). Command buffers
 //! take chunks of a slab, a small one first, since many hold only a few dispatches. A chunk goes back to its list

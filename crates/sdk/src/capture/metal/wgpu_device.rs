@@ -4,7 +4,8 @@ use super::{BACKEND, CaptureManager, EXTENSION, MetalCapture, WaitError};
 use crate::capture::{Backend, Destination, NotCaptured, Running};
 use std::sync::Arc;
 
-/// Returns the capture device of a wgpu device, which has a manager if it runs on Metal.
+/// Returns the capture device of a wgpu device. `manager` is Metal's capture manager, `None` for a device that does
+/// not run on Metal; `wait` waits for the work of the device.
 pub(crate) fn from_wgpu<M: CaptureManager>(
     manager: Option<M>,
     wait: impl Fn() -> Result<(), WaitError> + Send + Sync + 'static,
@@ -15,7 +16,6 @@ pub(crate) fn from_wgpu<M: CaptureManager>(
     }
 }
 
-/// A wgpu device that does not run on Metal.
 struct NotMetal;
 
 impl NotMetal {

@@ -27,7 +27,7 @@ type Raw = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
 pub struct CommandBuffer {
     raw: RawCommands,
     pub(super) batch: Batch<AppleCounters>,
-    /// Kernels get debug groups.
+    /// Whether kernels get debug groups.
     pub(super) debug: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The shape of a schema: a layout of fields with their offsets and types, or an enumeration.
+//! The shape of a schema, by which the bytes of a payload (values that the program passes with a label) are read: a
+//! layout of fields with their offsets and types, or an enumeration.
 
 /// The shape of a schema.
 pub enum Shape {
@@ -33,7 +34,6 @@ pub enum Role {
     Message,
     /// The label's category.
     Category,
-    /// A field that is not shown.
     Hidden,
 }
 
@@ -60,7 +60,7 @@ pub enum Encoding {
     Enum(&'static Enum),
 }
 
-/// An enumeration: the bytes of its values, and pairs of value and name.
+/// An enumeration: the size of its values in bytes, and pairs of value and name.
 #[derive(Debug)]
 pub struct Enum {
     pub bytes: usize,

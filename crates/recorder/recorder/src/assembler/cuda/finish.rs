@@ -7,7 +7,6 @@ use gapscope_trace::ids::{DeviceId, ProcessId};
 use gapscope_trace::tables::Tables;
 
 impl Assembler {
-    /// Ends the CUDA state of a process.
     pub(in crate::assembler) fn finish_cuda(&mut self, process: ProcessId, tables: &mut Tables) {
         let state = &self.processes[process];
         let lost = state.cuda.written.saturating_sub(state.cuda.came);

@@ -1,7 +1,7 @@
 //! Samples one GPU with PM sampling of CUPTI (NVIDIA's profiling library), in which the GPU itself writes its
 //! counters at a fixed rate into a hardware buffer. Polls decode that buffer into an image in this process
 //! (`CounterData`), from which each sample is read, evaluated (metrics are computed from what was counted) and sent
-//! to the session. [`sample`] runs in the GPU's thread.
+//! to the session, the process of `gapscope record`. [`sample`] runs in the GPU's thread.
 
 use super::plan::Plan;
 use super::{Gpu, Libraries, Reporter, SamplerError, SamplingTask, wait_or_stop};
@@ -180,7 +180,7 @@ struct DeviceSampling<'a> {
     fresh: CounterData,
     /// The number of samples in `data` that have been read.
     taken: usize,
-    /// The first sample after a start may begin seconds before it.
+    /// Whether the next sample is the first after a start, which may begin seconds before the start.
     is_first: bool,
     /// The values of one sample, which are overwritten by the next one's.
     values: Vec<f64>,
@@ -188,8 +188,8 @@ struct DeviceSampling<'a> {
 }
 
 impl DeviceSampling<'_> {
-    /// Polls each `poll` until `stop` is set. After trouble (lost samples) the device is stopped, read and started
-    /// again; this fails after more than [`MAX_STARTS`] starts in a row without a sample.
+    /// Polls once in each time `poll` until `stop` is set. After trouble (lost samples) the device is stopped, read
+    /// and started again; after more than [`MAX_STARTS`] starts in a row without a sample, sampling fails.
     fn until(&mut self, stop: &AtomicBool, poll: Duration) -> Result<(), Failure> {
         let (mut starts, mut next) = (0, Instant::now() + poll);
         loop {
@@ -281,8 +281,8 @@ impl DeviceSampling<'_> {
         }
     }
 
-    /// Reads the decoded sample with this index and adds it to the stream. Returns false when it is unusable: it has
-    /// no length, overlaps the last one, or cannot be evaluated.
+    /// Reads the decoded sample with this index and adds it to the stream, except the first after a start. Returns
+    /// false when the sample is unusable: it has no length, overlaps the last one, or cannot be evaluated.
     fn take(&mut self, index: usize) -> bool {
         let Ok((start, end)) = self.sampling.times(&self.data, index) else {
             return false;
