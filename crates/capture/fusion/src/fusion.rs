@@ -1,6 +1,6 @@
-//! Runs a capture as it is and with its chains merged, and returns a report of the times and of differences in
-//! outputs. A form is a way to run the window: as captured, with intermediates stored to memory by merged kernels, or
-//! with values forwarded in registers. An intermediate is memory through which the dispatches of a chain pass values.
+//! Runs a capture as it is and with its chains (dispatches that use each other's results) merged, and reports times
+//! and differences in outputs. A form is a way to run the window: as captured, with intermediates stored to memory by
+//! merged kernels, or with values forwarded in registers. An intermediate is memory by which a chain passes values.
 
 use gapscope_capture::Capture;
 use gapscope_capture::Step;

@@ -1,4 +1,4 @@
-//! Gives access to the cells of a table's rows by the names of their columns.
+//! Gives access to the cells of rows in a table that xctrace exported, by the names of their columns.
 
 use super::cell::{Process, Thread, Value};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Decodes planes (the events of one GPU or of the host) and the names to which their events refer by id.
+//! Decodes planes (a GPU's streams or the host's threads, as lines of events) and the names that events refer to.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;

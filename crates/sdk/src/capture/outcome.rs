@@ -1,4 +1,4 @@
-//! The outcomes of captures: what was written, or why nothing was.
+//! The outcomes of captures, which write a window of a program's GPU work: what was written, or why nothing was.
 
 use super::Destination;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ pub enum NotCaptured {
         /// A description of valid values.
         expected: &'static str,
     },
-    /// The schedule does not choose this unit of work.
+    /// The schedule does not choose this unit of work, such as a forward pass.
     #[error("unit {unit} is not captured: {schedule}")]
     NotThisUnit {
         /// The unit, counted from 1.
