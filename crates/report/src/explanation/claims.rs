@@ -1,4 +1,4 @@
-//! Makes the claims of an explanation from findings: verdict, largest costs, and what is unknown.
+//! Makes the claims of an explanation (texts with their figures, rows and queries) from the findings on a trace.
 
 use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
 use crate::number;
