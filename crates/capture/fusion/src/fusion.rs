@@ -238,7 +238,7 @@ impl FormReport {
 }
 
 impl Fusion {
-    /// Returns whether all outputs that were compared are equal in the captured and the stored form.
+    /// Returns whether outputs were compared, and all are equal in the captured and the stored form.
     pub fn is_exact(&self) -> bool {
         let equal = |of: &FormReport| of.outputs_compared == of.outputs_equal;
         let same = |of: &FormReport| equal(of) && of.difference.is_none_or(|of| of.different == 0);

@@ -13,8 +13,9 @@ pub(crate) struct Schema {
 /// A column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// The name of the column, and the tag of its cells.
+    /// The name of the column, such as `start`.
     pub mnemonic: String,
+    /// The type of the column and the tag of its cells, such as `start-time`.
     pub engineering_type: String,
 }
 
