@@ -1,5 +1,5 @@
 //! Writes samples of stacks (the functions that a host thread was in at a moment) for the page, as a [`Frame`] of
-//! columns: all samples for tracks, and those in gaps for the code of idle time. A [`SampledFrame`] is of a stack.
+//! columns: all samples for tracks, and those in gaps for the code of idle time. A `SampledFrame` is a stack's line.
 
 use crate::analysed_trace::AnalysedTrace;
 use crate::frame::Frame;

@@ -107,7 +107,7 @@ pub enum NotCaptured {
         /// The reason.
         reason: String,
     },
-    /// No hook of gapscope is in this process.
+    /// No hook (library that records) of gapscope is in this process.
     #[error(
         "gapscope does not record this process: run it as `gapscope record --capture-only -- COMMAND`"
     )]

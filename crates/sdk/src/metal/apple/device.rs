@@ -177,7 +177,7 @@ impl Device {
         }
     }
 
-    /// Returns the device for captures of a window of work of `queues`. Each is waited for before the window starts and
+    /// Returns the device for captures of windows of work of `queues`. Each is waited for before a window starts and
     /// before it ends, by an empty command buffer, which the capture shows as `gapscope: wait`. With
     /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured or, if there is none, the device.
     ///
