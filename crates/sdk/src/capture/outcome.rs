@@ -91,7 +91,7 @@ pub enum NotCaptured {
     /// The capture has ended; a [`super::Capture`] is for one window.
     #[error("this capture has ended: make another one for another window")]
     Ended,
-    /// A gate of the system is closed.
+    /// A gate of the system, such as Metal's `MTL_CAPTURE_ENABLED`, is closed.
     #[error("{backend} does not allow captures: {reason}")]
     Gate {
         /// The backend.

@@ -66,7 +66,7 @@ impl Timing {
         }
     }
 
-    /// Returns whether all results have arrived, as none are awaited for a partial recording.
+    /// Returns whether all results have arrived; true for a partial recording, whose results are not awaited.
     pub fn has_arrived(&self) -> bool {
         if self.partial {
             return true;
