@@ -1,4 +1,5 @@
-// Compares the ranks of a program in a panel, in the verdict and between their timelines. Ranks are traces of their own, or devices of one trace.
+// Compares the ranks of a program (parts that do the same work) in a panel, in the verdict and between timelines. A
+// rank has a trace of its own, or is a device of one trace. A collective is an operation of several ranks.
 
 import { CollectiveWaits } from "./collective-waits.ts";
 import { isMissing } from "./data/missing.ts";
@@ -77,7 +78,7 @@ export class RankComparison {
     if (trace && trace !== this.shown.first) this.callbacks.choose(trace.overview.name);
   }
 
-  /** Shows the time around a collective, from one skew before its first arrival to two after it. */
+  /** Shows the time from one skew (last less first arrival) before a collective's first arrival to two after it. */
   private go({ first_ns, skew_ns }: Collective): void {
     this.callbacks.stopComparing();
     this.timelineStack.view.show({ from_ns: first_ns - skew_ns, to_ns: first_ns + 2 * skew_ns });

@@ -44,8 +44,8 @@ impl OperatorWork {
     }
 }
 
-/// Returns which labels are an operator inside nothing but itself: one call that went through the dispatcher twice, as with
-/// autocast. torch.profiler counts it once too.
+/// Returns which labels are the only child of a label with the same text: one call that went through the dispatcher
+/// twice, as with autocast. torch.profiler counts such a call once too.
 fn dispatched_again(labels: &Labels, ids: &IdIndex<LabelId>) -> Vec<bool> {
     let parent = |row: usize| labels.parent.at(row).and_then(|id| ids.get(id));
     let mut children = vec![0u32; labels.len()];

@@ -60,8 +60,8 @@ fn save(store: &Store, arguments: &Save) -> Result<ExitCode, Failure> {
     Ok(exit::after_reading(inputs.whole))
 }
 
-/// Compares the runs of a baseline (before) with traces (after). Gates are not judged if the machines are unlike,
-/// unless that is allowed.
+/// Compares the runs of a baseline (before) with traces (after). Gates (limits that the user sets) are not judged if
+/// the machines are unlike, unless that is allowed.
 fn compare(store: &Store, arguments: &Compare) -> Result<ExitCode, Failure> {
     let (path, baseline) = store.open(&arguments.name)?;
     let traces = all_runs(&arguments.traces)?;

@@ -1,5 +1,5 @@
 //! Defines the macro `kind!`, which makes enumerations whose values have a text, in the trace, and a number, in the
-//! spool (the event log that hooks write).
+//! spool (the log of events from recorded programs).
 
 /// Defines an enumeration of kinds from lines `Value = "text"`; numbers count the lines from 0. Unknown texts and
 /// numbers read as `Unknown`, which is the default.

@@ -1,5 +1,5 @@
-//! How much a builder remembers: bounded while a program runs, unbounded where all is at hand. A bound is the
-//! greatest number of items; beyond it the oldest is given up.
+//! How much a builder, which joins calls with their work, remembers: bounded while a program runs, unbounded where
+//! all is at hand. A bound is the greatest number of items; beyond it the oldest is given up.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Bounds {
     pub launched: usize,
     /// Launches of graphs whose work has come, for more of it.
     pub graphs: usize,
-    /// Pieces of work of one correlation whose call has not come.
+    /// Pieces of work of one correlation (number of a call and its work) whose call has not come.
     pub pieces: usize,
     /// Waits of streams whose rows may still change.
     pub open_waits: usize,
@@ -40,8 +40,8 @@ impl Bounds {
         placed_waits: 1 << 12,
     };
 
-    /// No bounds, for what is all at hand. Work comes in order of time there, so that that of one launch is never far apart, unless a
-    /// graph launched it.
+    /// No bounds, for what is all at hand. Only `launched` has one: work comes in order of time there, so that the
+    /// pieces of a launch are close to each other, unless a graph was launched.
     pub const NONE: Bounds = Bounds {
         waiting: usize::MAX,
         launched: 1 << 16,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Diagnostic {
-    /// The recording is running, or its session was killed.
+    /// The recording is running, or the process that writes the trace was killed.
     #[error(
         "the recording was not completed: rows after its last checkpoint are missing (`gapscope recover` may have them)"
     )]

@@ -192,7 +192,7 @@ fn extent(label: Option<String>, from: Option<Time>, to: Option<Time>) -> Result
     })
 }
 
-/// The generation of a live trace that the page has already.
+/// How much of a live trace the page has already, such as the number of its texts.
 #[derive(Deserialize)]
 struct KnownGeneration {
     #[serde(default)]

@@ -1,8 +1,8 @@
 //! Shows a trace or a capture as a page in the browser: served on loopback, or written as one file.
 //!
-//! [`Server::open`] opens a trace with those of its ranks, two traces to compare, or a capture, and serves the page and its requests, which
-//! `PROTOCOL.md` describes. The address has to be known: its path starts with a token of 128 random bits. [`write_file`] writes the page and its
-//! answers as one HTML file that needs no server.
+//! [`Server::open`] opens a trace with those of its ranks (parts of a distributed program), two traces to compare, or
+//! a capture, and serves the page and its requests (`PROTOCOL.md`). The address has to be known: its path starts with
+//! a token of 128 random bits. [`write_file`] writes the page and its answers as one HTML file that needs no server.
 //!
 //! The page draws *tracks*, lines such as the work of one queue, in *groups* (a GPU, a process, the host). A `Store`
 //! holds each trace as a *snapshot*, which grows while the trace is recorded; an *analysis thread* for each trace

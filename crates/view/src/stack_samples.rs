@@ -1,5 +1,5 @@
-//! Writes frames with samples of threads' stacks (the functions that a host thread was in at a moment): all samples
-//! for the tracks, and those in gaps for the code of idle time.
+//! Writes samples of stacks (the functions that a host thread was in at a moment) for the page, as a [`Frame`] of
+//! columns: all samples for tracks, and those in gaps for the code of idle time. A `SampledFrame` is a stack's line.
 
 use crate::analysed_trace::AnalysedTrace;
 use crate::frame::Frame;
@@ -19,7 +19,7 @@ use std::hash::Hash;
 
 /// The value that stands for an unknown one in columns of indices and ids.
 const NONE: u32 = u32::MAX;
-/// The reasons why a sample belongs to idle time, with the words by which the page knows them.
+/// The reasons why a sample belongs to idle time, with the page's words for them.
 const PARTS: [(SampleRole, &str); 3] = [
     (SampleRole::Sampled, "sampled"),
     (SampleRole::Exact, "exact"),

@@ -16,7 +16,7 @@ const MIN_SAMPLES = 2;
 
 /**
  * Returns the loaded counters with these names over the dispatch at a place of a track. The list is empty where it is
- * not known that the dispatch ran alone, among all work of its group.
+ * not known that the dispatch ran alone, among all work of its group of tracks (a GPU).
  */
 export function launchCounters(trace: Trace, track: Track, place: LanePlace, names: ReadonlySet<string>): LaunchCounter[] {
   const lane = track.lanes[place.lane];

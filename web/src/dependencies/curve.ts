@@ -1,4 +1,4 @@
-// The curve of an edge, from the right side of a node to the left side of another, in units of the drawing.
+// The curve of an edge (a dependency of commands), from a node's right side to another's left side, in drawing units.
 
 import { NODE, type PlacedNode } from "./layout.ts";
 
@@ -14,7 +14,7 @@ export interface Curve {
   y2: number;
 }
 
-/** The vertical offset of each kind of edge, so that edges between the same nodes do not cover each other. */
+/** The vertical offset of each kind of edge (read after write …), so that edges of the same nodes are apart. */
 const OFFSETS = { RAW: 0, WAR: 9, WAW: -9 } as const;
 
 /** Returns the curve of an edge. It makes a bow around nodes between its ends in the same lane. */

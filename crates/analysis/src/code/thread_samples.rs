@@ -1,5 +1,5 @@
 //! Indexes the stack samples of a trace by host thread, in order of time. Samples are of three kinds: taken at
-//! regular times, by hooks at calls of a thread, or of worker processes.
+//! regular times, by hooks at calls of a thread, or of workers (processes such as data loaders, only sampled).
 
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -17,7 +17,7 @@ pub struct ThreadSamples<'a> {
     sampled: HashMap<HostThread, Vec<u32>>,
     /// The rows of samples that hooks took at calls of a thread.
     exact: HashMap<HostThread, Vec<u32>>,
-    /// The rows of samples of worker processes, of which the trace has only samples, for all of their threads together.
+    /// The rows of samples of workers, for all of their threads together.
     workers: Vec<u32>,
 }
 

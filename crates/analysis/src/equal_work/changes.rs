@@ -1,5 +1,5 @@
-//! Computes the changes of two compared works by kernel and by cause of idle time: means of all evaluations, or
-//! totals. An evaluation is one instance of the label of a side.
+//! Computes the changes of two compared works by kernel and by cause of idle time: means of evaluations (for causes,
+//! of those that are samples), or totals. An evaluation is one instance of the label of a side.
 use super::comparison::{CauseChange, KernelChange, WorkComparison};
 use super::work_cost::WorkCost;
 use crate::gaps::Cause;

@@ -32,7 +32,7 @@ struct Total {
     error_unknown: bool,
 }
 
-/// The time of one side of the verdict, and how much it could lose or win within the clock's error.
+/// The time of one side of the verdict, such as the host's, and what it could lose or win within the clock's error.
 #[derive(Debug, Clone, Copy, Default)]
 struct SideTotal {
     total_ns: i64,

@@ -1,5 +1,5 @@
-//! Finds the edges between commands that reach the same bytes: [`Node`]s with their accesses go in, a [`Graph`] comes
-//! out.
+//! Finds the edges between commands of a window (captured GPU work) that reach the same bytes: [`Node`]s with their
+//! accesses go in, a [`Graph`] comes out.
 //!
 //! A byte is addressed by its allocation and offset. Commands are taken in the order of submission. Each byte has its
 //! last write and the reads since, and a command that reaches the byte depends on those.

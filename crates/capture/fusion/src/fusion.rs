@@ -1,6 +1,6 @@
-//! Runs a capture as it is and with its chains merged, and returns a report of the times and of differences in
-//! outputs. A form is a way to run the window: as captured, with intermediates stored to memory by merged kernels, or
-//! with values forwarded in registers. An intermediate is memory through which the dispatches of a chain pass values.
+//! Runs a capture as it is and with its chains (dispatches that use each other's results) merged, and reports times
+//! and differences in outputs. A form is a way to run the window: as captured, with intermediates stored to memory by
+//! merged kernels, or with values forwarded in registers. An intermediate is memory by which a chain passes values.
 
 use gapscope_capture::Capture;
 use gapscope_capture::Step;
@@ -238,7 +238,7 @@ impl FormReport {
 }
 
 impl Fusion {
-    /// Returns whether all outputs that were compared are equal in the captured and the stored form.
+    /// Returns whether outputs were compared, and all are equal in the captured and the stored form.
     pub fn is_exact(&self) -> bool {
         let equal = |of: &FormReport| of.outputs_compared == of.outputs_equal;
         let same = |of: &FormReport| equal(of) && of.difference.is_none_or(|of| of.different == 0);

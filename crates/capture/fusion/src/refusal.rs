@@ -1,5 +1,5 @@
-//! Defines [`Refusal`], the reasons why dispatches (runs of a kernel) cannot be merged into one. In reports the text
-//! of a reason follows the names of the dispatches.
+//! Defines [`Refusal`], the reasons why dispatches (runs of a kernel) that follow each other are no chain, or why
+//! their chain cannot become one dispatch. In reports the text of a reason follows the names of the dispatches.
 
 use schemars::JsonSchema;
 use serde::Serialize;

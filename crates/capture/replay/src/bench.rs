@@ -63,7 +63,7 @@ pub enum MatrixType {
 pub enum BenchWork {
     /// A dispatch of a kernel with a number of workgroups by axis.
     Dispatch(Kernel, [u32; 3]),
-    /// A copy of the first buffer as a whole to the second by `vkCmdCopyBuffer`.
+    /// A copy of one buffer as a whole to another by `vkCmdCopyBuffer`.
     Copy(Buffer, Buffer),
 }
 

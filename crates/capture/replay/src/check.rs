@@ -32,7 +32,7 @@ pub struct DeviceNeeds {
     pub notes: Vec<String>,
 }
 
-/// Checks each pipeline and each dispatch of a capture. With `robust`, accesses shall be kept inside of buffers.
+/// Checks all that `program` runs of a capture. With `robust`, accesses shall be kept inside of buffers.
 ///
 /// # Errors
 /// The device lacks features, limits or extensions, which are listed by kernel; or content is damaged.

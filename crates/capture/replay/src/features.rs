@@ -1,5 +1,5 @@
 //! Reads and enables the features of a device (optional abilities that Vulkan lists as members of structures) by
-//! their names: [`Features::none`] makes the structures, [`Features::chain`] passes them to the driver, which fills
+//! their names: [`Features::none`] makes the structures, [`Features::chain`] links them for the driver, which fills
 //! them or enables what [`Features::turn_on`] set.
 
 use std::collections::BTreeSet;

@@ -66,7 +66,7 @@ impl Replay {
         self.outputs_compared - self.outputs_equal - self.outputs_within
     }
 
-    /// Makes the result of a session before its first run.
+    /// Makes the result of a session (a capture on an open device) before its first run.
     pub(crate) fn new(session: &Session<'_>, options: &Options) -> Replay {
         let properties = &session.gpu.properties;
         let header = &session.capture.header;

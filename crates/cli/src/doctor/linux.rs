@@ -136,8 +136,8 @@ fn counters_of(trial: Option<&Trial<cuda::CudaAnswer>>) -> Result<String, Reason
         .unwrap_or_else(|_| Err("the program that asked for them did not end well".into()))
 }
 
-/// Runs a probe: gapscope itself as a recorded program, which opens a driver and writes the driver's answer to a
-/// file.
+/// Runs a probe: gapscope itself as a recorded program, which opens a driver and writes what it learnt to `answer`.
+/// The probes `Counters` and `Wait`, which are not recorded, write to stdout.
 pub fn probe(probe: Probe, answer: &Path) -> Result<ExitCode, Failure> {
     match probe {
         Probe::Vulkan => write_answer(&vulkan::probe(), answer)?,

@@ -16,7 +16,7 @@ const WORK: [Metric; 5] = [
     Metric::CommandBuffers,
 ];
 
-/// The share by which figures for one evaluation may differ, since a run does some things once.
+/// The share by which figures for one evaluation (instance of a label) may differ, since a run does some things once.
 const ONCE_SHARE: f64 = 0.005;
 
 /// Returns whether both sides did the same work, and which figures differ. A count that varies from run to run is

@@ -63,7 +63,7 @@ impl Metric {
         Metric::MemoryPeak,
     ];
 
-    /// Returns the stable name of the figure in gates and in JSON.
+    /// Returns the stable name of the figure in gates (limits that the user sets) and in JSON.
     pub fn key(self) -> String {
         match self {
             Metric::IdleOf(cause) => format!("idle_time({})", cause.as_str()),

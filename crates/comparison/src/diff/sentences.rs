@@ -1,5 +1,5 @@
 //! Writes the sentences that say what a comparison of runs means: verdict, matched kernels, equal work, method,
-//! gates, and what to do next.
+//! gates (limits that the user set), and what to do next.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::Estimate;
@@ -382,7 +382,7 @@ pub(super) fn method(
     }
 }
 
-/// Returns the sentence on the result of a gate.
+/// Returns the sentence on the result of a gate; with `per_evaluation` its figures are for an instance of a label.
 pub(super) fn gate(
     gate: &Gate,
     status: GateStatus,

@@ -291,7 +291,7 @@ impl Context {
         check("cuMemcpyDtoDAsync", code)
     }
 
-    /// Fills memory of the device with words of 32 bits.
+    /// Fills memory of the device with floats of 32 bits that are 1.
     ///
     /// # Safety
     /// The memory has so many bytes, which are a multiple of four, and lives until [`Self::time`] has returned.

@@ -1,6 +1,6 @@
-//! Joins several traces into one profile: writes the threads of each as they come, and at the end the facts of all,
-//! which are the other keys of a profile's JSON. [`JoinedProfile::begin`] comes first, then `write_part` for each
-//! trace, then `end`.
+//! Joins several traces into one profile (JSON for Firefox's profiler): writes the threads of each as they come, and
+//! at the end the facts, which are the profile's other keys. [`JoinedProfile::begin`] comes first, then `write_part`
+//! for each trace, which comes as a [`Scene`] (what is drawn of a trace), then `end`.
 
 use super::with_profile;
 use crate::json::CommaList;
@@ -18,7 +18,7 @@ const THREAD_INDEX_KEYS: [&str; 2] = ["initialVisibleThreads", "initialSelectedT
 /// The parts of the joined profile that are written at the end.
 #[derive(Default)]
 pub(crate) struct JoinedProfile {
-    /// Between the threads.
+    /// Writes the commas between the threads.
     commas: CommaList,
     /// The number of threads that have been written.
     threads: u64,

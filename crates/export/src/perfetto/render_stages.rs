@@ -2,7 +2,8 @@
 //! (names of queues and of kinds of work) by id. [`RenderStages::new`] reads all slices first, because specifications
 //! and the ids of stages are written before the stages.
 //!
-//! A target is the row of a command buffer, or of a submission without one, that a call submitted.
+//! A target is the row of a command buffer, or of a submission without one, that a call submitted. A slice is a piece
+//! of work or a call as a [`Scene`] draws it: in a lane of a track of a group (a GPU or a process).
 
 use super::protobuf::Message;
 use super::{Writer, interned, packet};
@@ -229,8 +230,7 @@ impl RenderStages {
 struct BlockSummary {
     /// The rows of command buffers.
     command_buffers: Vec<u32>,
-    /// The targets that begin in the block, with the number in the block, from 0, of the render stage that begins
-    /// each.
+    /// The targets that begin in the block, each with the number in the block, from 0, of its first render stage.
     begun: Vec<(u32, u64)>,
     /// The number of render stages.
     stages: u64,

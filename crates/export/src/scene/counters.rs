@@ -1,12 +1,12 @@
-//! Adds the trace's counters, quantities over time, to the groups of their owners: GPUs, processes or the machine.
+//! Adds the trace's counters, quantities over time, to the groups (drawn owners of tracks) of GPUs or of the machine.
 
 use super::{Counter, Group};
 use crate::texts::cut;
 use gapscope_timeline::counters::{self, CounterOwner, Sample};
 use gapscope_timeline::vocabulary::Vocabulary;
 
-/// Adds each counter with samples to its owner's group. `gpus` are the groups of the timeline's GPUs and then that of
-/// unknown devices. A counter whose group is missing goes to the machine.
+/// Adds each counter with samples to its owner's group, that of a queue to its GPU's. `gpus` are the groups of the
+/// timeline's GPUs and then that of unknown devices. A counter whose group is missing goes to the machine.
 pub(super) fn add(
     counters: Vec<counters::Counter>,
     names: &Vocabulary,

@@ -13,8 +13,7 @@ use rustc_hash::FxHashMap;
 /// The first thread id for threads whose name in the file is not a thread id of a system.
 const MADE_UP: u32 = 0xf000_0000;
 
-/// The maximum number of threads. Events of further threads are counted and dropped, because no program has so
-/// many.
+/// The maximum number of threads: no program has so many. Events of further threads are counted and dropped.
 const MAX_THREADS: usize = 1 << 16;
 
 /// A process of the host.

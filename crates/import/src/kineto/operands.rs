@@ -1,5 +1,4 @@
-//! Formats the shapes and types of an operator's operands, which a file has if the user asked the profiler for
-//! shapes.
+//! Formats the shapes and types of an operator's operands, which PyTorch's profiler writes if asked for shapes.
 
 use super::json::members;
 use rustc_hash::FxHashMap;

@@ -1,4 +1,4 @@
-//! Gives access to the cells of a table's rows by the names of their columns.
+//! Gives access to the cells of rows in a table that xctrace exported, by the names of their columns.
 
 use super::cell::{Process, Thread, Value};
 use std::rc::Rc;
@@ -13,8 +13,9 @@ pub(crate) struct Schema {
 /// A column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// The name of the column, and the tag of its cells.
+    /// The name of the column, such as `start`.
     pub mnemonic: String,
+    /// The type of the column and the tag of its cells, such as `start-time`.
     pub engineering_type: String,
 }
 

@@ -1,4 +1,4 @@
-//! Decodes planes (the events of one GPU or of the host) and the names to which their events refer by id.
+//! Decodes planes (a GPU's streams or the host's threads, as lines of events) and the names that events refer to.
 
 use crate::protobuf::{Message, Value};
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ pub(super) struct Plane<'a> {
 }
 
 impl<'a> Plane<'a> {
-    /// Decodes a plane without its lines.
+    /// Decodes a plane, and keeps its lines undecoded.
     pub fn parse(message: Message<'a>) -> Plane<'a> {
         let mut plane = Plane {
             gpu: None,
@@ -127,7 +127,7 @@ pub(super) enum Fact<'a> {
 }
 
 impl Fact<'_> {
-    /// Returns the value if it is an integer that is not negative.
+    /// Returns the value if it is an integer that is not negative, or the text of one.
     pub fn unsigned(&self) -> Option<u64> {
         match self {
             Fact::Unsigned(number) => Some(*number),

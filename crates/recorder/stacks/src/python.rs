@@ -299,7 +299,7 @@ fn sum(base: u64, offset: u64) -> io::Result<u64> {
         .ok_or_else(|| io::Error::from_raw_os_error(libc::EFAULT))
 }
 
-/// Returns whether two reads of a stack, both innermost first, differ in the innermost frame at most, or one has grown or shrunk.
+/// Returns whether the second read of a stack has all frames of the first, or all but the innermost, and maybe more.
 fn agree(first: &[RawFrame], second: &[RawFrame]) -> bool {
     let pairs = first.iter().rev().zip(second.iter().rev());
     let same = pairs

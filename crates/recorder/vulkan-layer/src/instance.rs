@@ -19,8 +19,8 @@ pub struct Instance {
     pub api_version: u32,
     /// Whether structures may be chained to queries of a physical device.
     pub has_properties2: bool,
-    /// The next layer's functions. All were found when the instance was made: asked for at the end, some chains answer
-    /// with their top.
+    /// The next layer's functions. All were found when the instance was made: when it ends, some chains of layers
+    /// answer with the functions of their first layer.
     pub(crate) next: ash::Instance,
     pub(crate) properties2: Option<vk::PFN_vkGetPhysicalDeviceProperties2>,
     pub(crate) features2: Option<vk::PFN_vkGetPhysicalDeviceFeatures2>,

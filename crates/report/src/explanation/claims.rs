@@ -1,4 +1,4 @@
-//! Makes the claims of an explanation from findings: verdict, largest costs, and what is unknown.
+//! Makes the claims of an explanation (texts with their figures, rows and queries) from the findings on a trace.
 
 use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
 use crate::number;
@@ -242,7 +242,7 @@ impl Teller<'_> {
     }
 
     /// Returns the row of a gap, or `None` for a gap that does not begin where some work ends: that gap reaches into
-    /// the warm-up, and its row has more time than is explained here.
+    /// the warm-up (the left-out start), and its row has more time than is explained here.
     fn row_of(&self, gap: &Gap) -> Option<Row> {
         let device = gap.device as usize;
         let mut works = self.timeline.gpus.get(device)?.works.iter();

@@ -8,7 +8,7 @@ use gapscope_analysis::command_buffers::CommandBufferRow;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::Timing;
 
-/// Makes the section; none without command buffers. At most three of the longest are listed.
+/// Makes the section; none without command buffers. Of the longest, at most `top` and at most three are listed.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let all = &findings.command_buffers;
     if all.count == 0 {

@@ -26,7 +26,7 @@ pub const fn slices(columns: usize) -> usize {
     }
 }
 
-/// Makes the section; none without rows of activity.
+/// Makes the section, with times that `places` formats; none without rows of activity.
 pub(crate) fn blocks(
     findings: &Findings,
     names: &Vocabulary,

@@ -1,4 +1,4 @@
-//! The outcomes of captures: what was written, or why nothing was.
+//! The outcomes of captures, which write a window of a program's GPU work: what was written, or why nothing was.
 
 use super::Destination;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ pub enum NotCaptured {
         /// A description of valid values.
         expected: &'static str,
     },
-    /// The schedule does not choose this unit of work.
+    /// The schedule does not choose this unit of work, such as a forward pass.
     #[error("unit {unit} is not captured: {schedule}")]
     NotThisUnit {
         /// The unit, counted from 1.
@@ -91,7 +91,7 @@ pub enum NotCaptured {
     /// The capture has ended; a [`super::Capture`] is for one window.
     #[error("this capture has ended: make another one for another window")]
     Ended,
-    /// A gate of the system is closed.
+    /// A gate of the system, such as Metal's `MTL_CAPTURE_ENABLED`, is closed.
     #[error("{backend} does not allow captures: {reason}")]
     Gate {
         /// The backend.
@@ -107,7 +107,7 @@ pub enum NotCaptured {
         /// The reason.
         reason: String,
     },
-    /// No hook of gapscope is in this process.
+    /// No hook (library that records) of gapscope is in this process.
     #[error(
         "gapscope does not record this process: run it as `gapscope record --capture-only -- COMMAND`"
     )]

@@ -1,4 +1,4 @@
-//! Snapshots of profiles: the content at one moment, as a table or as JSON.
+//! Snapshots of profiles (GPU times by label, pass and kernel): the content at one moment, as a table or as JSON.
 
 use super::contents::ProfileContents;
 use super::drift::drifts;

@@ -1,4 +1,4 @@
-//! Reads an unfinished trace while it grows.
+//! Reads an unfinished trace while it grows, by its parts (files that each hold some rows of a table).
 
 use super::find_parts;
 use super::load::{self, TableSource};

@@ -1,4 +1,4 @@
-//! Splits a line of the text form into a word and `name=value` pairs.
+//! Splits a line of a trace as text into a word and `name=value` pairs.
 
 use super::problem::TextProblem;
 use std::iter::Peekable;

@@ -1,4 +1,4 @@
-//! Converts values of the text form: times with units, and parts of the manifest by way of their JSON.
+//! Converts values of traces as text (lines of `column=value`): times with units, and parts of the manifest as JSON.
 
 use super::problem::TextProblem;
 use serde::Serialize;

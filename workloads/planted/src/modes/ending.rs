@@ -1,4 +1,4 @@
-//! Ends the program or its device in different ways.
+//! Modes that end the program or its device in different ways; `truth` takes what they did, for tests.
 
 use anyhow::{Result, bail};
 use ash::vk;
@@ -73,7 +73,7 @@ pub fn churn(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
-/// Submits until the driver loses the device, and ends normally then.
+/// Submits until the driver loses the device, then ends normally; fails where the driver does not lose it.
 pub fn device_lost(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     for _ in 0..args.iterations {

@@ -1,4 +1,4 @@
-//! Delays or polls on the host between submissions.
+//! Modes that delay or poll on the host between submissions; `truth` takes what they did, for tests.
 
 use anyhow::Result;
 

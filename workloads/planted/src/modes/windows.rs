@@ -1,4 +1,4 @@
-//! Records windows that the program itself starts and ends.
+//! A mode that itself starts and ends windows, parts of its run that the recorder writes as one trace each.
 
 use anyhow::Result;
 use ash::vk::CommandBufferUsageFlags as Usage;
@@ -23,8 +23,8 @@ struct Window {
     executed_dispatches: u32,
 }
 
-/// Submits three command buffers, which were recorded before, in, between and after three windows. The n-th has one
-/// dispatch more than the one before it.
+/// Records three command buffers, one before and two in windows, submits them before, in, between and after three
+/// windows, and notes in `truth` what each window holds. The n-th has one dispatch more than the one before it.
 pub fn windows(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, recorder) = (&setup.gpu, Recorder::find());

@@ -63,7 +63,7 @@ impl Reader {
         }
     }
 
-    /// Packs a record of a transfer with the route `key`.
+    /// Packs a record of a transfer with the route `key` (queue, kind and memory).
     ///
     /// # Safety
     /// The record has these fields.

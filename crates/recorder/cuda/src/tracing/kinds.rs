@@ -10,9 +10,9 @@ use gapscope_spool::event::LossKind;
 pub struct Kind {
     /// The number of the kind in CUPTI (CUpti_ActivityKind).
     number: u32,
-    /// The name in [`gapscope_spool::env::CUDA_WITHOUT`]; empty where the kind is always on.
+    /// The name by which [`gapscope_spool::env::CUDA_WITHOUT`] leaves the kind out; empty where it cannot.
     name: &'static str,
-    /// The kind of loss, by which the ledger counts what was not recorded.
+    /// The kind of loss as which records that are left out or refused are counted.
     loss: LossKind,
 }
 
@@ -22,7 +22,7 @@ impl Kind {
     }
 }
 
-/// The kinds for objects, and for memory, whose timeline must be whole. They are always on.
+/// The kinds for objects, and for memory, whose timeline must be whole. They are on even while recording is off.
 pub static DEFINITIONS: [Kind; 5] = [
     Kind::new(kind::DEVICE, "", LossKind::CudaDevices),
     Kind::new(kind::CONTEXT, "", LossKind::CudaContexts),

@@ -1,6 +1,6 @@
 //! Reads the machine's stalls (PSI, the time in which processes waited for a resource) and swapping, the memory of
 //! the program's processes, and the program's control group. [`MachineSampler::add_process`] names the processes;
-//! [`MachineSampler::read`] reads everything once, in each round.
+//! [`MachineSampler::read`], called in each round, reports the values as [`ConditionUpdate`]s.
 
 use super::ConditionUpdate;
 use super::cgroup::Cgroup;

@@ -13,12 +13,12 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 pub struct DrainedProcess {
     /// The id of the process in its trace.
     pub id: ProcessId,
-    /// The index of its rank's trace; `None` for the recording's own trace.
+    /// The index of the trace of its rank (a part of a distributed program); `None` for the recording's own trace.
     pub(super) trace: Option<usize>,
     pub(super) spool: ProcessSpool,
     /// Its id in this PID namespace; `None` when it had ended before it was found.
     pub(super) pid_here: Option<u32>,
-    /// The damage that was counted before the last resumption.
+    /// The damage that was counted before the session was last resumed.
     pub(super) earlier_damage: Damage,
     /// The process has ended and its spool has been drained to the end.
     pub(super) ended: bool,
@@ -66,7 +66,7 @@ impl DrainedProcess {
             .saturating_sub(page.bytes_drained.load(Relaxed))
     }
 
-    /// Returns the numbers of records that were lost, before and after the last resumption.
+    /// Returns the numbers of records that were lost, before and after the session was last resumed.
     pub(super) fn damage(&self) -> Damage {
         let new = self.spool.damage();
         Damage {

@@ -1,4 +1,4 @@
-//! Defines the events that only the CUDA library writes, and the session reads.
+//! Defines the events that only the CUDA library writes. The session (gapscope's recording process) reads them.
 //!
 //! The driver's tracing library reports kernels and transfers after they happened. They come in batches of packed
 //! [`super::Activity`] entries; data that many entries share ([`CudaEvent::Launch`], [`CudaEvent::Route`]) is written

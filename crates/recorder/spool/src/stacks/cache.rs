@@ -10,7 +10,7 @@ const SLOTS: usize = 1 << 9;
 
 /// The ids of lines, by their positions in the interpreter's code objects.
 pub struct LineCache {
-    /// A forked child has another log.
+    /// The process's count of forks, since a forked child has another log.
     generation: u32,
     /// The last id that was given.
     last: u32,

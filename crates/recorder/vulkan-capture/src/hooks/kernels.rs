@@ -1,5 +1,4 @@
-//! Hooks the creation and destruction of pipeline layouts (which bindings a kernel has); they are kept for the
-//! capture.
+//! Hooks the creation and destruction of pipeline layouts (a kernel's bindings), which are kept for the capture.
 
 use std::sync::Arc;
 

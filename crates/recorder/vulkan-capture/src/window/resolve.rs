@@ -321,7 +321,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Fails unless the event is set by the call before, or already.
+    /// Fails unless an earlier command of the call sets the event, or the event is set already.
     fn check_event(&mut self, event: vk::Event) -> Result<(), Refusal> {
         if self.events.get(&event) == Some(&true) {
             return Ok(());

@@ -1,5 +1,5 @@
 //! Hooks the creation and destruction of shader objects (kernels without a pipeline). The hooks of pipelines are
-//! shared by both layers.
+//! in `gapscope_vulkan_layer`, which the layer for captures uses, too.
 
 use crate::api::arguments::slice;
 use crate::device::Device;

@@ -9,8 +9,8 @@ use gapscope_spool::event::{Command, CommonEvent, LabelEdge, LabelScope, NO_QUER
 use gapscope_spool::{ids, monotonic_ns};
 use gapscope_vulkan_layer::command::Label;
 
-/// Returns the edge of a label and the id of its text; an end has no text. The session's start label, if this text
-/// contains it, starts the recorder.
+/// Returns the edge of a label (begin, end or instant) and the id of its text, which an end does not have. A text
+/// that contains the session's start label starts the recorder.
 fn edge(recorder: &Recorder, label: &Label<'_>) -> (LabelEdge, ids::Text) {
     match label {
         Label::Begin(text) => (LabelEdge::Begin, recorder.text(text)),

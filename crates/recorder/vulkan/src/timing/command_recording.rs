@@ -18,7 +18,7 @@ pub struct Timing {
     queries: &'static Queries,
     /// How results reach the host: copied by the command buffer, or asked of the driver.
     delivery: Delivery,
-    /// The chunks, with the number of queries used in each.
+    /// The chunks (ranges of a pool's queries), with the number of queries used in each.
     chunks: Vec<(Chunk, u32)>,
     /// The timings of the secondary command recordings that this one executes.
     pub children: Vec<Arc<Timing>>,
@@ -66,7 +66,7 @@ impl Timing {
         }
     }
 
-    /// Returns whether all results have arrived.
+    /// Returns whether all results have arrived; true for a partial recording, whose results are not awaited.
     pub fn has_arrived(&self) -> bool {
         if self.partial {
             return true;

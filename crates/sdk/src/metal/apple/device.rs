@@ -1,5 +1,5 @@
-//! Metal devices and queues whose work is timed. A device chooses how it times ([`Ladder`]), a queue gives out
-//! command buffers, and these record to the device's profile.
+//! Metal devices and queues whose work is timed. A device chooses what it times ([`Ladder`]: dispatches, passes or
+//! command buffers), a queue gives out command buffers, and these add their times to the device's profile.
 
 use super::counters::AppleCounters;
 use super::{CommandBuffer, MetalError};
@@ -177,7 +177,7 @@ impl Device {
         }
     }
 
-    /// Returns the device for captures of the work of `queues`. Each queue is waited for before the window starts and
+    /// Returns the device for captures of windows of work of `queues`. Each is waited for before a window starts and
     /// before it ends, by an empty command buffer, which the capture shows as `gapscope: wait`. With
     /// [`Object::Queue`] and [`Object::Scope`] the first queue is captured or, if there is none, the device.
     ///

@@ -13,7 +13,7 @@ const MAX_NAMES: usize = 1 << 14;
 /// The user's choices, and how much of them is left.
 pub struct Choice {
     wanted: Vec<Remaining>,
-    /// The choices that each kernel name belongs to.
+    /// The choices that match each kernel name that was launched; `None` where none does.
     names: FxHashMap<Box<str>, Option<MatchedKernel>>,
     /// The sentences of refusals that were passed on.
     noted: Vec<String>,
@@ -100,8 +100,8 @@ impl Choice {
         })
     }
 
-    /// Returns the reason why a launch cannot be profiled: a sentence for the report, or `Some(None)` where it was
-    /// noted before.
+    /// Returns `None` if a launch can be profiled, else the reason why not: a sentence for the report, or
+    /// `Some(None)` where that sentence was noted before.
     pub fn refuse(&mut self, chosen: &ChosenLaunch, launch: LaunchKind) -> Option<Option<String>> {
         let sentence = match launch {
             _ if chosen.communicates => refusal::communicates(&chosen.shown),
