@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The maximum number of flaws of a side that are listed.
 const MAX_LISTED_FLAWS: usize = 4;
 
-/// Returns sentences on what differs between the sides besides the program.
+/// Returns sentences on what differs between the sides besides the program; `design` says how the runs were made.
 pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design) -> Vec<String> {
     let mut sentences = machines(before, after);
     sentences.extend(compared(
