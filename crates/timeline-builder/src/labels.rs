@@ -1,6 +1,6 @@
-//! Labels on host threads: takes their starts and ends, nests them, writes their rows, and says in which label a thread
-//! was at a time. A call may be asked about after its thread has gone on, so that each thread remembers its labels of
-//! the past. An instant is a label that marks a moment; its detail is a category and a value.
+//! Labels on host threads: takes their starts and ends, nests them, writes their rows, and says in which label a
+//! thread was at a time. A call may be asked about after its thread has gone on, so that each thread remembers its
+//! labels of the past. An instant is a label that marks a moment; its detail is a category and a value.
 
 use crate::output::LabelRows;
 use crate::rows;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// Changes that a thread remembers: a second of operators that take 2 us each.
 const MAX_CHANGES: usize = 1 << 19;
-/// The longest path of a label. A label that would be deeper stands beside its parent, since a program that never ends
-/// its labels must not make every path endless.
+/// The longest path of a label. A label that would be deeper stands beside its parent, since a program that never
+/// ends its labels must not make every path endless.
 const MAX_DEPTH: u32 = 256;
 /// The most open labels that are looked at for one that others nest in.
 const MAX_LOOKS: usize = 1 << 12;

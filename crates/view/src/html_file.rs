@@ -49,8 +49,8 @@ pub struct WrittenFile {
 /// Writes the page of a saved view as an HTML file, which must not exist; `names` replaces recorded names of kernels.
 ///
 /// # Errors
-/// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete or is one of ranks without a
-/// common clock; the file exists or cannot be written.
+/// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete or is one of ranks without
+/// a common clock; the file exists or cannot be written.
 pub fn write_file(
     saved: &SavedView,
     path: &Path,

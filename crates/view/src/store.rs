@@ -131,12 +131,10 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the folder of the trace.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the name of the trace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -146,7 +144,6 @@ impl Store {
         &self.notes
     }
 
-    /// Returns the thread that analyses the trace.
     pub fn analyst(&self) -> &AnalysisThread {
         &self.analyst
     }

@@ -1,6 +1,6 @@
 //! Computes from two sides of run digests (what is kept of each run) the change of each figure and kernel, and marks
-//! those that are more than noise. An evaluation is one instance of a label, by which runs are divided; blocks are the
-//! sums of a run's consecutive parts.
+//! those that are more than noise. An evaluation is one instance of a label, by whose number figures are
+//! divided; the blocks of a figure are its sums over consecutive parts of a run.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::{self, Design, Estimate, Sample};

@@ -3,8 +3,8 @@
 //! Compilers number and hash their output: `triton_poi_fused_add_0` becomes `triton_poi_fused_add_1` after an edit
 //! elsewhere, and `gemm_sm80` becomes `gemm_sm90` on another machine. Labels have numbers of steps: `step 3`.
 
-/// Returns a kernel's name without counters at its end, hashes and architectures. Numbers inside it stay: they are sizes of tiles
-/// and types.
+/// Returns a kernel's name without counters at its end, hashes and architectures. Numbers inside it stay: they are
+/// sizes of tiles and types.
 pub(super) fn normal_kernel(name: &str) -> String {
     let name = without_hash_of_rust(name);
     let mut normal = String::with_capacity(name.len());

@@ -56,8 +56,8 @@ pub(super) fn flaws(runs: &[RunDigest]) -> Vec<Flaw> {
     runs.iter().flat_map(flaws_of).collect()
 }
 
-/// Returns in sentences why the times of both sides are not of the same kind of machine: its GPUs, their drivers and clocks, the
-/// system and processor, how GPUs were sampled, and ranks.
+/// Returns in sentences why the times of both sides are not of the same kind of machine: its GPUs, their drivers and
+/// clocks, the system and processor, how GPUs were sampled, and ranks.
 pub fn unlike_machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
     machines(before, after)
 }

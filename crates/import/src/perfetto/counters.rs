@@ -1,6 +1,6 @@
 //! Reads the counters, memory totals, clock frequencies and allocations of GPUs from packets, and writes their rows.
-//! Values of described counters are kept until [`GpuCounters::complete`], because they are unordered. A sequence is the
-//! packets of one writer; an interned descriptor is one that the sequence then refers to by its number, `iid`.
+//! Values of described counters are kept until [`GpuCounters::complete`], because they are unordered. A sequence is
+//! the packets of one writer; an interned descriptor is one that the sequence then refers to by its number, `iid`.
 
 use super::build::Builder;
 use super::sequence::Sequence;

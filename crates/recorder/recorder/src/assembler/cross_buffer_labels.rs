@@ -60,7 +60,7 @@ pub struct BufferLabels {
 
 impl CrossBufferLabels {
     /// Adds a submitted command buffer that ends `ends` labels which it did not start, and leaves labels with the
-    /// texts `opens` open.
+    /// texts `opens` open. Returns the labels in it that span several command buffers.
     pub fn submit(
         &mut self,
         command_buffer: CommandBufferId,

@@ -52,9 +52,7 @@ pub struct RawInterval {
 /// A reading of a device's clock: its raw ticks, and the ticks without the clock's wraps (unwrapped).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The ticks that the device wrote.
     pub raw: u64,
-    /// The unwrapped ticks.
     pub ticks: Ticks,
 }
 
