@@ -285,7 +285,7 @@ impl<'a> Builder<'a> {
         gone: &HashSet<Word>,
     ) -> Result<(), Refusal> {
         let slots = &self.plan.slots[number];
-        // Structures of variables that share their memory, of which only one may be writable.
+        // Structures of variables that share their memory: some of these may be writable, and others not.
         let mut shared = HashSet::new();
         for (variable, place) in &kernel.bound {
             let slot = slots.get(place).ok_or(Refusal::DescriptorArray)?;
