@@ -132,7 +132,7 @@ export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[]
   return { start_ns: fromOrigin(row[at], read[at] === "from-start" ? "0" : origin_ns), duration_ns: Math.max(0, Number(row[long] ?? 0)) };
 }
 
-/** Writes rows as text for other programs: an empty field for NULL; with commas exact values, `""` for no text. */
+/** Writes rows as text for other programs: nothing for NULL; with commas exact values, `""` for an empty text. */
 export function written(answer: SqlAnswer, rows: readonly Cell[][], separator: "," | "\t"): string {
   const field = (cell: Cell): string => {
     if (cell === null) return "";
