@@ -1,7 +1,7 @@
 //! Checks the times of the work inside each command buffer against the command buffer's own time, which reveals wrong
 //! clocks.
 //!
-//! Command buffers are compared whose own times are known and in which every piece of work has times. These bounds must hold:
+//! Command buffers are compared whose own times and those of all their work are known. These bounds must hold:
 //!
 //! | mode | bound |
 //! |---|---|
@@ -11,9 +11,9 @@
 //!
 //! A CUDA graph has no times besides those of its nodes, and is not compared.
 //!
-//! In `dispatch` mode the sum may exceed the duration, since dispatches overlap: this is no fault. A union far below the
-//! duration is no fault either: barriers, unrecorded commands and the sampling itself take the rest. A bound that is broken by
-//! more than the tolerance means that clocks or timestamps are wrong.
+//! In `dispatch` mode the sum may exceed the duration, since dispatches overlap: this is no fault. A union far below
+//! the duration is no fault either: barriers, unrecorded commands and the sampling itself take the rest. A bound that
+//! is broken by more than the tolerance means that clocks or timestamps are wrong.
 
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity::Percent;
@@ -70,7 +70,7 @@ struct Compared {
     row: DriftRow,
 }
 
-/// Checks all command buffers of the recording, and lists the `longest` ones that break their bounds most.
+/// Checks all command buffers of the recording, and lists those that break their bounds most, `longest` at most.
 pub fn drift(timeline: &Timeline, longest: usize) -> Drift {
     let manifest = &timeline.trace.manifest;
     let mode = manifest.sampling_mode;

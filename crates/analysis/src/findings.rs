@@ -304,9 +304,9 @@ impl Findings {
 
     /// Runs all analyses of a timeline.
     ///
-    /// Where a [`LabelFilter`](gapscope_timeline::LabelFilter) selects work, counts and tables are of that work only. Gaps and
-    /// verdict are of the whole devices from the first selected work to the last with known times, since the work in between
-    /// keeps the devices busy whatever its label.
+    /// Where a [`LabelFilter`](gapscope_timeline::LabelFilter) selects work, counts and tables are of that work only.
+    /// Gaps and verdict are of the whole devices from the first selected work to the last with known times, since the
+    /// work in between keeps the devices busy whatever its label.
     pub fn from_timeline(timeline: &Timeline, options: &Options) -> Findings {
         let selected = timeline.selected();
         let bindings = BindingSets::new(timeline.trace);
@@ -325,8 +325,8 @@ impl Findings {
         })
     }
 
-    /// Computes all findings but those on labels. `others` returns what [`Findings::independent`] makes on another thread
-    /// meanwhile.
+    /// Computes all findings but those on labels. `others` returns what [`Findings::independent`] makes on another
+    /// thread meanwhile.
     fn without_labels(
         timeline: &Timeline,
         bindings: &BindingSets,
@@ -433,8 +433,8 @@ impl Findings {
         }
     }
 
-    /// Computes the findings that need neither the times of kernels nor gaps. Returns with them the measured counters, which are
-    /// not of selected work only: none where work is selected.
+    /// Computes the findings that need neither the times of kernels nor gaps. Returns with them the measured
+    /// counters, which are not of selected work only: none where work is selected.
     fn independent(timeline: &Timeline, options: &Options) -> (Findings, Vec<Counter>) {
         let selected = timeline.selected();
         let recorded = counters::recorded(timeline);

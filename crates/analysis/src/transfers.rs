@@ -1,7 +1,7 @@
 //! Sums up the transfers (copies, fills and updates) of a trace by kind: the bytes moved, and how fast.
 //!
-//! Bytes are those that a transfer writes; a copy also reads as many. The rate is of commands on the device. It does not include
-//! memory that the host writes through a mapping, because no profiler of API calls can see that.
+//! Bytes are those that a transfer writes; a copy also reads as many. The rate is of commands on the device. It does
+//! not include memory that the host writes through a mapping, because no profiler of API calls can see that.
 
 use gapscope_timeline::Timeline;
 use gapscope_timeline::durations::Durations;

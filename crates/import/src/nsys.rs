@@ -13,8 +13,8 @@
 //! | `GPU_METRICS` | counters |
 //! | `DIAGNOSTIC_EVENT` | notes, and losses where events were lost |
 //!
-//! Rows of other tables are counted in the ledger. Versions of nsys have different tables and columns: what is missing is
-//! unknown. Times count from the start of the session, as in the file.
+//! Rows of other tables are counted in the ledger. Versions of nsys have different tables and columns: what is
+//! missing is unknown. Times count from the start of the session, as in the file.
 
 mod device;
 mod facts;

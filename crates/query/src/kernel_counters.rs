@@ -48,7 +48,7 @@ fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
     })
 }
 
-/// Makes the columns, in the order in which [`table`] lists them: a row for each counter of each kernel.
+/// Makes the columns in the order of [`table`]: a row for each counter of each kernel, one for a kernel without any.
 fn arrays(kernels: &[Kernel]) -> Vec<ArrayRef> {
     let mut rows: Vec<(&Kernel, Option<&KernelCounter>)> = Vec::new();
     for kernel in kernels {

@@ -30,6 +30,7 @@ const STOP_EVERY: Duration = Duration::from_millis(50);
 
 /// The SQL tables of some traces, and the engine that answers queries on them.
 pub struct Session {
+    /// What the tables share: the traces, and remarks about missing rows.
     library: Arc<Library>,
     /// The most rows of an answer; `None` without a limit.
     max_rows: Option<u64>,

@@ -40,8 +40,8 @@ pub struct Json<'a> {
 }
 
 impl DiffReport<'_> {
-    /// Returns the comparison as a document: verdict, unlike conditions, gates, work, times, idle time, kernels, counts, and
-    /// the basis.
+    /// Returns the comparison as a document: verdict, unlike conditions, gates, work, times, idle time, kernels,
+    /// counts, and the basis.
     pub fn document(&self) -> Document {
         let mut blocks = self.head();
         for table in tables::all(self.diff, self.top) {

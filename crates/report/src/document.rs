@@ -1,4 +1,4 @@
-//! The content of a report, independent of how it is drawn: [`crate::terminal`] and [`crate::markdown`] draw the same document.
+//! The content of a report, apart from how it is drawn: [`crate::terminal`] and [`crate::markdown`] both draw it.
 
 use crate::fit;
 use gapscope_analysis::gaps::Family;

@@ -1,9 +1,9 @@
 //! Captures a window of GPU work: the work between a start and a stop is written to a file, or goes to a tool that
 //! watches.
 //!
-//! The kind of a capture depends on the device's [`Backend`]: on Metal a GPU trace document by Apple's capture manager; on
-//! Vulkan and CUDA a gapscope trace of the window, recorded by the hook that `gapscope record` puts into the process.
-//! The rules are the same everywhere:
+//! The kind of a capture depends on the device's [`Backend`]: on Metal a GPU trace document by Apple's capture
+//! manager; on Vulkan and CUDA a gapscope trace of the window, recorded by the hook that `gapscope record` puts into
+//! the process. The rules are the same everywhere:
 //!
 //! - A capture is started before the work of the window is encoded, and the device is waited for before the start and
 //!   before the stop, so that the window holds its work: all of it and nothing else.

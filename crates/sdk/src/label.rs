@@ -88,8 +88,8 @@ mod system {
     /// When hooks were last looked for while there was one.
     static LOOKED_NS: AtomicU64 = AtomicU64::new(0);
 
-    /// Returns the hooks of this process. A hook is loaded with the first device, so that the first label may come
-    /// before it.
+    /// Returns the hooks of this process. A hook is loaded with the first Vulkan instance or CUDA context, so that
+    /// the first label may come before it.
     fn hooks() -> impl Iterator<Item = &'static Hook> {
         if is_recorded() && is_time_to_look() {
             look();

@@ -1,6 +1,6 @@
-//! Labels on host threads: takes their starts and ends, nests them, writes their rows, and says which label a thread was in at a time.
-//!
-//! A call may be asked about after its thread has gone on, so each thread remembers its labels of the past.
+//! Labels on host threads: takes their starts and ends, nests them, writes their rows, and says in which label a
+//! thread was at a time. A call may be asked about after its thread has gone on, so that each thread remembers its
+//! labels of the past. An instant is a label that marks a moment; its detail is a category and a value.
 
 use crate::output::LabelRows;
 use crate::rows;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// Changes that a thread remembers: a second of operators that take 2 us each.
 const MAX_CHANGES: usize = 1 << 19;
-/// The longest path of a label. A label that would be deeper stands beside its parent: a program that never ends its labels must not make
-/// every path endless.
+/// The longest path of a label. A label that would be deeper stands beside its parent, since a program that never
+/// ends its labels must not make every path endless.
 const MAX_DEPTH: u32 = 256;
 /// The most open labels that are looked at for one that others nest in.
 const MAX_LOOKS: usize = 1 << 12;
@@ -25,7 +25,7 @@ const MAX_LOOKS: usize = 1 << 12;
 pub enum LabelDomain {
     /// A domain of the program, as the producer numbers it. 0 is the one without a name.
     Program(u32),
-    /// Modules of a model, which gapscope labels: they nest in all that the program has set, and what the program sets nests in them.
+    /// Modules of a model, which gapscope labels: they nest in labels of the program, and those nest in them.
     Module,
     /// Operators of a framework, which gapscope labels: they are innermost.
     Operator,
@@ -409,8 +409,8 @@ impl OneThread {
         }
     }
 
-    /// Nests all operators that run inside `around`: a module of a backward pass starts inside one operator of the engine and ends
-    /// inside another.
+    /// Nests all open operators inside `around`: a module of a backward pass starts inside one operator of the engine
+    /// and ends inside another.
     fn inside_operators(&self, around: Option<Nesting>, labels: &mut Labels) -> Option<Nesting> {
         let is_operator = |open: &&OpenLabel| open.start.domain == LabelDomain::Operator;
         let operators: Vec<_> = self.innermost_first().filter(is_operator).collect();

@@ -1,11 +1,10 @@
 //! Takes what programs called and what their devices did, and gives the rows of a trace.
 //!
-//! Every producer of traces uses this crate: the recorder's session while a program runs, importers, replay and the SDK. A
-//! [`TimelineBuilder`] holds the state of one process. Its inputs have the names of the field: an [`ApiCall`], [`DeviceWork`], a label,
-//! an [`Overhead`], a stream event. They may come in any order: both halves of a launch wait for each other.
-//!
-//! A recording bounds the memory of that waiting ([`Bounds::LIVE`]), and its state can be serialised, so that a checkpoint resumes.
-//! A [`Recorded`] program, of which everything is at hand, is put in order of time and goes the same way without bounds.
+//! Every producer of traces uses this crate: the recorder's session while a program runs, importers, replay and the
+//! SDK. A [`TimelineBuilder`] holds the state of one process. Its inputs are [`ApiCall`]s, [`DeviceWork`], labels,
+//! [`Overhead`]s and stream events, in any order: the call and the work of a launch wait for each other. A recording
+//! bounds the memory of that waiting ([`Bounds::LIVE`]); its state can be serialised for a checkpoint. A [`Recorded`]
+//! program, of which everything is at hand, is put in order of time and goes the same way without bounds.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

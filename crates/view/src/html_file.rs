@@ -46,10 +46,11 @@ pub struct WrittenFile {
     pub changed: Vec<String>,
 }
 
-/// Writes the page of a saved view as one HTML file; `names` replaces recorded names of kernels. The file must not exist.
+/// Writes the page of a saved view as an HTML file, which must not exist; `names` replaces recorded names of kernels.
 ///
 /// # Errors
-/// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete or is one of ranks without a common clock; the file exists or cannot be written.
+/// A trace or a capture cannot be opened, a capture is not alone, a trace is not complete or is one of ranks without
+/// a common clock; the file exists or cannot be written.
 pub fn write_file(
     saved: &SavedView,
     path: &Path,

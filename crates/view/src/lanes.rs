@@ -1,6 +1,7 @@
 //! Splits the rows of a track into lanes, in each of which rows do not overlap, and writes them as frames. A live
 //! trace grows: the rows of each addition are placed behind those that are there, so that earlier rows keep their
-//! lanes. The page asks for all additions after the generation that it has, or for the rows in a range of time.
+//! lanes. The page asks for all additions after the generation (which grows with each change of a trace) that it has,
+//! or for the rows in a range of time. A place is a number that holds a table and a row.
 
 use crate::density_index::TableRows;
 use crate::frame::Frame;
@@ -31,7 +32,7 @@ pub struct PlacedRows {
 struct Addition {
     /// The generation of the snapshot that the rows came with.
     generation: u64,
-    /// Places (see [`place`]) by lane, and within a lane in order of start.
+    /// The places of the rows by lane, and within a lane in order of start.
     rows: Vec<u32>,
     /// The index in `rows` at which each lane starts, and the end of the last.
     bounds: Vec<usize>,

@@ -1,5 +1,5 @@
-//! Keeps a reader's preferences for all servers in one file, since a browser keeps them for one port alone: how the tracks of each trace are arranged,
-//! and which queries were asked.
+//! Keeps a reader's preferences for all servers in one file, since a browser keeps them for one port alone: how the
+//! tracks of each trace are arranged, and which queries were asked.
 
 use crate::Error;
 use crate::kept_file;

@@ -37,7 +37,7 @@ struct SavedViewFile {
 }
 
 impl SavedView {
-    /// Opens the arguments of `gapscope view`: traces, each of which may be followed by `#` and a state, or the file of a saved view.
+    /// Opens the arguments of `gapscope view`: traces, some with `#` and a state, or the file of a saved view.
     ///
     /// # Errors
     /// A file is not a saved view, or its traces are not there.

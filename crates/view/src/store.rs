@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// The least time between two looks at the files of a live trace.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 
-/// Limits how many of a hundred ranks are read at a time: all at once they would take longer, and more memory.
+/// Limits how many traces are read at a time: a hundred ranks at once would take longer, and more memory.
 static READING: Admission = Admission {
     inside: Mutex::new(0),
     left: Condvar::new(),
@@ -131,12 +131,10 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the folder of the trace.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the name of the trace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -146,7 +144,6 @@ impl Store {
         &self.notes
     }
 
-    /// Returns the thread that analyses the trace.
     pub fn analyst(&self) -> &AnalysisThread {
         &self.analyst
     }
@@ -182,7 +179,7 @@ impl Store {
         Ok(full)
     }
 
-    /// Makes the overview.
+    /// Makes the overview of the trace for the page, after a look for new rows.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -194,7 +191,7 @@ impl Store {
         Ok(overview::overview(&snapshot, &self.name, &sizes))
     }
 
-    /// Returns how far the trace is recorded by now.
+    /// Returns whether the trace is live, its generation (which grows with each change) and its edition.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -208,7 +205,7 @@ impl Store {
         })
     }
 
-    /// Returns the edition of the answers from now on.
+    /// Returns the edition, which grows when rows and texts are numbered anew, so that earlier answers are void.
     ///
     /// # Errors
     /// As [`Self::snapshot`].

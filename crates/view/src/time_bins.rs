@@ -7,7 +7,7 @@ use std::ops::Range;
 /// The mark of a slice with an instant, which has no length but has to be visible.
 const INSTANT: u64 = 1 << 63;
 
-/// The equal slices of a range of time.
+/// The equal slices (bins) of a range of time.
 pub struct TimeBins {
     /// The start of each slice, and the end of the last.
     bounds_ns: Vec<i64>,
@@ -56,8 +56,8 @@ impl TimeBins {
         }
     }
 
-    /// Returns the busy share of each bin, times 255: 0 where nothing ran, 255 where something ran all the time. `intervals` are in order of their
-    /// starts; `visit` gets the part of each that is not covered by earlier ones, bin by bin, with the number of the interval.
+    /// Returns the busy share of each bin, from 0 (nothing ran) to 255. `intervals` are in order of their starts;
+    /// `visit` gets the number of each interval with its part in each bin that earlier intervals do not cover.
     pub fn shares(
         &self,
         intervals: impl Iterator<Item = Interval>,
@@ -106,7 +106,7 @@ impl TimeBins {
     }
 }
 
-/// Finds the events that have a part in a time, among events that are in order and do not overlap.
+/// Returns the indices of the events that have a part in a time, of `events`, which are in order and do not overlap.
 pub fn within(
     events: Range<usize>,
     time: Interval,

@@ -71,7 +71,7 @@ export function shown(cell: string, reading: Reading, clock: TraceClock | null):
   return Number.isInteger(number) && /^-?\d+$/.test(cell) ? whole(cell) : fraction(number);
 }
 
-/** Adds separators to digits of any number. */
+/** Adds separators between groups of three digits, however many digits there are. */
 function whole(digits: string): string {
   return digits.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
@@ -132,7 +132,7 @@ export function placeOf(answer: SqlAnswer, read: readonly Reading[], row: Cell[]
   return { start_ns: fromOrigin(row[at], read[at] === "from-start" ? "0" : origin_ns), duration_ns: Math.max(0, Number(row[long] ?? 0)) };
 }
 
-/** Writes rows as text for other programs: exact values, an empty field for NULL, and `""` for an empty text. */
+/** Writes rows as text for other programs: nothing for NULL; with commas exact values, `""` for an empty text. */
 export function written(answer: SqlAnswer, rows: readonly Cell[][], separator: "," | "\t"): string {
   const field = (cell: Cell): string => {
     if (cell === null) return "";

@@ -8,9 +8,9 @@ import { bytes, count, duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 
-/** A kernel with what it is coloured by. */
+/** A kernel with the key of its name, by which the kernel is coloured. */
 export interface NamedKernel extends Kernel {
-  /** The index of the name in the trace's strings. */
+  /** The index of the name in the trace's strings; null where the findings do not tell it. */
   key: number | null;
 }
 
@@ -57,7 +57,7 @@ export function limitName({ limit, limited_by }: Pick<Kernel, "limit" | "limited
   return limited_by && (limit === "compute" || limited_by === "l2") ? `${name}: ${unitName(limited_by)}` : name;
 }
 
-/** Returns the shown name of a kernel, and what it leaves out. */
+/** Returns the tooltip of a kernel: its shown name, its full name, its variants and the shape of its launches. */
 export function tooltip(row: Kernel): string {
   const variants = row.variants > 1 ? `${count(row.variants)} variants: specialised or launched in different ways` : null;
   return [row.name, row.full_name, variants, row.launches && shapeText(row.launches)].filter((line) => line !== null).join("\n\n");

@@ -1,5 +1,5 @@
 //! Records what the program did (the truth), so that tests can compare a trace with it: [`Truth::start`] before the
-//! mode, and [`Truth::print`] after it.
+//! mode (the kind of work that was asked for), and [`Truth::print`] after it.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

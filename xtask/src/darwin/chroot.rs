@@ -81,7 +81,7 @@ fn ensure(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies the files that git tracks or would track: the project without build results.
+/// Copies the files that git tracks or would track, and the settings by which this machine finds the registry.
 fn copy_project(to: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(to);
     fs::create_dir_all(to)?;

@@ -18,7 +18,7 @@ pub enum SampleRole {
     Sampled,
     /// A hook took the sample from the submitting thread at a call; no share of time is derived from it.
     Exact,
-    /// The sample is of a worker for which the submitting thread waited; no share of time is derived from it.
+    /// The sample is of a worker process for which the submitting thread waited; no share of time is derived from it.
     Worker,
 }
 

@@ -1,11 +1,11 @@
 //! Assigns causes to the idle time before and inside the call that submits the next work, from the calls of the
 //! submitting thread and of other threads of its process.
 //!
-//! Where that thread is outside of calls, another thread of its process may have held it up. This is assumed if a call of the
-//! other thread returned in that time: a call that compiles, loads or allocates, or a wait for the GPU that was in
-//! progress as the gap began; a short round trip ([`ROUND_TRIP_NS`]) after a wait counts too. It is not assumed for the time
-//! before the thread's last call, since a thread that makes calls is not held up. A call that returns only after the
-//! submission, as that of a thread that always waits for the GPU, explains nothing.
+//! Where that thread is outside of calls, another thread of its process may have held it up. This is assumed if a
+//! call of the other thread returned in that time: a call that compiles, loads or allocates, or a wait for the GPU
+//! that was in progress as the gap began; a short round trip ([`ROUND_TRIP_NS`]) after a wait counts too. It is not
+//! assumed for the time before the thread's last call, since a thread that makes calls is not held up. A call that
+//! returns only after the submission, as that of a thread that always waits for the GPU, explains nothing.
 //!
 //! What this cannot know: whether the thread waited for that call at all, and for which device another thread waited.
 
@@ -17,8 +17,7 @@ use gapscope_timeline::thresholds::ROUND_TRIP_NS;
 use std::iter::Peekable;
 
 impl Explainer<'_> {
-    /// Splits `late`, the time before a submission call, into parts by what `thread` did, and appends them to
-    /// `parts`.
+    /// Splits `late`, the time before a submission call, by what `thread` did, and appends the pieces to `parts`.
     /// `explanation` gets whether a wait was in progress, and the parts that other threads explain. `error_ns` is the
     /// clock's error.
     pub(super) fn explain_host(

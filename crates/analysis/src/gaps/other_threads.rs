@@ -12,7 +12,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct OutsideTime(HashMap<ProcessId, Vec<Stretch>>);
 
-/// The time of one device whose cause is a late host, by process, in order of time.
+/// The time for which one device idled because the host submitted late, by process, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct LateTime(HashMap<ProcessId, Vec<Stretch>>);
 

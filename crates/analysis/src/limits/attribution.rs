@@ -73,8 +73,8 @@ impl Default for SampleSums {
 }
 
 impl Attribution {
-    /// Attributes samples to the work that starts in `window`. Returns `None` where no GPU has hardware counters whose samples
-    /// have a duration.
+    /// Attributes samples to the work that starts in `window`. Returns `None` where no GPU has hardware counters
+    /// whose samples have a duration.
     pub(super) fn new<'c>(
         timeline: &Timeline,
         recorded: &'c [Counter],
@@ -204,8 +204,8 @@ impl SampleSums {
         self.sum / self.ns
     }
 
-    /// Returns the standard error of the mean, weighted by time. For samples of equal length it is the standard deviation over
-    /// √count.
+    /// Returns the standard error of the mean, weighted by time. For samples of equal length it is the standard
+    /// deviation over √count.
     pub(super) fn standard_error(&self) -> f64 {
         let variance = (self.squares / self.ns - self.mean() * self.mean()).max(0.0);
         let effective = self.ns * self.ns / self.squares_ns;
@@ -215,8 +215,8 @@ impl SampleSums {
         }
     }
 
-    /// Returns the standard error, and how much the mean over `ran_ns` may differ if the rest lies between the least and the
-    /// greatest sample.
+    /// Returns the standard error, and how much the mean over `ran_ns` may differ if the rest lies between the least
+    /// and the greatest sample.
     pub(super) fn error(&self, ran_ns: i64) -> f64 {
         let rest = 1.0 - ratio(self.covered_ns, ran_ns).min(1.0);
         let mean = self.mean();

@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Intermediates go through memory, so that results are equal bit for bit.
+    /// Values that kernels of the chain pass on (intermediates) go through memory: results are equal bit for bit.
     Stored,
     /// Values are forwarded in registers, and values that are not read elsewhere are not stored.
     Forwarded,

@@ -1,5 +1,6 @@
 //! Computes from two sides of run digests (what is kept of each run) the change of each figure and kernel, and marks
-//! those that are more than noise.
+//! those that are more than noise. An evaluation is one instance of a label, by whose number figures are
+//! divided; the blocks of a figure are its sums over consecutive parts of a run.
 
 use super::change::{Change, ChangeKind};
 use super::estimate::{self, Design, Estimate, Sample};
@@ -295,7 +296,7 @@ impl<'a> Comparison<'a> {
         self.tested = count;
     }
 
-    /// Sorts times by how much they add or save, then counts.
+    /// Sorts the changes: times by how much they add or save, then counts.
     fn sort(&mut self) {
         let rank = |change: &Change| {
             let by = change.by().map_or(0.0, f64::abs);
@@ -335,7 +336,7 @@ fn names_of(kernels: &[SideKernel]) -> Vec<String> {
     names.collect()
 }
 
-/// Returns the sums of the blocks of several kernels, where these have equally many dispatches.
+/// Returns the sums of the blocks of several kernels; empty unless these have equally many dispatches and blocks.
 fn blocks(kernels: &[&KernelDigest]) -> Vec<f64> {
     let Some((first, rest)) = kernels.split_first() else {
         return Vec::new();

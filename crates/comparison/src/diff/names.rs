@@ -1,10 +1,10 @@
 //! Reduces names of kernels and labels to the part that stays the same between builds and runs.
 //!
-//! Compilers number and hash their output: `triton_poi_fused_add_0` becomes `triton_poi_fused_add_1` after an edit elsewhere, and
-//! `gemm_sm80` becomes `gemm_sm90` on another machine. Labels count: `step 3`. Names that differ in nothing else are the same.
+//! Compilers number and hash their output: `triton_poi_fused_add_0` becomes `triton_poi_fused_add_1` after an edit
+//! elsewhere, and `gemm_sm80` becomes `gemm_sm90` on another machine. Labels have numbers of steps: `step 3`.
 
-/// Returns a kernel's name without counters at its end, hashes and architectures. Numbers inside it stay: they are sizes of tiles
-/// and types.
+/// Returns a kernel's name without counters at its end, hashes and architectures. Numbers inside it stay: they are
+/// sizes of tiles and types.
 pub(super) fn normal_kernel(name: &str) -> String {
     let name = without_hash_of_rust(name);
     let mut normal = String::with_capacity(name.len());
@@ -39,7 +39,7 @@ pub(super) fn normal_path(path: &str) -> String {
     normal
 }
 
-/// Returns the operations that a name of Triton's compiler lists: for `triton_poi_fused_add_mul_relu_0` these are `add`, `mul`, `relu`.
+/// Returns the operations that a name of Triton's compiler lists: `add` and `mul` for `triton_poi_fused_add_mul_0`.
 pub(super) fn fused_operations(name: &str) -> Option<Vec<&str>> {
     let (kind, operations) = name.strip_prefix("triton_")?.split_once("_fused_")?;
     if !matches!(kind, "poi" | "per" | "red" | "tem" | "for") {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The maximum number of flaws of a side that are listed.
 const MAX_LISTED_FLAWS: usize = 4;
 
-/// Returns sentences on what differs between the sides besides the program.
+/// Returns sentences on what differs between the sides besides the program; `design` says how the runs were made.
 pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design) -> Vec<String> {
     let mut sentences = machines(before, after);
     sentences.extend(compared(
@@ -56,8 +56,8 @@ pub(super) fn flaws(runs: &[RunDigest]) -> Vec<Flaw> {
     runs.iter().flat_map(flaws_of).collect()
 }
 
-/// Returns in sentences why the times of both sides are not of the same kind of machine: its GPUs, their drivers and clocks, the
-/// system and processor, how GPUs were sampled, and ranks.
+/// Returns in sentences why the times of both sides are not of the same kind of machine: its GPUs, their drivers and
+/// clocks, the system and processor, how GPUs were sampled, and ranks.
 pub fn unlike_machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
     machines(before, after)
 }

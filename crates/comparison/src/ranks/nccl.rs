@@ -7,8 +7,8 @@
 //! | 2.18 | sizes of messages and peers; of `ncclCommInitRank` the rank, the number of ranks and the device |
 //! | 2.25 | the communicator too: a number that all of its ranks agree on |
 //!
-//! A communicator that is made by `ncclCommSplit` and its like has no number yet where the payload is written (it says 0), and the rank
-//! and the number of ranks there are those of the parent. `ncclCommDestroy` and `ncclCommAbort` have the right ones.
+//! A communicator that `ncclCommSplit` or its like makes has no number yet when the payload is written: that says 0,
+//! and the rank and number of ranks of the parent. `ncclCommDestroy` and `ncclCommAbort` have the right ones.
 
 use gapscope_timeline::collectives::{SEND_RECV, kind_of};
 

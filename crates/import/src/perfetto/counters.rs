@@ -1,5 +1,6 @@
 //! Reads the counters, memory totals, clock frequencies and allocations of GPUs from packets, and writes their rows.
-//! Values of described counters are kept until [`GpuCounters::complete`], because they are unordered.
+//! Values of described counters are kept until [`GpuCounters::complete`], because they are unordered. A sequence is
+//! the packets of one writer; an interned descriptor is one that the sequence then refers to by its number, `iid`.
 
 use super::build::Builder;
 use super::sequence::Sequence;
@@ -35,7 +36,7 @@ struct Described {
 pub(super) struct GpuCounters {
     /// The counters that events describe, by number; they are valid in the whole file.
     global: FxHashMap<u64, Described>,
-    /// Counters by sequence, descriptor and counter id.
+    /// The counters of interned descriptors, by the numbers of sequence, descriptor and counter.
     interned: FxHashMap<(u32, u64, u64), Described>,
     /// Allocations with their sizes, by process and handle of the device memory.
     allocations: FxHashMap<(u32, u64), (AllocationId, u64)>,

@@ -43,7 +43,7 @@ pub struct HostTime {
     pub ns: u64,
     /// Greatest error, in nanoseconds; `None` where the samples do not determine it.
     pub error_ns: Option<u64>,
-    /// True before the first sample or after the last, where the time assumes a constant rate.
+    /// True before the first sample, after the last, and with one sample alone: the time assumes a constant rate.
     pub extrapolated: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct PairedClock {
 
 impl PairedClock {
     /// Adds a sample. A sample with a later tick at an earlier time contradicts the others: it is refused and
-    /// counted. A sample at a known tick replaces the old one if its error is no greater.
+    /// counted. A sample at a known tick replaces the old one if its error is known and no greater.
     ///
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};

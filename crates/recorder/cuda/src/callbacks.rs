@@ -115,7 +115,7 @@ pub fn end_window(subscription: &Subscription) {
     }
 }
 
-/// Switches all callbacks, but leaves those of loading calls on, and returns how often CUPTI refused one of an
+/// Switches all callbacks, but leaves those of calls that load code on, and returns how often CUPTI refused one of an
 /// existing call.
 fn switch(calls: &Calls, subscription: &Subscription, on: bool) -> u64 {
     let refused = calls.all().filter(|(domain, number, call)| {

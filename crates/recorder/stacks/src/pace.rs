@@ -73,8 +73,8 @@ impl Pace {
         self.looked = None;
     }
 
-    /// Returns the mean time between two samples. After a time in which this thread was not scheduled, returns that time: the sample
-    /// after it stands for more than others.
+    /// Returns the mean time between two samples. After a time in which this thread was not scheduled, returns that
+    /// time: the sample after it stands for more than others.
     pub fn period_ns(&self) -> i64 {
         let period_ns = self.mean_ns.max(self.asked_ns * self.slowdown);
         if self.interval_ns > LATE_FACTOR * period_ns {

@@ -15,7 +15,7 @@ use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::tables::HardwareCounter;
 use std::cmp::Reverse;
 
-/// Makes the section; none where there is no kernel to list, and none of unknown limit that takes long.
+/// Makes the section; none where no kernel is to be listed, none is short, and none takes long with an unknown limit.
 pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let kernels = &findings.kernels;
     let all_ns: i64 = (kernels.iter())

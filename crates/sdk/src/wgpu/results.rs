@@ -18,7 +18,7 @@ const NO_TIME: &str = "the device delivered no usable timestamps";
 const TAKEN: &str = "the program times this pass itself";
 const NO_BOUNDS: &str = "its device times contradict the host times around them";
 
-/// The times of a batch on the device's clock.
+/// The times of a batch (one command buffer with its passes and dispatches) on the device's clock.
 struct Times {
     /// The time of the whole command buffer.
     whole: MeasuredInterval,

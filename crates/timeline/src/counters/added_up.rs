@@ -35,8 +35,8 @@ impl Counter {
     }
 }
 
-/// Returns the device memory that the programs had allocated, for each GPU with allocations. Frees of memory whose allocation is
-/// not in the trace do not count.
+/// Returns the device memory that the programs had allocated, for each GPU with allocations. Frees of memory whose
+/// allocation is not in the trace do not count.
 pub fn device_memory(timeline: &Timeline) -> Vec<Counter> {
     let mut steps: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
     each_step(timeline, |step| {
@@ -55,8 +55,8 @@ pub fn device_memory(timeline: &Timeline) -> Vec<Counter> {
     steps.into_iter().map(counter).collect()
 }
 
-/// Returns the number of unfinished submissions of each queue: from the start of the call to the end of their last work or command
-/// buffer. Submissions without either are left out, and queues without any other.
+/// Returns the number of unfinished submissions of each queue: from the start of the call to the end of their last
+/// work or command buffer. Submissions without either are left out, and queues without any other.
 pub fn queue_depths(timeline: &Timeline) -> Vec<Counter> {
     let tables = &timeline.trace.tables;
     let works = timeline.submissions.iter().map(|times| times.interval());

@@ -4,9 +4,9 @@ use super::segment::Segment;
 use crate::intervals::Interval;
 use std::cmp::Reverse;
 
-/// Turns calls in any order into segments in order of time that do not overlap: where one call is inside another, the inner
-/// one counts. Empty calls that overlap no other are left out. Calls that do not overlap are not copied, since there
-/// may be ten million.
+/// Turns calls in any order into segments in order of time that do not overlap: where one call is inside another, the
+/// inner one counts. Empty calls that overlap no other are left out. Calls that do not overlap are not copied, since
+/// there may be ten million.
 pub(super) fn flatten(mut calls: Vec<Segment>) -> Vec<Segment> {
     let order = |s: &Segment| {
         let Interval { start_ns, end_ns } = s.interval;

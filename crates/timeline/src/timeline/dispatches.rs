@@ -1,7 +1,7 @@
 //! The columns that a timeline keeps of dispatches, filled from pieces of the table of dispatches as they are read.
 //!
-//! The whole table fills a gigabyte for ten million dispatches. These columns take six bytes a dispatch where there are few
-//! kernels and labels, and eight where a device's size is known; the [`Work`] of dispatches with known times comes on top.
+//! The whole table fills a gigabyte for ten million dispatches. These columns take six bytes a dispatch where there
+//! are few kernels and labels, eight where a device's size is known, and the [`Work`] of dispatches with known times.
 
 use super::numbers::Numbers;
 use super::work::{Work, WorkKind};

@@ -54,7 +54,7 @@ pub(super) struct Packed {
 struct Incoming {
     /// The work in the order in which it was read.
     unsorted: Vec<Work>,
-    /// The work that was known before the rest, in order; `None` where there was none.
+    /// The transfers and opaque work, known before the dispatches, in order; `None` for a GPU that was found later.
     known: Option<Peekable<IntoIter<Work>>>,
 }
 
@@ -73,7 +73,7 @@ impl<'scope, 'a: 'scope> Packing<'scope, 'a> {
         }
     }
 
-    /// Adds work of each GPU that is known before all other, in any order.
+    /// Adds the transfers and opaque work of each GPU, which are known before the dispatches, in any order.
     pub fn add_known(&mut self, known: Vec<Vec<Work>>) {
         let incoming = known.into_iter().map(|mut known| {
             sort(self.ids, &mut known);

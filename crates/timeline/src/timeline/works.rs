@@ -11,8 +11,8 @@ pub(super) const BLOCK: usize = 512;
 
 /// All work of a GPU, in order of start.
 ///
-/// Ten million pieces are not rare, and most lie near each other in time and in their tables: a block keeps how far each piece
-/// is from the block's origin.
+/// Ten million pieces are not rare, and most lie near each other in time and in their tables: a block keeps how far
+/// each piece is from the block's origin.
 #[derive(Default)]
 pub struct Works {
     /// The blocks, all of which are full but the last.

@@ -1,5 +1,5 @@
 //! The headers of frames, the answers with many rows: they describe the columns of raw numbers that follow. `frame`
-//! writes them.
+//! writes them. A trace's generation is a number that grows with each change of the trace.
 
 use gapscope_analysis::code::{IdleCause, StackLine};
 use gapscope_trace::ids::{ProcessId, ThreadId};

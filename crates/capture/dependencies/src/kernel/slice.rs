@@ -2,8 +2,8 @@
 //! known.
 //!
 //! A value is unknown if it depends on an unknown one, or on a branch that does. A read or write is followed if its
-//! address and all branches on the way to it are known. Only what these need is kept: a branch that decides nothing
-//! else is left out.
+//! address and all branches on the way to it are known; else it is only bounded, by the bytes that are bound. Only
+//! what followed accesses need is kept: a branch that decides nothing else is left out.
 //!
 //! Order: unknown values are found first (`UnknownValues`), then accesses that are only bounded, and then what the
 //! followed accesses need (`needs.rs`).
@@ -35,7 +35,7 @@ pub(crate) struct Slice {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     pub reads: bool,
-    /// Whether the kernel may write the buffer, as `reads` for reads.
+    /// Whether the kernel may write the buffer; `reads` says the same of reads.
     pub writes: bool,
     /// Whether something other than an atomic operation reaches the buffer.
     pub plain: bool,

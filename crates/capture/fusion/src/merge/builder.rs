@@ -2,7 +2,7 @@
 //! that calls them.
 //!
 //! Order of calls: `new` with all kernels, `add` for each in the order of the chain, then `finish`. Ids are SPIR-V's
-//! numbers of values and types.
+//! numbers of values and types. An intermediate is memory that a kernel of the chain writes and a later one reads.
 
 mod memory;
 mod push_constants;
@@ -42,7 +42,7 @@ pub struct Builder<'a> {
     joins_push_constants: bool,
     /// The blocks of push constants that are joined.
     blocks: Vec<JoinedBlock>,
-    /// For each intermediate the variable that forwards its value, and its type.
+    /// The variable that forwards the value of an intermediate, and the value's type, by the intermediate's index.
     pub values: HashMap<usize, (Word, Word)>,
 }
 
@@ -114,6 +114,7 @@ impl<'a> Builder<'a> {
         Ok(builder)
     }
 
+    /// Takes the next unused id.
     pub fn id(&mut self) -> Word {
         self.next += 1;
         self.next - 1
@@ -284,8 +285,7 @@ impl<'a> Builder<'a> {
         gone: &HashSet<Word>,
     ) -> Result<(), Refusal> {
         let slots = &self.plan.slots[number];
-        // Structures of variables that share their memory: a variable that is not writable may share it with one that
-        // is.
+        // Structures of variables that share their memory: some of these may be writable, and others not.
         let mut shared = HashSet::new();
         for (variable, place) in &kernel.bound {
             let slot = slots.get(place).ok_or(Refusal::DescriptorArray)?;

@@ -165,7 +165,7 @@ impl Partition {
     }
 }
 
-/// Returns the driver's version with the CUDA version that it supports: `NVIDIA 580.159.04`.
+/// Returns the driver's version with the CUDA version that it supports: `NVIDIA 580.159.04, CUDA 13.0`.
 fn driver_versions() -> String {
     let module = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     gapscope_spool::model::cuda::driver_versions(&module, driver::version())

@@ -2,8 +2,8 @@
 //!
 //! Vulkan balances the labels of a queue over everything that is submitted to it, so that programs may open a label
 //! in one command buffer, run work in the next and close the label in a third. The submission of command buffers
-//! decides which labels are open; the times come when the command buffers are expanded, in the order in which they
-//! finish.
+//! decides which labels are open; the times come when the command buffers are expanded (become rows), in the order
+//! in which they finish.
 
 use gapscope_timeline_builder::CoveringSpan;
 use gapscope_trace::build::{Labels, TextId};
@@ -60,7 +60,7 @@ pub struct BufferLabels {
 
 impl CrossBufferLabels {
     /// Adds a submitted command buffer that ends `ends` labels which it did not start, and leaves labels with the
-    /// texts `opens` open.
+    /// texts `opens` open. Returns the labels in it that span several command buffers.
     pub fn submit(
         &mut self,
         command_buffer: CommandBufferId,

@@ -30,7 +30,7 @@ pub struct Instance {
     pub spanning: BufferLabels,
     /// The timestamps of the recording and of the recordings that it executes.
     pub timestamps: Vec<Timestamps>,
-    /// The ticks before and after the instance that a bracket of the hook wrote; `None` without a bracket.
+    /// The ticks before and after the instance, by a bracket (two command buffers of the hook); `None` without one.
     pub bracket: Option<RawInterval>,
     /// The counted values: the queue family, and a value for each of its counters.
     pub counted: Option<(u32, Vec<f64>)>,
@@ -52,9 +52,7 @@ pub struct RawInterval {
 /// A reading of a device's clock: its raw ticks, and the ticks without the clock's wraps (unwrapped).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The ticks that the device wrote.
     pub raw: u64,
-    /// The unwrapped ticks.
     pub ticks: Ticks,
 }
 
@@ -69,7 +67,7 @@ pub enum ClockPosition {
         start: Reading,
         /// The last reading of the instance.
         end: Ticks,
-        /// The maximum time inside the instance, in ticks.
+        /// The maximum valid time between two readings of the instance, in ticks.
         longest: i64,
     },
     /// The position cannot become known.

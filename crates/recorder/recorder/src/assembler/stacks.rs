@@ -50,7 +50,7 @@ impl Stacks {
 }
 
 impl Assembler {
-    /// Adds a process that works for a recorded process and has only samples.
+    /// Adds a worker: a process that works for a recorded process, and of which the trace has only samples.
     pub fn add_worker(&mut self, facts: manifest::Process) -> ProcessId {
         let id = self.add_process(facts.pid, facts.start_ns);
         self.processes[id].facts = manifest::Process {
@@ -78,7 +78,7 @@ impl Assembler {
         self.processes[process].threads.contains_key(&thread)
     }
 
-    /// Names a thread that has written nothing.
+    /// Names a thread that has no name yet.
     pub fn name_thread(&mut self, process: ProcessId, thread: ThreadId, name: String) {
         self.processes[process]
             .threads

@@ -9,8 +9,8 @@ use crate::device_hooks;
 use crate::layer::{QueueHooks, SemaphoreInfo};
 use crate::submissions::SubmitInfo;
 
-/// Hands `count` structures of a submission to the layer, which passes them or others on with `call`. The driver answers a program
-/// that passes null instead of an array that is not empty.
+/// Hands `count` structures of a submission to the layer, which passes them or others on with `call`. The driver
+/// answers a program that passes null instead of an array that is not empty.
 ///
 /// # Safety
 /// The program's own call.

@@ -50,7 +50,7 @@ pub struct ResultBuffer {
 }
 
 impl ResultBuffer {
-    /// Makes a buffer of `bytes` bytes, and returns the buffer with the address of its memory.
+    /// Makes a buffer of `bytes` bytes, and returns it with the address of its pairs (a query's value, availability).
     pub fn create(
         next: &ash::Device,
         result_memory: ResultMemory,
@@ -70,8 +70,8 @@ impl ResultBuffer {
         address.map(|address| (made, address))
     }
 
-    /// Makes the buffer and its mapped memory; returns its address, or `None` where a step fails or the memory would
-    /// exceed the process's limit on the size of files.
+    /// Makes the buffer and its mapped memory, and returns the memory's address; `None` where a step fails, or where
+    /// the memory would exceed the process's limit on the size of files.
     ///
     /// # Safety
     /// `self` holds null handles; the caller destroys what is left in them.

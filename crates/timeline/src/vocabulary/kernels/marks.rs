@@ -56,8 +56,8 @@ pub(super) fn marks<'a>(groups: &[&KernelGroup<'a>]) -> Vec<String> {
     digests.collect()
 }
 
-/// Returns the texts in which kernels with one name differ: the whole names, if needed with their parameters, else the entry
-/// points.
+/// Returns the texts in which kernels with one name differ: the whole names, if needed with their parameters, else
+/// the entry points.
 fn texts<'a>(groups: &[&KernelGroup<'a>]) -> Vec<&'a str> {
     let texts =
         |text: fn(&KernelGroup<'a>) -> &'a str| groups.iter().map(|group| text(group)).collect();

@@ -24,7 +24,7 @@ pub(crate) struct Marks {
     /// The scalars that were read; `written` has those that were written.
     pub read: ReachedScalars,
     pub written: ReachedScalars,
-    /// Whether a scalar was reached that does not begin where a mark does.
+    /// Whether bytes were reached that do not begin and end where marks do.
     pub uneven: bool,
 }
 
@@ -34,8 +34,8 @@ pub(crate) struct ReachedScalars {
     bits: Bits,
     /// Whether bytes beyond the buffer's end were reached.
     pub outside: bool,
-    /// The sum of hashes of all pairs of invocation and bytes. Runs in which the same invocations reach the same bytes
-    /// have equal sums.
+    /// The sum of hashes of all pairs of invocation and bytes. Runs in which the same invocations reach the same
+    /// bytes have equal sums.
     pub map: u128,
 }
 

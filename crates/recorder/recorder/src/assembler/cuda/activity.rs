@@ -150,6 +150,7 @@ impl Assembler {
         });
     }
 
+    /// Widens a correlation, which wraps at 32 bits, to a number that ascends.
     fn wide(&mut self, process: ProcessId, correlation: hook::Correlation) -> Option<Correlation> {
         let correlations = &mut self.processes[process].cuda.correlations;
         correlations.widen(correlation.0)
