@@ -78,7 +78,7 @@ pub unsafe fn read(
     }
 }
 
-/// Writes the records that have been read, and the operations of the program's threads.
+/// Writes the records that have been read, and the operations (waits and the like) of the program's threads.
 pub fn write_out() {
     if let Some(reader) = READER.existing() {
         let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
