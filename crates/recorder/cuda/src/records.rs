@@ -1,5 +1,6 @@
-//! Turns CUPTI's records of work (kernels, copies, waits and more, reported after they happened) into events.
-//! Nothing here runs on a thread of the program, except in a flush that the program asks for.
+//! Turns CUPTI's records of work (kernels, copies, waits and more, which NVIDIA's library for tracing reports after
+//! they happened) into events. Nothing here runs on a thread of the program, except in a flush that the program
+//! asks for.
 
 mod devices;
 mod kernels;
