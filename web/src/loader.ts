@@ -164,8 +164,7 @@ export class Loader {
     return { ready: there.length, all: there.length + work.filter((track) => !there.includes(track) && coming.has(track)).length };
   }
 
-  /** Follows traces while they are recorded. Returns when all are complete, or when another trace has appeared. */
-  /** Waits for changes of live traces and takes them, until none is live or more traces appear. */
+  /** Waits for changes of live traces and takes them. Returns when none is live, or when more traces appear. */
   async follow(traces: readonly Trace[], callbacks: FollowCallbacks): Promise<void> {
     while (traces.some((trace) => trace.overview.live)) {
       const live = await this.source.live(traces.map((trace) => trace.overview.generation));

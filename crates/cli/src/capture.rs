@@ -19,7 +19,6 @@ use crate::capture_json::{Captured, End};
 use crate::failure::Failure;
 use crate::{exit, hook_libraries, output_path, page, recorded_command};
 
-/// The name of the capturing layer.
 const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 
 /// Captures a window of a command's work, prints the result, and ends with the command's status.

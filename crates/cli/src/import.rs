@@ -9,7 +9,8 @@ use gapscope_metal::{Xctrace, import_bundle};
 use gapscope_timeline::quantity as number;
 use std::process::ExitCode;
 
-/// Makes a trace of another tool's files.
+/// Makes the trace. A bundle (a recording of Instruments, `NAME.trace`) is exported by Apple's xctrace first, where
+/// this system has it.
 pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
     let options = Options {
         pid: arguments.pid,

@@ -15,7 +15,8 @@ pub struct OpenedTrace {
     pub remarks: Vec<String>,
 }
 
-/// Reads the selected tables of a complete trace. A recording that has not ended, and a folder of ranks, are errors.
+/// Reads the selected tables of a complete trace. A recording that has not ended, and a folder of ranks (traces of
+/// the processes of a distributed program), are errors.
 pub fn open(path: &Path, selection: &Selection) -> Result<OpenedTrace, Failure> {
     let manifest = read_manifest(path)?;
     if !manifest.complete {

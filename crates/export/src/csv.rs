@@ -210,7 +210,6 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error { path, source }
 }
 
-/// The size of the buffer in front of a file.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Opens a new file, or else an existing one to append to.

@@ -1,4 +1,5 @@
-//! Defines slices, rows of a trace with a start and an end that a timeline draws, and their facts.
+//! Defines slices, rows of a trace with a start and an end that a timeline draws, and their facts. A lane holds
+//! slices that follow or contain each other. The flow of a host call leads to its targets, the work that it submits.
 
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, SubmissionId};

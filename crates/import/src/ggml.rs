@@ -112,7 +112,7 @@ struct Log {
     blocks: u64,
     /// The sum of the durations in the block's lines.
     sum_ns: u64,
-    /// The number of operations in the block.
+    /// The number of executions in the block's lines.
     counted: u64,
     /// The number of dispatches in the trace.
     dispatches: u64,
@@ -185,7 +185,7 @@ impl Log {
         let kernel = KernelFacts::new(self.process, name);
         let kernel = self.inventory.kernel(kernel);
         let mean_ns = operation.total_ns / operation.count;
-        // The first dispatch has the remainder of the division, so that the sum stays the same.
+        // The first dispatches take 1 ns more, so that the sum stays the same.
         let over = operation.total_ns % operation.count;
         for place in 0..operation.count {
             let duration_ns = mean_ns + u64::from(place < over);

@@ -1,4 +1,5 @@
-//! The inputs of a builder: calls of an API, and work of devices. A correlation joins the two.
+//! The inputs of a [`crate::TimelineBuilder`], which makes rows of them: calls of an API, and work of devices. A
+//! correlation joins the two.
 
 use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{MemoryPlace, Span, TransferKind};

@@ -8,8 +8,8 @@
 //! dispatch command_buffer=1 queue=1 kernel=1 start_ns=100us duration_ns=1.5us
 //! ```
 //!
-//! One line a row. Its first word is [`Table::ROW`], or `manifest`, `process`, `thread`, `device`, `queue` or `loss` for
-//! a part of the manifest; then come `column=value` pairs.
+//! One line a row. Its first word is [`Table::ROW`], or `manifest`, `process`, `thread`, `device`, `queue`, `loss` or
+//! `unmeasured` for a part of the manifest; then come `column=value` pairs.
 //!
 //! - A value with spaces, quotes or `#` stands in double quotes, with `\"`, `\\`, `\n`, `\r`, `\t` and `\u{…}` inside.
 //! - Columns whose names end in `_ns` take a unit, `ns`, `us`, `ms` or `s`, also with a fraction (`1.5us`). Without a

@@ -45,7 +45,6 @@ pub struct ThreadKey {
 }
 
 impl TrackId {
-    /// Returns the kind of the track.
     pub const fn kind(self) -> TrackKind {
         match self {
             TrackId::Work(_) => TrackKind::Work,
@@ -154,7 +153,6 @@ pub enum DrawnTable {
 }
 
 impl DrawnTable {
-    /// All tables that are drawn.
     pub const ALL: [DrawnTable; 6] = [
         DrawnTable::Dispatch,
         DrawnTable::Transfer,
@@ -182,7 +180,6 @@ impl DrawnTable {
         }
     }
 
-    /// Returns the number of rows of the table.
     pub fn rows(self, trace: &Trace) -> usize {
         let tables = &trace.tables;
         match self {

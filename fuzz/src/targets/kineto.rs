@@ -1,4 +1,4 @@
-//! Chrome's JSON of PyTorch's profiler (Kineto): a document, the file that is imported.
+//! The target for Chrome's JSON of PyTorch's profiler (Kineto): an input is a document, the file that is imported.
 
 use super::imported;
 use crate::bytes::{self, Any};

@@ -1,4 +1,4 @@
-//! Rows and a manifest with any values, as the text form of a trace: what analyses, report and exports make of them.
+//! The target for rows and a manifest with any values: an input is a trace as text, which is analysed and shown.
 
 use crate::Target;
 use crate::bytes::{self, Any};

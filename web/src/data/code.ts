@@ -227,7 +227,7 @@ export class IdleSamples {
 
   /**
    * Visits the samples of one kind that pass a filter: `sampled` are of the submitting thread, `exact` were taken by
-   * a hook, and `worker` are of a worker for which that thread waited.
+   * a hook (gapscope's library in the program), and `worker` are of a process for which that thread waited.
    */
   each(part: "sampled" | "exact" | "worker", { range = null, cause = null, label = null, device = null }: IdleFilter, visit: (sample: number, weight_ns: number) => void): void {
     const wanted = this.parts.indexOf(part);

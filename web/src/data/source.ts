@@ -66,7 +66,7 @@ export class DataSource {
   strings(trace: number, after: number, edition?: number): Promise<Strings> {
     return this.json(...this.request(trace, "strings", edition === undefined ? { after } : { after, edition }));
   }
-  /** The rows of a track that came after generation `after`; 0 for all. */
+  /** The rows of a track that came after generation `after` (a count of additions to a live trace); 0 for all. */
   track(trace: number, id: string, after: number): Promise<Frame> {
     return this.frame(...this.request(trace, `track/${id}`, { after }));
   }

@@ -47,7 +47,6 @@ export class GraphMinimap {
    */
   draw(graph: DependencyGraph, layout: Layout, colours: NodeColours, camera: Camera, screen: Size, ratio: number): void {
     const { canvas, appearance } = this;
-    // The minimap says nothing while the whole graph is visible.
     canvas.hidden = layout.width * camera.scale < screen.width * 1.02 && camera.x <= 0;
     if (canvas.hidden) return;
     const width = screen.width;

@@ -70,7 +70,7 @@ export class Panels {
   /** The panel of notes, and the store with the notes themselves. */
   private readonly noted: NotesPanel;
   private readonly kept: NotesStore;
-  /** The edition and liveness for which the notes were loaded. */
+  /** The edition (the numbering of rows, which a completed recording gets anew) and liveness of the loaded notes. */
   private notesOf: string;
   private readonly about = new AboutPanel();
   private readonly tables: Tables;

@@ -1,4 +1,5 @@
-//! Measures how much longer whole programs take when they are recorded.
+//! Measures how much longer whole programs take when they are recorded. A variant is a way to run a program: without
+//! the layer that records, or in one of the modes of recording.
 
 use std::time::Instant;
 
@@ -15,6 +16,7 @@ pub struct Work {
     pub seconds: fn(&str) -> Result<f64>,
 }
 
+/// Returns the table in Markdown, with a row for each program and variant.
 pub fn measure(repetitions: u32) -> Result<String> {
     let mut table = String::from(
         "| program | | its work, s | longer than without the layer, % | whole command, s |\n|---|---|---|---|---|\n",

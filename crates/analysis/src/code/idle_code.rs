@@ -1,4 +1,5 @@
 //! The types of the findings on the code behind idle time. `code.rs` makes them; report and page show them.
+//! A hook is gapscope's library in a program; a worker is a process that works for a recorded one, as a data loader.
 
 use super::stacks::{CodeFrame, own};
 use crate::gaps::Cause;

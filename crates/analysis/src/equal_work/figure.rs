@@ -1,5 +1,5 @@
 //! The figures by which two works are compared, such as busy time or the number of dispatches. A work is the work of
-//! one side of a comparison: of a label, a window or a trace.
+//! one side of a comparison: of a label, a window or a trace. An evaluation is one execution of a work.
 
 use schemars::JsonSchema;
 use serde::Serialize;

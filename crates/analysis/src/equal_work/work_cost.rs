@@ -1,4 +1,4 @@
-//! The cost of one side of a comparison of equal work: its counts, times and evaluations.
+//! The cost of one side of a comparison of equal work: its counts, times and evaluations (executions).
 
 use super::figure::Figure;
 use super::sum::Runs;

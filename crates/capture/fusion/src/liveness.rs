@@ -1,6 +1,6 @@
-//! Finds out whether other commands read the values that a chain stores, so that stores without a reader can be left
-//! out. A node is a dispatch or transfer of the window with the bytes that it accesses; a region is memory through
-//! which a chain passes values.
+//! Finds out whether other commands read the values that a chain (dispatches to be merged into one) stores, so that
+//! stores without a reader can be left out. A node is a dispatch or transfer of the window with the bytes that it
+//! accesses; a region is memory through which a chain passes values.
 
 use std::collections::HashMap;
 use std::ops::Range;

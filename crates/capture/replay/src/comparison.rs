@@ -174,7 +174,6 @@ enum Verdict {
 impl Comparer<'_> {
     /// Compares a piece whose hash differs value by value, where the capture has its bytes.
     fn differing(&self, piece: &Piece, replayed: &[u8]) -> Verdict {
-        // If the capture has the bytes, values can be compared.
         let captured = match self.capture.chunk_bytes(piece.hash) {
             Some(_) => self.capture.chunk(piece.hash).ok(),
             None => None,

@@ -10,7 +10,7 @@ use crate::program::Extent;
 use crate::session::Session;
 
 /// Runs a capture once, and returns the bytes of ranges of its memory, each given as allocation, first byte and size.
-/// Bytes that nothing touches are 0.
+/// Bytes that nothing touches are 0. With `robust`, accesses stay within their buffers, if the device can do it.
 ///
 /// # Errors
 /// The capture cannot be run.

@@ -21,7 +21,6 @@ pub const VECTOR_BYTES: u64 = 16;
 pub const VECTORS_PER_INVOCATION: u64 = 4;
 /// Number of multiply-adds of an invocation in a round, in eight independent chains.
 pub const MULTIPLY_ADDS_PER_ROUND: u32 = 64;
-/// Number of these chains.
 const CHAINS: usize = 8;
 /// `Fma` of GLSL.std.450
 const FMA: Word = 50;

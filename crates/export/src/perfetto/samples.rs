@@ -1,5 +1,5 @@
-//! Writes the scene's samples of threads (`perf_sample` in SQL). Their frames and stacks are interned: written once,
-//! and then named by id.
+//! Writes the samples of threads (`perf_sample` in SQL) in the scene: the trace as exports draw it, with a group for
+//! each process and GPU. Frames and stacks of samples are interned: written once, and then named by id.
 
 use super::protobuf::Message;
 use super::{NEEDS_STATE, Writer, interned, packet};

@@ -51,7 +51,6 @@ struct PendingSubmission {
     is_whole: bool,
 }
 
-/// The kind of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WorkKind {
     Dispatch,
@@ -77,7 +76,7 @@ pub(super) struct Builder {
     pending: FxHashMap<SubmissionId, PendingSubmission>,
     /// Submissions by pid and by the number that the driver gives.
     numbered: FxHashMap<(u32, u32), SubmissionId>,
-    /// Names of objects by type and handle.
+    /// Names of objects by the number of their type in Vulkan (6 is a command buffer) and their handle.
     pub object_names: FxHashMap<(u64, u64), Arc<str>>,
 }
 

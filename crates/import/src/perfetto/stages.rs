@@ -1,5 +1,6 @@
 //! Converts render stages (intervals of GPU work) to rows of work, and reads Vulkan's submissions and names of
-//! objects. A stage and its queue are named by specifications, which the sequence interns or an old file lists.
+//! objects. A stage and its queue are named by specifications, which the sequence (the packets of one writer) interns
+//! (gives an id), or an old file lists.
 
 use super::build::{Builder, CommandBufferKey, WorkKind};
 use super::sequence::{Sequence, Specification};

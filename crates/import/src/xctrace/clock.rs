@@ -26,7 +26,6 @@ pub(crate) struct Lifetime {
 pub(crate) struct Bound {
     /// The greatest possible error; `None` if no second is bounded on both sides.
     pub error_ns: Option<i64>,
-    /// The number of command buffers that bound the error.
     pub samples: u32,
     /// The number of command buffers that seem to run before their commit or after they were seen finished.
     pub contradictions: u64,

@@ -179,7 +179,7 @@ impl Calibrated {
         }
     }
 
-    /// Returns true when a sample lies after `ticks`.
+    /// Returns true when a sample lies at or after `ticks`, and another one was taken.
     pub fn covers(&self, ticks: Ticks) -> bool {
         self.samples.len() > 1 && self.samples.back().is_some_and(|s| s.ticks >= ticks.0)
     }

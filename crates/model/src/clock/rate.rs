@@ -28,7 +28,7 @@ impl Rate {
         self.0 as f64 / (1u64 << SHIFT) as f64
     }
 
-    /// Returns the nanoseconds of a number of ticks, rounded to the nearest and within decades.
+    /// Returns the nanoseconds of a number of ticks, rounded to the nearest and clamped to some decades.
     #[inline]
     pub fn ns(self, ticks: i64) -> i64 {
         let product = i128::from(ticks).saturating_mul(self.0);

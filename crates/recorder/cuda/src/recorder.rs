@@ -27,7 +27,6 @@ pub struct Recorder {
 
 /// The ids of the texts that this process has written.
 struct Texts {
-    /// The next id.
     next: u32,
     ids: FxHashMap<Box<[u8]>, ids::Text>,
 }

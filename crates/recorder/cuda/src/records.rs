@@ -1,5 +1,6 @@
-//! Turns CUPTI's records of work (kernels, copies, waits and more, reported after they happened) into events.
-//! Nothing here runs on a thread of the program, except in a flush that the program asks for.
+//! Turns CUPTI's records of work (kernels, copies, waits and more, which NVIDIA's library for tracing reports after
+//! they happened) into events. Nothing here runs on a thread of the program, except in a flush that the program
+//! asks for.
 
 mod devices;
 mod kernels;
@@ -78,7 +79,7 @@ pub unsafe fn read(
     }
 }
 
-/// Writes the records that have been read, and the operations of the program's threads.
+/// Writes the records that have been read, and the operations (waits and the like) of the program's threads.
 pub fn write_out() {
     if let Some(reader) = READER.existing() {
         let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Runs CUPTI in this process: subscribes, switches its records and callbacks on and off, and flushes what it has
-//! to the end.
+//! Runs CUPTI (NVIDIA's library for tracing) in this process: subscribes, switches its records and callbacks on and
+//! off, and flushes (has written) what it recorded.
 
 mod flush;
 mod flusher;
@@ -31,8 +31,8 @@ extern "C" fn now() -> u64 {
     monotonic_ns() as u64
 }
 
-/// Sets CUPTI up, switches on what is always on, reads the user's requests, and starts the flusher. Recording starts
-/// when the session says so.
+/// Sets CUPTI up, switches on what is always on, reads the user's requests, and starts the flusher, the thread that
+/// flushes now and then. Recording starts when the session (gapscope's process that writes the trace) says so.
 fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
     if let Err((reason, code)) = set_up(recorder, cupti) {
         let answer = cupti.describe(code);

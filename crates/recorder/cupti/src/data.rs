@@ -1,4 +1,4 @@
-//! Holds the data that callers pass to CUPTI and get back.
+//! Holds the data that callers pass to CUPTI (NVIDIA's profiling library) and get back.
 
 use std::ffi::{CString, c_char};
 

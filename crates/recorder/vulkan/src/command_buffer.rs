@@ -36,7 +36,6 @@ pub struct CommandBuffer {
     pub functions: &'static DeviceFunctions,
     /// The next layer's functions of commands that are recorded by their effect only.
     pub opaque: &'static OpaqueFunctions,
-    /// The driver's handle.
     handle: vk::CommandBuffer,
     /// The index of the queue family of its command pool.
     family: u32,

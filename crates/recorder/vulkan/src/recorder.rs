@@ -35,7 +35,6 @@ pub struct Ids {
     pub instance: Counter<ids::Instance>,
 }
 
-/// The recorder of this process.
 pub struct Recorder {
     spool: Spool,
     pub mode: Mode,

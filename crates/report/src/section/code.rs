@@ -1,5 +1,6 @@
 //! Makes the section on the code that ran while GPUs were idle: lines of the program, by samples of the submitting
-//! threads' stacks. A cause with few samples has no shares; the lines that hooks saw are named for it.
+//! threads' stacks. A cause with few samples has no shares; the lines that hooks (gapscope's
+//! libraries in the program) saw are named for it.
 
 use super::{bar, count};
 use crate::document::{Block, Table, Text, Tone};

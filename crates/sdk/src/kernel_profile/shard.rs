@@ -45,7 +45,6 @@ pub(super) enum TimedKind {
 }
 
 impl TimedKind {
-    /// The number of kinds.
     const ALL: usize = 3;
 
     /// Returns what a name beyond the limit is counted as.
@@ -92,8 +91,8 @@ pub(super) struct Shard {
     pub dispatches: Vec<DispatchRow>,
     /// What was not recorded, and why.
     pub ledger: Ledger,
+    /// The reserved numbers for the next command buffers, and those for the next dispatches and passes.
     pub command_buffer_numbers: Block,
-    /// The numbers of dispatches and passes.
     pub dispatch_numbers: Block,
     /// The texts of rows and names, each once.
     texts: FxHashSet<Arc<str>>,
@@ -123,7 +122,6 @@ impl Shard {
         times.or_insert_with(Aggregate::new).add(ns);
     }
 
-    /// Returns the times by name.
     pub fn times(&self, kind: TimedKind) -> &Times {
         &self.times[kind as usize]
     }

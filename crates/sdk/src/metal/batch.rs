@@ -137,8 +137,8 @@ struct SampledDispatch {
 pub struct Batch<C: Counters + 'static> {
     counters: Arc<C>,
     profile: ProfileHandle,
+    /// The way in which the work is timed, from single dispatches to whole command buffers.
     ladder: Ladder,
-    /// The name of the queue.
     queue: Cow<'static, str>,
     /// The command buffer's id in the profile.
     id: CommandBufferId,

@@ -206,7 +206,6 @@ fn diagnostic(table: &'static str, column: &'static str, found: UnknownIds) -> O
 
 /// A column's value as an id, if there is one.
 trait OptionalId<I> {
-    /// Returns the id; `None` for an absent value.
     fn id(self) -> Option<I>;
 }
 

@@ -9,7 +9,6 @@ use crate::tables::{Access, Binding, Buffer, Kernel, NameSource, Table};
 
 /// The number of buffers of each queue.
 pub(super) const BUFFERS: u32 = 64;
-/// The size of each buffer.
 pub(super) const BUFFER_BYTES: u64 = 4 << 20;
 
 /// The first part of kernels' names; later kernels begin again at the first.
@@ -34,7 +33,6 @@ const TYPES: [&str; 4] = ["f32", "f16", "q4_k", "q8_0"];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TypicalKernel {
     pub duration_ns: i64,
-    /// The number of workgroups.
     pub groups: u32,
 }
 

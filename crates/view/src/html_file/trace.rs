@@ -42,7 +42,7 @@ pub(super) struct TraceAnswers {
     pub unread: Vec<UnreadTable>,
     /// The costs of the trace and of its labels, for comparisons.
     pub costs: ComparisonSides,
-    /// The ranks in the trace.
+    /// What a comparison of ranks (processes of a distributed program) needs of each rank in the trace.
     pub digests: Vec<RankDigest>,
 }
 

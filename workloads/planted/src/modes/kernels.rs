@@ -1,4 +1,5 @@
-//! Creates and dispatches kernels in different ways.
+//! Modes that create and dispatch kernels in different ways; most dispatch the kernel `spin`. Tests compare a trace
+//! with what a mode did, which [`Truth`] records.
 
 use anyhow::Result;
 use ash::vk;
@@ -94,7 +95,7 @@ pub fn indirect(args: &Args, truth: &mut Truth) -> Result<()> {
     setup.report(truth)
 }
 
-/// Runs dispatches over the first and the second half of a buffer in turn.
+/// Runs dispatches over the first and the second half of a buffer in turn, by `vkCmdDispatchBase`.
 pub fn base(args: &Args, truth: &mut Truth) -> Result<()> {
     let setup = Setup::open(args)?;
     let (gpu, spin) = (&setup.gpu, &setup.spin);

@@ -1,4 +1,5 @@
-//! Uses several queues, threads and devices, and vkQueueSubmit2.
+//! Modes that use several queues, threads or devices, or vkQueueSubmit2. Their work is [`Spin`], a kernel that spins
+//! over its own buffer; tests compare a trace with what a mode did, which [`Truth`] records.
 
 use std::sync::Arc;
 

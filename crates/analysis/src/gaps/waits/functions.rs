@@ -122,7 +122,7 @@ impl HostFunctions {
         self.times.get(&row).copied()
     }
 
-    /// Returns true where the host ran no functions at all.
+    /// Returns true where no function is known to have run, and no graph has host nodes of unknown times.
     pub fn is_empty(&self) -> bool {
         self.during.iter().all(Vec::is_empty) && self.untimed_nodes.is_empty()
     }

@@ -36,7 +36,6 @@ const MAX_SCALARS: u32 = 1024;
 /// The known facts of a dispatch that lowering fills in.
 #[derive(Debug)]
 pub(crate) struct Environment<'a> {
-    /// Name of the entry point.
     pub entry: &'a str,
     /// Specialisation constants (values that the pipeline sets) as pairs of number and bits.
     pub constants: &'a [(u32, u64)],
@@ -130,7 +129,6 @@ struct Lowering<'a> {
     depth: usize,
 }
 
-/// A value and the id of its type.
 #[derive(Debug, Clone)]
 struct Typed {
     type_id: u32,

@@ -1,5 +1,5 @@
-//! Declares CUPTI's structures of PC sampling that do not begin as the others do, as cupti_pcsampling.h declares them
-//! (CUDA 12.8 and 13.5).
+//! Declares CUPTI's structures of PC sampling (which counts how often each instruction was the next one of a sampled
+//! warp) that do not begin as the others do, as cupti_pcsampling.h declares them (CUDA 12.8 and 13.5).
 
 use std::ffi::{c_char, c_int, c_void};
 

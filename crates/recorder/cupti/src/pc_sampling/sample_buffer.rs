@@ -17,7 +17,7 @@ pub struct SampleBuffer {
 /// The samples of one instruction.
 #[derive(Debug, Clone, Copy)]
 pub struct PcSamples<'a> {
-    /// CUPTI's checksum of the cubin.
+    /// CUPTI's checksum of the cubin, the file with the machine code.
     pub cubin_crc: u64,
     /// The function's name in the code.
     pub function: Option<&'a CStr>,

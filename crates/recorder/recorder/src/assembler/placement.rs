@@ -51,7 +51,7 @@ pub struct Placement<'a> {
     pub clock: &'a mut DeviceClock,
     /// The number of valid bits of the queue's timestamps.
     pub bits: u32,
-    /// The reading of the instance from which ticks are unwrapped.
+    /// The reading of the instance (raw ticks with the same ticks unwrapped) from which others are unwrapped.
     pub base: Reading,
     /// The maximum valid time between two readings, in ticks.
     pub longest: i64,

@@ -37,7 +37,7 @@ impl Layer {
     /// All kinds, at the position of [`Self::index`].
     pub const ALL: [Layer; 2] = [Layer::Module, Layer::Operator];
 
-    /// Returns the number, which the interface also uses.
+    /// Returns the number, by which the functions of `crate::interface` name the kind, too.
     pub fn index(self) -> usize {
         self as usize
     }

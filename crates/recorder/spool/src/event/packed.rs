@@ -1,8 +1,9 @@
-//! Packs [`Activity`] entries into bytes, about 7 for a kernel, and unpacks them again. The hook packs a batch; the
-//! session unpacks it.
+//! Packs [`Activity`] entries into bytes, about 7 for a kernel, and unpacks them again. The hook (gapscope's library
+//! in the program) packs a batch; the session (the process that writes the trace) unpacks it.
 //!
-//! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times, correlations and nodes are stored as
-//! differences from the last entry of the same kind in the same batch, so that each batch can be read on its own.
+//! Each entry is a tag (3 bits of kind, 5 of flags) and LEB128 numbers. Times and correlations (numbers that join
+//! work to its call) are stored as differences from the last entry of the same kind in the same batch, so that each
+//! batch can be read on its own.
 
 use super::{Activity, OverheadKind, Span, WaitKind};
 use crate::ids;
@@ -383,7 +384,6 @@ impl Reader<'_> {
         Some(byte)
     }
 
-    /// Reads a number of 32 bits.
     fn small(&mut self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
     }

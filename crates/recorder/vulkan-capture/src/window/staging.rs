@@ -39,7 +39,6 @@ impl From<Failure> for EndReason {
     }
 }
 
-/// A piece of a buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct BufferPiece {
     pub buffer: vk::Buffer,
@@ -47,7 +46,7 @@ pub struct BufferPiece {
     pub bytes: u64,
 }
 
-/// The layer's objects on a device, for one window.
+/// The layer's objects on a device, for one window (the part of the program's work that is captured).
 pub struct Staging {
     device: &'static Device,
     /// Signalled when the layer's last submission is finished.

@@ -1,5 +1,7 @@
 //! Hooks the creation, change and destruction of descriptor sets (tables of buffers that kernels use), their layouts
-//! and their update templates, and keeps them in the layer's [`crate::descriptors::Descriptors`].
+//! and their update templates, and keeps them in the layer's [`crate::descriptors::Descriptors`]. The word after `=`
+//! says when a hook's work runs: `before` the next layer's function, or `after` that has succeeded; with `around` the
+//! work itself calls that function. `L::follow` may skip its work, where the layer does not need it any more.
 
 use std::ffi::c_void;
 

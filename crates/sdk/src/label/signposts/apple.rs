@@ -1,4 +1,5 @@
-//! Calls `os_signpost` through the functions behind the macros of Apple's `os/signpost.h`, which only C can use.
+//! Calls `os_signpost`, by which Apple's tools record marks, through the functions behind the macros of Apple's
+//! `os/signpost.h`, which only C can use.
 
 use super::{Id, Log, Mark};
 use std::ffi::{CStr, c_char, c_void};
