@@ -36,6 +36,7 @@ pub(super) struct Markers<'a> {
     types: &'a [MarkerType; SliceKind::ALL.len()],
     /// The category of each kind as JSON.
     categories: Vec<String>,
+    /// The library's handle of each text of the scene, by [`TextId`]; `none` is that for a missing value.
     texts: &'a [StringHandle],
     none: StringHandle,
     /// The index of the text for a missing value: the end, or that of an equal text.
