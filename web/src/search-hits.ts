@@ -1,4 +1,5 @@
-// Walks through the work or calls that match the search, in order of time across queues and threads.
+// Walks through the work or calls that match the search, in order of time across queues and threads. The events of a
+// queue or thread are a track, whose lanes each hold some of the events, so that none overlap.
 
 import type { FoundEvents, Appearance } from "./appearance.ts";
 import type { Trace, Track } from "./data/trace.ts";
@@ -45,7 +46,7 @@ export function hitNumber(lanes: readonly HitLane[], event: EventPlace | null): 
   return 1 + lanes.reduce((sum, hit, number) => sum + before(hit, number, start_ns, at), 0);
 }
 
-/** Returns the match after or before an event. Without an event, this is the first match from the left edge on, or the last before it. The search wraps around. */
+/** Returns the match after (`forward`) or before an event, or else the left edge; goes on at the other end. */
 export function nextHit(lanes: readonly HitLane[], event: EventPlace | null, left_ns: number, forward: boolean): EventPlace | null {
   const start_ns = event ? event.track.lanes[event.lane].start_ns[event.index] : left_ns;
   const at = event ? lanes.findIndex((hit) => hit.track === event.track && hit.lane === event.lane) : 0;

@@ -1,4 +1,6 @@
-// The timelines on the page: the main one with those of other ranks below it, or the two of a comparison.
+// The timelines on the page: the main one with those of other ranks below it, or the two of a comparison. A side of a
+// comparison is a trace, a label or a range; an instance is one place where a label was set, and a stretch is a range
+// of a side that can be aligned.
 
 import type { Appearance } from "./appearance.ts";
 import type { Side } from "./comparison-sides.ts";
@@ -76,7 +78,6 @@ export class TimelineStack {
     return [this.main, ...this.others, ...(this.pair ?? [])].map((timeline) => timeline.view);
   }
 
-  /** The timelines that are shown. */
   get timelines(): Timeline[] {
     return this.pair ?? [this.main, ...this.others];
   }
@@ -87,8 +88,8 @@ export class TimelineStack {
   }
 
   /**
-   * Aligns two sides below each other, if that is still `wanted` when their ranges are known. The second instance is shown first, because the first may
-   * be a warm-up.
+   * Aligns two sides below each other, if that is still `wanted` when their ranges are known. The second instance is
+   * shown first, because the first may be a warm-up.
    */
   async compare(before: Side, after: Side, wanted: () => boolean, instance = SECOND_INSTANCE): Promise<void> {
     const [first, second] = [this.traces[before.trace], this.traces[after.trace]];

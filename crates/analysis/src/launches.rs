@@ -72,8 +72,8 @@ impl Launches {
     }
 }
 
-/// Returns for each of `count` groups the shapes of the launches that start in `window`, or `None` where no size is
-/// known. `group` returns the group of a row of the table of kernels.
+/// Returns for each of `count` groups of kernels the shapes of the launches that start in `window`, or `None` where
+/// no size is known. `group` returns the group of a row of the table of kernels.
 pub(crate) fn shapes(
     timeline: &Timeline,
     window: Option<Interval>,

@@ -38,7 +38,6 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds a time.
     fn add(&mut self, ns: u64) {
         self.min_ns = if self.count == 0 {
             ns

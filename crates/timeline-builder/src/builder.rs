@@ -36,6 +36,7 @@ pub struct ProfiledLaunch {
 pub struct TimelineBuilder {
     /// The labels of the process's threads.
     pub labels: ThreadLabels,
+    /// How much is remembered for what has not come yet.
     pub(crate) bounds: Bounds,
     /// What each function does, and its name.
     functions: FxHashMap<FunctionId, Function>,
@@ -139,8 +140,8 @@ impl TimelineBuilder {
         rows::host_call(out.tables, HostCall { queue, ..row });
     }
 
-    /// Notes that the launch with a correlation, whose call has not come, was profiled: its kernel ran several times, and each run may
-    /// leave a record.
+    /// Notes that the launch with a correlation, whose call has not come, was profiled: its kernel ran several times,
+    /// and each run may leave a record.
     pub fn mark_profiled(&mut self, correlation: Correlation) {
         self.profiled.insert(correlation);
     }
@@ -175,8 +176,8 @@ impl TimelineBuilder {
         self.launches.slots.len()
     }
 
-    /// Writes all that waits for something: nothing more comes. `missing` says why the work of a launch may never have come, where it
-    /// is lost then.
+    /// Writes all that waits for something: nothing more comes. `missing` says why the work of a launch may never
+    /// have come, where it is lost then.
     pub fn finish(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) -> Finished {
         let mut threads: Vec<_> = self.polls.keys().copied().collect();
         threads.sort_unstable();

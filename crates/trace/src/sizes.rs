@@ -19,8 +19,8 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// Returns the sizes of all tables that the trace `folder` of `format_version` has; of its closed parts while it is
-/// incomplete.
+/// Returns the sizes of all tables that the trace `folder` of `format_version` has; while it is incomplete, those of
+/// the parts (files with some of a table's rows) that are written whole.
 ///
 /// # Errors
 /// The folder cannot be read.

@@ -28,10 +28,12 @@ pub struct AnalysedTrace<'a> {
     pub remarks: &'a [String],
     /// The fields from here on are empty until their analysis has run.
     bindings: OnceCell<BindingSets>,
+    /// The times at which code was compiled, loaded or first run.
     first_uses: OnceCell<FirstUses>,
     /// The dependencies between dispatches and transfers by the buffers that they use.
     flow: OnceCell<Dataflow<'a>>,
     gaps: OnceCell<Gaps>,
+    /// Describes single gaps.
     finder: OnceCell<GapFinder<'a>>,
     counters: OnceCell<Vec<Counter>>,
     found: OnceCell<Findings>,

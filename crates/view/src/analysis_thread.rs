@@ -56,7 +56,7 @@ pub struct AnalysisThread {
 }
 
 impl AnalysisThread {
-    /// Starts the thread, which ends with the store.
+    /// Starts the thread, which reads its trace from `store` and ends when the handle is dropped.
     pub fn start(store: Weak<dyn TraceSource>) -> AnalysisThread {
         let (questions, asked) = channel();
         std::thread::spawn(move || {
@@ -189,7 +189,7 @@ fn answer_by_all(
     }
 }
 
-/// Answers questions from a trace read in pieces; returns the question that is left, or the given one where the trace cannot be read in pieces.
+/// Answers questions from a trace in pieces; returns one that needs all columns, or the given one where that fails.
 fn answer_by_pieces(
     store: &Weak<dyn TraceSource>,
     question: Question,

@@ -54,8 +54,8 @@ pub struct Snapshot {
     placed: Mutex<FxHashMap<TrackId, Arc<Mutex<PlacedRows>>>>,
 }
 
-/// Returns the columns that drawing needs of a complete trace. If a table is damaged in a column that is left out here, it becomes empty once all
-/// columns are read, so that no row is taken for another. Ids are checked then, too.
+/// Returns the columns that drawing needs of a complete trace. A table that is damaged in a column left out here
+/// becomes empty once all columns are read, so that no row is taken for another. Ids are checked then, too.
 fn drawing() -> Selection {
     const WORK: [&str; 4] = ["queue", "start_ns", "duration_ns", "kind"];
     Selection::manifest()
@@ -245,7 +245,7 @@ impl Snapshot {
         self.index.get_or_init(|| Index::new(&self.trace))
     }
 
-    /// Makes the frame of rows of a track; `None` when there is no such track.
+    /// Makes the frame (the bytes of columns for the page) of rows of a track; `None` when there is no such track.
     pub fn frame(&self, id: TrackId, rows: TrackRows, columns: Columns) -> Option<Vec<u8>> {
         let mut tracks = self.density_index().tracks.iter();
         let all = &tracks.find(|track| track.id == id)?.places;

@@ -156,8 +156,8 @@ impl Traces {
         Ok(Some(folders.collect()))
     }
 
-    /// Waits until a trace has another generation than the known one, or there are more traces; for some seconds, and not at all when nothing is
-    /// recorded.
+    /// Waits until a trace has another generation (a number that grows with each change) than `known` has for it, or
+    /// there are more traces; for some seconds, and not at all when nothing is recorded.
     ///
     /// # Errors
     /// A trace could not be read.

@@ -1,4 +1,4 @@
-//! A trace of which a target replaces one part.
+//! A trace of which a target (a test with fuzzed input) replaces one part.
 
 use gapscope_trace::{Selection, Trace};
 use std::path::{Path, PathBuf};

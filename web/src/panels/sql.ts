@@ -84,7 +84,6 @@ export class SqlPanel {
     );
   }
 
-  /** The query in the editor. */
   get sql(): string {
     return this.editor.value.trim();
   }

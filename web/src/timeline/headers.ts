@@ -1,4 +1,5 @@
-// The names of the tracks beside the canvas, with which tracks are moved, pinned, hidden and folded.
+// The names of the tracks beside the canvas, with which tracks are moved, pinned, hidden and folded. A head is the
+// name of a group (such as a device or a process) or of a bundle (the tracks of threads that do only the same).
 
 import type { Trace, Track } from "../data/trace.ts";
 import { h } from "../dom.ts";
@@ -9,7 +10,7 @@ import { TrackDrag } from "./track-drag.ts";
 import { TrackMenu } from "./track-menu.ts";
 import { trackNames } from "./track-names.ts";
 
-/** The elements of a row. They are kept while data arrive, because a button that is replaced between press and release is never clicked. */
+/** A row as it is shown, kept while data arrive: a button replaced between press and release is never clicked. */
 interface ShownRow {
   /** The element of the row, which `show` updates for another state of the same row. */
   element: HTMLElement;
@@ -136,7 +137,6 @@ export class Headers {
     return this.buttons.find((button) => idOf(button) === id);
   }
 
-  /** Focuses a name. */
   focus(id: string): void {
     this.at = id;
     this.updateTabStop();

@@ -111,7 +111,6 @@ export class Timeline {
     }).observe(this.element);
   }
 
-  /** The scale from the canvas's pixels to time. */
   get scale(): Scale {
     return new Scale(this.view.range, 0, this.canvas.clientWidth);
   }

@@ -224,7 +224,6 @@ impl Gpu {
         })
     }
 
-    /// Returns a function of the device by its name.
     pub fn function(&self, name: &CStr) -> vk::PFN_vkVoidFunction {
         unsafe {
             self.instance
@@ -329,7 +328,6 @@ impl Gpu {
         Ok(())
     }
 
-    /// Makes a binary semaphore.
     pub fn semaphore(&self) -> Result<vk::Semaphore> {
         self.semaphore_of(vk::SemaphoreTypeCreateInfo::default())
     }
@@ -350,7 +348,6 @@ impl Gpu {
         Ok(semaphore)
     }
 
-    /// Creates a pool of timestamps.
     pub fn timestamps(&self, count: u32) -> Result<vk::QueryPool> {
         let info = vk::QueryPoolCreateInfo::default()
             .query_type(vk::QueryType::TIMESTAMP)

@@ -143,7 +143,6 @@ impl<'gpu> Recording<'gpu> {
         self.tally.transfer_bytes += bytes;
     }
 
-    /// Executes secondary command buffers.
     pub fn execute(&mut self, secondaries: &[&Recorded]) {
         let buffers: Vec<_> = secondaries
             .iter()

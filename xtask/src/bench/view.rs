@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::samples::Samples;
 use crate::{clients, command, target, web};
 
-/// The figures of one opening of a page; `None` for figures that could not be measured.
+/// The figures of one opening of a page, for the columns of [`table`]; `None` where one could not be measured.
 #[derive(Deserialize)]
 struct Figures {
     tool: String,

@@ -1,6 +1,6 @@
 //! Notes, from counters of the machine, that memory was short, and the thermal state that macOS reports. All of them
-//! are counters of the machine or of the program's cgroup (control group); a cgroup's stalls stand in place of the
-//! machine's.
+//! are counters of the machine or of the program's cgroup (control group); a cgroup's stalls (times in which a task
+//! waited for memory) stand in place of the machine's.
 
 use super::note::{ConditionKind, ConditionNote, describe_times, lost_ns, recording, times_above};
 use gapscope_timeline::Timeline;

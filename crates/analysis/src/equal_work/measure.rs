@@ -20,7 +20,7 @@ pub(super) struct Measured {
     pub evaluations: Vec<Evaluation>,
 }
 
-/// Sums up the work in the extent for each of `sides` sides.
+/// Sums up the work in the extent (the work of a trace that is measured) for each of `sides` sides.
 pub(super) fn measure(
     timeline: &Timeline,
     bindings: &BindingSets,

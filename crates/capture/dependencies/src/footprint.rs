@@ -2,9 +2,9 @@
 //! set of bytes for each bound buffer comes out.
 //!
 //! A descriptor is a place to which a dispatch's buffer is bound, given by set, binding and element; an invocation is
-//! one thread of a kernel. The kernel is lowered, folded and sliced (`kernel.rs`), and what remains is run for all
-//! invocations, each of which marks the bytes that it reaches. Where that fails or takes too long, all bound bytes
-//! are taken.
+//! one thread of a kernel. The kernel is lowered (made one flat program), folded (known values are computed) and
+//! sliced (reduced to what addresses depend on), and what remains is run for all invocations, each of which marks the
+//! bytes that it reaches. Where that fails or takes too long, all bound bytes are taken.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -121,6 +121,7 @@ pub(crate) struct Evaluator<'c> {
     /// The modules that were read; `None` for one that could not be.
     modules: HashMap<ModuleId, Option<Arc<Module>>>,
     found: HashMap<Key, Arc<Footprint>>,
+    /// The trails (the bytes that each invocation reaches) that [`Self::trail`] has found.
     followed: HashMap<Key, Result<Arc<Trail>, Reason>>,
     /// The operations that all further dispatches together may take.
     steps_left: u64,
@@ -273,8 +274,7 @@ impl<'c> Evaluator<'c> {
         let (mut sliced, grid) = self.sliced(key)?;
         let marks = self.run(&sliced, grid, &key.buffers);
         let marks = match marks {
-            // An invocation read beyond a buffer whose contents are known. The value may be any, and addresses may
-            // depend on it.
+            // The value beyond the buffer may be any, and addresses may depend on it.
             Ok(marks) if sliced.executable.looks() && is_beyond_content(&key.buffers, &marks) => {
                 for reach in &mut sliced.buffers {
                     reach.bound(true, true, &Reason::Outside);

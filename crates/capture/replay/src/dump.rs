@@ -123,7 +123,6 @@ fn find<'a>(capture: &'a Capture, text: &str) -> Result<&'a Buffer, Error> {
     }
 }
 
-/// Writes `count` zero bytes.
 fn zeros(file: &mut impl Write, count: u64) -> std::io::Result<()> {
     std::io::copy(&mut std::io::Read::take(std::io::repeat(0), count), file).map(drop)
 }

@@ -172,7 +172,7 @@ impl Memory {
         }
     }
 
-    /// Copies from staging memory, from each first number on, to places, in sizes.
+    /// Copies bytes from staging memory. Each copy has its offset there, its place in a region, and its size.
     fn send(&self, copies: &[(u64, RegionOffset, u64)]) -> Result<(), Error> {
         if copies.is_empty() {
             return Ok(());

@@ -1,5 +1,6 @@
 //! Writes the markers of a profile column by column as they come from their lanes, because in memory each would take
-//! hundreds of bytes.
+//! hundreds of bytes. A lane is a list of slices (drawn intervals) that follow or contain each other; in the profile
+//! each lane is a thread, and each slice a marker.
 //!
 //! The library that knows the format makes the profile itself. It gets only the markers that are the first of their
 //! lane to use some text, so that its tables of texts are complete; what it writes of these markers is replaced.
@@ -35,6 +36,7 @@ pub(super) struct Markers<'a> {
     types: &'a [MarkerType; SliceKind::ALL.len()],
     /// The category of each kind as JSON.
     categories: Vec<String>,
+    /// The library's handle of each text of the scene, by [`TextId`]; `none` is that for a missing value.
     texts: &'a [StringHandle],
     none: StringHandle,
     /// The index of the text for a missing value: the end, or that of an equal text.
@@ -245,7 +247,6 @@ fn column<'a, T, I: Iterator<Item = T>>(
     out.write_all(b"]")
 }
 
-/// Returns where `what` first begins.
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|part| part == what)
 }

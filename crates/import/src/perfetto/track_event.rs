@@ -1,5 +1,6 @@
 //! Decodes track events: the slices, instants and counter values of a track, with their names, arguments and links.
-//! The first pass over the file asks only for [`links`], the second for all with [`decode`].
+//! The first pass over the file asks only for [`links`], the second for all with [`decode`]. A sequence is the
+//! packets of one writer; it keeps the texts, clock and defaults that its events refer to.
 
 use super::sequence::Sequence;
 use crate::protobuf::{Message, Packed, Value};
@@ -76,7 +77,6 @@ impl Event {
         Some(&found.1)
     }
 
-    /// Returns an argument that is a text.
     pub fn text(&self, name: &str) -> Option<&Arc<str>> {
         match self.detail(name)? {
             Detail::Text(text) => Some(text),

@@ -1,7 +1,7 @@
 //! Writes windows of a recording (parts of the program's run, from a start to an end) as traces of their own. The
 //! program begins and ends a window by `start_capture` and `stop_capture` of the SDK, so that users know it as a
-//! capture. The session calls [`Windows::write`] in each round, and [`Windows::remain_alone`] at the end when it
-//! recorded windows only.
+//! capture. The session (the process of `gapscope record`) calls [`Windows::write`] in each round, and
+//! [`Windows::remain_alone`] at the end when it recorded windows only.
 
 use crate::Error;
 use crate::assembler::Capture;
@@ -77,7 +77,7 @@ impl Windows {
         }
     }
 
-    /// Returns true when all of a window has been drained, or its work has been waited for long enough.
+    /// Returns true when all of a window has been read from the spool, or its work has been waited for long enough.
     fn is_whole(&mut self, drain: &Drain, window: &Capture, end_ns: i64) -> bool {
         let Some(ended) = self.ended else {
             // Events that other hooks of the process wrote before the end may come with the next drain.

@@ -396,7 +396,7 @@ impl ThreadLog {
         self.chunks.front()?.reader.as_ref()
     }
 
-    /// Returns the group and the payload of the record at the offset.
+    /// Returns the group (the number of the type of events) and the payload of the record at the offset.
     fn record(&self) -> Option<(u32, &[u8])> {
         let record = self.current()?.record(self.offset).ok()??;
         Some((record.group, record.payload))

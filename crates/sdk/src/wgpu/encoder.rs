@@ -1,4 +1,5 @@
-//! Wraps wgpu's command encoder, so that its compute passes and the whole command buffer are timed.
+//! Wraps wgpu's command encoder, so that its compute passes and the whole command buffer are timed, each by a pair of
+//! queries (places for the GPU's timestamps). A batch is what was encoded into one command buffer, with its queries.
 
 use super::Capability;
 use super::batch::{Batch, EncodedPass};

@@ -1,5 +1,5 @@
-//! Makes the comparisons that a file has: of whole traces with each other, and of labels inside of the same label. A
-//! side is a whole trace or the work under one label; its cost is what a comparison needs of its work.
+//! Makes the comparisons that a file (a saved page) has: of whole traces with each other, and of labels inside of the
+//! same label. A side is a whole trace or the work under one label; its cost is what a comparison needs of its work.
 
 use super::FileAnswer;
 use crate::analysed_trace::AnalysedTrace;
@@ -21,8 +21,8 @@ pub(super) struct ComparisonSides {
 }
 
 impl ComparisonSides {
-    /// Computes the costs of a trace. A `whole` trace is small enough for the comparison of its labels; `alone` means that the file has no other
-    /// trace.
+    /// Computes the costs of a trace. A `whole` trace is small enough for the comparison of its labels; `alone` means
+    /// that the file has no other trace.
     pub(super) fn new(analysed: &AnalysedTrace, whole: bool, alone: bool) -> ComparisonSides {
         if unknown_because(analysed.timeline.trace, CAUSES).is_some() {
             return ComparisonSides::default();

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::EdgeKind;
 
-/// An access of a node, by the indices of the node and of the access in it.
+/// An access of a node (a command), by the indices of the node and of the access in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AccessRef {
     pub node: u32,
@@ -24,7 +24,7 @@ pub(super) struct Segments {
 struct Piece {
     /// Offset after the last byte.
     end: u64,
-    /// The last write; `None` if the window has none.
+    /// The last write; `None` where nothing has been written so far.
     writer: Option<AccessRef>,
     /// The reads since the last write.
     readers: Vec<AccessRef>,

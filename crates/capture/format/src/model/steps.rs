@@ -1,4 +1,5 @@
-//! The records of what happened in the window, in order: content, submissions, outcomes and the end.
+//! The records of what happened in the window (the captured part of the program's run), in order: content,
+//! submissions, outcomes and the end.
 
 use serde::{Deserialize, Serialize};
 
@@ -86,8 +87,8 @@ pub struct SemaphoreUse {
     pub stages: u64,
 }
 
-/// Hashes of the bytes that an allocation holds. They are split as in [`Content`], but the chunks need not be in
-/// `content.bin`.
+/// Hashes of the bytes that an allocation holds after the submissions before, which a replay is compared with. They
+/// are split as in [`Content`], but the chunks need not be in `content.bin`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The allocation.

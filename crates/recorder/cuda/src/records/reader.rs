@@ -1,5 +1,5 @@
-//! Reads all records of a process: keeps the devices, queues and kernels that records name, packs activities (work,
-//! waits, overheads) into batches, and writes these as events.
+//! Reads all records of a process: keeps the devices, queues, kernels and routes (queues, kinds and memory of
+//! transfers) that records name, packs activities (work, waits, overheads) into batches, and writes these as events.
 
 use super::kernels::Kernels;
 use super::losses::Losses;
@@ -27,10 +27,10 @@ pub struct Reader {
     pub kernels: Kernels,
     pub routes: Routes,
     pub memory: Memory,
-    /// The operations of contexts that are not known yet.
+    /// The waits, records of events and submissions in contexts that are not known yet.
     pub waiting: Vec<Operation>,
     pub losses: Losses,
-    /// The latest end of work in this buffer for each device, by CUPTI's number.
+    /// The latest end of work for each device (by CUPTI's number) in the buffer of records that is being read.
     ends: Vec<(u32, i64)>,
 }
 
@@ -96,7 +96,7 @@ impl Reader {
         }
     }
 
-    /// Writes that a buffer came at this time, after it was read.
+    /// Writes for each device, after a buffer of records was read, when the buffer came and its latest work ended.
     pub fn write_delivery(&mut self, at_ns: i64) {
         for (device, end_ns) in self.ends.drain(..) {
             let device = self.queues.devices.id(device, self.recorder);

@@ -39,7 +39,7 @@ pub struct Device {
     pub queues: Mutex<Vec<Queue>>,
     pub command_pools: CommandPools,
     pub objects: Objects,
-    /// Held by threads that wait for queues, which must be alone with them.
+    /// Read-locked while the program waits for queues, write-locked while a window that begins waits for them.
     pub waits: RwLock<()>,
 }
 

@@ -222,7 +222,7 @@ impl OpenWindow {
         Ok(queue)
     }
 
-    /// Resolves the parts of a call that are to be captured: pairs of a command buffer and the indices of its commands.
+    /// Finds the commands of the parts of a call (command buffers and indices of commands), and what they touch.
     fn resolve(
         &mut self,
         parts: impl Iterator<Item = (vk::CommandBuffer, Range<usize>)>,

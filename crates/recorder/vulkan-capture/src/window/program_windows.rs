@@ -38,8 +38,8 @@ pub enum StopOutcome {
 }
 
 impl ProgramWindows {
-    /// Opens the window that waits for a submission, and returns the path that the program gave for its capture; `None`
-    /// if no window waits.
+    /// Opens the window that waits for a submission, and returns the path that the program gave for its capture;
+    /// `None` if no window waits.
     pub fn begin(&self) -> Option<Option<PathBuf>> {
         match lock(&self.0).last_mut() {
             Some(last @ ProgramWindow::Asked(_)) => {

@@ -97,7 +97,7 @@ impl Builder {
         rows::command_buffer(&mut self.tables, row);
     }
 
-    /// Adds a pass as a row of work if `work` has it, otherwise as a marker if it has a label.
+    /// Adds a pass: as a row if `work` (the passes that become rows) has it, else as a marker if it has a label.
     pub fn pass(&mut self, row: &PassRow, work: &PassesAsWork) {
         let entry = &row.entry;
         let placed = entry.command_buffer.and_then(|id| self.placed.get(&id));

@@ -1,5 +1,6 @@
-//! Lowers instructions that compute values from values: arithmetic, comparisons, conversions and selections. Operands
-//! are SPIR-V's ids of values; a value with several scalars, such as a vector, is computed scalar by scalar.
+//! Lowers instructions (makes operations of the flat program of them) that compute values from values: arithmetic,
+//! comparisons, conversions and selections. Operands are SPIR-V's ids of values; a value with several scalars, such
+//! as a vector, is computed scalar by scalar.
 
 use super::values::Value;
 use super::{Lowering, Typed};

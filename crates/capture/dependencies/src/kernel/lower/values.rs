@@ -1,5 +1,5 @@
-//! Defines the values of a kernel while it is lowered, scalars and pointers, and finds them by their SPIR-V ids. A
-//! scalar is an operand: a known value, a register or unknown.
+//! Defines the values of a kernel while it is lowered (made one flat program), scalars and pointers, and finds them
+//! by their SPIR-V ids. A scalar is an operand: a known value, a register or unknown.
 
 use std::rc::Rc;
 
@@ -68,7 +68,6 @@ impl Pointer {
 }
 
 impl Value {
-    /// Returns a scalar of known value.
     pub fn known(value: u64) -> Value {
         Value::Scalars(Rc::new([Operand::Known(value)]))
     }
