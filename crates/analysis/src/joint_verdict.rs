@@ -23,6 +23,7 @@ pub struct DeviceTimes {
     /// Idle time by cause, with several rows for a cause of several devices.
     causes: Vec<GapTotal>,
     unknown_host_ns: i64,
+    /// How much of each device its kernels could use.
     fill: Vec<DeviceFill>,
     /// The API of the first device.
     api: Option<Api>,

@@ -9,6 +9,9 @@
 //! chance that noise makes a difference as large as its own (`diff/estimate.rs`), corrected for the number of comparisons. So of
 //! a hundred diffs of a program with itself, at most one reports any change.
 //!
+//! A gate is a limit, given by the user, on how much worse a figure may become. The gate is broken where the change is beyond
+//! the limit and more than noise.
+//!
 //! What this cannot know: whether both sides were meant to do equal work, and what changed on the machine between runs that did
 //! not take turns.
 
@@ -87,7 +90,8 @@ impl Diff {
         self.gates.iter().any(failed)
     }
 
-    /// Fails each gate, and puts the reason first: what differs besides the program is as likely a cause of any change.
+    /// Marks each gate as not judged, which makes the diff fail: what differs besides the program is as likely a cause of
+    /// any change. `because` has the reasons in sentences; they are put first in [`Diff::unlike`].
     pub fn do_not_judge(&mut self, because: &[String]) {
         for gate in &mut self.gates {
             gate.status = GateStatus::Unlike;

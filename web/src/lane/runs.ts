@@ -1,6 +1,6 @@
 // Turns a lane into rectangles: one for each event where events are wide enough, otherwise pixel columns with their
-// busy share, which is the part of their time in which an event runs. Neighbouring columns with one share and one key
-// become one rectangle.
+// busy share, which is the part of their time in which an event runs. The key of an event is the number of what it is
+// coloured by: its kernel, call or cause. Neighbouring columns with one share and one key become one rectangle.
 
 import type { Slices } from "../data/slices.ts";
 import type { Scale } from "../time/range.ts";
@@ -19,7 +19,7 @@ export class Runs {
   right = new Float32Array(256);
   /** The busy share, from 1 to `LEVELS`; `LEVELS` for single events. */
   level = new Uint8Array(256);
-  /** The index of the event, or of the longest one that the rectangle covers; for slices the key of that event. */
+  /** After `fillFromLane` the index of the event, or of the longest one that the rectangle covers; after `fillFromSlices` a key: that of the longest event in the busiest slice. */
   event = new Uint32Array(256);
 
   private push(left: number, right: number, level: number, event: number): void {

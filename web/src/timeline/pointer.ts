@@ -28,6 +28,7 @@ interface PointerTarget {
   noted(note: Note): void;
 }
 
+/** Adds the listeners for these gestures to the canvas and the ruler of a timeline. */
 export function listen(timeline: PointerTarget): void {
   const { canvas, ruler, view } = timeline;
 

@@ -16,7 +16,8 @@ const LISTED_RANKS: usize = 8;
 /// The maximum number of outliers that sentences mention. The table has all of them.
 const LISTED_OUTLIERS: usize = 4;
 
-/// Returns a sentence on why collectives of the ranks could not be matched, or `None` where they were.
+/// Returns the reason why collectives of the ranks, or some of them, could not be matched, as the end of a sentence;
+/// `None` where all were, or with fewer than two ranks.
 pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Option<String> {
     let kinds = &findings.collectives;
     let all: u64 = kinds.iter().flat_map(|kind| &kind.counts).sum();
@@ -42,7 +43,8 @@ fn is_unnamed(rank: &RankDigest) -> bool {
     rank.members.is_empty() && rank.device.iter().all(|part| part.communicator.is_none())
 }
 
-/// Returns all sentences, the most costly findings first.
+/// Returns all sentences: first those on tables that could not be read, then the findings, the most costly first, then
+/// what is missing or uncertain. `numbered` says whether the numbers of the ranks are known.
 pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> {
     let mut costs: Vec<(i64, String)> = Vec::new();
     if let Some(sentence) = verdicts(findings) {

@@ -1,5 +1,5 @@
 //! Finds the kernels in PTX (NVIDIA's assembly text), with the source files that they name. The text goes in; a
-//! [`Piece`] with the text and its kernels comes out.
+//! [`Piece`] with the text, its kernels, and whether they can launch others, comes out.
 
 use super::{Kernel, LAUNCHERS, Piece};
 use rustc_hash::FxHashMap;
