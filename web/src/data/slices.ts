@@ -11,7 +11,7 @@ const MAX_ZOOM = 4;
 export interface SlicedLane {
   /** The share of each slice in which an event ran, times 255; 0 only where none ran. */
   busy: Uint8Array;
-  /** The key of the event that ran longest in each slice. */
+  /** The name of the event that ran longest in each slice, as its index in the strings of the trace. */
   key: Uint32Array;
 }
 
@@ -24,7 +24,7 @@ export class Slices {
     readonly lanes: readonly SlicedLane[],
   ) {}
 
-  /** Reads the slices of a frame over the range that it was asked for. */
+  /** Reads the slices from a frame (the columns of an answer) over the range that was asked for. */
   static fromFrame(frame: Frame, range: Range): Slices {
     const busy = column(frame, "busy") as Uint8Array;
     const key = column(frame, "name") as Uint32Array;

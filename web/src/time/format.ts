@@ -1,4 +1,4 @@
-// Formats quantities with three significant digits and a unit, by the same rules as the terminal report.
+// Formats quantities by the same rules as the terminal report: durations and bytes with three significant digits, shares with one decimal, counts in full.
 
 /** Returns the number of decimals that gives three significant digits. */
 function decimals(size: number): number {

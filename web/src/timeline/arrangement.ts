@@ -1,5 +1,5 @@
-// The reader's arrangement of a trace's tracks: which are hidden, pinned or folded, their order, and the filter of
-// their names. A group, such as a device or a process, holds tracks; a section is a group with what of it is drawn. A
+// How the person who reads the page has arranged a trace's tracks: which are hidden, pinned or folded, their order, and the filter of
+// their names. A group, such as a device or a process, holds tracks; a section is a group with those of its tracks that are drawn. A
 // pinned track stands at the top, outside of its group. Methods that change it call the listeners.
 
 import type { Trace, Track } from "../data/trace.ts";

@@ -4,8 +4,8 @@
 //! the host's clock may be earlier or later by the error, for the whole gap alike: times so near to each other share
 //! their error. A gap that is moved loses time of the causes at one edge and wins time at the other; the device's
 //! causes, which begin after the host's last time, win or lose what the host's causes do. Only time within the error of
-//! these three edges can change. The result is, for each cause, the most time that it loses at any move, and for each
-//! side of the verdict the least and the most time that it has.
+//! these three edges (the gap's start, its end, and the host's last time) can change. The result is, for each cause, the
+//! most time that it loses at any move, and for each side of the verdict the most that it loses and the most that it wins.
 //!
 //! Work does not start before its submission call does, so a gap is not moved farther than that into the past.
 //!

@@ -1,5 +1,5 @@
 //! Chooses the label whose instances are the *evaluations* of all runs: the repeated unit of work, such as a training
-//! step.
+//! step. Figures that grow with the work are divided by their number, so that runs of different lengths compare.
 
 use super::run::RunDigest;
 

@@ -7,7 +7,7 @@ pub struct Table {
     pub schema: &'static str,
     /// The part of a trace that is missing without the table.
     pub gives: &'static str,
-    /// True if `gapscope record` fails when xctrace does not export the table, and an import notes its absence or that
-    /// it has no rows.
+    /// True if `gapscope record` fails when the recording lists the table and xctrace does not export it, and an import
+    /// notes its absence or that it has no rows.
     pub needed: bool,
 }

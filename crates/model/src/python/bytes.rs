@@ -1,4 +1,4 @@
-//! Reads numbers at offsets of bytes that may be too short.
+//! Reads numbers at offsets of bytes from the memory of CPython; too few bytes are an error.
 
 /// The error for bytes that are inconsistent, because they changed while they were read or are not the expected
 /// structure; the text says which part.

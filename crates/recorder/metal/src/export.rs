@@ -22,8 +22,8 @@ pub(crate) struct Exports {
     pub notes: Vec<String>,
 }
 
-/// Exports the table of contents and every table that an import uses into `folder`. A missing table that the import
-/// needs is an error, another one a note. `show` is called before each table.
+/// Exports the table of contents, and every table that it lists and an import uses, into `folder`. A listed table that
+/// has no export is an error if the import needs the table, and a note otherwise. `show` is called before each table.
 pub(crate) fn export(
     xctrace: &Xctrace,
     recording: &Path,

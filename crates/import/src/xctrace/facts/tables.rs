@@ -1,4 +1,5 @@
-//! Lists the tables of an export that an import reads, with the columns that they must have.
+//! Lists the tables of an export of xctrace (Apple's recorder) that an import reads, with the columns that they must
+//! have.
 
 use crate::xctrace::table::Table;
 
