@@ -27,9 +27,6 @@ const RULES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Files, each with a name of theirs that programs of users have in their source.
-const EXCEPTIONS: [(&str, &str); 1] = [("crates/sdk/src/capture/destination.rs", "of")];
-
 /// Returns a sentence for each declaration with a name that a rule forbids.
 pub fn problems(path: &str, text: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -44,9 +41,7 @@ pub fn problems(path: &str, text: &str) -> Vec<String> {
         let rule = RULES.iter().find(|(keywords, names, _)| {
             keywords.split(' ').any(|word| word == keyword) && names.split(' ').any(forbids)
         });
-        if let Some((_, _, instead)) = rule
-            && !EXCEPTIONS.contains(&(path, name))
-        {
+        if let Some((_, _, instead)) = rule {
             problems.push(format!("{path}:{number}: {name} should be {instead}"));
         }
     }
