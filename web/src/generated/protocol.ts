@@ -11,6 +11,11 @@ export interface ActivityRow {
   device: number; queue_id: QueueId | null; slices: Slice[];
 }
 
+/** What to do about a cause of idle time. */
+export interface Advice {
+  cause: Cause; text: string;
+}
+
 /** How the tracks of a trace are arranged, as the page writes it into its address. All absent: as at first. */
 export interface Arrangement {
   order?: string | null; text?: string | null; tracks?: string | null;
@@ -72,7 +77,7 @@ export interface Catalogue {
 }
 
 /** Why a device ran nothing. Each nanosecond of a gap has exactly one cause. */
-export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "host-function" | "after-host-wait" | "other-queue" | "queue-handover" | "host-signal" | "external-wait" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
+export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
 
 /** The change of the idle time of one cause. */
 export interface CauseChange {
@@ -176,7 +181,7 @@ export interface CommunicatorRow {
 }
 
 /** What happened to a GPU or a machine. */
-export type ConditionKind = "heat" | "power-brake" | "slowdown" | "power-cap" | "memory-stall" | "memory-limit" | "killed-for-memory" | "swap" | "thermal-state";
+export type ConditionKind = "heat" | "power-brake" | "slowdown" | "power-cap" | "memory-stall" | "memory-limit" | "killed-for-memory" | "processor-stall" | "disk-stall" | "swap" | "thermal-state";
 
 /** Something that may have changed how long work took. */
 export interface ConditionNote {
@@ -328,16 +333,17 @@ export interface FileFacts {
 
 /** What `gapscope report --json` prints, and what the page needs besides. */
 export interface Findings {
-  activity?: Activity | null; analysed_window: Interval | null; clock_error_ns: number | null; clock_error_unknown_because?: string | null; code?: CodeTime[];
-  code_details?: Code; command: string[]; command_buffer_count: number | null; command_buffers: CommandBuffers | null; complete: boolean;
-  conditions?: ConditionNote[] | null; counters?: CounterRow[] | null; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
-  equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[];
-  gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
-  idle_time: IdleTime | null; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null;
-  label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[];
-  operators: OperatorRow[] | null; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number;
-  sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null;
-  trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
+  activity?: Activity | null; advice: Advice[] | null; analysed_window: Interval | null; clock_error_ns: number | null;
+  clock_error_unknown_because?: string | null; code?: CodeTime[]; code_details?: Code; command: string[]; command_buffer_count: number | null;
+  command_buffers: CommandBuffers | null; complete: boolean; conditions?: ConditionNote[] | null; counters?: CounterRow[] | null; devices: DeviceBusy[];
+  dispatch_count: number | null; drift: Drift | null; equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null;
+  folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[]; gaps: CauseSummary[] | null; gapscope_version: string; generation: number;
+  gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null; idle_time: IdleTime | null; kernel_limits?: KernelLimits | null;
+  kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null;
+  launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null;
+  profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null;
+  sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
+  transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
   unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
   wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
