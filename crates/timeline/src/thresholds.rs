@@ -16,6 +16,8 @@ pub enum Unit {
     Count,
     /// Bytes.
     Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
 }
 
 /// A number at which the result of an analysis changes, with its meaning and reason.
@@ -42,6 +44,7 @@ impl Threshold {
             Unit::Times => format!("{} times", self.value),
             Unit::Count => self.value.to_string(),
             Unit::Bytes => Bytes(self.value).to_string(),
+            Unit::BytesPerSecond => format!("{}/s", Bytes(self.value)),
         }
     }
 }
@@ -106,6 +109,18 @@ thresholds! {
     KERNEL_COVERED_SHARE: f64 = 0.1, Share,
         "Samples must cover this share of a kernel's time for its counters to be told.",
         "Below, they are of its longest dispatches only, which may be unlike the others.";
+    PHASE_DIFFERENCE_SHARE: f64 = 0.2, Share,
+        "Samples of a kernel belong to different phases where the share of a unit's limit, or of the time in which multiprocessors were active, differs by this much on average.",
+        "Samples of steady work scatter by a few per cent around the line between two limits; work of another kind uses other units.";
+    PHASE_SHARE: f64 = 0.1, Share,
+        "A phase of a kernel is told from this share of its sampled time on; a shorter one counts with the phase that is most like it.",
+        "What takes less cannot win more than a tenth.";
+    PCIE_TOLD_BYTES_PER_S: f64 = 1_073_741_824.0, BytesPerSecond,
+        "A kernel that is near no known limit and moves so much over PCIe has an unknown limit where it is not known what the link can do.",
+        "The slowest links of GPUs in use (four lanes of the third generation) carry 4 GB/s: from a quarter on they may be what a kernel waits for.";
+    NVLINK_TOLD_BYTES_PER_S: f64 = 10_737_418_240.0, BytesPerSecond,
+        "The same for NVLink.",
+        "A single link of the first generation carries 20 GB/s in each direction.";
     ADVICE_SHARE: f64 = 0.01, Share,
         "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
         "Advice on what costs less would hide the advice that counts.";

@@ -106,8 +106,8 @@ export interface CauseSummary {
 
 /** The best memory throughput of a device, to which that of kernels is related. */
 export interface Ceiling {
-  copy_bytes_per_s: number | null; device: number; name: string; other_driver: string | null; read_bytes_per_s: number | null; source: CeilingSource;
-  write_bytes_per_s: number | null;
+  copy_bytes_per_s: number | null; device: number; name: string; other_driver: string | null; pcie_read_bytes_per_s: number | null;
+  pcie_write_bytes_per_s: number | null; read_bytes_per_s: number | null; source: CeilingSource; write_bytes_per_s: number | null;
 }
 
 /** The source of a ceiling. */
@@ -460,7 +460,7 @@ export interface Kernel {
   bound_count: number; bound_read_bytes: number | null; bound_written_bytes: number | null; busy_ns: number | null; busy_share: number | null; codes: number;
   count: number; counters: KernelCounters | null; distance: number | null; first_ns: number | null; first_start_ns: number | null; full_name: string | null;
   launches: Launches | null; limit: KernelLimit | null; limited_by: LimitingUnit | null; max_ns: number | null; mean_ns: number | null; min_ns: number | null;
-  name: string; name_source: string; p50_ns: number | null; p99_ns: number | null; reached: number | null; reached_error: number | null;
+  name: string; name_source: string; p50_ns: number | null; p99_ns: number | null; phases?: KernelPhase[]; reached: number | null; reached_error: number | null;
   sources: KernelSource[]; timed_count: number; times_unknown_because?: string | null; total_ns: number | null; untimed_count: number; variants: number;
   winnable_ns: number | null;
 }
@@ -487,11 +487,17 @@ export interface KernelFill {
 }
 
 /** The limit of a kernel. */
-export type KernelLimit = "short" | "memory" | "compute" | "too-small" | "tail" | "idle" | "latency";
+export type KernelLimit = "short" | "memory" | "compute" | "link" | "too-small" | "tail" | "idle" | "latency";
 
 /** The data that the limits of kernels rest on. */
 export interface KernelLimits {
   ceilings: Ceiling[]; covered_ns: number; covered_share: number; ran_ns: number; sample_count: number; sample_ns: number; sentences: string[];
+}
+
+/** A part of a kernel's time in which its units worked alike, by the samples of that time. It may be a part of each dispatch, or whole dispatches. */
+export interface KernelPhase {
+  limit: KernelLimit | null; limited_by: LimitingUnit | null; reached: number | null; time_share: number; unknown_because?: string | null;
+  winnable_ns: number | null;
 }
 
 /** The rows of the table `kernels` that a kernel of the findings has, and its name as an index in `strings`. */
@@ -532,7 +538,7 @@ export interface LeftOut {
 }
 
 /** A unit of a GPU that can limit a kernel. */
-export type LimitingUnit = "dram" | "l2" | "tensor" | "fma" | "alu" | "issue";
+export type LimitingUnit = "dram" | "l2" | "tensor" | "fma" | "alu" | "issue" | "pcie" | "nvlink";
 
 /** A row that belongs to another one. */
 export interface Link {
@@ -563,8 +569,9 @@ export interface Manifest {
 
 /** The measured peaks of a device. A peak that was not measured is absent. */
 export interface MeasuredPeaks {
-  copy_bytes_per_s: number | null; driver: string; fma_f32_flops: number | null; launch_interval_ns: number | null; launch_latency_ns: number | null;
-  matrix_flops: Record<string, number>; measured_unix_s: number | null; read_bytes_per_s: number | null; write_bytes_per_s: number | null;
+  copy_bytes_per_s: number | null; driver: string; fma_f32_flops: number | null; host_read_bytes_per_s: number | null; host_write_bytes_per_s: number | null;
+  launch_interval_ns: number | null; launch_latency_ns: number | null; matrix_flops: Record<string, number>; measured_unix_s: number | null;
+  read_bytes_per_s: number | null; write_bytes_per_s: number | null;
 }
 
 /** Device memory over the recording, by device and heap. */
