@@ -28,7 +28,7 @@ use crate::profiled::{self, ProfiledKernel};
 use crate::several_ranks;
 use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
-use crate::verdict::{Bound, Evidence, Judgement};
+use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
 use crate::warm_up::{self, FirstUses, WarmUp};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
@@ -38,6 +38,7 @@ use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
+use gapscope_trace::parallel;
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
     KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples, Stacks,
@@ -92,6 +93,10 @@ pub struct Findings {
     pub verdict_evidence: Evidence,
     /// What a reader must know with the verdict, in the order in which reports say it.
     pub headline: Vec<HeadlineNote>,
+    /// Parts of the program whose verdicts differ, in order of time: the work of labels, or the times around a change. Absent
+    /// where none differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
     /// The critical paths through transfers and communication that computing waited for; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub critical_paths: Vec<CriticalPath>,
@@ -379,11 +384,16 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
-        let judged = Judgement::new(
-            timeline,
-            analysed_window,
-            options.gap_threshold_ns,
-            options.longest,
+        let (judged, phase_sums) = parallel::both(
+            || {
+                let threshold_ns = options.gap_threshold_ns;
+                Judgement::new(timeline, analysed_window, threshold_ns, options.longest)
+            },
+            || {
+                let window = analysed_window.filter(|_| !timeline.is_filtered());
+                let window = window.filter(|window| !window.is_empty());
+                window.map(|window| PhaseSums::new(timeline, window))
+            },
         );
         let code = analysed_window.and_then(|window| {
             let longest = &judged.idle_time.longest;
@@ -413,8 +423,10 @@ impl Findings {
             .collect();
         let wall_ns = (manifest.end_ns > manifest.start_ns)
             .then(|| manifest.end_ns.saturating_sub(manifest.start_ns));
+        let phases = phase_sums.map_or(Vec::new(), |sums| sums.phases(judged.bound));
         let headline = headline(&HeadlineInput {
             timeline,
+            phases: &phases,
             devices: &judged.devices,
             conditions: &others.conditions,
             contradictions: &judged.contradictions,
@@ -435,6 +447,7 @@ impl Findings {
             verdict: judged.bound,
             verdict_evidence: judged.evidence,
             headline,
+            phases,
             critical_paths: judged.critical_paths,
             contradictions: judged.contradictions,
             sampling_mode: manifest.sampling_mode,

@@ -1,11 +1,12 @@
 //! Makes the notes that stand beside the verdict: what a reader must know before believing it or acting on it.
 //!
 //! Input are the findings that the verdict rests on; output are sentences in the order in which they are read: times
-//! that contradict each other, of how much of the run the verdict speaks, lost and unused devices, and
-//! conditions that slowed a device down.
+//! that contradict each other, of how much of the run the verdict speaks, phases whose verdicts differ, lost and unused
+//! devices, and conditions that slowed a device down.
 
 use crate::conditions::{ConditionKind, ConditionNote};
 use crate::contradictions::Contradiction;
+use crate::verdict::Phase;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
@@ -37,6 +38,8 @@ pub enum HeadlineKind {
     LostDevice,
     /// A device that ran nothing, or nearly nothing.
     UnusedDevice,
+    /// A part of the program whose verdict differs from another part's.
+    Phase,
     /// Heat, a power limit, or another condition that slowed a device down.
     Condition,
 }
@@ -47,6 +50,7 @@ pub(crate) struct HeadlineInput<'a> {
     pub(crate) devices: &'a [DeviceBusy],
     pub(crate) conditions: &'a [ConditionNote],
     pub(crate) contradictions: &'a [Contradiction],
+    pub(crate) phases: &'a [Phase],
     /// The window that the verdict is of.
     pub(crate) window: Option<Interval>,
     /// The length of the recording.
@@ -60,6 +64,8 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
         contradictions.map(|found| (HeadlineKind::Contradiction, found.sentence.clone()));
     let mut notes: Vec<(HeadlineKind, String)> = contradictions.collect();
     notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
+    let phases = input.phases.iter();
+    notes.extend(phases.map(|phase| (HeadlineKind::Phase, phase.sentence.clone())));
     notes.extend(input.lost());
     notes.extend(
         input

@@ -44,9 +44,10 @@
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 //!
 //! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides, `certainty.rs` tries the verdict
-//! within the clock's error, and `words.rs` writes the sentences.
+//! within the clock's error, and `words.rs` writes the sentences. `phases.rs` finds parts of the program whose verdicts differ.
 
 mod certainty;
+mod phases;
 mod times;
 mod words;
 
@@ -66,6 +67,8 @@ use times::DeviceFindings;
 pub(crate) use times::{Times, contradicted_ns};
 
 pub use crate::bound::{Bound, Evidence, VerdictPart};
+pub use phases::Phase;
+pub(crate) use phases::PhaseSums;
 
 /// The verdict on a window, with the figures that it is made from.
 #[derive(Debug, Clone, Default, PartialEq)]

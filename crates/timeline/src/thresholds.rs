@@ -94,6 +94,15 @@ thresholds! {
     CHANCE_SHARE: f64 = 0.1, Share,
         "Without a recorded wait, work counts as started by the end of other work only within so short a time that ends cover at most this share of the time.",
         "A start at random is then after such an end once in ten times at most, and not for most of the time.";
+    VERDICT_PHASE_SHARE: f64 = 0.1, Share,
+        "A label, or a stretch of time, is told with a verdict of its own from this share of the time on.",
+        "What is bound otherwise for less changes the whole by less than a tenth.";
+    PHASE_WORKS: u64 = 20, Count,
+        "A phase has at least so many pieces of work.",
+        "Of fewer, a share of their time may be chance.";
+    PHASE_DIFFERENCE: f64 = 0.25, Share,
+        "Phases differ where a part of the verdict's time differs by this share, and no single gap makes up as much of a phase.",
+        "Smaller differences across the share of a verdict give other names to much the same.";
     CONTRADICTED_SHARE: f64 = 0.01, Share,
         "From this share of the compared times on the report says first that host and device times contradict each other.",
         "One in a thousand may be a single odd row; one in a hundred is the clock.";

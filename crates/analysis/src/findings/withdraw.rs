@@ -56,6 +56,7 @@ impl Findings {
                 ..Evidence::default()
             };
             self.headline = Vec::new();
+            self.phases = Vec::new();
             self.critical_paths = Vec::new();
             self.contradictions = Vec::new();
             self.gaps = Vec::new().into();

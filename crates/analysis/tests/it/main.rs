@@ -19,6 +19,7 @@ mod launches;
 mod layers;
 mod limits;
 mod order;
+mod phases;
 mod planted;
 mod polls;
 mod program;
