@@ -281,7 +281,7 @@ impl FillNames<'_> {
         match (timeline.content(work), work.kind()) {
             (Content::Communication | Content::Transfer, _) => FillPiece::Other,
             (_, WorkKind::Dispatch) => FillPiece::Compute {
-                groups: timeline.dispatches.groups.at(row),
+                groups: timeline.dispatches.groups(row).unwrap_or(NONE),
                 name: (timeline.kernel_row(row))
                     .and_then(|row| self.0.index_of_row(row))
                     .map_or(NONE, |name| name as u32),
