@@ -42,10 +42,12 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
         let Some(change) = comparison.changes.iter().find(of) else {
             continue;
         };
+        // Only a figure that varies from run to run has a p-value.
+        let varies = change.p_alone.is_some();
         let equal = change.before.zip(change.after).map(|(before, after)| {
             let once = evaluated.is_some()
                 && (after - before).abs() <= SAME_SIZE_SHARE * before.max(after);
-            before == after || once || (change.p_alone.is_some() && !change.significant)
+            before == after || once || (varies && !change.significant)
         });
         let figure = WorkFigure {
             what: metric.name(),
@@ -63,7 +65,7 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
     work.sentences.splice(0..0, differing(&work, &figures));
     if evaluated.is_some() {
         let [before, after] = [0, 1].map(|side| comparison.evaluations_of(side));
-        // Another number of evaluations is no other work, since figures are for one evaluation.
+        // A different number of evaluations does not make the work different, since figures are for one evaluation.
         let evaluations = WorkFigure {
             what: "evaluations".to_owned(),
             unit: Unit::Count,
