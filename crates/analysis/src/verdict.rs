@@ -43,10 +43,11 @@
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 //!
-//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides, `certainty.rs` tries the verdict
+//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides (`pace.rs` for overlapped work), `certainty.rs` tries the verdict
 //! within the clock's error, and `words.rs` writes the sentences. `phases.rs` finds parts of the program whose verdicts differ.
 
 mod certainty;
+mod pace;
 mod phases;
 mod times;
 mod words;

@@ -169,7 +169,7 @@ pub(crate) fn short_command(manifest: &Manifest) -> String {
 }
 
 /// Returns a sentence on the program's end, unless that was orderly or the trace is an import.
-fn ended_badly(manifest: &Manifest) -> Option<String> {
+pub(crate) fn ended_badly(manifest: &Manifest) -> Option<String> {
     // Imported traces do not say how the program ended.
     let is_import = manifest.complete && manifest.host.system.is_empty();
     match manifest.exit {

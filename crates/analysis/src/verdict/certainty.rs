@@ -2,11 +2,12 @@
 //! contradict each other.
 //!
 //! Busy time is measured by one clock and stays. Idle time could be on another side of the verdict, by as much as the sides'
-//! ranges say. The verdict is made again with each side at its most and at its least.
+//! ranges say. The verdict is made again with each side at its most and at its least, and its sentence says what is open.
 
 use super::times::Times;
 use crate::bound::Bound;
 use crate::gaps::Side;
+use gapscope_timeline::quantity::{Nanoseconds, Percent};
 use gapscope_timeline::thresholds::UNCERTAIN_SHARE;
 
 /// The idle time of each side, in the order of [`Side::ALL`].
@@ -93,6 +94,80 @@ impl Times<'_> {
                 let bounds = [bound].into_iter().chain(others);
                 Certainty::Open(bounds.collect())
             }
+        }
+    }
+
+    /// Returns a verdict and its sentence with what the clock's error leaves open.
+    pub(super) fn hedged(&self, bound: Bound, sentence: String) -> (Bound, String) {
+        match self.certainty(bound) {
+            Certainty::Certain => (bound, sentence),
+            Certainty::AtLeast(ns) => {
+                let share = Percent(self.share(ns));
+                (
+                    bound,
+                    format!(
+                        "{sentence} {} this is at least {share}.",
+                        self.within_error()
+                    ),
+                )
+            }
+            Certainty::Split(sides) => {
+                let percent = |ns: i64| Percent(self.share(ns));
+                let ranges = sides.iter().map(|(side, least_ns, most_ns)| {
+                    let (least, most) = (percent(*least_ns), percent(*most_ns));
+                    format!("{} {least} to {most}", side.as_str())
+                });
+                let ranges = ranges.collect::<Vec<_>>().join(", ");
+                (
+                    bound,
+                    format!(
+                        "{sentence} {} idle time may split otherwise: {ranges}.",
+                        self.within_error()
+                    ),
+                )
+            }
+            Certainty::Perhaps(other, ns) => {
+                let share = Percent(self.share(ns));
+                let within = self.within_error();
+                (
+                    bound,
+                    format!("{sentence} {within} {other} is possible, with at most {share}."),
+                )
+            }
+            Certainty::Open(bounds) => (Bound::Unknown, self.open(&bounds)),
+        }
+    }
+
+    /// Returns the sentence on a verdict that device and host times leave open.
+    fn open(&self, bounds: &[Bound]) -> String {
+        let names: Vec<&str> = bounds.iter().map(|bound| bound.as_str()).collect();
+        let names = match names.as_slice() {
+            [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+            names => names.join(", "),
+        };
+        let why = match self.contradicted_ns {
+            0 => match self.error_ns {
+                Some(ns) => format!("the clock's error is {}", Nanoseconds(ns)),
+                None => "of the clock's error".to_owned(),
+            },
+            _ => "host and device times contradict each other".to_owned(),
+        };
+        let (device, was) = match self.several() {
+            true => ("The devices", "were"),
+            false => ("The device", "was"),
+        };
+        format!(
+            "{device} {was} idle for {} of the time, and the trace cannot tell for what, because {why}: the program may be {names}.",
+            Percent(self.share(self.idle_ns())),
+        )
+    }
+
+    /// Returns the begin of a sentence on what is possible within the clock's error.
+    fn within_error(&self) -> String {
+        match (self.contradicted_ns, self.error_ns) {
+            (0, Some(ns)) => format!("Within the clock's error of {}", Nanoseconds(ns)),
+            (0, None) => "Within the clock's error".to_owned(),
+            _ => "As host and device times contradict each other,".to_owned(),
         }
     }
 

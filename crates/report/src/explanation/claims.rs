@@ -2,6 +2,7 @@
 
 use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
 use crate::number;
+use crate::page;
 use crate::section::{accuracy, instructions, limits, verdict};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
@@ -96,7 +97,9 @@ impl Teller<'_> {
             .filter(|note| (note.kind == HeadlineKind::Contradiction) == before)
             .map(|note| note.sentence.clone());
         let mut texts: Vec<String> = notes.collect();
-        if !before {
+        if before {
+            texts.splice(0..0, page::ended_badly(&self.timeline.trace.manifest));
+        } else {
             let details = verdict::underfilled(findings, self.words).into_iter();
             let details = details.chain(verdict::devices(findings));
             texts.extend(details.map(|text| text.plain_text()));
