@@ -38,6 +38,7 @@
 mod times;
 mod words;
 
+use crate::code::{Code, CodeSamples};
 use crate::fill::{self, DeviceFill};
 #[cfg(doc)]
 use crate::gaps::Side;
@@ -64,16 +65,20 @@ pub struct Judgement {
     pub bound: Bound,
     /// The evidence for the verdict.
     pub evidence: Evidence,
+    /// The code behind the idle time; `None` without samples.
+    pub code: Option<Code>,
 }
 
 impl Judgement {
     /// Judges `window`. Without a window, the verdict says that nothing was timed. Gaps shorter than
-    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed.
+    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `samples` show
+    /// what a thread did that was outside of calls.
     pub fn new(
         timeline: &Timeline,
         window: Option<Interval>,
         gap_threshold_ns: i64,
         longest: usize,
+        samples: Option<&CodeSamples>,
     ) -> Judgement {
         let Some(window) = window else {
             let (bound, evidence) = Times::default().verdict();
@@ -93,6 +98,9 @@ impl Judgement {
                 (devices, fill)
             },
         );
+        let code =
+            samples.map(|samples| samples.code(window, gap_threshold_ns, &idle_time.longest));
+        idle_time.late_host_was = code.as_ref().and_then(Code::late_host_was);
         let judged = Times::from_devices(&devices, &idle_time, &fill);
         let (bound, evidence) = Times::sum(&judged, &devices, &idle_time).verdict();
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();
@@ -108,6 +116,7 @@ impl Judgement {
             fill,
             bound,
             evidence,
+            code,
         }
     }
 }
