@@ -241,6 +241,8 @@ pub struct DeviceIdle {
     pub causes: Vec<GapTotal>,
     /// Its part of [`IdleTime::unknown_host_ns`].
     pub unknown_host_ns: i64,
+    /// For each side of the verdict how much is certain.
+    pub sides: Vec<SideRange>,
     /// What bounds the speed on this device, over the window of all devices.
     pub verdict: Bound,
     /// The same in one sentence.

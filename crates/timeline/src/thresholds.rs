@@ -85,6 +85,33 @@ thresholds! {
     DEVICE_SHARE: f64 = 0.75, Share,
         "The device is the verdict from this share of computing and transfers on.",
         "While a quarter is left to all else, a third more speed can be had there, and the verdict is mixed.";
+    SLACK_SHARE: f64 = 0.1, Share,
+        "Transfers or communication beside computing are the verdict where computing waited for them for this share of the time, and at least twice as long as faster kernels could win.",
+        "With less slack both are busy throughout, and neither alone holds up the other.";
+    HANDOVER_NS: i64 = 20_000, Nanoseconds,
+        "Work that starts at most so long after other work ended counts as started by that end, where it waited for it.",
+        "From an event of one stream to the start of work on another a GPU takes 1 to 10 µs.";
+    CHANCE_SHARE: f64 = 0.1, Share,
+        "Without a recorded wait, work counts as started by the end of other work only within so short a time that ends cover at most this share of the time.",
+        "A start at random is then after such an end once in ten times at most, and not for most of the time.";
+    CONTRADICTED_SHARE: f64 = 0.01, Share,
+        "From this share of the compared times on the report says first that host and device times contradict each other.",
+        "One in a thousand may be a single odd row; one in a hundred is the clock.";
+    UNSTATED_ERROR_NS: i64 = 100_000, Nanoseconds,
+        "Where a trace states no clock error, host and device times that contradict each other by more than so much are told.",
+        "Tools that align clocks once are off by tens of microseconds after minutes.";
+    WHOLE_RUN_SHARE: f64 = 0.9, Share,
+        "A verdict on less than this share of the run says on how much it is.",
+        "Up to a tenth is what programs take to start and to end.";
+    HARDLY_USED_SHARE: f64 = 0.05, Share,
+        "A GPU that was busy for less than this share of the time of the busiest is told as hardly used.",
+        "Work that is shared out, however badly, gives each GPU more.";
+    CAPPED_SHARE: f64 = 0.1, Share,
+        "A power limit is told with the verdict where it held for this share of the time and lowered the clocks.",
+        "What holds for less changes the whole by less than a tenth.";
+    SLOWED_CLOCK: f64 = 0.9, Share,
+        "A power limit lowered the clocks where these were on average at most this share of the greatest.",
+        "GPUs change their clocks by some per cent all the time.";
     UNDERFILLED_SHARE: f64 = 0.25, Share,
         "Kernels that run at once and have workgroups for less than this share of the multiprocessors leave the device underfilled: that time counts as latency.",
         "Four times the work would take as long: no better code inside the kernels gains as much as more of them at once.";
@@ -191,7 +218,7 @@ thresholds! {
         "Polls that find work not done, at most so far apart and with no other call between, are one wait with the poll that finds it done.",
         "Who sleeps between polls sleeps for some milliseconds; who comes back later did something else.";
     UNCERTAIN_SHARE: f64 = 0.1, Share,
-        "From this share of a cause on the report says how much of it could have another cause within the clock's error.",
+        "From this share of a cause on the report says how much of it could have another cause within the clock's error; from this share of the time on the verdict says so too.",
         "Below, it changes neither which cause is the greatest nor what to do.";
     REGULAR_LEAST_GAPS: u64 = 10, Count,
         "With fewer gaps that carry the idle time it is unknown whether they are regular.",

@@ -62,6 +62,7 @@ pub fn idle_time(
             device: index as u32,
             total_ns: device.total_ns,
             causes: device.rows(),
+            sides: device.side_rows(),
             unknown_host_ns: walk.sums.unknown_host_ns - unknown_before_ns,
             pattern,
             ..DeviceIdle::default()
