@@ -303,7 +303,7 @@ impl FillNames<'_> {
             (Content::Communication, _) => FillPiece::Communicate,
             (Content::Transfer, _) => FillPiece::Move,
             (_, WorkKind::Dispatch) => FillPiece::Compute {
-                groups: timeline.dispatches.groups.at(row),
+                groups: timeline.dispatches.groups(row).unwrap_or(NONE),
                 name: (timeline.kernel_row(row))
                     .and_then(|row| self.0.index_of_row(row))
                     .map_or(NONE, |name| name as u32),

@@ -28,6 +28,7 @@ mod kernel_limit;
 pub mod kernels;
 pub mod labels;
 pub mod latency;
+pub mod launch_sizes;
 pub mod launches;
 pub mod limits;
 pub mod memory_timeline;

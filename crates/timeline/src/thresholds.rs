@@ -247,6 +247,12 @@ thresholds! {
     CONFIDENCE: f64 = 0.95, Share,
         "How often the interval of a ratio holds the true one; a ratio whose interval holds 1 is within noise.",
         "Of 100 comparisons of equal programs, at most 5 find a difference.";
+    SAME_SIZE_SHARE: f64 = 0.005, Share,
+        "Counts, bytes and launch sizes of an evaluation that differ by at most this share are of equal work.",
+        "What a run does only once is shared out among a different number of evaluations.";
+    PRESSURE_SPREAD: f64 = 0.5, Share,
+        "Where one run of each side is compared, waits for processors add at most this to the spread that is assumed of a run's times (standard deviation of their logarithm).",
+        "Runs of one program on a software GPU, with both processors loaded all the time, differ by 0.3 to 0.5.";
     LEAST_EVALUATIONS: usize = 6, Count,
         "Evaluations that each side needs for an interval.",
         "The smallest and the greatest of 5 hold the median in 94 of 100 cases, those of 6 in 97.";

@@ -341,7 +341,7 @@ export interface Field {
 }
 
 /** What of two works is compared. */
-export type Figure = "dispatches" | "command buffers" | "submissions" | "bytes bound" | "transfer bytes" | "GPU busy ns" | "wall ns" | "start to start ns";
+export type Figure = "dispatches" | "workgroups" | "threads" | "command buffers" | "submissions" | "bytes bound" | "transfer bytes" | "GPU busy ns" | "wall ns" | "start to start ns";
 
 /** What is said of a file with the page. */
 export interface FileFacts {
@@ -866,6 +866,9 @@ export interface SideRange {
   at_least_ns: number | null; at_most_ns: number | null; side: Side; total_ns: number;
 }
 
+/** What the sizes of dispatches say of the work of both sides. */
+export type SizeEvidence = "equal" | "doubtful" | "unequal";
+
 /** What a blocked thread waited for. */
 export interface Sleep {
   samples: number; system_call: string | null; waited_for: WaitedFor;
@@ -1018,15 +1021,15 @@ export interface WarmUp {
 /** Two works compared. */
 export interface WorkComparison {
   after: WorkCost; all_kernels: number | null; basis: Basis; before: WorkCost; causes: CauseChange[]; common_kernels: number | null; kernels: KernelChange[];
-  per_evaluation: boolean; ratios: Ratio[]; sentences: string[];
+  launch_sizes: SizeEvidence | null; per_evaluation: boolean; ratios: Ratio[]; sentences: string[];
 }
 
 /** The cost of a part of a trace. Counts, bytes and times are of all of its work, warm-up included. */
 export interface WorkCost {
   bound_read_bytes: number | null; bound_written_bytes: number | null; command_buffer_count: number | null; counted_evaluations: number;
   dispatch_count: number | null; dispatches_unknown_because?: string | null; evaluations: number | null; gpu_busy_ns: number | null; left_out: LeftOut[];
-  name: string; submission_count: number | null; transfer_bytes: number | null; transfer_count: number; untimed_count: number; verdict: Bound;
-  verdict_sentence: string; wall_ns: number | null; window: Interval | null;
+  name: string; submission_count: number | null; thread_count: number | null; transfer_bytes: number | null; transfer_count: number; untimed_count: number;
+  verdict: Bound; verdict_sentence: string; wall_ns: number | null; window: Interval | null; workgroup_count: number | null;
 }
 
 /** What ran before or after a gap. */
