@@ -384,10 +384,18 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
+        let samples = CodeSamples::new(selected);
         let (judged, phase_sums) = parallel::both(
             || {
                 let threshold_ns = options.gap_threshold_ns;
-                Judgement::new(timeline, analysed_window, threshold_ns, options.longest)
+                let samples = samples.as_ref();
+                Judgement::new(
+                    timeline,
+                    analysed_window,
+                    threshold_ns,
+                    options.longest,
+                    samples,
+                )
             },
             || {
                 let window = analysed_window.filter(|_| !timeline.is_filtered());
@@ -395,14 +403,10 @@ impl Findings {
                 window.map(|window| PhaseSums::new(timeline, window))
             },
         );
-        let code = analysed_window.and_then(|window| {
-            let longest = &judged.idle_time.longest;
-            let samples = CodeSamples::new(selected)?;
-            Some(samples.code(window, options.gap_threshold_ns, longest))
-        });
+        let code = judged.code;
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let advice = gaps::advice(timeline, &judged.idle_time, pressure);
+        let advice = gaps::advice(timeline, &judged.idle_time, code.as_ref(), pressure);
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
