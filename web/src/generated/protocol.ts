@@ -358,11 +358,12 @@ export interface Findings {
   gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
   headline: HeadlineNote[]; idle_time: IdleTime | null; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null;
   label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[];
-  memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null;
-  report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; submission_count: number | null;
-  timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null;
-  transfers: TransferRow[] | null; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
-  verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
+  memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null;
+  ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number;
+  submission_count: number | null; timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null;
+  transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound;
+  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null;
+  warm_up: WarmUp; work_window: Interval | null;
 }
 
 /** Dispatches or transfers that do the same. */
@@ -431,7 +432,7 @@ export type Hazard = "read-after-write" | "write-after-read" | "write-after-writ
 export type HazardCertainty = "certain" | "possible";
 
 /** What a note beside the verdict is about. */
-export type HeadlineKind = "contradiction" | "scope" | "lost-device" | "unused-device" | "condition";
+export type HeadlineKind = "contradiction" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
 
 /** A sentence that belongs to the verdict. */
 export interface HeadlineNote {
@@ -679,6 +680,11 @@ export type PathUnit = "ns" | "commands";
 export interface Pattern {
   apart_p25_ns: number | null; apart_p75_ns: number | null; gap_count: number; gaps_per_period: number | null; period_ns: number | null; reason?: string | null;
   regularity: Regularity; share: number | null; spread_share: number | null; total_ns: number;
+}
+
+/** A part of the program with a verdict of its own. */
+export interface Phase {
+  end_ns: number; label: string | null; sentence: string; start_ns: number; verdict: Bound; window_ns: number;
 }
 
 /** A recorded process. */
