@@ -379,20 +379,18 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
+        let samples = CodeSamples::new(selected);
         let judged = Judgement::new(
             timeline,
             analysed_window,
             options.gap_threshold_ns,
             options.longest,
+            samples.as_ref(),
         );
-        let code = analysed_window.and_then(|window| {
-            let longest = &judged.idle_time.longest;
-            let samples = CodeSamples::new(selected)?;
-            Some(samples.code(window, options.gap_threshold_ns, longest))
-        });
+        let code = judged.code;
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let advice = gaps::advice(timeline, &judged.idle_time, pressure);
+        let advice = gaps::advice(timeline, &judged.idle_time, code.as_ref(), pressure);
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();

@@ -129,6 +129,7 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
         causes: &causes,
         unknown_host_ns: unknown.fold(0, i64::saturating_add),
         host_call: None,
+        late_host: None,
         fill: shares.iter().flat_map(|(_, share)| &share.fill).collect(),
         paths: shares.iter().flat_map(|(_, share)| &share.paths).collect(),
         ranges: (shares.iter())

@@ -50,6 +50,7 @@ mod certainty;
 mod times;
 mod words;
 
+use crate::code::{Code, CodeSamples};
 use crate::contradictions::{self, Contradiction};
 use crate::critical_path::{self, CriticalPath};
 use crate::fill::{self, DeviceFill};
@@ -84,16 +85,20 @@ pub struct Judgement {
     pub bound: Bound,
     /// The evidence for the verdict.
     pub evidence: Evidence,
+    /// The code behind the idle time; `None` without samples.
+    pub code: Option<Code>,
 }
 
 impl Judgement {
     /// Judges `window`. Without a window, the verdict says that nothing was timed. Gaps shorter than
-    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed.
+    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `samples` show
+    /// what a thread did that was outside of calls.
     pub fn new(
         timeline: &Timeline,
         window: Option<Interval>,
         gap_threshold_ns: i64,
         longest: usize,
+        samples: Option<&CodeSamples>,
     ) -> Judgement {
         let Some(window) = window else {
             let (bound, evidence) = Times::default().verdict();
@@ -115,6 +120,9 @@ impl Judgement {
                 (devices, fill, paths, contradictions)
             },
         );
+        let code =
+            samples.map(|samples| samples.code(window, gap_threshold_ns, &idle_time.longest));
+        idle_time.late_host_was = code.as_ref().and_then(Code::late_host_was);
         let findings = DeviceFindings {
             devices: &devices,
             fill: &fill,
@@ -138,6 +146,7 @@ impl Judgement {
             contradictions,
             bound,
             evidence,
+            code,
         }
     }
 }

@@ -86,7 +86,7 @@ export interface CauseChange {
 
 /** The code of a cause. */
 export interface CauseCode {
-  cause: Cause; exact: ExactLine[]; samples: number; total_ns: number; without_samples_ns: number;
+  cause: Cause; exact: ExactLine[]; samples: number; sleeps: Sleep[]; total_ns: number; without_samples_ns: number;
 }
 
 /** All that is known of a cause, in the words of an API. */
@@ -123,7 +123,7 @@ export type ClockMethod = "calibrated" | "brackets" | "none";
 
 /** The code behind idle time. */
 export interface Code {
-  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; samples: number; workers: Workers | null;
+  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; ran_meanwhile: RanMeanwhile[]; samples: number; workers: Workers | null;
 }
 
 /** A frame of a stack. */
@@ -148,8 +148,8 @@ export interface Collective {
 
 /** Collectives of a kind. */
 export interface CollectiveKind {
-  by_order_alone: boolean; contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null;
-  matched_count: number; skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean; unpaired_count: number;
+  contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null; matched_count: number;
+  skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean;
 }
 
 /** Where a column of a frame lies. */
@@ -681,11 +681,6 @@ export interface Pattern {
   regularity: Regularity; share: number | null; spread_share: number | null; total_ns: number;
 }
 
-/** Ranks that are the stages of a pipeline. */
-export interface Pipeline {
-  least_compute_share: number | null; most_compute_share: number | null; ranks: number[]; sentence: string; slowest: number | null;
-}
-
 /** A recorded process. */
 export interface Process {
   arguments: string[]; end_ns: number | null; executable: string; hook: string; id: ProcessId; parent_pid: number | null; pid: number; start_ns: number;
@@ -737,6 +732,11 @@ export interface QueueLatency {
   submit_to_start_idle: Durations; waited: Waited[]; waited_count: number;
 }
 
+/** A thread that ran while a submitting thread of its process was blocked. */
+export interface RanMeanwhile {
+  frames: CodeFrame[]; process_id: ProcessId; samples: number; thread: ThreadId; thread_name: string | null;
+}
+
 /** What the analyses say of a range of time. */
 export interface RangeFindings {
   devices: DeviceBusy[]; dispatch_count: number; fill: DeviceFill[]; gaps: GapTotal[]; gpu_busy_ns: number | null; idle_time: IdleTime; kernels: Kernel[];
@@ -753,8 +753,8 @@ export interface Rank {
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[];
-  verdict_sentence: string; world_size: number | null;
+  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
+  world_size: number | null;
 }
 
 /** One rank. */
@@ -768,7 +768,7 @@ export interface RankRow {
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
+  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
   verdict_sentence: string; world_size: number | null;
 }
 
@@ -869,6 +869,11 @@ export interface SideRange {
 /** What the sizes of dispatches say of the work of both sides. */
 export type SizeEvidence = "equal" | "doubtful" | "unequal";
 
+/** What a blocked thread waited for. */
+export interface Sleep {
+  samples: number; system_call: string | null; waited_for: WaitedFor;
+}
+
 /** A slice of time. */
 export interface Slice {
   busy_ns: number; idle_cause: Cause | null; length_ns: number;
@@ -919,8 +924,7 @@ export interface StallShare {
 
 /** The rank that the others wait for most. */
 export interface Straggler {
-  cause: LateCause | null; chance: number; cost_ns: number; last_count: number; longer: LateCause[]; of_count: number; rank: number; share: number;
-  skew_ns: number; stretch: Interval | null;
+  cause: LateCause | null; last_count: number; longer: LateCause[]; of_count: number; rank: number; share: number; skew_ns: number;
 }
 
 /** Texts of a trace: names in frames are indices into the list of all of them. */
@@ -1005,6 +1009,9 @@ export interface VerdictPart {
 export interface Waited {
   cause: Cause; count: number;
 }
+
+/** What a blocked thread waits for. */
+export type WaitedFor = "interpreter-lock" | "thread" | "process" | "socket" | "event-loop" | "events" | "timer" | "file" | "disk" | "driver" | "signal" | "unknown";
 
 /** The warm-up of a recording, if there is one. */
 export interface WarmUp {

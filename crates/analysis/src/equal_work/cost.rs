@@ -237,7 +237,7 @@ fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> Judged 
     if ratio(own_ns, all.length_ns) < OWN_SHARE {
         return unknown("Other work runs in between: a verdict would be of that too.");
     }
-    let judged = Judgement::new(timeline, Some(window), 0, 0);
+    let judged = Judgement::new(timeline, Some(window), 0, 0, None);
     Judged {
         verdict: judged.bound,
         sentence: judged.evidence.sentence,

@@ -29,6 +29,8 @@ pub(crate) struct Times<'a> {
     pub(crate) unknown_host_ns: i64,
     /// The call in which the host was in the time of [`Cause::HostCall`]; known only for all devices together.
     pub(crate) host_call: Option<String>,
+    /// What submitting threads did in the time of [`Cause::HostLate`], where samples say.
+    pub(crate) late_host: Option<String>,
     /// How much of each device the kernels filled.
     pub(crate) fill: Vec<&'a DeviceFill>,
     /// The paths through transfers and communication that computing waited for.
@@ -100,6 +102,7 @@ impl<'a> Times<'a> {
                     causes: &idle.causes,
                     unknown_host_ns: idle.unknown_host_ns,
                     host_call: None,
+                    late_host: None,
                     fill: (fill.iter())
                         .filter(|fill| fill.device == idle.device)
                         .collect(),
@@ -140,6 +143,7 @@ impl<'a> Times<'a> {
             causes: &idle.causes,
             unknown_host_ns: idle.unknown_host_ns,
             host_call: idle.host_was(Cause::HostCall),
+            late_host: idle.host_was(Cause::HostLate),
             fill: each.iter().flat_map(|times| times.fill.clone()).collect(),
             paths: each.iter().flat_map(|times| times.paths.clone()).collect(),
             ranges: each.iter().flat_map(|times| times.ranges.clone()).collect(),

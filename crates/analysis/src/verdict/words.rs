@@ -451,6 +451,7 @@ impl Times<'_> {
             let doing = total.cause.facts(self.api).host_was?;
             let doing = match total.cause {
                 Cause::HostCall => self.host_call.as_deref().unwrap_or(doing),
+                Cause::HostLate => self.late_host.as_deref().unwrap_or(doing),
                 _ => doing,
             };
             Some(match total.cause {
