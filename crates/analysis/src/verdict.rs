@@ -13,7 +13,7 @@
 //! | `sync` | idle, with a cause on [`Side::Sync`]: host and device, or queues, waited for each other |
 //! | `launch` | idle, with a cause on [`Side::Launch`]: the device started or ordered what it had |
 //! | `imbalance` | it had no work while another device had: before its own first work and after its last |
-//! | `unknown` | idle, and the trace does not say why |
+//! | `unknown` | idle, and the trace does not say why; or only command buffers or graphs ran that are timed as a whole, so that the device may have idled inside of them |
 //!
 //! The verdict is the first of these whose share is reached:
 //!
@@ -120,7 +120,7 @@ impl Bound {
         let working_ns = (times.busy.compute_ns).saturating_add(times.busy.transfer_ns);
         match () {
             () if times.window_ns == 0 => Bound::Unknown,
-            () if reached(times.unknown_ns, UNKNOWN_SHARE) => Bound::Unknown,
+            () if reached(times.unmeasured_ns(), UNKNOWN_SHARE) => Bound::Unknown,
             () if reached(times.host_ns, IDLE_SHARE) => Bound::HostBound,
             () if reached(times.sync_ns, IDLE_SHARE) => Bound::SyncBound,
             () if reached(times.busy.communication_ns, COMMUNICATION_SHARE) => {
