@@ -11,6 +11,8 @@
 //! | `explain` | which part of a gap has which cause |
 //! | `host_cause` | the time before the submission |
 //! | `waits` | what the work after a gap waits for |
+//! | `early_returns` | waits of the host that contradict the times of the device |
+//! | `unknown_reason` | why a cause is not known |
 //! | `certainty` | how much of each cause is certain within the clock's error |
 //! | `advice` | what to do about a cause |
 //!
@@ -27,6 +29,7 @@
 mod advice;
 mod cause;
 mod certainty;
+mod early_returns;
 pub(crate) mod explain;
 mod host_cause;
 mod host_totals;
@@ -35,6 +38,7 @@ mod other_threads;
 mod pattern;
 mod queues;
 mod totals;
+mod unknown_reason;
 pub(crate) mod visit;
 pub(crate) mod waits;
 
@@ -43,6 +47,7 @@ pub(crate) use advice::advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
+pub use unknown_reason::{UnknownReason, UnknownTotal};
 pub use visit::{each_gap, each_gap_between, gap_numbers, idle_by_cause};
 
 use crate::bound::{Bound, VerdictPart};
@@ -158,6 +163,8 @@ pub struct IdleTime {
     /// JSON it is in the advice.
     #[serde(skip)]
     pub late_while_compiling_ns: i64,
+    /// The time of [`Cause::Unknown`] by why it is not known, the most first. It sums to that time.
+    pub unknown_reasons: Vec<UnknownTotal>,
     /// Part of the time of [`Cause::HostFunction`] of which it is not known when the function ran: all that it may have
     /// taken.
     pub untimed_host_function_ns: i64,

@@ -3,10 +3,10 @@
 //! The usual advice, which suits most programs, is [`CauseFacts::advice`](super::CauseFacts::advice). [`advice`] is
 //! called once the idle time of the whole window is known.
 
-use super::{Cause, IdleTime};
+use super::{Cause, IdleTime, UnknownTotal};
 use crate::command_buffers::mean_dispatches;
 use gapscope_timeline::quantity::{self, ratio};
-use gapscope_timeline::thresholds::{COMPILED_SHARE, SEVERAL};
+use gapscope_timeline::thresholds::{COMPILED_SHARE, REASON_SHARE, SEVERAL};
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
 use gapscope_timeline::{Timeline, is_work};
 use gapscope_trace::manifest::{Api, Manifest};
@@ -60,7 +60,7 @@ impl Adviser<'_> {
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
             (Cause::SubmitCall, Api::Cuda | Api::Hip) => self.for_launch_calls(usual),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
-            (Cause::Unknown, _) if !self.has_losses => self.for_the_unknown(),
+            (Cause::Unknown, _) => self.for_the_unknown(usual, total_ns),
             (Cause::LaunchLatency, Api::Cuda | Api::Hip) if self.most_are_graphs => {
                 "the device's own time to start work: fewer and larger kernels".to_owned()
             }
@@ -158,14 +158,27 @@ impl Adviser<'_> {
         }
     }
 
-    fn for_the_unknown(&self) -> String {
-        let such = match self.words.api {
-            Api::Cuda | Api::Hip => {
-                "a host node of a graph, a move of managed memory, or work without times"
-            }
-            _ => "a semaphore of another program, or work without times",
+    /// Returns what the cause may have been, by the greatest reasons for which it is not known.
+    fn for_the_unknown(&self, usual: &str, total_ns: i64) -> String {
+        let reasons = self.idle_time.unknown_reasons.iter();
+        let counts = |total: &&UnknownTotal| ratio(total.total_ns, total_ns) >= REASON_SHARE;
+        let reasons: Vec<&UnknownTotal> = reasons.filter(counts).collect();
+        let text = |total: &UnknownTotal| total.reason.text(self.words.api);
+        let mut advice = match reasons.as_slice() {
+            [] => usual.to_owned(),
+            [only] => text(only),
+            several => (several.iter())
+                .map(|total| {
+                    let share = quantity::share_of(total.total_ns, total_ns);
+                    format!("in {share} of it {}", text(total))
+                })
+                .collect::<Vec<_>>()
+                .join("; "),
         };
-        format!("what the next work waited for is not in the trace, such as {such}")
+        if self.has_losses && !reasons.is_empty() {
+            advice += &format!("; {usual}");
+        }
+        advice
     }
 }
 

@@ -25,5 +25,6 @@ mod samples;
 mod tables;
 mod threads;
 mod thresholds;
+mod unmeasured;
 mod verdict;
 mod warm_up;
