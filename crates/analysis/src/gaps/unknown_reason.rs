@@ -14,8 +14,8 @@ pub enum UnknownReason {
     NoSubmission,
     /// Work without known times may have run.
     UntimedWork,
-    /// The next work waited for something that is not in the trace, such as a host node of a graph, a move of managed
-    /// memory or a signal of unknown source.
+    /// The next work waited for something that is not in the trace, such as a host node of a graph, memory that is
+    /// decompressed, or a signal of unknown source.
     UnrecordedWait,
     /// The work was free to run for longer than a device needs to start, order or hand over work.
     LongStart,
@@ -51,8 +51,8 @@ impl UnknownReason {
             }
             UnknownReason::UnrecordedWait => {
                 let such = match cuda {
-                    true => "a host node of a graph, a move of managed memory, or work without times",
-                    false => "a semaphore of another program, or work without times",
+                    true => "a host node of a graph, a decompression of memory, or a signal of unknown source",
+                    false => "a semaphore of another program",
                 };
                 format!("what the next work waited for is not in the trace, such as {such}")
             }

@@ -85,6 +85,8 @@ pub(crate) struct Waits {
     function: bool,
     /// True where the submission waits for values in memory, or external semaphores.
     external: bool,
+    /// True where the submission waits for moves of managed memory.
+    page_move: bool,
     /// The reason for which the trace does not say what the submission waits for, where it does not.
     unknown: Option<UnknownReason>,
     /// True where the submission waits for the host nodes of a graph, of unknown times.
@@ -95,10 +97,12 @@ impl Waits {
     /// Returns the cause by which things of unknown times held the submission up, or `None` where it waits for no
     /// such thing. `rest_ns` is how long they may have held it up.
     pub(crate) fn untimed(&self, rest_ns: i64) -> Option<Cause> {
-        match (self.unknown(rest_ns), self.function, self.external) {
-            (None, false, false) => None,
-            (None, true, false) => Some(Cause::HostFunction),
-            (None, false, true) => Some(Cause::ExternalWait),
+        let unknown = self.unknown(rest_ns);
+        match (unknown, self.function, self.external, self.page_move) {
+            (None, false, false, false) => None,
+            (None, true, false, false) => Some(Cause::HostFunction),
+            (None, false, true, false) => Some(Cause::ExternalWait),
+            (None, false, false, true) => Some(Cause::PageMove),
             _ => Some(Cause::Unknown),
         }
     }
@@ -369,7 +373,8 @@ impl WaitSearch<'_, '_> {
                 None => self.waits.function = true,
             },
             SubmissionKind::WaitValue | SubmissionKind::WaitExternal => self.waits.external = true,
-            SubmissionKind::Prefetch | SubmissionKind::Decompression => {
+            SubmissionKind::Prefetch => self.waits.page_move = true,
+            SubmissionKind::Decompression => {
                 self.waits.unknown = Some(UnknownReason::UnrecordedWait);
             }
             _ => {}

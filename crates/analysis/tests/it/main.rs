@@ -25,6 +25,7 @@ mod samples;
 mod tables;
 mod threads;
 mod thresholds;
+mod true_causes;
 mod unmeasured;
 mod verdict;
 mod warm_up;

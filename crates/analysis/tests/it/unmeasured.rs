@@ -1,7 +1,7 @@
 //! Time that was not measured is unknown: work without times, work that is timed as a whole, starts that take longer than
 //! devices need, and times that contradict each other.
 
-use crate::program::{Program, US, assert_says, causes, findings_of};
+use crate::program::{US, assert_says, causes, findings_of};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_analysis::gaps::UnknownReason;
@@ -200,7 +200,7 @@ fn a_start_that_takes_longer_than_devices_need_is_unknown() {
                 .flat_map(|queue| &queue.causes)
                 .all(|total| total.cause != cause)
         );
-        let advice = above.advice(Unknown).unwrap();
+        let advice = above.advice_on(Unknown).unwrap();
         for possible in [
             "not recorded",
             "another process",
@@ -378,7 +378,7 @@ fn a_wait_that_returns_before_its_work_ends_leaves_the_start_of_the_next_unknown
         let off = turns(call, 194);
         assert_eq!(gaps(&off), [(Unknown, 19 * 75)], "{call}");
         assert_eq!(reasons(&off), [(UnknownReason::Contradiction, 19 * 75)]);
-        assert_says(off.advice(Unknown).unwrap(), "contradict each other");
+        assert_says(off.advice_on(Unknown).unwrap(), "contradict each other");
         // By less than the gap, what the host did is known, and what came after is not.
         let some = turns(call, 30);
         assert_eq!(

@@ -39,10 +39,11 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         .collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
+    // Lines of a cause that have the same name are told apart by their callers.
     let key = |cause: &CauseCode, line: &CodeLine| (cause.cause.as_str(), line.first.name());
-    let mut same: HashMap<(&str, String), u32> = HashMap::new();
+    let mut lines_of_name: HashMap<(&str, String), u32> = HashMap::new();
     for (cause, line) in &rows {
-        *same.entry(key(cause, line)).or_default() += 1;
+        *lines_of_name.entry(key(cause, line)).or_default() += 1;
     }
     let facts = |cause: &CauseCode| cause.cause.facts(words.api);
     let share = |line: &CodeLine| line.total_ns as f64 / total_ns as f64;
@@ -52,14 +53,17 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         false => Text::new().faint("too few"),
     };
     let table = Table::with_rows(&rows[..shown])
-        .name("code", |(cause, line)| match same.get(&key(cause, line)) {
-            Some(1) => line.first.name(),
-            _ => line.text.clone(),
+        .name("code", |(cause, line)| {
+            match lines_of_name.get(&key(cause, line)) {
+                Some(1) => line.first.name(),
+                _ => line.text.clone(),
+            }
         })
         .word("cause", |(cause, _)| {
             let facts = facts(cause);
             Text::new().with(Tone::Cause(facts.family), facts.name)
         })
+        // A narrow terminal lacks this column first.
         .spare(1)
         .number("≈ time", |(cause, line)| {
             known(cause, number::duration(line.total_ns))
@@ -72,6 +76,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
             let columns = if has_shares(cause) { 12 } else { 0 };
             Text::new().with(Tone::Cause(facts(cause).family), bar(share(line), columns))
         })
+        // The text of the source line stands below the row.
         .notes("the line", |(_, line)| {
             Some(Text::new().faint(source(line.first)?))
         })
@@ -111,14 +116,15 @@ pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(CodeTime::name).unwrap_or_default()
 }
 
-/// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples.
+/// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples: these lines are exact
+/// where samples are too few.
 fn exact(code: &Code) -> Vec<Block> {
     let few = code
         .causes
         .iter()
         .filter(|cause| cause.samples < MIN_SAMPLES_FOR_SHARES);
     let lines: Vec<&ExactLine> = few.flat_map(|cause| &cause.exact).collect();
-    let said = |source: SampleSource, lead: &str| {
+    let sentence = |source: SampleSource, lead: &str| {
         let mut lines: Vec<(String, u64)> = (lines.iter())
             .filter(|line| line.source == source)
             .map(|line| (code::text(&line.frames), line.count))
@@ -132,8 +138,8 @@ fn exact(code: &Code) -> Vec<Block> {
         (!listed.is_empty())
             .then(|| Block::Sentence(Text::new().and(format!("{lead}{}.", listed.join(", ")))))
     };
-    let waits = said(SampleSource::AfterWait, "Waits ended in ");
-    let submissions = said(
+    let waits = sentence(SampleSource::AfterWait, "Waits ended in ");
+    let submissions = sentence(
         SampleSource::AtSubmission,
         "After gaps work was submitted in ",
     );
@@ -160,7 +166,7 @@ fn workers(code: &Code) -> Option<Block> {
     Some(Block::Sentence(text.into()))
 }
 
-/// Says which threads had Python's lock while a submitting thread waited for it.
+/// Says which threads held Python's lock while a submitting thread waited for it.
 fn lock(code: &Code) -> Option<Block> {
     let samples: u64 = code.gil.iter().map(|holder| holder.samples).sum();
     let holders = code.gil.iter().take(3).map(|holder| {
@@ -175,7 +181,7 @@ fn lock(code: &Code) -> Option<Block> {
         }
     });
     let text = format!(
-        "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which had: {}.",
+        "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which was held by: {}.",
         number::count(samples),
         number::count_of(code.samples, "sample", "samples"),
         holders.collect::<Vec<_>>().join("; "),
