@@ -102,6 +102,8 @@ struct Sum {
 struct Unions {
     compute: Busy,
     communication: Busy,
+    transfers: Busy,
+    /// The union that also includes work that is timed as a whole and may idle within.
     all: Busy,
 }
 
@@ -109,6 +111,10 @@ impl Unions {
     #[inline]
     fn add(&mut self, interval: Interval, content: Content) {
         self.all.add(interval);
+        if matches!(content, Content::Whole { idle: true, .. }) {
+            return;
+        }
+        self.transfers.add(interval);
         if content == Content::Transfer {
             return;
         }
@@ -122,7 +128,8 @@ impl Unions {
         BusyParts {
             compute_ns: self.compute.length_ns,
             communication_ns: self.communication.length_ns - self.compute.length_ns,
-            transfer_ns: self.all.length_ns - self.communication.length_ns,
+            transfer_ns: self.transfers.length_ns - self.communication.length_ns,
+            whole_ns: self.all.length_ns - self.transfers.length_ns,
             ..BusyParts::default()
         }
     }
@@ -156,7 +163,7 @@ impl Sum {
             ("host", host),
             ("sync", sync),
             ("launch", launch),
-            ("unknown", unknown),
+            ("unknown", unknown.saturating_add(self.busy.whole_ns)),
         ]
     }
 
