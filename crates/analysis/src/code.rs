@@ -26,14 +26,16 @@ mod individual_samples;
 mod sleep;
 mod stacks;
 mod thread_samples;
+mod waited_for;
 
 pub use code_line::CodeLine;
 pub use idle_code::{
     CauseCode, Code, CodeTime, ExactLine, LockHolder, RanMeanwhile, Sleep, WorkerCode, Workers,
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
-pub use sleep::WaitedFor;
+
 pub use stacks::{CodeFrame, Stacks, line_of, own, text, text_with_caller};
+pub use waited_for::WaitedFor;
 
 use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
 use gapscope_timeline::host::HostThread;

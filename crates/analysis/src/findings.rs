@@ -6,7 +6,7 @@
 
 mod withdraw;
 
-use crate::code::{Code, CodeSamples, CodeTime};
+use crate::code::{CauseCode, Code, CodeSamples, CodeTime, line_of};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
 use crate::contradictions::Contradiction;
@@ -15,7 +15,7 @@ use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
+use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime, SampledHost};
 use crate::headline::{HeadlineInput, HeadlineNote, headline};
 use crate::instructions::{self, SampledKernel};
 use crate::kernels::{self, Kernel};
@@ -390,7 +390,12 @@ impl Findings {
         let code = judged.code;
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let advice = gaps::advice(timeline, &judged.idle_time, code.as_ref(), pressure);
+        let advice = gaps::advice(
+            timeline,
+            &judged.idle_time,
+            sampled_host(code.as_ref()),
+            pressure,
+        );
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -491,6 +496,18 @@ impl Findings {
             true => (findings, Vec::new()),
             false => (findings, recorded),
         }
+    }
+}
+
+/// Returns what samples show of the submitting threads.
+fn sampled_host(code: Option<&Code>) -> SampledHost {
+    let of_cause = |cause| code.and_then(|code| code.of_cause(cause));
+    let (late, built) = (of_cause(Cause::HostLate), of_cause(Cause::HostCompile));
+    let sleep = late.and_then(CauseCode::mostly_slept_for);
+    SampledHost {
+        slept_for: sleep.map(|sleep| [sleep.words(), sleep.waited_for.advice().to_owned()]),
+        ran: sleep.is_none() && late.is_some_and(|late| late.thread_was().is_some()),
+        build_line: built.and_then(|built| line_of(&built.code.first()?.frames)),
     }
 }
 

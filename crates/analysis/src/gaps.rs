@@ -46,7 +46,7 @@ mod totals;
 pub(crate) mod visit;
 pub(crate) mod waits;
 
-pub(crate) use advice::advice;
+pub(crate) use advice::{SampledHost, advice};
 
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};

@@ -2,8 +2,9 @@
 //! A hook is gapscope's library in a program; a worker is a process that works for a recorded one, as a data loader.
 
 use super::MIN_SAMPLES_FOR_SHARES;
-use super::sleep::WaitedFor;
+
 use super::stacks::{CodeFrame, own};
+use super::waited_for::WaitedFor;
 use crate::gaps::Cause;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::SampleSource;

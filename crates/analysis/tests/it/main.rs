@@ -19,6 +19,7 @@ mod launches;
 mod layers;
 mod limits;
 mod order;
+mod outside_of_calls;
 mod planted;
 mod polls;
 mod program;
