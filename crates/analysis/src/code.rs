@@ -28,7 +28,7 @@ mod thread_samples;
 pub use code_line::CodeLine;
 pub use idle_code::{CauseCode, Code, CodeTime, ExactLine, LockHolder, WorkerCode, Workers};
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
-pub use stacks::{CodeFrame, Stacks, own, text, text_with_caller};
+pub use stacks::{CodeFrame, Stacks, own, text};
 
 use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
 use gapscope_timeline::host::HostThread;

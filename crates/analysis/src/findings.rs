@@ -371,7 +371,8 @@ impl Findings {
         );
         let code = analysed_window.and_then(|window| {
             let longest = &judged.idle_time.longest;
-            let samples = CodeSamples::new(selected)?;
+            // As the gaps, the code behind them is of the whole devices.
+            let samples = CodeSamples::new(timeline)?;
             Some(samples.code(window, options.gap_threshold_ns, longest))
         });
         let advice = gaps::advice(timeline, &judged.idle_time);

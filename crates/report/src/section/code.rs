@@ -11,7 +11,6 @@ use gapscope_analysis::code::{
 };
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
-use std::collections::HashMap;
 
 /// Makes the section; none where the findings have no stacks, or no idle time.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
@@ -30,20 +29,12 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     let mut blocks = vec![Block::Heading("Code behind the idle time".into(), aside)];
     let mut rows: Vec<(&CauseCode, CodeLine)> = (code.causes.iter())
         .flat_map(|cause| {
-            let lines = CodeLine::from_times(&cause.code, |time| match time.frames.is_empty() {
-                true => time.name(),
-                false => code::text_with_caller(&time.frames),
-            });
+            let lines = CodeLine::from_times(&cause.code);
             lines.into_iter().map(move |line| (cause, line))
         })
         .collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
-    let key = |cause: &CauseCode, line: &CodeLine| (cause.cause.as_str(), line.first.name());
-    let mut same: HashMap<(&str, String), u32> = HashMap::new();
-    for (cause, line) in &rows {
-        *same.entry(key(cause, line)).or_default() += 1;
-    }
     let facts = |cause: &CauseCode| cause.cause.facts(words.api);
     let share = |line: &CodeLine| line.total_ns as f64 / total_ns as f64;
     let has_shares = |cause: &CauseCode| cause.samples >= MIN_SAMPLES_FOR_SHARES;
@@ -52,10 +43,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         false => Text::new().faint("too few"),
     };
     let table = Table::with_rows(&rows[..shown])
-        .name("code", |(cause, line)| match same.get(&key(cause, line)) {
-            Some(1) => line.first.name(),
-            _ => line.text.clone(),
-        })
+        .name("code", |(_, line)| line.text.clone())
         .word("cause", |(cause, _)| {
             let facts = facts(cause);
             Text::new().with(Tone::Cause(facts.family), facts.name)
