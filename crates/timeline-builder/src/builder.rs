@@ -4,6 +4,7 @@
 
 use crate::bounds::Bounds;
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
+use crate::graph_bodies::GraphBodies;
 use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::ThreadLabels;
 use crate::output::Output;
@@ -42,6 +43,8 @@ pub struct TimelineBuilder {
     functions: FxHashMap<FunctionId, Function>,
     /// Calls and work that wait for their other half, by correlation (the number that joins the two).
     pub(crate) launches: Launches,
+    /// The launches of graphs that bodies of conditional nodes may belong to.
+    pub(crate) graph_bodies: GraphBodies,
     /// Polls of threads that may go on.
     polls: FxHashMap<Option<ThreadId>, Polls>,
     /// Events, and the waits of streams for them.

@@ -95,7 +95,8 @@ impl TimelineBuilder {
         }
     }
 
-    /// Takes a piece of work that a device did for the call with a correlation; `None` where no call is known.
+    /// Takes a piece of work that a device did for the call with a correlation; `None` where no call is known, as for
+    /// bodies of conditional nodes of graphs.
     #[inline]
     pub fn work(
         &mut self,
@@ -103,12 +104,34 @@ impl TimelineBuilder {
         work: DeviceWork,
         out: &mut Output<'_>,
     ) {
+        match (correlation, work.graph) {
+            (Some(correlation), None) => self.work_of_call(correlation, work, out),
+            (Some(correlation), Some(graph)) => {
+                let bounds = &self.bounds;
+                let bodies = (self.graph_bodies).started(graph, correlation, &work, bounds);
+                self.work_of_call(correlation, work, out);
+                let queue = work.queue;
+                for body in bodies {
+                    self.work_of_call(correlation, DeviceWork { queue, ..body }, out);
+                }
+            }
+            (None, Some(graph)) => match self.graph_bodies.launch_of(graph, &work) {
+                Some(launch) => {
+                    let queue = launch.queue;
+                    self.work_of_call(launch.correlation, DeviceWork { queue, ..work }, out);
+                }
+                None if self.graph_bodies.wait(graph, work, &self.bounds) => {}
+                None => self.without_any_call(work, out),
+            },
+            (None, None) => self.without_any_call(work, out),
+        }
+    }
+
+    /// Takes a piece of work of the call with a correlation.
+    fn work_of_call(&mut self, correlation: Correlation, work: DeviceWork, out: &mut Output<'_>) {
         let alone = LaunchedWork {
             first: work,
             more: Vec::new(),
-        };
-        let Some(correlation) = correlation else {
-            return self.without_call(alone, out);
         };
         let slot = self.launches.slots.get_mut(&correlation);
         match slot.map(|slot| &mut slot.content) {
@@ -302,6 +325,16 @@ impl TimelineBuilder {
         );
     }
 
+    /// Writes work that no number joins to a call. A single node of a graph is not a launch of the graph.
+    fn without_any_call(&mut self, work: DeviceWork, out: &mut Output<'_>) {
+        let first = DeviceWork {
+            of_graph: work.of_graph && work.kind == DeviceWorkKind::Graph,
+            ..work
+        };
+        let more = Vec::new();
+        self.without_call(LaunchedWork { first, more }, out);
+    }
+
     /// Writes work whose call is not known.
     fn without_call(&mut self, LaunchedWork { first, more }: LaunchedWork, out: &mut Output<'_>) {
         let count = 1 + more.len() as u64;
@@ -335,6 +368,9 @@ impl TimelineBuilder {
 
     /// Writes all that waits: nothing more comes. `missing` is the reason why work of a launch never came, where it is lost.
     pub(crate) fn finish_launches(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) {
+        for body in self.graph_bodies.take_all() {
+            self.without_any_call(body, out);
+        }
         let captures = self.stream_captures.periods();
         for content in self.launches.take_all() {
             if let (SlotContent::PendingCall(pending), Some(reason)) = (&content, missing)

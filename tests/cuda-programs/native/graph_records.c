@@ -92,12 +92,15 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 static void ids(const char *name, void *graph, void *node) {
     uint32_t number = 0;
     uint64_t of_node = 0;
-    if (graph)
-        fprintf(file, ", \"%sgraph\": \"%p\", \"%sgraph_status\": %d, \"%sgraph_id\": %u", name, graph, name,
-                graph_id(graph, &number), name, number);
-    if (node)
-        fprintf(file, ", \"%snode_status\": %d, \"%snode_id\": %llu", name, node_id(node, &of_node), name,
-                (unsigned long long)of_node);
+    if (graph) {
+        int status = graph_id(graph, &number);
+        fprintf(file, ", \"%sgraph\": \"%p\", \"%sgraph_status\": %d, \"%sgraph_id\": %u", name, graph, name, status, name,
+                number);
+    }
+    if (node) {
+        int status = node_id(node, &of_node);
+        fprintf(file, ", \"%snode_status\": %d, \"%snode_id\": %llu", name, status, name, (unsigned long long)of_node);
+    }
 }
 
 static void callback(void *data, int domain, uint32_t id, const void *info) {
@@ -111,8 +114,10 @@ static void callback(void *data, int domain, uint32_t id, const void *info) {
             fprintf(file, "{\"callback\": %u, \"node_type\": %d", id, *(const int *)&graph[4]);
             ids("", graph[0], graph[2]);
             ids("original_", graph[1], graph[3]);
-            if (graph[6])
-                fprintf(file, ", \"exec_status\": %d, \"exec_id\": %u", exec_id(graph[6], &number), number);
+            if (graph[6]) {
+                int status = exec_id(graph[6], &number);
+                fprintf(file, ", \"exec_status\": %d, \"exec_id\": %u", status, number);
+            }
             fputs("}\n", file);
         }
     } else if (domain == DRIVER_DOMAIN) {
@@ -123,8 +128,10 @@ static void callback(void *data, int domain, uint32_t id, const void *info) {
                 (long long)now(), u32(call, 64));
         void *const *parameters = (void *const *)(uintptr_t)u64(call, 16);
         uint32_t number = 0;
-        if (strncmp(name, "cuGraphLaunch", 13) == 0)
-            fprintf(file, ", \"exec_status\": %d, \"exec_id\": %u", exec_id(parameters[0], &number), number);
+        if (strncmp(name, "cuGraphLaunch", 13) == 0) {
+            int status = exec_id(parameters[0], &number);
+            fprintf(file, ", \"exec_status\": %d, \"exec_id\": %u", status, number);
+        }
         fputs("}\n", file);
     }
     pthread_mutex_unlock(&lock);

@@ -65,6 +65,14 @@ pub struct StackLine {
     pub frame: u32,
 }
 
+/// The stacks of one line.
+struct LineStacks {
+    /// The row of the line's frame in the table `frames`.
+    frame: u32,
+    /// The stacks, with their numbers of samples.
+    stacks: Vec<(Reverse<u64>, StackId)>,
+}
+
 impl CodeSamples<'_> {
     /// Returns the samples in all gaps, device after device and in order of gaps, and the causes that have idle time.
     pub fn idle(&self) -> (Vec<IdleSample>, Vec<IdleCause>) {
@@ -147,8 +155,7 @@ impl CodeSamples<'_> {
             *samples.entry(stack).or_default() += 1;
         }
         let mut of_stack = vec![None; tables.stacks.id.len()];
-        // Of each line: the row of its frame, and its stacks.
-        let mut lines: Vec<(u32, Vec<(Reverse<u64>, StackId)>)> = Vec::new();
+        let mut lines: Vec<LineStacks> = Vec::new();
         let mut known: HashMap<String, u32> = HashMap::new();
         for (row, id) in tables.stacks.id.iter().enumerate() {
             // Stacks that only are parts of others have no sample.
@@ -161,18 +168,23 @@ impl CodeSamples<'_> {
             let next = lines.len() as u32;
             let line = *known.entry(line_text(&frames)).or_insert(next);
             if line == next {
-                lines.push((rows[own] as u32, Vec::new()));
+                lines.push(LineStacks {
+                    frame: rows[own] as u32,
+                    stacks: Vec::new(),
+                });
             }
-            lines[line as usize].1.push((Reverse(*samples), *id));
+            lines[line as usize].stacks.push((Reverse(*samples), *id));
             of_stack[row] = Some(line);
         }
-        let lines = lines.into_iter().map(|(frame, mut stacks)| {
-            stacks.sort_unstable();
-            let stacks = stacks.into_iter().map(|(_, id)| self.stacks.frames(id));
+        let lines = lines.into_iter().map(|mut line| {
+            line.stacks.sort_unstable();
+            let stacks = line.stacks.iter().map(|(_, id)| self.stacks.frames(*id));
             let stacks: Vec<_> = stacks.collect();
             let stacks: Vec<_> = stacks.iter().map(Vec::as_slice).collect();
-            let text = text_of_line(&stacks);
-            StackLine { text, frame }
+            StackLine {
+                text: text_of_line(&stacks),
+                frame: line.frame,
+            }
         });
         (lines.collect(), of_stack)
     }
