@@ -8,7 +8,8 @@ mod thread;
 use crate::elf::Interpreters;
 use crate::messages::{Frame, Update};
 use crate::native::{Libraries, Native};
-use crate::procfs::{ActivityFile, Proc, now_ns};
+use crate::priority::Reservation;
+use crate::procfs::{ActivityFile, Proc, TurnsFile, now_ns};
 use crate::python::{Attachment, Reader, attach};
 use crate::stack_ids::StackIds;
 use crate::system_calls;
@@ -46,9 +47,29 @@ pub struct SamplerState {
     calls: FxHashMap<i64, Arc<str>>,
     /// The message that the kernel does not record threads was sent.
     reported_no_recording: bool,
+    /// The share of a processor of the sampling thread.
+    reservation: Reservation,
 }
 
+/// Why samples are missing where the sampling thread came late.
+const CAME_LATE: &str = "the thread that takes them got no turn in time: the processors were busy";
+
 impl SamplerState {
+    pub fn new(reservation: Reservation) -> SamplerState {
+        SamplerState {
+            reservation,
+            libraries: Libraries::new(reservation),
+            ..SamplerState::default()
+        }
+    }
+
+    /// Counts samples of a thread that were not taken in time.
+    fn miss_samples(&mut self, pid: u32, count: u64) {
+        if count > 0 {
+            *self.dropped.entry((pid, CAME_LATE)).or_default() += count;
+        }
+    }
+
     /// Counts a dropped sample.
     fn drop_sample(&mut self, pid: u32, reason: &'static str) {
         *self.dropped.entry((pid, reason)).or_default() += 1;
@@ -178,8 +199,11 @@ impl Process {
     fn add(&mut self, inner: u32, reason: Reason) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
         let task = self.proc.thread_here(self.pid, inner).ok_or_else(gone)?;
-        let activity = ActivityFile::open(&self.folder.join(format!("task/{task}")))?;
-        self.threads.push(Thread::new(inner, activity, reason));
+        let folder = self.folder.join(format!("task/{task}"));
+        let activity = ActivityFile::open(&folder)?;
+        let turns = TurnsFile::open(&folder);
+        self.threads
+            .push(Thread::new(inner, activity, turns, reason));
         Ok(())
     }
 
@@ -337,7 +361,9 @@ impl Process {
         }
         *next_ns = now_ns + *pause_ns;
         *pause_ns = (*pause_ns * 2).min(LAST_LOOK_NS);
-        match attach(&self.folder, self.pid, &mut state.interpreters) {
+        let interpreters = &mut state.interpreters;
+        let attached = (state.reservation).pause(|| attach(&self.folder, self.pid, interpreters));
+        match attached {
             Ok(Attachment::Python { reader, file }) => {
                 self.interpreter = Interpreter::Found { reader, file };
                 self.known.clear();

@@ -4,7 +4,7 @@
 
 use crate::messages::{Shared, Update};
 use crate::pace::Pace;
-use crate::priority;
+use crate::priority::Reservation;
 use crate::process::{Process, SampleOutcome, SamplerState, is_refused};
 use crate::procfs::{Proc, now_ns, worked_ns};
 use crate::workers::Workers;
@@ -55,11 +55,10 @@ struct Sampler<'a> {
 
 /// Takes samples until the owner ends the thread.
 pub fn run(options: &Options, shared: &Shared) {
-    priority::lower();
     let mut sampler = Sampler {
         proc: Proc(options.root.join("proc")),
         shared,
-        state: SamplerState::default(),
+        state: SamplerState::new(Reservation::ask()),
         processes: BTreeMap::new(),
         followed: HashSet::new(),
         refused: HashSet::new(),
@@ -93,7 +92,8 @@ impl Sampler<'_> {
                 continue;
             }
             self.round(now);
-            // Late samples are not made up for: they would come at once, and mostly where something else is slow.
+            // Late samples are not made up for: they would come at once, and mostly where something else is slow. What a thread did
+            // meanwhile is known where it did not run; otherwise the missing samples are counted as lost.
             next_ns = now.max(next_ns) + self.pace.next().as_nanos() as i64;
             next_ns = next_ns.max(now_ns());
         }
