@@ -8,12 +8,12 @@ mod withdraw;
 
 use crate::code::{Code, CodeSamples, CodeTime};
 use crate::command_buffers::{self, CommandBuffers};
-use crate::conditions::{self, ConditionNote};
+use crate::conditions::{self, ConditionNote, Pressure};
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Cause, CauseSummary, IdleTime};
+use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
 use crate::instructions::{self, SampledKernel};
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, FoldedLabel, LabelRow};
@@ -32,6 +32,8 @@ use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::counters::{self, Counter, CounterRow};
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
@@ -128,6 +130,8 @@ pub struct Findings {
     pub devices: Vec<DeviceBusy>,
     /// Idle time of the devices by cause, the greatest first.
     pub gaps: Finding<Vec<CauseSummary>>,
+    /// What to do about the causes that cost the most, the greatest first; without causes about which nothing helps.
+    pub advice: Finding<Vec<Advice>>,
     /// Idle time in detail.
     pub idle_time: Finding<IdleTime>,
     /// The code behind the idle time; absent where no stacks were sampled.
@@ -209,10 +213,10 @@ fn code_keys<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok,
 }
 
 impl Findings {
-    /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause.
-    pub fn advice(&self, cause: Cause) -> Option<&str> {
+    /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause or nothing helps.
+    pub fn advice_on(&self, cause: Cause) -> Option<&str> {
         let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
-        Some(&gap.advice)
+        Some(gap.advice.as_str()).filter(|advice| !advice.is_empty())
     }
 
     /// Returns the part of a trace that [`Findings::new`] and [`crate::activity()`] read. The other columns fill a
@@ -261,6 +265,7 @@ impl Findings {
                 "duration_ns",
                 "label",
                 "submission",
+                "host_memory",
             ])
             .columns::<OpaqueWork>(&[
                 "command_buffer",
@@ -375,8 +380,9 @@ impl Findings {
             let samples = CodeSamples::new(timeline)?;
             Some(samples.code(window, options.gap_threshold_ns, longest))
         });
-        let advice = gaps::advice(timeline, &judged.idle_time);
         let (others, recorded) = others();
+        let pressure = Pressure::new(&recorded, analysed_window);
+        let advice = gaps::advice(timeline, &judged.idle_time, pressure);
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -394,6 +400,16 @@ impl Findings {
         let causes = judged.idle_time.causes.iter().zip(advice);
         let gaps: Vec<CauseSummary> = causes
             .map(|(total, advice)| CauseSummary::new(total, advice))
+            .collect();
+        let judged_ns = judged.evidence.window_ns.unwrap_or(0);
+        let is_worth_it = |gap: &&CauseSummary| {
+            ratio(gap.total_ns, judged_ns) >= ADVICE_SHARE && !gap.advice.is_empty()
+        };
+        let advice: Vec<Advice> = (gaps.iter().filter(is_worth_it))
+            .map(|gap| Advice {
+                cause: gap.cause,
+                text: gap.advice.clone(),
+            })
             .collect();
         Findings {
             verdict: judged.bound,
@@ -416,6 +432,7 @@ impl Findings {
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count).into(),
             devices: judged.devices,
             gaps: gaps.into(),
+            advice: advice.into(),
             idle_time: judged.idle_time.into(),
             code,
             fill: judged.fill.into(),

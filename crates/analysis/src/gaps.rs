@@ -10,7 +10,10 @@
 //! | `cause` | the causes and all that is known of each |
 //! | `explain` | which part of a gap has which cause |
 //! | `host_cause` | the time before the submission |
+//! | `call_causes` | the cause of a call, by facts about the whole program |
+//! | `process_start` | the first use of a GPU by each process |
 //! | `waits` | what the work after a gap waits for |
+//! | `submit_calls` | what submission calls submit, and which of them are slow |
 //! | `certainty` | how much of each cause is certain within the clock's error |
 //! | `advice` | what to do about a cause |
 //!
@@ -25,6 +28,7 @@
 //! start; barriers against unrecorded commands inside a command buffer; work of programs that are not in the trace.
 
 mod advice;
+mod call_causes;
 mod cause;
 mod certainty;
 pub(crate) mod explain;
@@ -33,7 +37,9 @@ mod host_totals;
 mod idle_time;
 mod other_threads;
 mod pattern;
+mod process_start;
 mod queues;
+mod submit_calls;
 mod totals;
 pub(crate) mod visit;
 pub(crate) mod waits;
@@ -52,6 +58,7 @@ use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::HostCallKind;
 use schemars::JsonSchema;
 use serde::Serialize;
+use submit_calls::SubmitCalls;
 
 impl GapPart {
     /// Returns the interval of the part.
@@ -79,6 +86,15 @@ pub struct GapTotal {
     pub uncertain_ns: Option<i64>,
 }
 
+/// What to do about a cause of idle time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Advice {
+    /// The cause.
+    pub cause: Cause,
+    /// What to do about it, without a capital and a full stop.
+    pub text: String,
+}
+
 /// Idle time of one cause, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CauseSummary {
@@ -92,7 +108,7 @@ pub struct CauseSummary {
     pub main_count: u64,
     /// Whole length of those gaps.
     pub main_ns: i64,
-    /// What to do about it, without a capital and a full stop.
+    /// What to do about it, without a capital and a full stop; empty where nothing helps.
     pub advice: String,
 }
 
@@ -158,6 +174,13 @@ pub struct IdleTime {
     /// JSON it is in the advice.
     #[serde(skip)]
     pub late_while_compiling_ns: i64,
+    /// Time of [`Cause::AfterHostWait`] by the call that waited, of calls that are no waits by their kind, such as `cudaFree`. In
+    /// JSON it is in the advice.
+    #[serde(skip)]
+    pub(crate) hidden_waits: Vec<HostTime>,
+    /// What the submission calls submitted in which devices idled, and how long they took. In JSON it is in the advice.
+    #[serde(skip)]
+    pub(crate) submit_calls: SubmitCalls,
     /// Part of the time of [`Cause::HostFunction`] of which it is not known when the function ran: all that it may have
     /// taken.
     pub untimed_host_function_ns: i64,

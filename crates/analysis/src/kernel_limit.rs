@@ -16,6 +16,8 @@ pub enum KernelLimit {
     Memory,
     /// A pipe of the multiprocessors, or the rate at which they execute instructions.
     Compute,
+    /// The link to the host's memory or to other devices: PCIe or NVLink.
+    Link,
     /// It has fewer workgroups than the GPU has multiprocessors.
     TooSmall,
     /// The last of its few waves leaves much of the GPU unused.
@@ -41,6 +43,7 @@ impl KernelLimit {
             KernelLimit::Short => "short",
             KernelLimit::Memory => "memory",
             KernelLimit::Compute => "compute",
+            KernelLimit::Link => "link",
             KernelLimit::TooSmall => "too small",
             KernelLimit::Tail => "tail",
             KernelLimit::Idle => "idle",
@@ -107,6 +110,25 @@ pub struct KernelCounter {
     pub covered_share: f64,
 }
 
+/// A part of a kernel's time in which its units worked alike, by the samples of that time. It may be a part of each
+/// dispatch, or whole dispatches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct KernelPhase {
+    /// The limit in this phase; absent where the samples do not tell.
+    pub limit: Option<KernelLimit>,
+    /// The unit that is nearest to its limit.
+    pub limited_by: Option<LimitingUnit>,
+    /// The part of the kernel's sampled time: 0 to 1.
+    pub time_share: f64,
+    /// The share of the nearest limit, mean over the samples.
+    pub reached: Option<f64>,
+    /// The time that reaching the limit could save at most in this recording.
+    pub winnable_ns: Option<i64>,
+    /// Why there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_because: Option<String>,
+}
+
 /// A figure and how far it may be off.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
@@ -143,9 +165,25 @@ pub enum LimitingUnit {
     Alu,
     /// The rate at which instructions are executed.
     Issue,
+    /// PCIe, by the direction that is nearer to what the link can do.
+    Pcie,
+    /// NVLink, likewise.
+    Nvlink,
 }
 
 impl LimitingUnit {
+    /// All units.
+    pub const ALL: [LimitingUnit; 8] = [
+        LimitingUnit::Dram,
+        LimitingUnit::L2,
+        LimitingUnit::Tensor,
+        LimitingUnit::Fma,
+        LimitingUnit::Alu,
+        LimitingUnit::Issue,
+        LimitingUnit::Pcie,
+        LimitingUnit::Nvlink,
+    ];
+
     /// Returns the unit's name in JSON and SQL.
     pub const fn as_str(self) -> &'static str {
         self.names().0
@@ -165,11 +203,19 @@ impl LimitingUnit {
             LimitingUnit::Fma => ("fma", "FMA"),
             LimitingUnit::Alu => ("alu", "ALU"),
             LimitingUnit::Issue => ("issue", "issue"),
+            LimitingUnit::Pcie => ("pcie", "PCIe"),
+            LimitingUnit::Nvlink => ("nvlink", "NVLink"),
         }
     }
 
-    /// Returns true for units that move data, and false for units of arithmetic.
-    pub const fn is_memory(self) -> bool {
-        matches!(self, LimitingUnit::Dram | LimitingUnit::L2)
+    /// Returns the limit of a kernel that this unit holds back.
+    pub const fn limit(self) -> KernelLimit {
+        match self {
+            LimitingUnit::Dram | LimitingUnit::L2 => KernelLimit::Memory,
+            LimitingUnit::Tensor | LimitingUnit::Fma | LimitingUnit::Alu | LimitingUnit::Issue => {
+                KernelLimit::Compute
+            }
+            LimitingUnit::Pcie | LimitingUnit::Nvlink => KernelLimit::Link,
+        }
     }
 }

@@ -9,7 +9,7 @@
 //! there are no hardware counters ([`limits`](crate::limits)); durations in `command-buffer` mode, in which only counts are
 //! known.
 
-use crate::kernel_limit::{KernelCounters, KernelLimit, LimitingUnit};
+use crate::kernel_limit::{KernelCounters, KernelLimit, KernelPhase, LimitingUnit};
 use crate::launches::{Launches, shapes};
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::durations::{Durations, GroupedDurations};
@@ -75,6 +75,9 @@ pub struct Kernel {
     pub distance: Option<f64>,
     /// The same as a time in this recording, for dispatches that ran alone.
     pub winnable_ns: Option<i64>,
+    /// The parts of its time that have different limits, the longest first; empty where its samples are alike.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<KernelPhase>,
     /// Hardware counters while it ran; absent where the trace has none.
     pub counters: Option<KernelCounters>,
     /// The shape of its launches; absent where the size of the GPU is unknown.

@@ -5,31 +5,35 @@
 //! the unit's greatest rate at the clock that it had. The nearest limit is the greatest share: a faster kernel of the same work
 //! would meet it first, and reaching it saves at most `1 - share` of the time.
 //!
-//! The first of these rules that holds decides:
+//! Each sample has a nearest limit of its own, and what could be saved is added up sample by sample. Where samples differ by
+//! much, the kernel has phases, each with its limit. The first of these rules that holds decides, on a kernel or on a phase of it:
 //! 1. *short*: the kernel takes hardly longer than the shortest kernel ([`launches`](crate::launches)).
-//! 2. *memory*, *compute*: the nearest limit is reached to [`NEAR_LIMIT_SHARE`] or more.
+//! 2. *memory*, *compute*, *link*: the nearest limit is reached to [`NEAR_LIMIT_SHARE`] or more.
 //! 3. *too small*, *tail*: the shape of its launches limits it.
 //! 4. *idle*: it is near no limit, and multiprocessors were active for less than that share of the time.
 //! 5. *latency*: it is near no limit although they were active.
 //!
-//! *Idle* requires that the share of memory is known (no pipe can work more than the multiprocessors do), *latency* also those of
+//! A kernel that is near no limit that is known, and moves much over a link of which it is not known what it can do, has an
+//! unknown limit. *Idle* requires that the share of memory is known (no pipe can work more than the multiprocessors do), *latency* also those of
 //! the tensor and FMA pipes.
 //!
 //! What this cannot know: what the pipes compute. The number type that the tensor pipe works on is not counted, so there is no
 //! FLOP rate. Nor can it know who used the GPU: counters are of the whole device, including the work of other programs.
 //!
 //! Order: `stretches.rs` finds when each kernel ran alone, `attribution.rs` assigns the samples of counters to
-//! kernels by that, `ceilings.rs` finds the best memory throughput, `shares.rs` computes shares, and `judge.rs`
-//! decides.
+//! kernels by that, `ceilings.rs` finds the best throughput of memory and PCIe, `reading.rs` and `shares.rs` compute
+//! shares, `phases.rs` goes through the samples, and `judge.rs` decides.
 
 mod attribution;
 mod ceilings;
 mod judge;
+mod phases;
+mod reading;
 mod shares;
 mod stretches;
 
 pub use crate::kernel_limit::{
-    Estimate, KernelCounter, KernelCounters, KernelLimit, LimitingUnit, ShareOfLimit,
+    Estimate, KernelCounter, KernelCounters, KernelLimit, KernelPhase, LimitingUnit, ShareOfLimit,
 };
 pub use ceilings::{Ceiling, CeilingSource};
 
@@ -73,7 +77,7 @@ pub fn limit(
     kernels: &mut [Kernel],
 ) -> Option<KernelLimits> {
     let attribution = Attribution::new(timeline, recorded, window)?;
-    let ceilings = ceilings::ceilings(timeline, &attribution.sampled);
+    let ceilings = ceilings::ceilings(timeline, attribution.sampled.iter().map(|of| of.gpu));
     let names = timeline.kernel_names.all();
     // No two rows have the same name.
     let numbers = (names.iter().zip(0..)).map(|(named, number)| (named.name.as_str(), number));
@@ -84,9 +88,26 @@ pub fn limit(
             communicates[number] = true;
         }
     }
+    let mut required = vec![phases::Required::default(); names.len()];
+    for kernel in &mut *kernels {
+        if let Some(number) = numbers.get(kernel.name.as_str()) {
+            kernel.add_counters(&attribution, &ceilings, *number);
+            let shares = kernel.counters.iter().flat_map(|counters| &counters.shares);
+            let units: Vec<LimitingUnit> = shares.map(|share| share.unit).collect();
+            required[*number] = phases::required(&attribution, &units, *number);
+        }
+    }
+    let phases = phases::phases(&attribution, &ceilings, &required);
     for kernel in kernels {
         if let Some(number) = numbers.get(kernel.name.as_str()) {
-            kernel.judge(&attribution, &ceilings, *number, communicates[*number]);
+            let communicates = communicates[*number];
+            kernel.judge(
+                &attribution,
+                &ceilings,
+                *number,
+                &phases[*number],
+                communicates,
+            );
         }
     }
     Some(KernelLimits::new(&attribution, ceilings))

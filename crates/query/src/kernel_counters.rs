@@ -21,7 +21,7 @@ pub(crate) fn table() -> ComputedDefinition {
             kernel_name: Utf8View, "Name of the kernel.";
             dispatches: UInt64, "Its dispatches.";
             busy_ns: Int64, "Time in which at least one of them ran.";
-            limit: Utf8View, "What limits it: `short`, `memory`, `compute`, `too-small`, `tail`, `idle`, `latency`.";
+            limit: Utf8View, "What limits it: `short`, `memory`, `compute`, `link`, `too-small`, `tail`, `idle`, `latency`.";
             limited_by: Utf8View, "The unit that is nearest to its limit, where counters say it.";
             reached: Float64, "What it has of the limit: achieved over possible.";
             winnable_ns: Int64, "Time that reaching the limit would save, at most.";

@@ -16,6 +16,8 @@ pub enum Unit {
     Count,
     /// Bytes.
     Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
 }
 
 /// A number at which the result of an analysis changes, with its meaning and reason.
@@ -42,6 +44,7 @@ impl Threshold {
             Unit::Times => format!("{} times", self.value),
             Unit::Count => self.value.to_string(),
             Unit::Bytes => Bytes(self.value).to_string(),
+            Unit::BytesPerSecond => format!("{}/s", Bytes(self.value)),
         }
     }
 }
@@ -106,12 +109,33 @@ thresholds! {
     KERNEL_COVERED_SHARE: f64 = 0.1, Share,
         "Samples must cover this share of a kernel's time for its counters to be told.",
         "Below, they are of its longest dispatches only, which may be unlike the others.";
+    PHASE_DIFFERENCE_SHARE: f64 = 0.2, Share,
+        "Samples of a kernel belong to different phases where the share of a unit's limit, or of the time in which multiprocessors were active, differs by this much on average.",
+        "Samples of steady work scatter by a few per cent around the line between two limits; work of another kind uses other units.";
+    PHASE_SHARE: f64 = 0.1, Share,
+        "A phase of a kernel is told from this share of its sampled time on; a shorter one counts with the phase that is most like it.",
+        "What takes less cannot win more than a tenth.";
+    PCIE_TOLD_BYTES_PER_S: f64 = 1_073_741_824.0, BytesPerSecond,
+        "A kernel that is near no known limit and moves so much over PCIe has an unknown limit where it is not known what the link can do.",
+        "The slowest links of GPUs in use (four lanes of the third generation) carry 4 GB/s: from a quarter on they may be what a kernel waits for.";
+    NVLINK_TOLD_BYTES_PER_S: f64 = 10_737_418_240.0, BytesPerSecond,
+        "The same for NVLink.",
+        "A single link of the first generation carries 20 GB/s in each direction.";
     ADVICE_SHARE: f64 = 0.01, Share,
         "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
         "Advice on what costs less would hide the advice that counts.";
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
+    SYNC_RETURN_NS: i64 = 50_000, Nanoseconds,
+        "A call that allocates or frees memory, or does anything else in the driver, waited for the work that ended during it where it returned at most so long after.",
+        "A blocked thread is woken within 5 to 50 µs; a call that goes on for longer does something of its own.";
+    SYNC_TIMES: f64 = 2.0, Times,
+        "Such a call waited only where it took at least so many times as long as the same function takes while the device is idle.",
+        "Below, less than half of the call can have been a wait, and the function may just take that long.";
+    SYNC_OWN_NS: i64 = 5_000, Nanoseconds,
+        "A function is taken to need at least so long without a wait.",
+        "Calls that the driver answers from memory of its own take 1 to 5 µs.";
     SAME_CLOCK_NS: i64 = 1_000_000_000, Nanoseconds,
         "Ranks whose traces name no boot have one clock where what these say of the wall clock differs by less.",
         "Machines are not started within the same second, and a wall clock is not set by more in passing.";
@@ -130,6 +154,27 @@ thresholds! {
     SEVERAL: f64 = 2.0, Count,
         "From so many command buffers in a submission, or kernels in a graph, on average, the advice is not to put more into one.",
         "With two of them in each it is done already, and the cause is another.";
+    MOST_OF_CALLS_SHARE: f64 = 0.5, Share,
+        "Advice is of pageable copies, graphs or a few slow calls from this share of the idle time in calls on.",
+        "From half on, nothing else in these calls can cost as much.";
+    SLOW_CALL_TIMES: f64 = 16.0, Times,
+        "A submission call that takes so many times the median or more is slow.",
+        "Calls differ by a few times with what they pass on; one that takes ten times as long was held up.";
+    FEW_CALLS_SHARE: f64 = 0.1, Share,
+        "Up to this share of the submission calls, slow ones are few: advice is then of them.",
+        "With more of them, slow calls are how the program works.";
+    LARGE_COPY_BYTES: u64 = 65_536, Bytes,
+        "Copies of pageable memory of at least this size are told to be pinned.",
+        "CUDA passes smaller ones to the device with the call itself, and its own time is what they take.";
+    GRAPH_LAUNCHES: u64 = 20, Count,
+        "From so many kernels on that are launched outside of graphs, a graph of them is advised.",
+        "Instantiating a graph costs more than a few launches.";
+    GRAPH_WORK_TIMES: f64 = 10.0, Times,
+        "A graph is advised where a typical kernel takes at most so many times as long as the call that launches it.",
+        "Longer kernels hide the launches of those that follow: to launch ahead gains as much.";
+    STALLED_SHARE: f64 = 0.5, Share,
+        "From this share of the time on in which a task waited for a processor or a disk, the report says so beside a late host.",
+        "A program with several threads has some of it at any time; from half on, whoever is late may have waited for it.";
     COMPILED_SHARE: f64 = 0.1, Share,
         "From this share of the time of a late host in which other threads of the process compile or load code on, the advice begins with that.",
         "Below, what else the submitting thread did counts for more. That it waited for them is likely and not certain: the time stays that of a late host.";
@@ -229,6 +274,9 @@ thresholds! {
     SAMPLES_TOLD: u64 = 100, Count,
         "From so many samples of its instructions on an explanation says where a kernel has most of them.",
         "A share of a hundred samples is known to 5 points (one standard deviation of half of them).";
+    MISSING_SAMPLES: f64 = 0.1, Share,
+        "From this share of missing samples of stacks on the report says how many of them were taken.",
+        "With less the lines of code and their order stay: each share is off by less than its error with a hundred samples.";
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";

@@ -274,6 +274,10 @@ pub struct MeasuredPeaks {
     pub read_bytes_per_s: Option<u64>,
     /// Bytes written to device memory by a kernel that reads nothing, per second.
     pub write_bytes_per_s: Option<u64>,
+    /// Bytes that a copy reads from pinned memory of the host, per second.
+    pub host_read_bytes_per_s: Option<u64>,
+    /// Bytes that a copy writes to pinned memory of the host, per second.
+    pub host_write_bytes_per_s: Option<u64>,
     /// Floating-point operations per second of 32-bit multiply-adds, which count twice.
     pub fma_f32_flops: Option<u64>,
     /// Floating-point operations per second of dense matrix units, by input type, such as `bf16`.

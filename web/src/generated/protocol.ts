@@ -11,6 +11,11 @@ export interface ActivityRow {
   device: number; queue_id: QueueId | null; slices: Slice[];
 }
 
+/** What to do about a cause of idle time. */
+export interface Advice {
+  cause: Cause; text: string;
+}
+
 /** How the tracks of a trace are arranged, as the page writes it into its address. All absent: as at first. */
 export interface Arrangement {
   order?: string | null; text?: string | null; tracks?: string | null;
@@ -72,7 +77,7 @@ export interface Catalogue {
 }
 
 /** Why a device ran nothing. Each nanosecond of a gap has exactly one cause. */
-export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "host-function" | "after-host-wait" | "other-queue" | "queue-handover" | "host-signal" | "external-wait" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
+export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
 
 /** The change of the idle time of one cause. */
 export interface CauseChange {
@@ -101,8 +106,8 @@ export interface CauseSummary {
 
 /** The best memory throughput of a device, to which that of kernels is related. */
 export interface Ceiling {
-  copy_bytes_per_s: number | null; device: number; name: string; other_driver: string | null; read_bytes_per_s: number | null; source: CeilingSource;
-  write_bytes_per_s: number | null;
+  copy_bytes_per_s: number | null; device: number; name: string; other_driver: string | null; pcie_read_bytes_per_s: number | null;
+  pcie_write_bytes_per_s: number | null; read_bytes_per_s: number | null; source: CeilingSource; write_bytes_per_s: number | null;
 }
 
 /** The source of a ceiling. */
@@ -176,7 +181,7 @@ export interface CommunicatorRow {
 }
 
 /** What happened to a GPU or a machine. */
-export type ConditionKind = "heat" | "power-brake" | "slowdown" | "power-cap" | "memory-stall" | "memory-limit" | "killed-for-memory" | "swap" | "thermal-state";
+export type ConditionKind = "heat" | "power-brake" | "slowdown" | "power-cap" | "memory-stall" | "memory-limit" | "killed-for-memory" | "processor-stall" | "disk-stall" | "swap" | "thermal-state";
 
 /** Something that may have changed how long work took. */
 export interface ConditionNote {
@@ -328,16 +333,17 @@ export interface FileFacts {
 
 /** What `gapscope report --json` prints, and what the page needs besides. */
 export interface Findings {
-  activity?: Activity | null; analysed_window: Interval | null; clock_error_ns: number | null; clock_error_unknown_because?: string | null; code?: CodeTime[];
-  code_details?: Code; command: string[]; command_buffer_count: number | null; command_buffers: CommandBuffers | null; complete: boolean;
-  conditions?: ConditionNote[] | null; counters?: CounterRow[] | null; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
-  equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[];
-  gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
-  idle_time: IdleTime | null; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null;
-  label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[];
-  operators: OperatorRow[] | null; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number;
-  sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null;
-  trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
+  activity?: Activity | null; advice: Advice[] | null; analysed_window: Interval | null; clock_error_ns: number | null;
+  clock_error_unknown_because?: string | null; code?: CodeTime[]; code_details?: Code; command: string[]; command_buffer_count: number | null;
+  command_buffers: CommandBuffers | null; complete: boolean; conditions?: ConditionNote[] | null; counters?: CounterRow[] | null; devices: DeviceBusy[];
+  dispatch_count: number | null; drift: Drift | null; equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null;
+  folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[]; gaps: CauseSummary[] | null; gapscope_version: string; generation: number;
+  gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null; idle_time: IdleTime | null; kernel_limits?: KernelLimits | null;
+  kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null;
+  launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null;
+  profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null;
+  sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
+  transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
   unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
   wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
@@ -454,7 +460,7 @@ export interface Kernel {
   bound_count: number; bound_read_bytes: number | null; bound_written_bytes: number | null; busy_ns: number | null; busy_share: number | null; codes: number;
   count: number; counters: KernelCounters | null; distance: number | null; first_ns: number | null; first_start_ns: number | null; full_name: string | null;
   launches: Launches | null; limit: KernelLimit | null; limited_by: LimitingUnit | null; max_ns: number | null; mean_ns: number | null; min_ns: number | null;
-  name: string; name_source: string; p50_ns: number | null; p99_ns: number | null; reached: number | null; reached_error: number | null;
+  name: string; name_source: string; p50_ns: number | null; p99_ns: number | null; phases?: KernelPhase[]; reached: number | null; reached_error: number | null;
   sources: KernelSource[]; timed_count: number; times_unknown_because?: string | null; total_ns: number | null; untimed_count: number; variants: number;
   winnable_ns: number | null;
 }
@@ -481,11 +487,17 @@ export interface KernelFill {
 }
 
 /** The limit of a kernel. */
-export type KernelLimit = "short" | "memory" | "compute" | "too-small" | "tail" | "idle" | "latency";
+export type KernelLimit = "short" | "memory" | "compute" | "link" | "too-small" | "tail" | "idle" | "latency";
 
 /** The data that the limits of kernels rest on. */
 export interface KernelLimits {
   ceilings: Ceiling[]; covered_ns: number; covered_share: number; ran_ns: number; sample_count: number; sample_ns: number; sentences: string[];
+}
+
+/** A part of a kernel's time in which its units worked alike, by the samples of that time. It may be a part of each dispatch, or whole dispatches. */
+export interface KernelPhase {
+  limit: KernelLimit | null; limited_by: LimitingUnit | null; reached: number | null; time_share: number; unknown_because?: string | null;
+  winnable_ns: number | null;
 }
 
 /** The rows of the table `kernels` that a kernel of the findings has, and its name as an index in `strings`. */
@@ -526,7 +538,7 @@ export interface LeftOut {
 }
 
 /** A unit of a GPU that can limit a kernel. */
-export type LimitingUnit = "dram" | "l2" | "tensor" | "fma" | "alu" | "issue";
+export type LimitingUnit = "dram" | "l2" | "tensor" | "fma" | "alu" | "issue" | "pcie" | "nvlink";
 
 /** A row that belongs to another one. */
 export interface Link {
@@ -557,8 +569,9 @@ export interface Manifest {
 
 /** The measured peaks of a device. A peak that was not measured is absent. */
 export interface MeasuredPeaks {
-  copy_bytes_per_s: number | null; driver: string; fma_f32_flops: number | null; launch_interval_ns: number | null; launch_latency_ns: number | null;
-  matrix_flops: Record<string, number>; measured_unix_s: number | null; read_bytes_per_s: number | null; write_bytes_per_s: number | null;
+  copy_bytes_per_s: number | null; driver: string; fma_f32_flops: number | null; host_read_bytes_per_s: number | null; host_write_bytes_per_s: number | null;
+  launch_interval_ns: number | null; launch_latency_ns: number | null; matrix_flops: Record<string, number>; measured_unix_s: number | null;
+  read_bytes_per_s: number | null; write_bytes_per_s: number | null;
 }
 
 /** Device memory over the recording, by device and heap. */

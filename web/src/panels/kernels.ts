@@ -44,17 +44,22 @@ export function limitText(row: Kernel): string {
   return winnable_ns === null ? name : `${name} ≤ ${duration(winnable_ns)}`;
 }
 
-const UNITS: Record<string, string> = { dram: "DRAM", l2: "L2", tensor: "tensor", fma: "FMA", alu: "ALU", issue: "issue" };
+const UNITS: Record<string, string> = { dram: "DRAM", l2: "L2", tensor: "tensor", fma: "FMA", alu: "ALU", issue: "issue", pcie: "PCIe", nvlink: "NVLink" };
 
 /** Returns the readable name of a unit; an unknown one keeps its own. */
 export function unitName(unit: string): string {
   return UNITS[unit] ?? unit;
 }
 
-/** Returns the name of a limit, such as `memory` or `compute: tensor`. */
-export function limitName({ limit, limited_by }: Pick<Kernel, "limit" | "limited_by">): string {
+/** Returns the limit of a kernel, such as `memory` or `compute: tensor`; of one with phases, such as `memory 60.0 %, idle 40.0 %`. */
+export function limitName({ phases, ...kernel }: Pick<Kernel, "limit" | "limited_by" | "phases">): string {
+  return phases?.length ? phases.map((phase) => `${phaseLimitName(phase)} ${share(phase.time_share)}`).join(", ") : phaseLimitName(kernel);
+}
+
+/** Returns the name of one limit. */
+function phaseLimitName({ limit, limited_by }: Pick<Kernel, "limit" | "limited_by">): string {
   const name = limit?.replaceAll("-", " ") ?? "unknown";
-  return limited_by && (limit === "compute" || limited_by === "l2") ? `${name}: ${unitName(limited_by)}` : name;
+  return limited_by && (limit === "compute" || limit === "link" || limited_by === "l2") ? `${name}: ${unitName(limited_by)}` : name;
 }
 
 /** Returns the tooltip of a kernel: its shown name, its full name, its variants and the shape of its launches. */

@@ -44,6 +44,10 @@ pub enum ConditionKind {
     MemoryLimit,
     /// Processes were killed for lack of memory.
     KilledForMemory,
+    /// Tasks waited for a processor most of the time.
+    ProcessorStall,
+    /// Tasks waited for a disk most of the time.
+    DiskStall,
     /// The machine read memory back from swap, or had to write it there.
     Swap,
     /// The machine's thermal state (macOS) was not nominal.

@@ -5,7 +5,9 @@
 //! | the host ran a function for the queue of the next work, or one that it waits for | `host-function` |
 //! | the command buffer of the next work had already started | `within-command-buffer`; `unknown` where a host node may have run ([`NODE_ORDER_NS`]) |
 //! | the next work depends on submitted, unfinished work of another queue | `other-queue` |
-//! | the submission call had not started; the thread was in a call that waits for the GPU | `after-host-wait` |
+//! | the submission call had not started, nor had its process used a GPU before | `process-start` |
+//! | the submission call had not started; the thread was in a call that waits for the GPU, or that waited for it (`call_causes.rs`) | `after-host-wait` |
+//! | …in a call that waits for the display | `display` |
 //! | …in a call that creates pipelines or shader modules, loads code or builds graphs | `host-compile` |
 //! | …in a call that allocates, frees or maps memory | `host-allocate` |
 //! | …in another submission call | `submit-call` |
@@ -15,7 +17,7 @@
 //! | …in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](gapscope_timeline::thresholds::ROUND_TRIP_NS)) |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
-//! | …and it waits for something of unknown time: a host function, a value or an external semaphore | `host-function`, `external-wait`; `unknown` for several of these, for a signal of unknown source, for work that was not timed, for moves of managed memory |
+//! | …and it waits for something of unknown time: a host function, a value or an external semaphore, a move of managed memory | `host-function`, `external-wait`, `page-move`; `unknown` for several of these, for a signal of unknown source, for work that was not timed |
 //! | …and another queue's work, which it depends on, had finished since its call | `queue-handover` |
 //! | …and none of these | `launch-latency`; `graph-launch` where a CUDA graph is launched |
 //! | the submission is not in the trace | `unknown` |
@@ -26,12 +28,15 @@
 //! Input are the two pieces of work around a gap; output is an [`Explanation`]. [`Explainer::new`] prepares a
 //! timeline once, and [`Explainer::explain`] is called for each gap.
 
+use super::call_causes::CallCauses;
+use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart};
-use gapscope_timeline::host::{HostThread, HostThreads};
+use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::NODE_ORDER_NS;
 use gapscope_timeline::{Timeline, Work};
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::SubmissionKind;
 
 /// Explains the gaps of one timeline.
@@ -39,6 +44,8 @@ pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) host_threads: &'a HostThreads,
     order: WaitOrder<'a>,
+    pub(super) call_causes: CallCauses<'a>,
+    first_use: FirstUse,
     /// True where a gap between two pieces of work of one command buffer can have no cause but
     /// `within-command-buffer`.
     pub(crate) has_one_cause_inside: bool,
@@ -57,6 +64,8 @@ pub(crate) struct Explanation {
     /// True where a waiting call was in progress when the gap began, on the submitting thread or on one that held it
     /// up.
     pub(crate) waited: bool,
+    /// The call of the submitting thread that waited for the work before, although its kind does not say so.
+    pub(crate) hidden_wait: Option<Segment>,
     /// The parts whose cause is a call of another thread of the process.
     pub(crate) by_other_threads: Vec<GapPart>,
     /// The index of the queue that the next work depended on.
@@ -82,6 +91,8 @@ impl<'a> Explainer<'a> {
             host_threads: timeline.host_threads(),
             has_one_cause_inside: order.has_no_functions(),
             order,
+            call_causes: CallCauses::new(timeline),
+            first_use: FirstUse::new(timeline),
             error_ns,
         }
     }
@@ -113,6 +124,25 @@ impl<'a> Explainer<'a> {
         } else {
             push(&mut explanation.parts, gap, Cause::Unknown);
         }
+    }
+
+    /// Appends the part of `late` before a process first used a GPU to `parts`, and returns the rest.
+    fn after_first_use(
+        &self,
+        late: Interval,
+        process: ProcessId,
+        parts: &mut Vec<GapPart>,
+    ) -> Interval {
+        let Some(first_ns) = self.first_use.of_process(process) else {
+            return late;
+        };
+        let from_ns = first_ns.clamp(late.start_ns, late.end_ns);
+        push(
+            parts,
+            Interval::new(late.start_ns, from_ns),
+            Cause::ProcessStart,
+        );
+        Interval::new(from_ns, late.end_ns)
     }
 
     /// Explains a gap inside a command buffer.
@@ -163,6 +193,7 @@ impl<'a> Explainer<'a> {
 
         let mut parts = Vec::with_capacity(4);
         let thread = HostThread::from_row(table.process[at], table.thread.at(at));
+        let late = self.after_first_use(late, table.process[at], &mut parts);
         if !late.is_empty() {
             explanation.host = Some((late, thread));
             match thread {

@@ -30,9 +30,15 @@ impl Explainer<'_> {
     ) {
         let segments = self.host_threads.segments(thread, late);
         let near_ns = late.start_ns.saturating_add(error_ns);
-        let waited = segments
-            .iter()
-            .any(|s| s.waits && s.outcome != WaitOutcome::NotDone && s.since_ns <= near_ns);
+        let gap_ns = late.start_ns;
+        let mut waiting = segments.iter();
+        explanation.hidden_wait = waiting
+            .find(|segment| self.call_causes.waited(thread, segment, gap_ns, error_ns))
+            .copied();
+        let waited = explanation.hidden_wait.is_some()
+            || segments
+                .iter()
+                .any(|s| s.waits && s.outcome != WaitOutcome::NotDone && s.since_ns <= near_ns);
         // Time that is neither in calls nor between the polls of one wait.
         let mut outside_ns = late.length_ns();
         let mut from_ns = late.start_ns;
@@ -63,7 +69,8 @@ impl Explainer<'_> {
                 Interval::new(from_ns, inside.start_ns),
                 segment.continues_wait,
             );
-            push(outside.parts, inside, Cause::in_segment(segment));
+            let cause = (self.call_causes).cause(thread, segment, gap_ns, error_ns);
+            push(outside.parts, inside, cause);
             from_ns = inside.end_ns;
         }
         let rest = Interval::new(from_ns, late.end_ns);

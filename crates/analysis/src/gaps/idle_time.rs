@@ -7,6 +7,7 @@ use super::explain::{Explainer, Explanation};
 use super::host_totals::HostTotals;
 use super::other_threads::{LateTime, OutsideTime};
 use super::queues::QueueWalk;
+use super::submit_calls::{SubmitCalls, pageable_copies};
 use super::totals::{Certainty, Histogram, Totals};
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
 use gapscope_timeline::host::HostThread;
@@ -33,6 +34,7 @@ pub fn idle_time(
         explainer: &explainer,
         threshold_ns,
         longest,
+        is_pageable: pageable_copies(timeline),
         sums: Sums::default(),
     };
     let mut devices = Vec::new();
@@ -71,7 +73,11 @@ pub fn idle_time(
             causes: totals.rows(),
         }));
     }
+    let is_pageable = walk.is_pageable;
     let sums = walk.sums;
+    let host_calls = sums.host.into_rows(explainer.host_threads);
+    let mut submit_calls = sums.submit_calls;
+    submit_calls.add_earlier(timeline, &is_pageable, &host_calls);
     let longest_gaps = sums.longest_gaps.into_iter();
     let mut longest_gaps: Vec<LongGap> = longest_gaps.map(|Reverse(gap)| gap).collect();
     longest_gaps.sort_by_key(|long_gap| {
@@ -94,7 +100,9 @@ pub fn idle_time(
             .map(|long_gap| long_gap.describe(&explainer, window))
             .collect(),
         histogram: sums.histogram.rows(),
-        host_calls: sums.host.into_rows(explainer.host_threads),
+        host_calls,
+        submit_calls,
+        hidden_waits: sums.hidden_waits.into_rows(explainer.host_threads),
         other_thread_calls: sums.other_threads.into_rows(explainer.host_threads),
         unknown_host_ns: sums.unknown_host_ns,
         late_while_compiling_ns: sums.late_while_compiling_ns,
@@ -112,6 +120,8 @@ struct Walk<'a> {
     threshold_ns: i64,
     /// The number of longest gaps to keep.
     longest: usize,
+    /// For each submission, whether it is a large copy of pageable memory; empty where none is.
+    is_pageable: Vec<bool>,
     sums: Sums,
 }
 
@@ -132,6 +142,8 @@ struct Sums {
     histogram: Histogram,
     /// What the submitting threads did.
     host: HostTotals,
+    submit_calls: SubmitCalls,
+    hidden_waits: HostTotals,
     /// The time outside of calls, of the device that the walk is at.
     outside: OutsideTime,
     /// The time of a late host, of the device that the walk is at.
@@ -233,6 +245,10 @@ impl Walk<'_> {
             sums.serialised_count += 1;
             sums.serialised_ns = sums.serialised_ns.saturating_add(duration_ns);
         }
+        if let Some(row) = explanation.submission {
+            let (timeline, parts) = (self.explainer.timeline, &explanation.parts);
+            (sums.submit_calls).add(timeline, &self.is_pageable, row, parts, inside);
+        }
         if let Some((late, thread)) = explanation.host {
             if let Some(thread) = thread {
                 let late = late.intersection(inside);
@@ -247,6 +263,12 @@ impl Walk<'_> {
                 let inside = late.map(|part| part.interval().intersection(inside).length_ns());
                 sums.unknown_host_ns = sums.unknown_host_ns.saturating_add(inside.sum());
             }
+        }
+        if let Some(segment) = &explanation.hidden_wait {
+            let waits = explanation.parts.iter();
+            let waits = waits.filter(|part| part.cause == Cause::AfterHostWait);
+            let inside = waits.map(|part| part.interval().intersection(inside).length_ns());
+            sums.hidden_waits.add_segment(segment, inside.sum());
         }
         for untimed in &explanation.untimed_functions {
             let ns = untimed.intersection(inside).length_ns();

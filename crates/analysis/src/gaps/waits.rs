@@ -73,6 +73,8 @@ pub(crate) struct Waits {
     function: bool,
     /// True where the submission waits for values in memory, or external semaphores.
     external: bool,
+    /// True where the submission waits for moves of managed memory.
+    page_move: bool,
     /// True where the submission waits for something that the trace does not say.
     unknown: bool,
     /// True where the submission waits for the host nodes of a graph, of unknown times.
@@ -84,10 +86,11 @@ impl Waits {
     /// such thing. `rest_ns` is how long they may have held it up.
     pub(crate) fn untimed(&self, rest_ns: i64) -> Option<Cause> {
         let unknown = self.unknown || (self.node && rest_ns > NODE_ORDER_NS);
-        match (unknown, self.function, self.external) {
-            (false, false, false) => None,
-            (false, true, false) => Some(Cause::HostFunction),
-            (false, false, true) => Some(Cause::ExternalWait),
+        match (unknown, self.function, self.external, self.page_move) {
+            (false, false, false, false) => None,
+            (false, true, false, false) => Some(Cause::HostFunction),
+            (false, false, true, false) => Some(Cause::ExternalWait),
+            (false, false, false, true) => Some(Cause::PageMove),
             _ => Some(Cause::Unknown),
         }
     }
@@ -315,7 +318,8 @@ impl WaitSearch<'_, '_> {
                 None => self.waits.function = true,
             },
             SubmissionKind::WaitValue | SubmissionKind::WaitExternal => self.waits.external = true,
-            SubmissionKind::Prefetch | SubmissionKind::Decompression => self.waits.unknown = true,
+            SubmissionKind::Prefetch => self.waits.page_move = true,
+            SubmissionKind::Decompression => self.waits.unknown = true,
             _ => {}
         }
     }

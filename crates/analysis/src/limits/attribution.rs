@@ -5,6 +5,7 @@
 //! of the sample or more. All other samples belong to no kernel. The work and the samples of each GPU are walked over
 //! once.
 
+use super::reading::Reading;
 use super::stretches::{RunTimes, Stretches};
 use gapscope_timeline::counters::{Counter, CounterOwner, Sample};
 use gapscope_timeline::intervals::Interval;
@@ -16,9 +17,9 @@ use gapscope_trace::tables::HardwareCounter;
 
 /// The samples of hardware counters by kernel.
 #[derive(Debug)]
-pub(super) struct Attribution {
-    /// The indices of the GPUs with hardware counters.
-    pub(super) sampled: Vec<usize>,
+pub(super) struct Attribution<'c> {
+    /// The GPUs with hardware counters.
+    pub(super) sampled: Vec<SampledGpu<'c>>,
     /// The run times of each kernel over all GPUs, by its number in
     /// [`KernelNames::all`](gapscope_timeline::vocabulary::KernelNames::all).
     pub(super) kernels: Vec<RunTimes>,
@@ -28,6 +29,19 @@ pub(super) struct Attribution {
     pub(super) sample_count: u64,
     /// The samples of each counter of each GPU.
     counters: Vec<GpuCounter>,
+}
+
+/// A GPU with hardware counters.
+#[derive(Debug)]
+pub(super) struct SampledGpu<'c> {
+    /// The GPU's index.
+    pub(super) gpu: usize,
+    /// Its counters.
+    pub(super) counters: Vec<(HardwareCounter, &'c Counter)>,
+    /// The counter that has the most samples.
+    pub(super) longest: &'c Counter,
+    /// The kernels that the samples of that counter belong to.
+    pub(super) owners: SampleOwners,
 }
 
 /// A counter of a GPU, with its samples by kernel.
@@ -72,14 +86,14 @@ impl Default for SampleSums {
     }
 }
 
-impl Attribution {
+impl<'c> Attribution<'c> {
     /// Attributes samples to the work that starts in `window`. Returns `None` where no GPU has hardware counters
     /// whose samples have a duration.
-    pub(super) fn new<'c>(
+    pub(super) fn new(
         timeline: &Timeline,
         recorded: &'c [Counter],
         window: Option<Interval>,
-    ) -> Option<Attribution> {
+    ) -> Option<Attribution<'c>> {
         let by_gpu: Vec<Vec<(HardwareCounter, &'c Counter)>> = (0..timeline.gpus.len())
             .map(|gpu| hardware(recorded, gpu))
             .collect();
@@ -103,38 +117,40 @@ impl Attribution {
             sample_count: 0,
             counters: Vec::new(),
         };
-        for (gpu, counters) in by_gpu.iter().enumerate() {
+        for (gpu, counters) in by_gpu.into_iter().enumerate() {
             let durations = || {
                 let samples = counters.iter().flat_map(|(_, counter)| &counter.samples);
                 samples.filter_map(|sample| sample.duration_ns.filter(|ns| *ns > 0))
             };
             let least_ns = durations().min().unwrap_or(i64::MAX);
-            if let Some(longest) = longest(counters) {
-                attribution.sampled.push(gpu);
-                attribution.sample_count += longest.samples.len() as u64;
-            }
             let stretches = stretches(timeline, &timeline.gpus[gpu], window, count, least_ns);
             for (all, here) in attribution.kernels.iter_mut().zip(&stretches.kernels) {
                 all.ran_ns = all.ran_ns.saturating_add(here.ran_ns);
                 all.alone_ns = all.alone_ns.saturating_add(here.alone_ns);
             }
-            let mut owners: Option<(&Counter, SampleOwners)> = None;
-            for (hardware, counter) in counters {
+            let Some(longest) = longest(&counters) else {
+                continue;
+            };
+            let owners = SampleOwners::new(&stretches, longest);
+            for (hardware, counter) in &counters {
                 // Counters that were sampled together have their samples at the same times, and so the same owners.
-                let owners = match &mut owners {
-                    Some((of, owners)) if same_times(of, counter) => owners,
-                    other => {
-                        &mut other
-                            .insert((counter, SampleOwners::new(&stretches, counter)))
-                            .1
-                    }
+                let kernels = match same_times(longest, counter) {
+                    true => owners.sums(counter, count),
+                    false => SampleOwners::new(&stretches, counter).sums(counter, count),
                 };
                 attribution.counters.push(GpuCounter {
                     gpu,
                     counter: *hardware,
-                    kernels: owners.sums(counter, count),
+                    kernels,
                 });
             }
+            attribution.sample_count += longest.samples.len() as u64;
+            attribution.sampled.push(SampledGpu {
+                gpu,
+                counters,
+                longest,
+                owners,
+            });
         }
         Some(attribution)
     }
@@ -160,6 +176,25 @@ impl Attribution {
         counters.map(move |of| (of.gpu, of.kernels[kernel]))
     }
 
+    /// Returns the means of these counters in a kernel's samples of one GPU, and the time of the samples; `None` where
+    /// one of the counters has none.
+    pub(super) fn mean_reading(
+        &self,
+        kernel: usize,
+        gpu: usize,
+        counters: &[HardwareCounter],
+    ) -> Option<(Reading, f64)> {
+        let mut reading = Reading::default();
+        let mut ns = None;
+        for counter in counters {
+            let mut each = self.by_gpu(kernel, *counter);
+            let (_, samples) = each.find(|(of, samples)| *of == gpu && samples.count > 0)?;
+            reading.set(*counter, samples.mean());
+            ns.get_or_insert(samples.ns);
+        }
+        Some((reading, ns?))
+    }
+
     /// Returns the time that samples of a kernel cover, and their number, by the counter that covers most of the
     /// kernel.
     pub(super) fn most_covered(&self, kernel: usize) -> (i64, u64) {
@@ -176,7 +211,7 @@ impl Attribution {
 
 impl SampleSums {
     /// Adds a sample, of which the kernel ran for `covered_ns`.
-    fn add(&mut self, value: f64, sample_ns: i64, covered_ns: i64) {
+    pub(super) fn add(&mut self, value: f64, sample_ns: i64, covered_ns: i64) {
         let ns = sample_ns as f64;
         self.count += 1;
         self.ns += ns;
@@ -188,7 +223,7 @@ impl SampleSums {
         self.covered_ns = self.covered_ns.saturating_add(covered_ns);
     }
 
-    fn merge(&mut self, other: &SampleSums) {
+    pub(super) fn merge(&mut self, other: &SampleSums) {
         self.count += other.count;
         self.ns += other.ns;
         self.squares_ns += other.squares_ns;
@@ -280,11 +315,12 @@ fn same_times(a: &Counter, b: &Counter) -> bool {
 }
 
 /// The kernels that the samples of a counter belong to.
-struct SampleOwners {
+#[derive(Debug)]
+pub(super) struct SampleOwners {
     /// The number of the kernel that each sample belongs to, or [`NONE`].
-    kernels: Vec<u32>,
+    pub(super) kernels: Vec<u32>,
     /// The time for which the kernel ran in each sample.
-    covered_ns: Vec<i64>,
+    pub(super) covered_ns: Vec<i64>,
 }
 
 impl SampleOwners {

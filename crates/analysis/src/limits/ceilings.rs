@@ -22,6 +22,10 @@ pub struct Ceiling {
     pub copy_bytes_per_s: Option<u64>,
     /// Bytes a second of a kernel that only writes.
     pub write_bytes_per_s: Option<u64>,
+    /// Bytes a second that the device can read over PCIe.
+    pub pcie_read_bytes_per_s: Option<u64>,
+    /// Bytes a second that the device can write over PCIe.
+    pub pcie_write_bytes_per_s: Option<u64>,
     /// The driver with which it was measured, where that is not the driver of the recording.
     pub other_driver: Option<String>,
 }
@@ -40,11 +44,11 @@ pub enum CeilingSource {
 }
 
 /// Returns the ceilings of the GPUs with these indices.
-pub(super) fn ceilings(timeline: &Timeline, gpus: &[usize]) -> Vec<Ceiling> {
+pub(crate) fn ceilings(timeline: &Timeline, gpus: impl Iterator<Item = usize>) -> Vec<Ceiling> {
     let named = Gpus::new(&timeline.trace.manifest);
     let devices = &timeline.trace.manifest.devices;
-    let ceiling = |gpu: &usize| {
-        let rows = &timeline.gpus[*gpu].devices;
+    let ceiling = |gpu: usize| {
+        let rows = &timeline.gpus[gpu].devices;
         let known = |row: &&usize| {
             let limits = devices[**row].limits.as_ref();
             limits.is_some_and(|of| of.measured.is_some() || of.memory_bytes_per_s.is_some())
@@ -53,12 +57,12 @@ pub(super) fn ceilings(timeline: &Timeline, gpus: &[usize]) -> Vec<Ceiling> {
         let limits = row.and_then(|device| device.limits.as_ref());
         let driver = row.map_or("", |device| device.driver.as_str());
         Ceiling {
-            device: *gpu as u32,
-            name: named.name(*gpu).to_owned(),
+            device: gpu as u32,
+            name: named.name(gpu).to_owned(),
             ..Ceiling::new(limits, driver)
         }
     };
-    gpus.iter().map(ceiling).collect()
+    gpus.map(ceiling).collect()
 }
 
 impl Ceiling {
@@ -74,6 +78,8 @@ impl Ceiling {
                 read_bytes_per_s: some(measured.read_bytes_per_s),
                 copy_bytes_per_s: some(measured.copy_bytes_per_s),
                 write_bytes_per_s: some(measured.write_bytes_per_s),
+                pcie_read_bytes_per_s: some(measured.host_read_bytes_per_s),
+                pcie_write_bytes_per_s: some(measured.host_write_bytes_per_s),
                 other_driver: Some(&measured.driver)
                     .filter(|other| !other.is_empty() && !driver.contains(other.as_str()))
                     .cloned(),

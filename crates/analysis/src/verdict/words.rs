@@ -107,6 +107,10 @@ impl Times<'_> {
                 let waited = format!("{device} waited for the host{to_submit}");
                 for_share(&waited, self.host_ns)
             }
+            Bound::SyncBound if ratio(self.display_ns(), self.sync_ns) >= IDLE_SHARE => for_share(
+                &format!("{device} waited for the display"),
+                self.display_ns(),
+            ),
             Bound::SyncBound => {
                 for_share(&format!("{device} idled at synchronisation"), self.sync_ns)
             }
@@ -288,6 +292,17 @@ impl Times<'_> {
         }
     }
 
+    /// Returns the part of the time at synchronisation that was a wait for the display.
+    fn display_ns(&self) -> i64 {
+        let display = |total: &&GapTotal| total.cause == Cause::Display;
+        (self
+            .causes
+            .iter()
+            .filter(display)
+            .map(|total| total.total_ns))
+        .sum()
+    }
+
     /// Returns true where some of the host's part is not late submission.
     fn waited_for_functions(&self) -> bool {
         (self.causes.iter()).any(|total| total.cause == Cause::HostFunction && total.total_ns > 0)
@@ -370,7 +385,7 @@ mod tests {
         );
         assert_eq!(
             late.parts[0].sentence,
-            "900 ns (90.0 %) the device had nothing to do, because the host had not submitted it; for 100 % of that it was in code of the program."
+            "900 ns (90.0 %) the device had nothing to do, because the host had not submitted it; for 100 % of that it was outside of GPU calls."
         );
         let function = host(&[(Cause::HostFunction, 800), (Cause::HostLate, 100)]);
         assert_eq!(

@@ -208,3 +208,185 @@ fn a_kernel_that_communicates_is_not_judged_by_its_own_gpu() {
     assert!(because.starts_with("It communicates"), "{because}");
     assert!(!counters.means.is_empty());
 }
+
+/// One kernel of 24 dispatches of 1 ms, whose samples have the values of each phase in turn for `run` samples. Values are in the
+/// order of [`Values`], then PCIe read and NVLink received in GB/s.
+fn phased(device: &str, run: usize, phases: &[[f64; 7]]) -> Findings {
+    let mut text = format!("{device}{REST}");
+    text += "counter id=6 name=\"PCIe read\" unit=bytes/s device=1 source=test\n\
+             counter id=7 name=\"NVLink received\" unit=bytes/s device=1 source=test\n";
+    for at in 0..24 {
+        text += &format!("dispatch queue=1 kernel=1 start_ns={at}ms duration_ns=1ms\n");
+    }
+    for sample in 0..240 {
+        let values = phases[sample / run % phases.len()];
+        for (counter, value) in values.into_iter().enumerate() {
+            let value = if counter < 3 { value } else { value * 1e9 };
+            text += &format!(
+                "counter_value counter={} start_ns={}us duration_ns=100us value={value}\n",
+                counter + 1,
+                sample * 100
+            );
+        }
+    }
+    findings_of(&text)
+}
+
+/// Limit, unit, microseconds that could be saved, and for each phase its limit, unit and per cent of the time.
+fn told(found: &Findings) -> String {
+    let kernel = kernel(found, "first");
+    let name = |limit: Option<KernelLimit>, unit: Option<LimitingUnit>| {
+        let unit = unit.map_or(String::new(), |unit| format!(":{}", unit.as_str()));
+        limit.map_or("unknown", KernelLimit::as_str).to_owned() + &unit
+    };
+    let mut text = name(kernel.limit, kernel.limited_by);
+    if let Some(ns) = kernel.winnable_ns {
+        text += &format!(" {}", (ns + 500) / 1000);
+    }
+    for phase in &kernel.phases {
+        let limit = name(phase.limit, phase.limited_by);
+        text += &format!(", {limit} {:.0} %", phase.time_share * 100.0);
+    }
+    text
+}
+
+#[test]
+fn each_sample_counts_for_its_own_nearest_limit() {
+    const DRAM: [f64; 7] = [99.0, 5.0, 5.0, 2700.0, 0.0, 0.0, 0.0];
+    const TENSOR: [f64; 7] = [99.0, 85.0, 5.0, 150.0, 0.0, 0.0, 0.0];
+    const WAITS: [f64; 7] = [99.0, 5.0, 5.0, 300.0, 0.0, 0.0, 0.0];
+    const IDLE: [f64; 7] = [20.0, 5.0, 5.0, 300.0, 0.0, 0.0, 0.0];
+    // Steady work that scatters around the line of 60 %, and around two limits that are both near.
+    const ABOVE: [f64; 7] = [99.0, 5.0, 5.0, 1860.0, 0.0, 0.0, 0.0];
+    const BELOW: [f64; 7] = [99.0, 5.0, 5.0, 1740.0, 0.0, 0.0, 0.0];
+    const BOTH: [f64; 7] = [99.0, 85.0, 5.0, 2400.0, 0.0, 0.0, 0.0];
+    const SAME: [f64; 7] = [99.0, 80.0, 5.0, 2550.0, 0.0, 0.0, 0.0];
+    let cases: [(&str, &[[f64; 7]], &str); 9] = [
+        (
+            "half and half",
+            &[DRAM, TENSOR],
+            "memory:dram 3000, memory:dram 50 %, compute:tensor 50 %",
+        ),
+        ("memory alone", &[DRAM], "memory:dram 2400"),
+        (
+            "tensor cores, then waits",
+            &[TENSOR, TENSOR, WAITS],
+            "compute:tensor 9600, compute:tensor 67 %, latency:dram 33 %",
+        ),
+        (
+            "a limit, then idle",
+            &[DRAM, IDLE, DRAM, DRAM],
+            "memory:dram 6600, memory:dram 75 %, idle 25 %",
+        ),
+        (
+            "three phases",
+            &[DRAM, TENSOR, IDLE, DRAM],
+            "memory:dram 6900, memory:dram 50 %, compute:tensor 25 %, idle 25 %",
+        ),
+        ("around the line", &[ABOVE, BELOW], "memory:dram 9600"),
+        (
+            "below the line",
+            &[BELOW, BELOW, BELOW, ABOVE],
+            "latency:dram 9840",
+        ),
+        ("near two limits", &[BOTH, SAME], "memory:dram 3600"),
+        ("waits", &[WAITS], "latency:dram 21600"),
+    ];
+    let device = MEASURED;
+    for (name, phases, expected) in cases {
+        // A phase lasts for one sample, as in a loop, or for a dispatch.
+        for run in [1, 10] {
+            assert_eq!(
+                told(&phased(device, run, phases)),
+                expected,
+                "{name}, {run}"
+            );
+        }
+    }
+    let found = phased(device, 10, &[DRAM, TENSOR]);
+    let first = kernel(&found, "first");
+    assert!((first.reached.unwrap() - 0.875).abs() < 1e-9);
+    assert!((first.phases[1].reached.unwrap() - 0.85).abs() < 1e-9);
+    let saved: i64 = first
+        .phases
+        .iter()
+        .filter_map(|phase| phase.winnable_ns)
+        .sum();
+    assert_eq!(Some(saved), first.winnable_ns);
+}
+
+#[test]
+fn a_phase_of_a_few_samples_counts_and_is_not_told() {
+    const DRAM: [f64; 7] = [99.0, 5.0, 5.0, 2700.0, 0.0, 0.0, 0.0];
+    const TENSOR: [f64; 7] = [99.0, 100.0, 5.0, 150.0, 0.0, 0.0, 0.0];
+    let mut phases = [DRAM; 20];
+    phases[7] = TENSOR;
+    // 19 of 20 samples save a tenth, the other saves nothing.
+    assert_eq!(told(&phased(MEASURED, 1, &phases)), "memory:dram 2280");
+}
+
+#[test]
+fn a_kernel_that_waits_for_a_link_is_not_limited_by_latency() {
+    const HOST: [f64; 7] = [99.0, 0.0, 5.0, 100.0, 50.0, 25.0, 0.0];
+    const PEER: [f64; 7] = [99.0, 0.0, 5.0, 100.0, 50.0, 0.0, 440.0];
+    const IDLE_HOST: [f64; 7] = [20.0, 0.0, 5.0, 100.0, 50.0, 25.0, 0.0];
+    const DRAM: [f64; 7] = [99.0, 5.0, 5.0, 2700.0, 0.0, 2.0, 0.0];
+    const POLLS: [f64; 7] = [99.0, 5.0, 5.0, 300.0, 0.0, 0.2, 0.0];
+    let link = MEASURED.replace('\n', " limits.measured.host_read_bytes_per_s=27000000000\n");
+    let fast = MEASURED.replace('\n', " limits.measured.host_read_bytes_per_s=55000000000\n");
+    let pcie = "It reads 23.3 GiB/s over PCIe from the host or another device, and is near no limit that is known; how much the link can carry is not known: `gapscope bench device` measures it.";
+    let nvlink = "It receives 410 GiB/s over NVLink from another device, and is near no limit that is known; how much the link can carry is not known.";
+    type Case<'a> = (&'a str, &'a [[f64; 7]], &'a str, Option<&'a str>);
+    let cases: [Case; 9] = [
+        (MEASURED, &[HOST], "unknown", Some(pcie)),
+        (MEASURED, &[IDLE_HOST], "unknown", Some(pcie)),
+        (MEASURED, &[PEER], "unknown", Some(nvlink)),
+        (&link, &[HOST], "link:pcie 1778", None),
+        // The kernel does not use half of what the link can carry.
+        (&fast, &[HOST], "latency:pcie 13091", None),
+        (MEASURED, &[DRAM], "memory:dram 2400", None),
+        (MEASURED, &[POLLS], "latency:dram 21600", None),
+        (
+            MEASURED,
+            &[DRAM, DRAM, HOST],
+            "memory:dram 9150, memory:dram 67 %, unknown 33 %",
+            None,
+        ),
+        (
+            &link,
+            &[DRAM, DRAM, HOST],
+            "memory:dram 2193, memory:dram 67 %, link:pcie 33 %",
+            None,
+        ),
+    ];
+    for (device, phases, expected, because) in cases {
+        let found = phased(device, 10, phases);
+        assert_eq!(told(&found), expected, "{phases:?}");
+        let counters = kernel(&found, "first").counters.as_ref().unwrap();
+        assert_eq!(counters.unknown_because.as_deref(), because, "{phases:?}");
+    }
+    let found = phased(MEASURED, 10, &[DRAM, DRAM, HOST]);
+    let phases = &kernel(&found, "first").phases;
+    assert_eq!(phases[1].unknown_because.as_deref(), Some(pcie));
+}
+
+#[test]
+fn counters_that_were_sampled_at_different_times_are_judged_by_their_means() {
+    let values = [[99.0, 5.0, 5.0, 2700.0, 0.0]; 2];
+    let text = trace(MEASURED, values);
+    // The counters of memory are sampled 50 µs later.
+    let late = |line: &str| match line.split_once("counter_value counter=4 start_ns=") {
+        Some((_, rest)) => {
+            let (at, rest) = rest.split_once("us").unwrap();
+            let at: usize = at.parse().unwrap();
+            format!("counter_value counter=4 start_ns={}us{rest}\n", at + 50)
+        }
+        None => format!("{line}\n"),
+    };
+    let text: String = text.lines().map(late).collect();
+    let found = findings_of(&text);
+    let first = kernel(&found, "first");
+    assert_eq!(first.limit, Some(KernelLimit::Memory));
+    assert!((first.reached.unwrap() - 0.9).abs() < 1e-9);
+    assert!(first.phases.is_empty());
+}

@@ -26,5 +26,6 @@ mod samples;
 mod tables;
 mod threads;
 mod thresholds;
+mod true_causes;
 mod verdict;
 mod warm_up;

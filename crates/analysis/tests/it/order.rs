@@ -151,12 +151,12 @@ fn waits_for_values_and_external_semaphores_are_external() {
 }
 
 #[test]
-fn what_a_prefetch_took_is_unknown() {
+fn what_a_prefetch_took_is_unknown_and_called_a_page_move() {
     let findings = after_a_kernel(|p| {
         p.mark(4, "prefetch", [10, 15]);
         p.launch(4, [20, 25], 1000, 100);
     });
-    assert_eq!(causes(&findings.gaps), [(Unknown, 900)]);
+    assert_eq!(causes(&findings.gaps), [(PageMove, 900)]);
     assert_eq!(findings.verdict, Bound::Unknown);
 }
 

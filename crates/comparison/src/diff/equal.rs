@@ -16,8 +16,12 @@ const WORK: [Metric; 5] = [
     Metric::CommandBuffers,
 ];
 
-/// The share by which figures for one evaluation (instance of a label) may differ, since a run does some things once.
+/// The share by which figures for one evaluation (instance of a label) may differ, since what a run does only once is shared
+/// out among a different number of evaluations.
 const ONCE_SHARE: f64 = 0.005;
+
+/// The name of the figure that may differ between sides that did the same work.
+const EVALUATIONS: &str = "evaluations";
 
 /// Returns whether both sides did the same work, and which figures differ. A count that varies from run to run is
 /// equal if its change is within noise.
@@ -27,7 +31,7 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
     if evaluated.is_some() {
         let [before, after] = [0, 1].map(|side| comparison.evaluations_of(side));
         figures.push(WorkFigure {
-            what: "evaluations".to_owned(),
+            what: EVALUATIONS.to_owned(),
             unit: Unit::Count,
             before,
             after,
@@ -40,10 +44,12 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
         let Some(change) = comparison.changes.iter().find(of) else {
             continue;
         };
+        // Only a figure that varies from run to run has a p-value.
+        let varies = change.p_alone.is_some();
         let equal = change.before.zip(change.after).map(|(before, after)| {
             let once =
                 evaluated.is_some() && (after - before).abs() <= ONCE_SHARE * before.max(after);
-            before == after || once || (change.p_alone.is_some() && !change.significant)
+            before == after || once || (varies && !change.significant)
         });
         figures.push(WorkFigure {
             what: metric.name(),
@@ -53,9 +59,9 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
             equal,
         });
     }
-    // Another number of evaluations is no other work, since figures are for one evaluation.
+    // A different number of evaluations does not make the work different, since figures are for one evaluation.
     let known: Vec<bool> = (figures.iter())
-        .filter(|figure| figure.what != "evaluations")
+        .filter(|figure| figure.what != EVALUATIONS)
         .filter_map(|figure| figure.equal)
         .collect();
     let mut equal_work = EqualWork {

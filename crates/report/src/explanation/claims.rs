@@ -194,7 +194,7 @@ impl Teller<'_> {
         Claim {
             kind: ClaimKind::Idle,
             text,
-            advice: self.findings.advice(total.cause).map(str::to_owned),
+            advice: self.findings.advice_on(total.cause).map(str::to_owned),
             figures,
             rows,
             query: Some(format!(

@@ -48,6 +48,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
             let facts = facts(cause);
             Text::new().with(Tone::Cause(facts.family), facts.name)
         })
+        // A narrow terminal lacks this column first.
         .spare(1)
         .number("≈ time", |(cause, line)| {
             known(cause, number::duration(line.total_ns))
@@ -60,6 +61,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
             let columns = if has_shares(cause) { 12 } else { 0 };
             Text::new().with(Tone::Cause(facts(cause).family), bar(share(line), columns))
         })
+        // The text of the source line stands below the row.
         .notes("the line", |(_, line)| {
             Some(Text::new().faint(source(line.first)?))
         })
@@ -82,6 +84,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
+    blocks.extend(missing(code));
     blocks.extend(exact(code));
     blocks.extend(workers(code));
     blocks.extend(lock(code));
@@ -99,14 +102,26 @@ pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(CodeTime::name).unwrap_or_default()
 }
 
-/// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples.
+/// Says how many samples were taken, where many are missing.
+fn missing(code: &Code) -> Option<Block> {
+    let wanted = code.taken_samples.saturating_add(code.missing_samples);
+    let text = format!(
+        "The sampler got {} of {} in the recording; the losses say why.",
+        number::count(code.taken_samples),
+        number::count_of(wanted, "sample", "samples"),
+    );
+    code.misses_many().then(|| Block::Sentence(text.into()))
+}
+
+/// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples: these lines are exact
+/// where samples are too few.
 fn exact(code: &Code) -> Vec<Block> {
     let few = code
         .causes
         .iter()
         .filter(|cause| cause.samples < MIN_SAMPLES_FOR_SHARES);
     let lines: Vec<&ExactLine> = few.flat_map(|cause| &cause.exact).collect();
-    let said = |source: SampleSource, lead: &str| {
+    let sentence = |source: SampleSource, lead: &str| {
         let mut lines: Vec<(String, u64)> = (lines.iter())
             .filter(|line| line.source == source)
             .map(|line| (code::text(&line.frames), line.count))
@@ -120,8 +135,8 @@ fn exact(code: &Code) -> Vec<Block> {
         (!listed.is_empty())
             .then(|| Block::Sentence(Text::new().and(format!("{lead}{}.", listed.join(", ")))))
     };
-    let waits = said(SampleSource::AfterWait, "Waits ended in ");
-    let submissions = said(
+    let waits = sentence(SampleSource::AfterWait, "Waits ended in ");
+    let submissions = sentence(
         SampleSource::AtSubmission,
         "After gaps work was submitted in ",
     );
@@ -148,7 +163,7 @@ fn workers(code: &Code) -> Option<Block> {
     Some(Block::Sentence(text.into()))
 }
 
-/// Says which threads had Python's lock while a submitting thread waited for it.
+/// Says which threads held Python's lock while a submitting thread waited for it.
 fn lock(code: &Code) -> Option<Block> {
     let samples: u64 = code.gil.iter().map(|holder| holder.samples).sum();
     let holders = code.gil.iter().take(3).map(|holder| {
@@ -163,7 +178,7 @@ fn lock(code: &Code) -> Option<Block> {
         }
     });
     let text = format!(
-        "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which had: {}.",
+        "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which was held by: {}.",
         number::count(samples),
         number::count_of(code.samples, "sample", "samples"),
         holders.collect::<Vec<_>>().join("; "),

@@ -46,6 +46,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
             None => by_shape(shown),
         }));
         rest(&mut blocks, won.len(), shown.len(), "kernels");
+        blocks.extend(phases(shown));
         let text = match findings.kernel_limits {
             Some(_) => {
                 "could save: at most, by reaching the limit with the same work. reached: achieved of what is possible."
@@ -113,13 +114,46 @@ fn by_counters(shown: &[(&Kernel, i64)]) -> Table {
         .build()
 }
 
-/// Returns the limit of a kernel, such as `compute: tensor`; memory is named where it is not the device's.
-pub(crate) fn limit(kernel: &Kernel) -> String {
-    let Some(limit) = kernel.limit else {
+/// Returns the limit of a kernel, such as `compute: tensor`; of one with phases that of the longest, such as `memory (60 %)`.
+fn limit(kernel: &Kernel) -> String {
+    match kernel.phases.first() {
+        None => limit_name(kernel.limit, kernel.limited_by),
+        Some(longest) => {
+            let name = limit_name(longest.limit, longest.limited_by);
+            format!("{name} ({})", percent(longest.time_share))
+        }
+    }
+}
+
+/// Lists the phases of the kernels of a table.
+fn phases(shown: &[(&Kernel, i64)]) -> Option<Block> {
+    let several = shown.iter().filter(|(kernel, _)| !kernel.phases.is_empty());
+    let listed = several.map(|(kernel, _)| {
+        let phases = kernel.phases.iter().map(|phase| {
+            let name = limit_name(phase.limit, phase.limited_by);
+            let reached = phase.reached.map_or(String::new(), |share| {
+                format!(" ({} reached)", percent(share))
+            });
+            format!("{name} for {}{reached}", percent(phase.time_share))
+        });
+        let phases: Vec<String> = phases.collect();
+        format!("{}: {}", kernel.name, phases.join(", "))
+    });
+    let listed: Vec<String> = listed.collect();
+    let text = format!(
+        "Phases, by the part of a kernel's time: {}.",
+        listed.join("; ")
+    );
+    (!listed.is_empty()).then(|| Block::Sentence(text.into()))
+}
+
+/// Returns the name of a limit with its unit; memory is named where it is not the device's.
+fn limit_name(limit: Option<KernelLimit>, unit: Option<LimitingUnit>) -> String {
+    let Some(limit) = limit else {
         return "unknown".to_owned();
     };
-    match (limit, kernel.limited_by) {
-        (KernelLimit::Compute, Some(unit))
+    match (limit, unit) {
+        (KernelLimit::Compute | KernelLimit::Link, Some(unit))
         | (KernelLimit::Memory, Some(unit @ LimitingUnit::L2)) => {
             format!("{}: {}", limit.name(), unit.name())
         }
@@ -133,25 +167,28 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
         let because = kernel.counters.as_ref()?.unknown_because.as_ref()?;
         return Some(format!("What limits it is unknown. {because}"));
     };
-    let unit = kernel.limited_by.map_or("", LimitingUnit::name);
-    let reached = reached(kernel).plain_text();
-    let mut text = match limit {
-        KernelLimit::Short => {
-            return Some("It takes hardly longer than the shortest kernel does.".to_owned());
-        }
-        KernelLimit::Memory => format!("Memory limits it: {unit} is at {reached} of its limit"),
-        KernelLimit::Compute => {
-            format!("Arithmetic limits it: {unit} is at {reached} of its limit")
-        }
-        KernelLimit::TooSmall => "It has too few workgroups for the GPU".to_owned(),
-        KernelLimit::Tail => "Its last wave of workgroups leaves much of the GPU unused".to_owned(),
-        KernelLimit::Idle => format!("Multiprocessors were active for {reached} of its time only"),
-        KernelLimit::Latency => {
+    if limit == KernelLimit::Short {
+        return Some("It takes hardly longer than the shortest kernel does.".to_owned());
+    }
+    let mut text = match kernel.phases.as_slice() {
+        [] => clause(limit, kernel.limited_by, &reached(kernel).plain_text()),
+        phases => {
+            let told = phases.iter().map(|phase| {
+                let clause = match (phase.limit, phase.reached) {
+                    (Some(limit), Some(share)) => clause(limit, phase.limited_by, &percent(share)),
+                    _ => "its limit is unknown".to_owned(),
+                };
+                format!("for {} of its time {clause}", percent(phase.time_share))
+            });
             format!(
-                "Latency limits it: no unit is near its limit, {unit} the nearest with {reached}"
+                "it has phases: {}",
+                told.collect::<Vec<String>>().join("; ")
             )
         }
     };
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
     if let Some(ns) = kernel.winnable_ns {
         text.push_str(&format!(
             "; {} could be saved at most",
@@ -159,6 +196,29 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
         ));
     }
     Some(text + ".")
+}
+
+/// Says what limits a kernel or a phase of it, and which share of the limit is reached.
+fn clause(limit: KernelLimit, unit: Option<LimitingUnit>, reached: &str) -> String {
+    let unit = unit.map_or("", LimitingUnit::name);
+    match limit {
+        KernelLimit::Memory => format!("memory limits it: {unit} is at {reached} of its limit"),
+        KernelLimit::Compute => {
+            format!("arithmetic limits it: {unit} is at {reached} of its limit")
+        }
+        KernelLimit::Link => {
+            format!(
+                "the link to the host or to another device limits it: {unit} is at {reached} of its limit"
+            )
+        }
+        KernelLimit::Short => "it takes hardly longer than the shortest kernel does".to_owned(),
+        KernelLimit::TooSmall => "it has too few workgroups for the GPU".to_owned(),
+        KernelLimit::Tail => "its last wave of workgroups leaves much of the GPU unused".to_owned(),
+        KernelLimit::Idle => format!("multiprocessors were active for {reached} of its time only"),
+        KernelLimit::Latency => format!(
+            "latency limits it: no unit is near its limit, {unit} the nearest with {reached}"
+        ),
+    }
 }
 
 /// Formats the reached share of the limit, such as `65 % ± 2`.

@@ -111,3 +111,40 @@ fn the_explanation_says_what_limits_a_kernel() {
     let figure = figures.find(|figure| figure.name == "winnable_ns").unwrap();
     assert!(figure.report.as_ref().unwrap().starts_with("/kernels/"));
 }
+
+#[test]
+fn a_kernel_with_phases_has_them_in_the_table_and_in_the_explanation() {
+    // Every second launch of the matrix product copies.
+    let text = trace(MEASURED);
+    let timeline = Timeline::new(&text);
+    let findings = Findings::from_timeline(&timeline, &Options::default());
+    assert!(
+        findings
+            .kernels
+            .iter()
+            .all(|kernel| kernel.phases.is_empty())
+    );
+    let mut trace = text.clone();
+    trace
+        .tables
+        .dispatches
+        .kernel
+        .iter_mut()
+        .for_each(|kernel| {
+            if kernel.0 == 1 {
+                kernel.0 = 0;
+            }
+        });
+    let page = words(&terminal(&trace));
+    assert_says(&page, "gemm ≤ 3.00 ms compute: tensor (50 %) 85 %");
+    let told = "Phases, by the part of a kernel's time: gemm: compute: tensor for 50 % (90 % reached), memory for 50 % (80 % reached).";
+    assert_says(&page, told);
+    let timeline = Timeline::new(&trace);
+    let findings = Findings::from_timeline(&timeline, &Options::default());
+    let claims = Explanation::new("t", &timeline, &findings, &[]).claims;
+    let claim = claims
+        .iter()
+        .find(|claim| claim.text.starts_with("The kernel gemm "));
+    let phases = "It has phases: for 50 % of its time arithmetic limits it: tensor is at 90 % of its limit; for 50 % of its time memory limits it: DRAM is at 80 % of its limit; 3.00 ms could be saved at most.";
+    assert_says(&claim.unwrap().text, phases);
+}

@@ -160,7 +160,8 @@ fn in_a_window_only_the_work_that_starts_there_counts() {
     );
     let timeline = Timeline::new(&trace);
     let window = Interval::new(30, 60);
-    let attribution = Attribution::new(&timeline, &recorded(&timeline), Some(window)).unwrap();
+    let recorded = recorded(&timeline);
+    let attribution = Attribution::new(&timeline, &recorded, Some(window)).unwrap();
     let found = attribution.counters[0].kernels[0];
     assert_eq!((found.count, found.mean()), (1, 20.0));
     let ran = attribution.kernels[0];
