@@ -169,8 +169,10 @@ impl TimelineBuilder {
         self.event_waits.waits(place, event, now_ns, &self.bounds);
     }
 
-    /// Writes the waits of streams that nothing changes any more. Call this now and then.
+    /// Writes the waits of streams that nothing changes any more, and the bodies of graphs whose launches are certain. Call this now
+    /// and then.
     pub fn settle(&mut self, out: &mut Output<'_>) {
+        self.bodies(Some(out.now_ns), out);
         (self.event_waits).settle(out.now_ns, false, &self.bounds, out.tables);
     }
 

@@ -2,8 +2,9 @@
 //! and its work has no correlation (the number that joins work to its call), but the number of the executable graph.
 //! The other nodes of the graph have both numbers.
 //!
-//! In go the starts of work of graphs, with and without correlation; out comes the launch of a body. An executable
-//! graph never runs beside itself, so that a body belongs to the launch of its graph that began last before it.
+//! In goes work of graphs, with and without correlation, in any order; out come bodies with their launches, some time
+//! later. An executable graph never runs beside itself, so that a body belongs to the launch of its graph that began
+//! last before it.
 
 use crate::bounds::Bounds;
 use crate::input::{Correlation, DeviceWork, GraphId};
@@ -12,26 +13,17 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The launches of a graph that are remembered, for bodies that come late.
-const KEPT_LAUNCHES: usize = 16;
+/// Bodies that are older than this have got all launches before them: records come at least each 100 ms.
+const SETTLED_NS: i64 = 1_000_000_000;
 
-/// The executable graphs of a process whose work has come.
+/// The launches of graphs, and the bodies that wait for one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct GraphBodies {
-    graphs: FxHashMap<GraphId, GraphRuns>,
-    /// The graphs in the order in which their work first came; the oldest are forgotten.
+    /// The launches of each graph, by their starts.
+    launches: FxHashMap<GraphId, VecDeque<GraphStart>>,
+    /// The graph of each launch, in the order in which they came; the oldest are forgotten.
     order: VecDeque<GraphId>,
-    /// The bodies of all graphs that wait for a launch.
-    waiting: usize,
-}
-
-/// The runs of one executable graph.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct GraphRuns {
-    /// The last launches, by their start.
-    launches: VecDeque<GraphStart>,
-    /// Bodies before which no launch is known.
-    bodies: Vec<DeviceWork>,
+    bodies: Vec<(GraphId, DeviceWork)>,
 }
 
 /// The first work of a launch of a graph.
@@ -44,100 +36,70 @@ pub(crate) struct GraphStart {
 }
 
 impl GraphBodies {
-    /// Notes work of a graph that has a correlation. Returns the bodies that have waited for this launch.
+    /// Notes work of a graph that has a correlation.
     pub(crate) fn started(
         &mut self,
         graph: GraphId,
         correlation: Correlation,
         work: &DeviceWork,
         bounds: &Bounds,
-    ) -> Vec<DeviceWork> {
-        let Some(span) = work.span else {
-            return Vec::new();
-        };
-        let runs = self.runs(graph, bounds);
-        let known = runs
-            .launches
-            .iter()
-            .rposition(|launch| launch.correlation == correlation);
-        match known {
-            // Most nodes of a launch follow its first one.
-            Some(at) if runs.launches[at].start_ns <= span.start_ns => return Vec::new(),
-            Some(at) => {
-                runs.launches.remove(at);
-            }
-            None => {}
-        }
-        let launch = GraphStart {
+    ) {
+        let Some(span) = work.span else { return };
+        let start = GraphStart {
             start_ns: span.start_ns,
             correlation,
             queue: work.queue,
         };
-        let at = (runs.launches).partition_point(|known| known.start_ns <= launch.start_ns);
-        runs.launches.insert(at, launch);
-        if runs.launches.len() > KEPT_LAUNCHES {
-            runs.launches.pop_front();
-        }
-        let is_after = |body: &mut DeviceWork| {
-            body.span
-                .is_some_and(|span| launch.start_ns <= span.start_ns)
-        };
-        let bodies: Vec<DeviceWork> = runs.bodies.extract_if(.., is_after).collect();
-        self.waiting -= bodies.len();
-        bodies
-    }
-
-    /// Returns the launch that a body belongs to; `None` where none is known that began before it.
-    pub(crate) fn launch_of(&self, graph: GraphId, body: &DeviceWork) -> Option<GraphStart> {
-        let start_ns = body.span?.start_ns;
-        let launches = &self.graphs.get(&graph)?.launches;
-        let after = launches.partition_point(|launch| launch.start_ns <= start_ns);
-        launches.get(after.checked_sub(1)?).copied()
-    }
-
-    /// Keeps a body until a launch comes that it belongs to. Returns false where there is no room, or the body has no
-    /// times to tell the launch by.
-    pub(crate) fn wait(&mut self, graph: GraphId, body: DeviceWork, bounds: &Bounds) -> bool {
-        let waits = body.span.is_some() && self.waiting < bounds.waiting;
-        if waits {
-            self.waiting += 1;
-            self.runs(graph, bounds).bodies.push(body);
-        }
-        waits
-    }
-
-    /// Takes the bodies whose launches never came, in the order of graphs.
-    pub(crate) fn take_all(&mut self) -> Vec<DeviceWork> {
-        self.waiting = 0;
-        let mut bodies = Vec::new();
-        for graph in std::mem::take(&mut self.order) {
-            bodies.extend(
-                self.graphs
-                    .remove(&graph)
-                    .into_iter()
-                    .flat_map(|runs| runs.bodies),
-            );
-        }
-        bodies
-    }
-
-    /// Returns the runs of a graph. A new one takes the place of the oldest that no body waits for.
-    fn runs(&mut self, graph: GraphId, bounds: &Bounds) -> &mut GraphRuns {
-        if !self.graphs.contains_key(&graph) {
-            if self.order.len() >= bounds.graphs {
-                let is_idle = |graph: &GraphId| {
-                    self.graphs
-                        .get(graph)
-                        .is_none_or(|runs| runs.bodies.is_empty())
-                };
-                if let Some(at) = self.order.iter().position(is_idle)
-                    && let Some(oldest) = self.order.remove(at)
-                {
-                    self.graphs.remove(&oldest);
-                }
+        let launches = self.launches.entry(graph).or_default();
+        let known = (launches.iter()).rposition(|launch| launch.correlation == correlation);
+        match known {
+            // Most nodes of a launch follow its first one.
+            Some(at) if launches[at].start_ns <= start.start_ns => return,
+            Some(at) => {
+                launches.remove(at);
             }
-            self.order.push_back(graph);
+            None => self.order.push_back(graph),
         }
-        self.graphs.entry(graph).or_default()
+        let at = launches.partition_point(|known| known.start_ns <= start.start_ns);
+        launches.insert(at, start);
+        if self.order.len() > bounds.graphs
+            && let Some(oldest) = self.order.pop_front()
+            && let Some(launches) = self.launches.get_mut(&oldest)
+        {
+            launches.pop_front();
+            if launches.is_empty() {
+                self.launches.remove(&oldest);
+            }
+        }
+    }
+
+    /// Keeps a body until its launch is certain. Returns whether there is room for more.
+    pub(crate) fn wait(&mut self, graph: GraphId, body: DeviceWork, bounds: &Bounds) -> bool {
+        self.bodies.push((graph, body));
+        self.bodies.len() < bounds.waiting
+    }
+
+    /// Takes the bodies whose launches are certain at `now_ns`, or all where that is `None`, in the order of their
+    /// starts. A body has no launch where none is known that began before it.
+    pub(crate) fn take(
+        &mut self,
+        now_ns: Option<i64>,
+    ) -> Vec<(GraphId, DeviceWork, Option<GraphStart>)> {
+        let start_ns = |body: &DeviceWork| body.span.map_or(i64::MIN, |span| span.start_ns);
+        let until_ns = now_ns.map(|now_ns| now_ns.saturating_sub(SETTLED_NS));
+        let is_settled = |(_, body): &mut (GraphId, DeviceWork)| {
+            until_ns.is_none_or(|until_ns| start_ns(body) <= until_ns)
+        };
+        let mut bodies: Vec<_> = self.bodies.extract_if(.., is_settled).collect();
+        bodies.sort_by_key(|(_, body)| start_ns(body));
+        let with_launch = bodies.into_iter().map(|(graph, body)| {
+            let launches = self.launches.get(&graph).filter(|_| body.span.is_some());
+            let launch = launches.and_then(|launches| {
+                let after = launches.partition_point(|known| known.start_ns <= start_ns(&body));
+                launches.get(after.checked_sub(1)?).copied()
+            });
+            (graph, body, launch)
+        });
+        with_launch.collect()
     }
 }

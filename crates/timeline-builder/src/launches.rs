@@ -105,25 +105,43 @@ impl TimelineBuilder {
         out: &mut Output<'_>,
     ) {
         match (correlation, work.graph) {
-            (Some(correlation), None) => self.work_of_call(correlation, work, out),
-            (Some(correlation), Some(graph)) => {
-                let bounds = &self.bounds;
-                let bodies = (self.graph_bodies).started(graph, correlation, &work, bounds);
+            (Some(correlation), graph) => {
+                if let Some(graph) = graph {
+                    (self.graph_bodies).started(graph, correlation, &work, &self.bounds);
+                }
                 self.work_of_call(correlation, work, out);
-                let queue = work.queue;
-                for body in bodies {
-                    self.work_of_call(correlation, DeviceWork { queue, ..body }, out);
+            }
+            (None, Some(graph)) => {
+                if !self.graph_bodies.wait(graph, work, &self.bounds) {
+                    self.bodies(None, out);
                 }
             }
-            (None, Some(graph)) => match self.graph_bodies.launch_of(graph, &work) {
-                Some(launch) => {
-                    let queue = launch.queue;
-                    self.work_of_call(launch.correlation, DeviceWork { queue, ..work }, out);
-                }
-                None if self.graph_bodies.wait(graph, work, &self.bounds) => {}
-                None => self.without_any_call(work, out),
-            },
             (None, None) => self.without_any_call(work, out),
+        }
+    }
+
+    /// Writes the bodies of graphs whose launches are certain at `now_ns`, or all where that is `None`. A body is on the queue of its
+    /// launch, and says nothing about the clocks: no number of its own joins it to a call.
+    pub(crate) fn bodies(&mut self, now_ns: Option<i64>, out: &mut Output<'_>) {
+        for (graph, body, launch) in self.graph_bodies.take(now_ns) {
+            let Some(launch) = launch else {
+                self.without_any_call(body, out);
+                continue;
+            };
+            let work = DeviceWork {
+                queue: launch.queue,
+                ..body
+            };
+            let slot = self.launches.slots.get_mut(&launch.correlation);
+            match slot.map(|slot| &mut slot.content) {
+                Some(SlotContent::Launched(launch)) => write_work(launch, None, work, out),
+                // The record of the call may still come.
+                Some(SlotContent::PendingWork(_)) if now_ns.is_some() => {
+                    self.graph_bodies.wait(graph, body, &self.bounds);
+                }
+                Some(SlotContent::PendingWork(known)) => known.more.push(work),
+                _ => self.without_any_call(work, out),
+            }
         }
     }
 
@@ -138,7 +156,7 @@ impl TimelineBuilder {
             // A profiled kernel runs several times, and the first of its records counts.
             Some(SlotContent::Launched(launch)) if launch.is_profiled => {}
             Some(SlotContent::Launched(launch)) => {
-                write_work(launch, correlation, work, out);
+                write_work(launch, Some(correlation), work, out);
             }
             Some(SlotContent::PendingWork(known)) if known.more.len() < self.bounds.pieces => {
                 known.more.push(work);
@@ -266,7 +284,7 @@ impl TimelineBuilder {
             is_profiled,
             ..Launch::default()
         };
-        write_work(&mut launch, correlation, first, out);
+        write_work(&mut launch, Some(correlation), first, out);
         if is_profiled {
             self.profiled_launches.push(ProfiledLaunch {
                 correlation,
@@ -275,7 +293,7 @@ impl TimelineBuilder {
             });
         } else {
             for work in more {
-                write_work(&mut launch, correlation, work, out);
+                write_work(&mut launch, Some(correlation), work, out);
             }
         }
         self.put(correlation, SlotContent::Launched(launch), out);
@@ -342,7 +360,7 @@ impl TimelineBuilder {
         out.ledger.add(LossKind::HostCallsOfWork, count, reason);
         let mut launch = Launch::default();
         for work in std::iter::once(first).chain(more) {
-            write_work(&mut launch, Correlation(0), work, out);
+            write_work(&mut launch, None, work, out);
         }
         close_graph(launch, out);
     }
@@ -368,9 +386,7 @@ impl TimelineBuilder {
 
     /// Writes all that waits: nothing more comes. `missing` is the reason why work of a launch never came, where it is lost.
     pub(crate) fn finish_launches(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) {
-        for body in self.graph_bodies.take_all() {
-            self.without_any_call(body, out);
-        }
+        self.bodies(None, out);
         let captures = self.stream_captures.periods();
         for content in self.launches.take_all() {
             if let (SlotContent::PendingCall(pending), Some(reason)) = (&content, missing)
@@ -408,18 +424,18 @@ impl TimelineBuilder {
     }
 }
 
-/// Writes the row of a piece of work.
+/// Writes the row of a piece of work. `correlation` is the number that joins it to its call.
 #[inline]
 fn write_work(
     launch: &mut Launch,
-    correlation: Correlation,
+    correlation: Option<Correlation>,
     mut work: DeviceWork,
     out: &mut Output<'_>,
 ) {
     work.of_graph |= launch.graph.is_some();
     if let Some(span) = work.span {
         out.observer.ran(span);
-        if let Some(call) = &launch.call {
+        if let (Some(call), Some(correlation)) = (&launch.call, correlation) {
             out.observer.joined(Joined {
                 call,
                 correlation,

@@ -28,6 +28,10 @@ pub struct Pace {
     last_ns: Option<i64>,
     /// The time of the last adjustment, and the thread's processor time then.
     looked: Option<(i64, i64)>,
+    /// The thread's processor time at the last round.
+    worked_ns: i64,
+    /// The thread worked for most of the time since the round before.
+    worked_through: bool,
 }
 
 impl Pace {
@@ -39,6 +43,8 @@ impl Pace {
             mean_ns: asked_ns,
             last_ns: None,
             looked: None,
+            worked_ns: 0,
+            worked_through: false,
         }
     }
 
@@ -46,9 +52,11 @@ impl Pace {
     pub fn tick(&mut self, now_ns: i64, worked_ns: i64) {
         if let Some(last) = self.last_ns.replace(now_ns) {
             let interval_ns = (now_ns - last) as f64;
+            self.worked_through = (worked_ns - self.worked_ns) as f64 > interval_ns / 2.0;
             let usual_ns = interval_ns.min(MAX_PERIODS * self.asked_ns * self.slowdown);
             self.mean_ns += (usual_ns - self.mean_ns) * NEWEST_WEIGHT;
         }
+        self.worked_ns = worked_ns;
         let Some((looked_ns, had_worked_ns)) = self.looked else {
             self.looked = Some((now_ns, worked_ns));
             return;
@@ -73,6 +81,11 @@ impl Pace {
     /// this thread was not scheduled stands for no more: what happened in that time is not known from it.
     pub fn period_ns(&self) -> i64 {
         self.mean_ns.max(self.asked_ns * self.slowdown) as i64
+    }
+
+    /// Returns true where the thread itself worked for most of the time between the last two rounds.
+    pub fn worked_through(&self) -> bool {
+        self.worked_through
     }
 
     /// Returns the factor by which the period is longer than requested.

@@ -4,7 +4,7 @@
 
 use crate::messages::{Shared, Update};
 use crate::pace::Pace;
-use crate::priority::Reservation;
+use crate::priority;
 use crate::process::{Process, SampleOutcome, SamplerState, is_refused};
 use crate::procfs::{Proc, now_ns, worked_ns};
 use crate::workers::Workers;
@@ -55,10 +55,11 @@ struct Sampler<'a> {
 
 /// Takes samples until the owner ends the thread.
 pub fn run(options: &Options, shared: &Shared) {
+    priority::wake_soon();
     let mut sampler = Sampler {
         proc: Proc(options.root.join("proc")),
         shared,
-        state: SamplerState::new(Reservation::ask()),
+        state: SamplerState::default(),
         processes: BTreeMap::new(),
         followed: HashSet::new(),
         refused: HashSet::new(),
@@ -102,6 +103,7 @@ impl Sampler<'_> {
     /// Samples all threads once, then workers (descendants that run Python) of waiting processes; sends the messages.
     fn round(&mut self, now: i64) {
         self.pace.tick(now, worked_ns());
+        self.state.worked_through = self.pace.worked_through();
         if now - self.checked_ns >= CHECK_EVERY_NS {
             self.checked_ns = now;
             let state = &mut self.state;

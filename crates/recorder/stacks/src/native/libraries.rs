@@ -1,7 +1,6 @@
 //! Keeps what was read of ELF files (programs and libraries), once for all processes that map them.
 
 use crate::elf::{Identity, Module, identity};
-use crate::priority::Reservation;
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::sync::Arc;
@@ -17,18 +16,9 @@ pub struct Libraries {
     known: FxHashMap<Identity, Option<Arc<Module>>>,
     /// The memory that they take.
     bytes: usize,
-    /// The share of a processor of the thread that reads them.
-    reservation: Reservation,
 }
 
 impl Libraries {
-    pub fn new(reservation: Reservation) -> Libraries {
-        Libraries {
-            reservation,
-            ..Libraries::default()
-        }
-    }
-
     /// Reads a file. `None` where it is unreadable or no 64-bit ELF file, or where too many were read.
     pub fn get(&mut self, file: File) -> Option<Arc<Module>> {
         let identity = identity(&file)?;
@@ -38,7 +28,7 @@ impl Libraries {
         if self.bytes >= MAX_BYTES || self.known.len() >= MAX_FILES {
             return None;
         }
-        let module = (self.reservation).pause(|| Module::read(file).map(Arc::new));
+        let module = Module::read(file).map(Arc::new);
         self.bytes += module.as_ref().map_or(0, |module| module.bytes());
         self.known.insert(identity, module.clone());
         module

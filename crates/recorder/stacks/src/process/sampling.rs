@@ -48,7 +48,7 @@ impl Process {
         let (period_ns, missing) = thread.stands_for((time_ns, period_ns), call, turns);
         // Workers are sampled only while somebody waits for them.
         if !self.is_worker {
-            state.miss_samples(self.pid, missing);
+            state.count_sample(self.pid, missing);
         }
         let times = (time_ns, period_ns);
         let outcome = match self.outcome_without_stack(read, doing, state) {

@@ -47,6 +47,7 @@ fn samples_and_missing_ones_account_for_the_time() {
         };
         let passed_ns = last.time_ns - first.time_ns;
         let of_samples: i64 = samples[1..].iter().map(|sample| sample.period_ns).sum();
+        // Up to a tenth may be missing without a loss.
         let all_ns = of_samples + missing as i64 * 2_000_000;
         let share = all_ns as f64 / passed_ns as f64;
         eprintln!(
