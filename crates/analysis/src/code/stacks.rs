@@ -338,6 +338,12 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
+/// Returns the line of the frame that represents a stack, such as `train.py:41`; `None` where no line is known.
+pub fn line_of(frames: &[CodeFrame]) -> Option<String> {
+    let own = frames.get(own(frames)?)?;
+    Some(format!("{}:{}", file_name(own.file.as_deref()?), own.line?))
+}
+
 /// Returns true where an event loop waits for work: the innermost Python frame is in `selectors.py`, called by
 /// `asyncio`; or the innermost frame is a function in which native loops (libuv, libevent, tokio) wait.
 pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {

@@ -8,7 +8,7 @@
 //! | the submission call had not started, nor had its process used a GPU before | `process-start` |
 //! | the submission call had not started; the thread was in a call that waits for the GPU, or that waited for it (`call_causes.rs`) | `after-host-wait` |
 //! | …in a call that waits for the display | `display` |
-//! | …in a call that creates pipelines or shader modules, loads code or builds graphs | `host-compile` |
+//! | …in a call that creates pipelines or shader modules, loads code or builds graphs; or in no call before such loads, where these come again and again (`building.rs`) | `host-compile` |
 //! | …in a call that allocates, frees or maps memory | `host-allocate` |
 //! | …in another submission call | `submit-call` |
 //! | …held up by the recording itself | `recording` |
@@ -28,6 +28,7 @@
 //! Input are the two pieces of work around a gap; output is an [`Explanation`]. [`Explainer::new`] prepares a
 //! timeline once, and [`Explainer::explain`] is called for each gap.
 
+use super::building::Builders;
 use super::call_causes::CallCauses;
 use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
@@ -45,6 +46,7 @@ pub(crate) struct Explainer<'a> {
     pub(crate) host_threads: &'a HostThreads,
     order: WaitOrder<'a>,
     pub(super) call_causes: CallCauses<'a>,
+    pub(super) builders: Builders,
     first_use: FirstUse,
     /// True where a gap between two pieces of work of one command buffer can have no cause but
     /// `within-command-buffer`.
@@ -66,6 +68,8 @@ pub(crate) struct Explanation {
     pub(crate) waited: bool,
     /// The call of the submitting thread that waited for the work before, although its kind does not say so.
     pub(crate) hidden_wait: Option<Segment>,
+    /// The time before a load of code in which the code was built.
+    pub(crate) building: Option<Interval>,
     /// The parts whose cause is a call of another thread of the process.
     pub(crate) by_other_threads: Vec<GapPart>,
     /// The index of the queue that the next work depended on.
@@ -92,6 +96,7 @@ impl<'a> Explainer<'a> {
             has_one_cause_inside: order.has_no_functions(),
             order,
             call_causes: CallCauses::new(timeline),
+            builders: Builders::new(timeline.host_threads()),
             first_use: FirstUse::new(timeline),
             error_ns,
         }

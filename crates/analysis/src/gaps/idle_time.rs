@@ -62,6 +62,7 @@ pub fn idle_time(
             device: index as u32,
             total_ns: device.total_ns,
             causes: device.rows(),
+            sides: device.side_rows(),
             unknown_host_ns: walk.sums.unknown_host_ns - unknown_before_ns,
             pattern,
             ..DeviceIdle::default()
@@ -106,6 +107,9 @@ pub fn idle_time(
         other_thread_calls: sums.other_threads.into_rows(explainer.host_threads),
         unknown_host_ns: sums.unknown_host_ns,
         late_while_compiling_ns: sums.late_while_compiling_ns,
+        late_host_was: None,
+        builds: sums.builds,
+        building_ns: sums.building_ns,
         untimed_host_function_ns: sums.untimed_host_function_ns,
         serialised_ns: sums.serialised_ns,
         serialised_count: sums.serialised_count,
@@ -149,6 +153,8 @@ struct Sums {
     /// The time of a late host, of the device that the walk is at.
     late: LateTime,
     late_while_compiling_ns: i64,
+    builds: u64,
+    building_ns: i64,
     other_threads: HostTotals,
     unknown_host_ns: i64,
     untimed_host_function_ns: i64,
@@ -263,6 +269,11 @@ impl Walk<'_> {
                 let inside = late.map(|part| part.interval().intersection(inside).length_ns());
                 sums.unknown_host_ns = sums.unknown_host_ns.saturating_add(inside.sum());
             }
+        }
+        if let Some(building) = explanation.building {
+            let ns = building.intersection(inside).length_ns();
+            sums.builds += u64::from(ns > 0);
+            sums.building_ns = sums.building_ns.saturating_add(ns);
         }
         if let Some(segment) = &explanation.hidden_wait {
             let waits = explanation.parts.iter();

@@ -1,12 +1,15 @@
 //! Turns the times of devices into the verdict and the sentences of its evidence. The functions that return texts
 //! return them as ends or parts of sentences, unless they say otherwise.
 
-use super::times::Times;
+use super::certainty::Certainty;
+use super::times::{Pace, Times};
 use crate::bound::{Bound, Evidence, VerdictPart};
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, GapTotal, Side};
 use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
-use gapscope_timeline::thresholds::{ADVICE_SHARE, IDLE_SHARE};
+use gapscope_timeline::thresholds::{
+    ADVICE_SHARE, COMMUNICATION_SHARE, DEVICE_SHARE, IDLE_SHARE, TRANSFER_SHARE, UNKNOWN_SHARE,
+};
 use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 
@@ -23,12 +26,102 @@ impl Times<'_> {
             return (bound, evidence);
         }
         let parts = self.parts();
+        let (bound, sentence) = match self.certainty(bound) {
+            Certainty::Certain => (bound, self.sentence(bound, &parts)),
+            Certainty::AtLeast(ns) => {
+                let sentence = self.sentence(bound, &parts);
+                let share = Percent(self.share(ns));
+                (
+                    bound,
+                    format!(
+                        "{sentence} {} this is at least {share}.",
+                        self.within_error()
+                    ),
+                )
+            }
+            Certainty::Split(sides) => {
+                let percent = |ns: i64| Percent(self.share(ns));
+                let ranges = sides.iter().map(|(side, least_ns, most_ns)| {
+                    let (least, most) = (percent(*least_ns), percent(*most_ns));
+                    format!("{} {least} to {most}", side.as_str())
+                });
+                let ranges = ranges.collect::<Vec<_>>().join(", ");
+                let sentence = self.sentence(bound, &parts);
+                (
+                    bound,
+                    format!(
+                        "{sentence} {} idle time may split otherwise: {ranges}.",
+                        self.within_error()
+                    ),
+                )
+            }
+            Certainty::Perhaps(other, ns) => {
+                let sentence = self.sentence(bound, &parts);
+                let share = Percent(self.share(ns));
+                let within = self.within_error();
+                (
+                    bound,
+                    format!("{sentence} {within} {other} is possible, with at most {share}."),
+                )
+            }
+            Certainty::Open(bounds) => (Bound::Unknown, self.open(&bounds)),
+        };
         let evidence = Evidence {
-            sentence: self.sentence(bound, &parts),
+            sentence,
             window_ns: Some(self.window_ns),
             parts,
         };
         (bound, evidence)
+    }
+
+    /// Returns the sentence on a verdict that device and host times leave open.
+    fn open(&self, bounds: &[Bound]) -> String {
+        let names: Vec<&str> = bounds.iter().map(|bound| bound.as_str()).collect();
+        let names = match names.as_slice() {
+            [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+            names => names.join(", "),
+        };
+        let why = match self.contradicted_ns {
+            0 => match self.error_ns {
+                Some(ns) => format!("the clock's error is {}", Nanoseconds(ns)),
+                None => "of the clock's error".to_owned(),
+            },
+            _ => "host and device times contradict each other".to_owned(),
+        };
+        let (device, was) = match self.several() {
+            true => ("The devices", "were"),
+            false => ("The device", "was"),
+        };
+        format!(
+            "{device} {was} idle for {} of the time, and the trace cannot tell for what, because {why}: the program may be {names}.",
+            Percent(self.share(self.idle_ns())),
+        )
+    }
+
+    /// Returns the begin of a sentence on what is possible within the clock's error.
+    fn within_error(&self) -> String {
+        match (self.contradicted_ns, self.error_ns) {
+            (0, Some(ns)) => format!("Within the clock's error of {}", Nanoseconds(ns)),
+            (0, None) => "Within the clock's error".to_owned(),
+            _ => "As host and device times contradict each other,".to_owned(),
+        }
+    }
+
+    /// Returns the sentence on work beside computing that holds computing up.
+    fn paced(&self, work: &str, pace: &Pace) -> String {
+        let percent = |ns: i64| Percent(self.share(ns));
+        let shown = match pace.is_inferred {
+            true => "As far as start and end times show, computing",
+            false => "Computing",
+        };
+        format!(
+            "{shown} waits for {work} on {}, which the critical path runs through for {} of the time: faster kernels would win at \
+             most {}, faster {work} up to {}.",
+            pace.longest.queue,
+            percent(pace.path_ns),
+            percent(self.window_ns.saturating_sub(pace.path_ns)),
+            percent(pace.waited_ns),
+        )
     }
 
     /// Returns what sentences call the device or devices.
@@ -114,11 +207,29 @@ impl Times<'_> {
             Bound::SyncBound => {
                 for_share(&format!("{device} idled at synchronisation"), self.sync_ns)
             }
-            Bound::CommunicationBound => format!(
-                "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
-                percent(self.busy.communication_ns),
-                percent(self.busy.overlapped_ns)
-            ),
+            Bound::CommunicationBound
+                if self.share(self.busy.communication_ns) >= COMMUNICATION_SHARE =>
+            {
+                format!(
+                    "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
+                    percent(self.busy.communication_ns),
+                    percent(self.busy.overlapped_ns)
+                )
+            }
+            Bound::CommunicationBound => match self.pacing_communication() {
+                Some(pace) => self.paced("communication", &pace),
+                None => self.beside(
+                    device,
+                    "communicated",
+                    self.nearly_exposed_communication_ns(),
+                ),
+            },
+            Bound::TransferBound if self.share(self.busy.transfer_ns) < TRANSFER_SHARE => {
+                match self.pacing_transfers() {
+                    Some(pace) => self.paced("transfers", &pace),
+                    None => self.beside(device, "moved data", self.nearly_exposed_transfer_ns()),
+                }
+            }
             Bound::TransferBound => {
                 let moved = format!("{device} ran transfers and nothing else");
                 for_share(&moved, self.busy.transfer_ns)
@@ -136,15 +247,28 @@ impl Times<'_> {
                 for_share(idled, self.imbalance_ns)
             }
             Bound::Mixed => {
-                let shares: Vec<String> = (parts.iter().take(3))
+                let mut shares: Vec<String> = (parts.iter().take(3))
                     .map(|part| format!("{} {}", part.what, Percent(part.share)))
                     .collect();
-                format!(
-                    "No single cause has most of the time: {}.",
-                    shares.join(", ")
-                )
+                // The greatest part may be more than half.
+                if let (Some(share), Some(needed)) = (
+                    shares.first_mut(),
+                    parts.first().and_then(VerdictPart::needed),
+                ) {
+                    *share += &format!(" (the verdict from {} on)", Percent(needed));
+                }
+                format!("No single cause bounds the speed: {}.", shares.join(", "))
             }
         }
+    }
+
+    /// Returns the sentence on work that fills the time beside kernels that fill little of the devices.
+    fn beside(&self, device: &str, did: &str, ns: i64) -> String {
+        let it = if self.several() { "them" } else { "it" };
+        format!(
+            "{device} {did} for {} of the time, and the kernels beside could fill less than a quarter of {it}.",
+            Percent(self.share(ns))
+        )
     }
 
     /// Returns the whole sentence on a latency-bound device: whichever of starting work and underfilling it took
@@ -327,6 +451,7 @@ impl Times<'_> {
             let doing = total.cause.facts(self.api).host_was?;
             let doing = match total.cause {
                 Cause::HostCall => self.host_call.as_deref().unwrap_or(doing),
+                Cause::HostLate => self.late_host.as_deref().unwrap_or(doing),
                 _ => doing,
             };
             Some(match total.cause {
@@ -344,6 +469,20 @@ impl Times<'_> {
                 of_host(self.unknown_host_ns)
             ),
             Some((ns, doing)) => format!("; for {} of that it was {doing}", of_host(ns)),
+        }
+    }
+}
+
+impl VerdictPart {
+    /// Returns the share from which on the part would be the verdict.
+    fn needed(&self) -> Option<f64> {
+        match self.what {
+            "compute" => Some(DEVICE_SHARE),
+            "communication" => Some(COMMUNICATION_SHARE),
+            "transfer" => Some(TRANSFER_SHARE),
+            "unknown" => Some(UNKNOWN_SHARE),
+            "host" | "sync" | "launch" => Some(IDLE_SHARE),
+            _ => None,
         }
     }
 }
