@@ -29,5 +29,6 @@ mod tables;
 mod threads;
 mod thresholds;
 mod true_causes;
+mod unmeasured;
 mod verdict;
 mod warm_up;
