@@ -14,6 +14,8 @@
 //! | `call_causes` | the cause of a call, by facts about the whole program |
 //! | `process_start` | the first use of a GPU by each process |
 //! | `waits` | what the work after a gap waits for |
+//! | `early_returns` | waits of the host that contradict the times of the device |
+//! | `unknown_reason` | why a cause is not known |
 //! | `submit_calls` | what submission calls submit, and which of them are slow |
 //! | `certainty` | how much of each cause is certain within the clock's error |
 //! | `advice` | what to do about a cause |
@@ -33,6 +35,7 @@ mod building;
 mod call_causes;
 mod cause;
 mod certainty;
+mod early_returns;
 pub(crate) mod explain;
 mod host_cause;
 mod host_totals;
@@ -43,6 +46,7 @@ mod process_start;
 mod queues;
 mod submit_calls;
 mod totals;
+mod unknown_reason;
 pub(crate) mod visit;
 pub(crate) mod waits;
 
@@ -51,6 +55,7 @@ pub(crate) use advice::{SampledHost, advice};
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
+pub use unknown_reason::{UnknownReason, UnknownTotal};
 pub use visit::{each_gap, each_gap_between, gap_numbers, idle_by_cause};
 
 use crate::bound::{Bound, VerdictPart};
@@ -187,6 +192,8 @@ pub struct IdleTime {
     /// JSON it is in the advice.
     #[serde(skip)]
     pub late_while_compiling_ns: i64,
+    /// The time of [`Cause::Unknown`] by why it is not known, the most first. It sums to that time.
+    pub unknown_reasons: Vec<UnknownTotal>,
     /// Time of [`Cause::AfterHostWait`] by the call that waited, of calls that are no waits by their kind, such as `cudaFree`. In
     /// JSON it is in the advice.
     #[serde(skip)]

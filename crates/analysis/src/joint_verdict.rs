@@ -97,6 +97,7 @@ impl DeviceTimes {
             self.busy.compute_ns,
             self.busy.communication_ns,
             self.busy.transfer_ns,
+            self.busy.whole_ns,
         ];
         parts.into_iter().fold(0, i64::saturating_add)
     }
@@ -112,6 +113,7 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     };
     let windows = shares.iter().map(|(_, share)| share.window_ns);
     let busy = shares.iter().map(|(_, share)| share.busy);
+    let busy = busy.fold(BusyParts::default(), BusyParts::plus);
     let causes = causes(shares);
     let unknown = shares.iter().map(|(_, share)| share.unknown_host_ns);
     let mut busy_of: Vec<(String, i64)> = (shares.iter())
@@ -120,12 +122,12 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     busy_of.sort_by_key(|(_, ns)| *ns);
     let times = Times {
         window_ns: windows.fold(0, i64::saturating_add),
-        busy: busy.fold(BusyParts::default(), BusyParts::plus),
+        busy,
         host_ns: sum("host"),
         sync_ns: sum("sync"),
         launch_ns: sum("launch"),
         imbalance_ns: sum("imbalance"),
-        unknown_ns: sum("unknown"),
+        unknown_ns: sum("unknown").saturating_sub(busy.whole_ns),
         causes: &causes,
         unknown_host_ns: unknown.fold(0, i64::saturating_add),
         host_call: None,

@@ -13,7 +13,7 @@
 //! | `sync` | idle, with a cause on [`Side::Sync`]: host and device, or queues, waited for each other |
 //! | `launch` | idle, with a cause on [`Side::Launch`]: the device started or ordered what it had |
 //! | `imbalance` | it had no work while another device had: before its own first work and after its last |
-//! | `unknown` | idle, and the trace does not say why |
+//! | `unknown` | idle, and the trace does not say why; or only command buffers or graphs ran that are timed as a whole, so that the device may have idled inside of them |
 //!
 //! The verdict is the first of these whose share is reached:
 //!
@@ -160,6 +160,7 @@ impl Bound {
     /// Returns the same where the idle time is on other sides.
     fn with_sides(times: &Times, [host_ns, sync_ns, launch_ns, unknown_ns]: Sides) -> Bound {
         let reached = |ns: i64, share: f64| times.share(ns) >= share;
+        let unmeasured_ns = unknown_ns.saturating_add(times.busy.whole_ns);
         let latency_ns = launch_ns.saturating_add(times.underfilled_ns());
         let working_ns = (times.busy.compute_ns).saturating_add(times.busy.transfer_ns);
         let communicates = || {
@@ -174,7 +175,7 @@ impl Bound {
         };
         match () {
             () if times.window_ns == 0 => Bound::Unknown,
-            () if reached(unknown_ns, UNKNOWN_SHARE) => Bound::Unknown,
+            () if reached(unmeasured_ns, UNKNOWN_SHARE) => Bound::Unknown,
             () if reached(host_ns, IDLE_SHARE) => Bound::HostBound,
             () if reached(sync_ns, IDLE_SHARE) => Bound::SyncBound,
             () if communicates() => Bound::CommunicationBound,

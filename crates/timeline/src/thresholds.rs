@@ -181,6 +181,18 @@ thresholds! {
     NODE_ORDER_NS: i64 = 5_000, Nanoseconds,
         "A gap of a CUDA graph with host nodes that is longer is unknown where it is not recorded when these ran; up to here it is the order of its nodes.",
         "From kernel to kernel a graph takes 0.8 µs on an H200, 1.1 µs while it is recorded; a function of the host is a way to the host and back.";
+    START_UP_NS: i64 = 500_000, Nanoseconds,
+        "From so long on, the time in which a device starts, orders or hands over work that is free to run has the cause `unknown`.",
+        "An idle GPU starts a kernel 4 to 20 µs after its launch and a submission within some 100 µs, and a barrier takes less. What takes longer waited for something else: work that is not recorded, another process's time slice, an event outside of the trace, or a change of the power state.";
+    GRAPH_NODE_START_NS: i64 = 1_000, Nanoseconds,
+        "So much longer may the start of a CUDA graph take for each of its nodes.",
+        "The first launch of a graph hands its nodes over to the device, which takes less than 1 µs for each; later launches take a few ns.";
+    FIRST_START_NS: i64 = 20_000, Nanoseconds,
+        "From so long on, the start of a queue's first work has the cause `unknown` where the recording began after the program.",
+        "An idle GPU starts a kernel 4 to 20 µs after its launch. What takes longer may have waited for work from before the recording.";
+    EARLY_RETURN_NS: i64 = 10_000, Nanoseconds,
+        "A wait that returns before its work ends by more than this and the clock's error contradicts the times of that work.",
+        "Devices write the time of an end some µs late; a host that sees it takes longer than that.";
     SUBMISSIONS_FOLLOWED: u64 = 64, Count,
         "From so many submissions without work on, of which each waits for the next, what the first waits for is unknown.",
         "Chains of queues that signal each other are as long as there are queues; a damaged trace's may have no end.";
@@ -214,6 +226,9 @@ thresholds! {
     CODES_OF_A_NAME: usize = 64, Count,
         "Up to so many kernels of different code that have one name are rows of their own, told apart by their code. More are one row, which says how many.",
         "A program that generates code anew for each step would fill the table with rows of one dispatch each.";
+    REASON_SHARE: f64 = 0.1, Share,
+        "The advice names a reason for which a cause is unknown from this share of the unknown time on.",
+        "What is left out is too little to change what to look for.";
     POLLS_APART_NS: i64 = 10_000_000, Nanoseconds,
         "Polls that find work not done, at most so far apart and with no other call between, are one wait with the poll that finds it done.",
         "Who sleeps between polls sleeps for some milliseconds; who comes back later did something else.";
@@ -313,6 +328,9 @@ thresholds! {
     SAMPLES_TOLD: u64 = 100, Count,
         "From so many samples of its instructions on an explanation says where a kernel has most of them.",
         "A share of a hundred samples is known to 5 points (one standard deviation of half of them).";
+    MISSING_SAMPLES: f64 = 0.1, Share,
+        "From this share of missing samples of stacks on the report says how many of them were taken.",
+        "With less the lines of code and their order stay: each share is off by less than its error with a hundred samples.";
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";

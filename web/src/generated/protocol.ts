@@ -44,8 +44,8 @@ export type Bound = "host-bound" | "device-bound" | "transfer-bound" | "sync-bou
 
 /** Busy and idle time in a window. */
 export interface BusyShare {
-  busy_ns: number; busy_share: number; communication_only_ns: number | null; communication_overlapped_ns: number | null; idle_ns: number;
-  transfer_only_ns: number | null; window: Interval; window_ns: number;
+  busy_ns: number; busy_share: number; communication_only_ns: number | null; communication_overlapped_ns: number | null; counted_whole_ns: number | null;
+  idle_ns: number; transfer_only_ns: number | null; window: Interval; window_ns: number;
 }
 
 /** A kind of host call. */
@@ -123,7 +123,8 @@ export type ClockMethod = "calibrated" | "brackets" | "none";
 
 /** The code behind idle time. */
 export interface Code {
-  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; ran_meanwhile: RanMeanwhile[]; samples: number; workers: Workers | null;
+  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; missing_samples: number; ran_meanwhile: RanMeanwhile[]; samples: number; taken_samples: number;
+  workers: Workers | null;
 }
 
 /** A frame of a stack. */
@@ -268,9 +269,9 @@ export interface Device {
 /** A physical GPU: all devices of the trace, of whatever process, with one uuid. */
 export interface DeviceBusy {
   after_last_ns: number | null; analysed: BusyShare | null; api: string; before_first_ns: number | null; busy_ns: number | null; clock_error_ns: number | null;
-  clock_method: string; clock_tool: string | null; command_buffers_counted_whole: number; command_buffers_untimed: number; device_ids: DeviceId[];
-  driver: string; index: number; lost: boolean; name: string; process_ids: ProcessId[]; queues: QueueBusy[]; transfer_only_ns: number | null; uuid: string;
-  work_window: Interval | null;
+  clock_method: string; clock_tool: string | null; command_buffers_counted_whole: number; command_buffers_untimed: number; counted_whole_ns: number | null;
+  device_ids: DeviceId[]; driver: string; index: number; lost: boolean; name: string; process_ids: ProcessId[]; queues: QueueBusy[];
+  transfer_only_ns: number | null; uuid: string; work_window: Interval | null;
 }
 
 /** Fill of a GPU over the analysed window. */
@@ -462,7 +463,7 @@ export interface IdleSamplesHeader {
 export interface IdleTime {
   below_threshold_count: number; below_threshold_ns: number; devices: DeviceIdle[]; gap_count: number; histogram: GapBin[]; host_calls: HostTime[];
   longest: Gap[]; other_thread_calls: HostTime[]; queues: QueueIdle[]; serialised_count: number; serialised_ns: number; sides: SideRange[]; total_ns: number;
-  uncertain_ns: number | null; unknown_host_ns: number; untimed_host_function_ns: number;
+  uncertain_ns: number | null; unknown_host_ns: number; unknown_reasons: UnknownTotal[]; untimed_host_function_ns: number;
 }
 
 /** A time for which a label was set. */
@@ -985,6 +986,14 @@ export interface TransferRow {
   busy_ns: number | null; bytes: number; bytes_per_second: number | null; count: number; kind: string; max_ns: number | null; mean_ns: number | null;
   min_ns: number | null; p50_ns: number | null; p99_ns: number | null; timed_count: number; total_ns: number | null; unknown_bytes_count: number;
   untimed_count: number;
+}
+
+/** Why the cause of idle time is not known. */
+export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "before-recording" | "contradiction";
+
+/** Idle time of unknown cause, for one reason. */
+export interface UnknownTotal {
+  reason: UnknownReason; total_ns: number;
 }
 
 /** A figure that ranks are compared by. */

@@ -4,13 +4,13 @@
 //! called once the idle time of the whole window is known.
 
 use super::submit_calls::{SlowCalls, Submitted, Typical, typical};
-use super::{Cause, HostTime, IdleTime};
+use super::{Cause, HostTime, IdleTime, UnknownTotal};
 use crate::command_buffers::mean_dispatches;
 use crate::conditions::Pressure;
 use gapscope_timeline::quantity::{self, duration, ratio};
 use gapscope_timeline::thresholds::{
-    COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, ROUND_TRIP_NS, SEVERAL,
-    STALLED_SHARE,
+    COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, REASON_SHARE,
+    ROUND_TRIP_NS, SEVERAL, STALLED_SHARE,
 };
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
 use gapscope_timeline::{Timeline, Work, WorkKind, is_work};
@@ -94,7 +94,7 @@ impl Adviser<'_> {
             (Cause::SubmitCall, _) => self.for_submit_calls(usual, total_ns),
             (Cause::AfterHostWait, _) => self.for_waits(usual, total_ns),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
-            (Cause::Unknown, _) if !self.has_losses => self.for_the_unknown(),
+            (Cause::Unknown, _) => self.for_the_unknown(usual, total_ns),
             (Cause::LaunchLatency, Api::Cuda | Api::Hip)
                 if self.most_are_graphs || !self.has_many_launches() =>
             {
@@ -431,14 +431,27 @@ impl Adviser<'_> {
         }
     }
 
-    fn for_the_unknown(&self) -> String {
-        let such = match self.words.api {
-            Api::Cuda | Api::Hip => {
-                "a host node of a graph, a move of managed memory, or work without times"
-            }
-            _ => "a semaphore of another program, or work without times",
+    /// Returns what the cause may have been, by the greatest reasons for which it is not known.
+    fn for_the_unknown(&self, usual: &str, total_ns: i64) -> String {
+        let reasons = self.idle_time.unknown_reasons.iter();
+        let counts = |total: &&UnknownTotal| ratio(total.total_ns, total_ns) >= REASON_SHARE;
+        let reasons: Vec<&UnknownTotal> = reasons.filter(counts).collect();
+        let text = |total: &UnknownTotal| total.reason.text(self.words.api);
+        let mut advice = match reasons.as_slice() {
+            [] => usual.to_owned(),
+            [only] => text(only),
+            several => (several.iter())
+                .map(|total| {
+                    let share = quantity::share_of(total.total_ns, total_ns);
+                    format!("in {share} of it {}", text(total))
+                })
+                .collect::<Vec<_>>()
+                .join("; "),
         };
-        format!("what the next work waited for is not in the trace, such as {such}")
+        if self.has_losses && !reasons.is_empty() {
+            advice += &format!("; {usual}");
+        }
+        advice
     }
 }
 

@@ -3,12 +3,13 @@
 //! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
 //! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
-use super::explain::{Explainer, Explanation};
+use super::explain::{Explainer, Explanation, Idle};
 use super::host_totals::HostTotals;
 use super::other_threads::{LateTime, OutsideTime};
 use super::queues::QueueWalk;
 use super::submit_calls::{SubmitCalls, pageable_copies};
 use super::totals::{Certainty, Histogram, Totals};
+use super::unknown_reason::UnknownTimes;
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -111,6 +112,7 @@ pub fn idle_time(
         builds: sums.builds,
         building_ns: sums.building_ns,
         untimed_host_function_ns: sums.untimed_host_function_ns,
+        unknown_reasons: sums.unknown.rows(),
         serialised_ns: sums.serialised_ns,
         serialised_count: sums.serialised_count,
         uncertain_ns: all.uncertain_ns(),
@@ -158,6 +160,7 @@ struct Sums {
     other_threads: HostTotals,
     unknown_host_ns: i64,
     untimed_host_function_ns: i64,
+    unknown: UnknownTimes,
     serialised_ns: i64,
     serialised_count: u64,
     /// The longest gaps so far, the shortest of them on top.
@@ -203,7 +206,9 @@ impl Walk<'_> {
             || self.device(index, device_window),
             || queues.totals(index),
         );
-        if let [(_, only)] = queues.as_mut_slice() {
+        if let [(_, only)] = queues.as_mut_slice()
+            && self.explainer.knows_all_work()
+        {
             *only = device.clone();
         }
         GpuTotals {
@@ -227,9 +232,10 @@ impl Walk<'_> {
                     kept.push(inside);
                 }
                 let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
-                explainer.explain(&before, &after, gap.interval, &mut explanation);
-                totals.add_gap(explainer, gap.interval, &explanation, index, window);
-                self.add(index, inside, &explanation, gap);
+                let explanation = &mut explanation;
+                explainer.explain(Idle::Gpu, &before, &after, gap.interval, explanation);
+                totals.add_gap(explainer, gap.interval, explanation, index, window);
+                self.add(index, inside, explanation, gap);
             } else if !inside.is_empty() {
                 self.sums.below_count += 1;
                 self.sums.below_ns += inside.length_ns();
@@ -284,6 +290,10 @@ impl Walk<'_> {
         for untimed in &explanation.untimed_functions {
             let ns = untimed.intersection(inside).length_ns();
             sums.untimed_host_function_ns = sums.untimed_host_function_ns.saturating_add(ns);
+        }
+        for (unknown, reason) in &explanation.unknown {
+            let ns = unknown.intersection(inside).length_ns();
+            sums.unknown.add(*reason, ns);
         }
         let shortest = sums
             .longest_gaps
@@ -388,7 +398,7 @@ impl LongGap {
         );
         let gap = Interval::new(before.interval.end_ns, after.interval.start_ns);
         let mut explanation = Explanation::default();
-        explainer.explain(before, after, gap, &mut explanation);
+        explainer.explain(Idle::Gpu, before, after, gap, &mut explanation);
         let parts: Vec<GapPart> = (explanation.parts.iter())
             .map(|part| {
                 let inside = part.interval().intersection(window);

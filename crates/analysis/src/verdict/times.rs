@@ -23,6 +23,7 @@ pub(crate) struct Times<'a> {
     pub(crate) launch_ns: i64,
     /// The time without work before a device's first and after its last, while another had work.
     pub(crate) imbalance_ns: i64,
+    /// The idle time that has no known cause. The verdict's part of that name has `busy.whole_ns` too.
     pub(crate) unknown_ns: i64,
     pub(crate) causes: &'a [GapTotal],
     /// The part of `host_ns` in which it is not known what the host did.
@@ -166,6 +167,11 @@ impl<'a> Times<'a> {
     pub(crate) fn underfilled_ns(&self) -> i64 {
         let known = self.fill.iter().filter_map(|fill| fill.underfilled_ns);
         known.fold(0, i64::saturating_add)
+    }
+
+    /// Returns the time of which the trace does not say what the device did, or why it idled.
+    pub(crate) fn unmeasured_ns(&self) -> i64 {
+        self.unknown_ns.saturating_add(self.busy.whole_ns)
     }
 
     /// Returns the work of a kind beside computing that holds computing up, where the path runs through such work for

@@ -152,7 +152,7 @@ impl Times<'_> {
         let [sync, launch] = [Side::Sync, Side::Launch].map(|side| self.causes_of(side));
         let sync = format!("{device} idled at synchronisation: {sync}");
         let launch = format!("{device} idled with work submitted: {launch}");
-        let unknown = format!("{device} idled and the trace does not say why");
+        let unknown = self.unmeasured();
         let mut parts = vec![
             self.part("compute", busy.compute_ns, self.computed()),
             self.part("communication", busy.communication_ns, communicated),
@@ -161,7 +161,7 @@ impl Times<'_> {
             self.part("sync", self.sync_ns, sync),
             self.part("launch", self.launch_ns, launch),
             self.part("imbalance", self.imbalance_ns, self.imbalance()),
-            self.part("unknown", self.unknown_ns, unknown),
+            self.part("unknown", self.unmeasured_ns(), unknown),
         ];
         parts.retain(|part| part.total_ns > 0);
         parts.sort_by_key(|part| Reverse(part.total_ns));
@@ -188,8 +188,22 @@ impl Times<'_> {
         };
         let for_share = |did: &str, ns| format!("{did} for {} of the time.", percent(ns));
         match bound {
+            Bound::Unknown if self.busy.whole_ns > self.unknown_ns => {
+                let whole_ns = self.busy.whole_ns;
+                let most_ns = self.window_ns - self.idle_ns();
+                let busy = match most_ns - whole_ns {
+                    0 => format!("for at most {}", percent(most_ns)),
+                    least_ns => format!("for {} to {}", percent(least_ns), percent(most_ns)),
+                };
+                format!(
+                    "{device} {was} busy {busy} of the time: {} are timed as a whole, and inside of them {} may have idled.",
+                    self.whole(),
+                    self.device()
+                )
+            }
             Bound::Unknown => format!(
-                "{device} idled for {} of the time, and the trace does not say why.",
+                "Nothing that was measured ran on {} for {} of the time, and the trace does not say why.",
+                self.device(),
                 percent(self.unknown_ns)
             ),
             Bound::HostBound => {
@@ -236,8 +250,12 @@ impl Times<'_> {
             }
             Bound::LatencyBound => self.latency(device),
             Bound::DeviceBound => {
-                let busy_ns = self.window_ns - self.idle_ns();
-                for_share(&format!("{device} {was} busy"), busy_ns)
+                let busy_ns = self.window_ns - self.idle_ns() - self.busy.whole_ns;
+                let at_least = match self.busy.whole_ns {
+                    0 => "",
+                    _ => " at least",
+                };
+                for_share(&format!("{device} {was} busy{at_least}"), busy_ns)
             }
             Bound::Mixed if self.share(self.imbalance_ns) >= IDLE_SHARE => {
                 let idled = match self.several() {
@@ -298,14 +316,36 @@ impl Times<'_> {
         }
     }
 
+    /// Returns what the API calls work that is timed as a whole.
+    fn whole(&self) -> &'static str {
+        match self.api {
+            Api::Cuda | Api::Hip => "graphs",
+            Api::Vulkan | Api::Metal | Api::Unknown => "command buffers",
+        }
+    }
+
+    /// Returns what the unknown part was: time inside of work that is timed as a whole, idle time without a known
+    /// cause, or both.
+    fn unmeasured(&self) -> String {
+        let device = self.device();
+        let idled =
+            format!("nothing that was measured ran on {device}, and the trace does not say why");
+        let ran = format!(
+            "{} ran that are timed as a whole, and whether {device} worked or idled inside of them is not in the trace",
+            self.whole()
+        );
+        match (self.unknown_ns, self.busy.whole_ns) {
+            (_, 0) => idled,
+            (0, _) => ran,
+            (unknown_ns, _) => format!("{ran}; for {} of that {idled}", Nanoseconds(unknown_ns)),
+        }
+    }
+
     /// Returns what the compute part was, and how much of it may have been something else, since some work is timed
     /// as a whole.
     fn computed(&self) -> String {
         let busy = &self.busy;
-        let whole = match self.api {
-            Api::Cuda | Api::Hip => "graphs",
-            Api::Vulkan | Api::Metal | Api::Unknown => "command buffers",
-        };
+        let whole = self.whole();
         let (instead, also) = match (busy.unsure_communication, busy.unsure_transfer) {
             (true, true) => (
                 "communicated or moved data",

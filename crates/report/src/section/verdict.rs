@@ -101,7 +101,16 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
         let work = number::duration(window.length_ns());
         text = text.and(format!(", {work} from the first GPU work to the last"));
     }
-    text = text.and("; GPU busy ").strong(known(findings.gpu_busy_ns));
+    // Inside of work that is timed as a whole the GPU may have idled.
+    let counted_whole = findings
+        .devices
+        .iter()
+        .filter_map(|device| device.counted_whole_ns);
+    let most = match counted_whole.max() {
+        Some(1..) => "at most ",
+        _ => "",
+    };
+    text = (text.and("; GPU busy ").and(most)).strong(known(findings.gpu_busy_ns));
     if let (Some(busy), Some(wall)) = (findings.gpu_busy_ns, findings.wall_ns) {
         text = text.and(format!(
             " ({} of the recording)",

@@ -402,9 +402,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             let Some(own) = times.own else { continue };
             let declared = rows.dispatches[row] > 0 || rows.transfers[row] > 0;
             let has_more = rows.timing[row] == Timing::Bracketed || declared;
-            times.whole =
-                self.times_inside && (times.untimed > 0 || (times.timed == 0 && has_more));
-            if times.whole || !self.times_inside {
+            times.whole = !self.times_inside || times.untimed > 0 || (times.timed == 0 && has_more);
+            if times.whole {
                 let gpu = timeline.queues[timeline.command_buffer_queues[row] as usize].gpu;
                 let work = Work::new(own, row as u32, WorkKind::CommandBuffer, row);
                 self.packing.push(gpu as usize, work);
@@ -455,7 +454,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                 } = times.ran;
                 submission.add(Interval::new(first_start_ns, last_end_ns));
                 // A command buffer with work is timed by the work, or as a whole.
-                let ran = first_start_ns <= last_end_ns || times.untimed > 0;
+                let ran = times.ran.has_work() || times.untimed > 0;
                 submission.without_work += u32::from(!ran && times.own.is_some());
             }
         }
