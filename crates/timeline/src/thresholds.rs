@@ -203,7 +203,7 @@ thresholds! {
         "So many gaps at most are looked for in one period.",
         "A step of a program has a few large gaps; of more, some have a period of their own.";
     SLOW: i64 = 3, Times,
-        "A kernel's first dispatch that took more than this times its median is a sign of warm-up.",
+        "A kernel's first dispatch that took more than this times the median of its dispatches with as many workgroups is a sign of warm-up.",
         "Below, it may be chance; a driver that compiles takes far longer.";
     LEAST_DISPATCHES: u64 = 5, Count,
         "Timed dispatches that a kernel needs before its first is compared with its median.",

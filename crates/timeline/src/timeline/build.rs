@@ -16,7 +16,7 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::kernel_names::is_communication;
 use gapscope_trace::lookup::{IdIndex, NONE};
-use gapscope_trace::manifest::{Device, SamplingMode};
+use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{Dispatches, Table, Timing};
 use gapscope_trace::text_column::TextColumn;
@@ -150,11 +150,6 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         builder.find_queues();
         builder.find_submissions();
         let timeline = &mut builder.timeline;
-        let sized = |device: &Device| {
-            let limits = device.limits.as_ref();
-            limits.is_some_and(|limits| limits.multiprocessors.is_some())
-        };
-        timeline.dispatches.keeps_groups = trace.manifest.devices.iter().any(sized);
         timeline.dispatches.keeps_all = keeps_all;
         // The causes of gaps depend on which kernels communicate.
         timeline.dispatches.keeps_kernels = keeps_all || !timeline.communicates.is_empty();
@@ -283,9 +278,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                 columns
                     .bindings
                     .push(piece.bindings.at(at).map_or(NONE, |id| id.0));
-                if columns.keeps_groups {
-                    columns.groups.push(groups(piece, at));
-                }
+                columns.groups.push(groups(piece, at));
             }
             let of_command_buffer = timeline.command_buffer_queues.get(command_buffer as usize);
             let times = timeline.command_buffers.get_mut(command_buffer as usize);
