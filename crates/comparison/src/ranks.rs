@@ -16,9 +16,8 @@
 //! A rank is called late where equal ranks would hardly have one as late (`ranks/chance.rs`). The order in which stages of a pipeline arrive is no
 //! lateness (`ranks/pipelines.rs`).
 //!
-//! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'.
-//!
-//! What this cannot know: whether a rank that computes for longer has more to do or is slower; what its host did instead.
+//! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'. Numbers of
+//! kernels, clocks, conditions, labels and stacks may show the reason for that (`ranks/late_reason.rs`).
 mod alignment;
 mod bandwidth;
 mod before;
@@ -28,6 +27,8 @@ mod comparison;
 mod digest;
 mod findings;
 mod late;
+mod late_reason;
+mod loading;
 mod matched;
 mod nccl;
 mod outliers;
@@ -46,6 +47,7 @@ pub use digest::RankDigest;
 pub use findings::{Arrival, Collective, CollectiveKind, CommunicatorRow, RankFindings, Straggler};
 use gapscope_analysis::joint_verdict::joint_verdict;
 pub use late::{Doing, LateCause};
+pub use late_reason::LateReason;
 use matched::{communicators, matched};
 pub use outliers::{Outlier, Unlike, list};
 pub use part::Communicator;
@@ -139,7 +141,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         clock_error_ns: clocks.worst_error_ns(),
         communicators: rows,
         bandwidth: bandwidths.rows(),
-        straggler: comparison.straggler(),
+        straggler: comparison.straggler(&digests),
         outliers: outliers::outliers(&digests, &pipelines),
         pipelines: pipelines.rows(&digests),
         longest: comparison.longest(),

@@ -526,6 +526,9 @@ export interface LateCause {
   longer_ns: number; share: number; what: string;
 }
 
+/** A reason why a rank is late. */
+export type LateReason = "more-work" | "slower-clock" | "heat" | "power" | "data-loading" | "network";
+
 /** The shape of a kernel's launches, on GPUs whose size is known. Means are by time. */
 export interface Launches {
   known_ns: number; mean_multiprocessors: number; multiprocessors: number; occupancy: number | null; occupancy_limited_by: string | null; tail_ns: number;
@@ -891,8 +894,8 @@ export interface StallShare {
 
 /** The rank that the others wait for most. */
 export interface Straggler {
-  cause: LateCause | null; chance: number; cost_ns: number; last_count: number; longer: LateCause[]; of_count: number; rank: number; share: number;
-  skew_ns: number; stretch: Interval | null;
+  cause: LateCause | null; chance: number; cost_ns: number; evidence: string | null; last_count: number; longer: LateCause[]; of_count: number; rank: number;
+  reason: LateReason | null; share: number; skew_ns: number; stretch: Interval | null;
 }
 
 /** Texts of a trace: names in frames are indices into the list of all of them. */

@@ -6,6 +6,7 @@ use super::chance::{LastArrival, LateRank, LateRanks};
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, Straggler};
 use super::late::{LateCause, Lateness};
+use super::late_reason;
 use super::matched::{KindCounts, Matched};
 use super::rank_row::RankRow;
 use gapscope_timeline::collectives::{SEND_RECV, facts};
@@ -151,7 +152,7 @@ impl Comparison {
             let row = &mut self.rows[rank];
             row.last_count = row.last_count.map(|count| count + 1);
             row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
-            self.late[rank].add(one, last);
+            self.late[rank].add(one, last, errors[first]);
         }
         let mut arrivals: Vec<Arrival> = of_parts
             .map(|at| {
@@ -241,7 +242,7 @@ impl Comparison {
     }
 
     /// Returns the rank that the others wait for most and by more than chance, if there is one.
-    pub(super) fn straggler(&self) -> Option<Straggler> {
+    pub(super) fn straggler(&self, digests: &[&RankDigest]) -> Option<Straggler> {
         let late = self.leads.beyond_chance(FALSE_BLAME).into_iter();
         let LateRank {
             rank: worst,
@@ -258,6 +259,16 @@ impl Comparison {
         let row = &self.rows[worst];
         let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
         let is_part = stretch.length_ns() as f64 <= LATE_PART_SHARE * whole.length_ns() as f64;
+        let stretch = is_part.then_some(stretch);
+        let cause = longer.first().filter(named).copied();
+        let others = digests.iter().enumerate().filter(|(at, _)| *at != worst);
+        let ranks = late_reason::Ranks {
+            late: digests[worst],
+            others: others.map(|(_, digest)| *digest).collect(),
+            stretch,
+        };
+        let explained = cause.map(|cause| late_reason::reason(&cause, &self.late[worst], &ranks));
+        let (reason, evidence) = explained.unzip();
         Some(Straggler {
             rank: row.rank,
             last_count,
@@ -266,8 +277,10 @@ impl Comparison {
             share: ratio(skew_ns, total_ns),
             cost_ns: lead_ns,
             chance,
-            stretch: is_part.then_some(stretch),
-            cause: longer.first().filter(named).copied(),
+            stretch,
+            cause,
+            reason: reason.flatten(),
+            evidence,
             longer,
         })
     }

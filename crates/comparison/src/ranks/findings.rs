@@ -3,6 +3,7 @@
 
 use super::bandwidth::Bandwidth;
 use super::late::LateCause;
+use super::late_reason::LateReason;
 use super::outliers::Outlier;
 use super::part::Communicator;
 use super::pipelines::Pipeline;
@@ -161,6 +162,10 @@ pub struct Straggler {
     /// What made the rank late: what its device did before for longer than the others', from
     /// [`LATE_CAUSE_SHARE`](gapscope_timeline::thresholds::LATE_CAUSE_SHARE) of the lateness on. Absent where no single cause did.
     pub cause: Option<LateCause>,
+    /// Why the device did so. Absent where the trace does not show why.
+    pub reason: Option<LateReason>,
+    /// What shows the reason, as the end of a sentence. Absent without a cause.
+    pub evidence: Option<String>,
     /// All that the device did for longer, the longest first.
     pub longer: Vec<LateCause>,
 }

@@ -259,18 +259,25 @@ fn late(straggler: &Straggler, origin_ns: i64) -> String {
     };
     let longer = Nanoseconds(cause.longer_ns);
     text.push_str(&match cause.what {
-        Doing::Compute => format!(" Before them it computed {longer} longer than the others did."),
+        Doing::Compute => format!(" Before them it computed {longer} longer than the others did"),
         Doing::Communication => {
-            format!(" Before them it was in collectives of other groups {longer} longer than the others were.")
+            format!(" Before them it was in collectives of other groups {longer} longer than the others were")
+        }
+        Doing::LateEnd => {
+            format!(" Its parts in the collectives before ended {longer} later than the others'")
         }
         Doing::Idle(why) => {
             let facts = why.facts(Api::Cuda);
             let doing = facts.host_was.map_or(String::new(), |was| format!(", its thread {was}"));
             format!(
-                " Before them its GPU idled {longer} longer than the others did: {}{doing}.",
+                " Before them its GPU idled {longer} longer than the others did ({}{doing})",
                 facts.name,
             )
         }
     });
+    if let Some(evidence) = &straggler.evidence {
+        text.push_str(&format!(": {evidence}"));
+    }
+    text.push('.');
     text
 }

@@ -3,6 +3,7 @@
 mod arrivals;
 mod late;
 mod matching;
+mod reasons;
 mod traces;
 
 use gapscope_analysis::{Findings, Options};

@@ -30,8 +30,6 @@ pub(super) fn payload(args: &[u8]) -> String {
             b"Process Group Name" => group.0 = bare(value),
             b"Process Group Ranks" => group.1 = bare(value),
             b"Rank"
-            | b"Src Rank"
-            | b"Dst Rank"
             | b"Process Group Description"
             | b"Seq"
             | b"Comms Id"
