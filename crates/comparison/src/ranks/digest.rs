@@ -30,6 +30,8 @@ pub struct RankDigest {
     pub(super) host: Host,
     /// The times of the rank's devices by the parts of the verdict.
     pub(super) times: DeviceTimes,
+    /// The start of the recording.
+    pub(super) start_ns: i64,
     /// The difference between the wall clock and the host's clock, in nanoseconds; `None` where it is unknown.
     pub(super) offset_ns: Option<i64>,
     /// The error of the devices' times against the host's clock; `None` where it is unknown.
@@ -128,6 +130,7 @@ impl RankDigest {
             world_size: None,
             host: manifest.host.clone(),
             times: DeviceTimes::default(),
+            start_ns: manifest.start_ns,
             offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
             clock_error_ns: None,
             members: BTreeMap::new(),
@@ -261,6 +264,7 @@ fn called(ranges: &Ranges, of: impl Fn(&HostCall) -> bool) -> Vec<CollectivePart
             .collect(),
         before: None,
         queue: None,
+        operation: host.call.operation,
     };
     calls.map(part).collect()
 }

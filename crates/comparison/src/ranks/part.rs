@@ -47,6 +47,25 @@ pub(super) struct CollectivePart {
     pub(super) before: Option<Before>,
     /// The id of the queue that ran the kernel; `None` for a call.
     pub(super) queue: Option<QueueId>,
+    /// The number that all ranks give this operation on the communicator; `None` where the trace has none.
+    pub(super) operation: Option<u64>,
+}
+
+impl CollectivePart {
+    /// Returns true for a kernel or call that only sends messages, or only receives them. Such a part says nothing about
+    /// the lateness of a rank: who receives waits for what another rank has yet to compute.
+    pub(super) fn goes_one_way(&self) -> bool {
+        let mut messages = self.messages.iter().map(|message| message.sends);
+        let first = messages.next();
+        first.is_some() && messages.all(|sends| Some(sends) == first)
+    }
+
+    /// Returns a message of a part that only sends to one rank, or only receives from one.
+    pub(super) fn only_peer(&self) -> Option<Message> {
+        let first = *self.messages.first()?;
+        let same = |message: &Message| (message.peer, message.sends) == (first.peer, first.sends);
+        self.messages.iter().all(same).then_some(first)
+    }
 }
 
 /// A message between two ranks, as one of them sees it.

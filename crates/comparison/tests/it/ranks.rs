@@ -1,6 +1,7 @@
 //! Ranks of a distributed program: collectives matched by communicator, who arrives last and why, how fast they are.
 
 mod arrivals;
+mod late;
 mod matching;
 mod traces;
 
