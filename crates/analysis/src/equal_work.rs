@@ -17,12 +17,14 @@
 mod changes;
 mod comparison;
 mod cost;
+mod difference;
 mod extent;
 mod figure;
 mod measure;
 mod place;
 mod sentences;
 mod sum;
+mod unknown;
 mod work_cost;
 
 pub use comparison::{Basis, CauseChange, KernelChange, Ratio, WorkComparison};
@@ -151,6 +153,8 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
             _ => Basis::Claim,
         },
         few_common_kernels: few,
+        launch_sizes: None,
+        size_sentences: Vec::new(),
         common_kernels: shared.map(|(common, _)| common),
         all_kernels: shared.map(|(_, all)| all),
         kernels: Vec::new(),
@@ -162,6 +166,10 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
         before,
         after,
     };
+    if let Some((evidence, sentences)) = changes::sizes(&comparison) {
+        comparison.launch_sizes = Some(evidence);
+        comparison.size_sentences = sentences;
+    }
     comparison.kernels = changes::kernels(&comparison);
     comparison.causes = changes::causes(&comparison);
     comparison.sentences = sentences::sentences(&comparison);

@@ -9,11 +9,14 @@ mod withdraw;
 use crate::code::{Code, CodeSamples, CodeTime};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
+use crate::contradictions::Contradiction;
+use crate::critical_path::CriticalPath;
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
 use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
+use crate::headline::{HeadlineInput, HeadlineNote, headline};
 use crate::instructions::{self, SampledKernel};
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, FoldedLabel, LabelRow};
@@ -87,6 +90,14 @@ pub struct Findings {
     /// Why the verdict is what it is.
     #[serde(flatten)]
     pub verdict_evidence: Evidence,
+    /// What a reader must know with the verdict, in the order in which reports say it.
+    pub headline: Vec<HeadlineNote>,
+    /// The critical paths through transfers and communication that computing waited for; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub critical_paths: Vec<CriticalPath>,
+    /// Device times that contradict host times; absent where none do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<Contradiction>,
     /// How the GPU was sampled.
     pub sampling_mode: SamplingMode,
     /// The greatest error of a device time on the host's clock, over the devices that ran work.
@@ -365,20 +376,18 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
+        let samples = CodeSamples::new(selected);
         let judged = Judgement::new(
             timeline,
             analysed_window,
             options.gap_threshold_ns,
             options.longest,
+            samples.as_ref(),
         );
-        let code = analysed_window.and_then(|window| {
-            let longest = &judged.idle_time.longest;
-            let samples = CodeSamples::new(selected)?;
-            Some(samples.code(window, options.gap_threshold_ns, longest))
-        });
+        let code = judged.code;
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let advice = gaps::advice(timeline, &judged.idle_time, pressure);
+        let advice = gaps::advice(timeline, &judged.idle_time, code.as_ref(), pressure);
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -397,6 +406,16 @@ impl Findings {
         let gaps: Vec<CauseSummary> = causes
             .map(|(total, advice)| CauseSummary::new(total, advice))
             .collect();
+        let wall_ns = (manifest.end_ns > manifest.start_ns)
+            .then(|| manifest.end_ns.saturating_sub(manifest.start_ns));
+        let headline = headline(&HeadlineInput {
+            timeline,
+            devices: &judged.devices,
+            conditions: &others.conditions,
+            contradictions: &judged.contradictions,
+            window: analysed_window,
+            wall_ns,
+        });
         let judged_ns = judged.evidence.window_ns.unwrap_or(0);
         let is_worth_it = |gap: &&CauseSummary| {
             ratio(gap.total_ns, judged_ns) >= ADVICE_SHARE && !gap.advice.is_empty()
@@ -410,11 +429,13 @@ impl Findings {
         Findings {
             verdict: judged.bound,
             verdict_evidence: judged.evidence,
+            headline,
+            critical_paths: judged.critical_paths,
+            contradictions: judged.contradictions,
             sampling_mode: manifest.sampling_mode,
             clock_error_ns: clock_error_ns(selected),
             start_ns: manifest.start_ns,
-            wall_ns: (manifest.end_ns > manifest.start_ns)
-                .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
+            wall_ns,
             gpu_busy_ns,
             work_window: selected.work_window(),
             analysed_window,

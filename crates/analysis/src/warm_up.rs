@@ -85,7 +85,7 @@ fn first_dispatches(timeline: &Timeline) -> Vec<FirstDispatch> {
         let Some(first) = timeline.kernel_row(row).and_then(|row| firsts.get_mut(row)) else {
             return;
         };
-        let groups = timeline.dispatches.groups_of(row);
+        let groups = timeline.dispatches.groups(row);
         let first = first.get_or_insert(FirstDispatch {
             interval: work.interval,
             groups,

@@ -55,6 +55,9 @@ impl Findings {
                 sentence: format!("It rests on what cannot be read: {}.", files.join(", ")),
                 ..Evidence::default()
             };
+            self.headline = Vec::new();
+            self.critical_paths = Vec::new();
+            self.contradictions = Vec::new();
             self.gaps = Vec::new().into();
             self.advice = Vec::new().into();
             self.idle_time = IdleTime::default().into();

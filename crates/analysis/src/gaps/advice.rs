@@ -4,13 +4,14 @@
 //! called once the idle time of the whole window is known.
 
 use super::submit_calls::{SlowCalls, Submitted, Typical, typical};
-use super::{Cause, IdleTime};
+use super::{Cause, IdleTime, UnknownTotal};
+use crate::code::{CauseCode, Code, line_of};
 use crate::command_buffers::mean_dispatches;
 use crate::conditions::Pressure;
 use gapscope_timeline::quantity::{self, duration, ratio};
 use gapscope_timeline::thresholds::{
-    COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, ROUND_TRIP_NS, SEVERAL,
-    STALLED_SHARE,
+    COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, REASON_SHARE,
+    ROUND_TRIP_NS, SEVERAL, STALLED_SHARE,
 };
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
 use gapscope_timeline::{Timeline, Work, WorkKind, is_work};
@@ -19,7 +20,12 @@ use gapscope_trace::manifest::{Api, Manifest};
 use gapscope_trace::tables::{HostCallKind, SubmissionKind};
 
 /// Returns the advice on each cause in `idle_time.causes`, in their order; empty where nothing helps.
-pub(crate) fn advice(timeline: &Timeline, idle_time: &IdleTime, pressure: Pressure) -> Vec<String> {
+pub(crate) fn advice(
+    timeline: &Timeline,
+    idle_time: &IdleTime,
+    code: Option<&Code>,
+    pressure: Pressure,
+) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
     let vocabulary = Vocabulary::new(manifest);
     let [graphs, others] = [true, false].map(|graphs| count_launches(timeline, graphs));
@@ -28,6 +34,7 @@ pub(crate) fn advice(timeline: &Timeline, idle_time: &IdleTime, pressure: Pressu
         timeline,
         words: *vocabulary.words(),
         idle_time,
+        code,
         pressure,
         has_losses: !manifest.losses.is_empty(),
         mean_dispatches: mean_dispatches(timeline),
@@ -46,6 +53,8 @@ struct Adviser<'a> {
     timeline: &'a Timeline<'a>,
     words: Words,
     idle_time: &'a IdleTime,
+    /// The code behind the idle time.
+    code: Option<&'a Code>,
     /// How long tasks waited for parts of the machine.
     pressure: Pressure,
     /// True where something was not recorded.
@@ -68,12 +77,13 @@ impl Adviser<'_> {
         let usual = cause.facts(self.words.api).advice;
         match (cause, self.words.api) {
             (Cause::HostCall, _) => self.for_calls(usual),
+            (Cause::HostCompile, _) => self.for_building(usual, total_ns),
             (Cause::HostLate, _) => self.for_a_late_host(usual, total_ns, gaps),
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
             (Cause::SubmitCall, _) => self.for_submit_calls(usual, total_ns),
             (Cause::AfterHostWait, _) => self.for_waits(usual, total_ns),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
-            (Cause::Unknown, _) if !self.has_losses => self.for_the_unknown(),
+            (Cause::Unknown, _) => self.for_the_unknown(usual, total_ns),
             (Cause::LaunchLatency, Api::Cuda | Api::Hip)
                 if self.most_are_graphs || !self.has_many_launches() =>
             {
@@ -105,6 +115,22 @@ impl Adviser<'_> {
             kernels.work_ns as f64 <= kernels.call_ns.max(1) as f64 * GRAPH_WORK_TIMES
         };
         self.has_many_launches() && self.kernels.as_ref().is_some_and(is_short)
+    }
+
+    /// Returns the advice where code is compiled or loaded: first on new code that is built again and again.
+    fn for_building(&self, usual: &str, total_ns: i64) -> String {
+        let (builds, building_ns) = (self.idle_time.builds, self.idle_time.building_ns);
+        if builds == 0 || ratio(building_ns, total_ns) < MOST_OF_CALLS_SHARE {
+            return usual.to_owned();
+        }
+        let code = self.code.and_then(|code| code.of_cause(Cause::HostCompile));
+        let line = code.and_then(|code| line_of(&code.code.first()?.frames));
+        let line = line.map_or(String::new(), |line| format!(", at {line}"));
+        format!(
+            "new code is built and loaded {}{line}, with {} before each load: build it once and keep it, such as by keeping shapes the same",
+            quantity::count_of(builds, "time", "times"),
+            duration(building_ns / builds as i64),
+        )
     }
 
     fn for_waits(&self, usual: &str, total_ns: i64) -> String {
@@ -274,14 +300,24 @@ impl Adviser<'_> {
             true => "launch ahead, or prepare the work on another thread",
             false => "prepare work ahead, or submit more at once",
         };
-        let outside = match is_cuda {
-            true if self.is_python => {
-                format!(
-                    "the launching thread was outside of GPU calls, such as in Python: {what_to_do}"
-                )
+        let thread = if is_cuda { "launching" } else { "submitting" };
+        let late = self.code.and_then(|code| code.of_cause(Cause::HostLate));
+        let outside = match late.and_then(CauseCode::mostly_slept_for) {
+            Some(sleep) => format!(
+                "the {thread} thread slept, waiting for {}: {}",
+                sleep.words(),
+                sleep.waited_for.advice()
+            ),
+            None if late.is_some_and(|late| late.thread_was().is_some()) => {
+                format!("the {thread} thread ran its own code: {what_to_do}")
             }
-            true => format!("the launching thread was outside of GPU calls: {what_to_do}"),
-            false => usual.to_owned(),
+            None if is_cuda && self.is_python => format!(
+                "the launching thread was outside of GPU calls, such as in Python: {what_to_do}"
+            ),
+            None if is_cuda => {
+                format!("the launching thread was outside of GPU calls: {what_to_do}")
+            }
+            None => usual.to_owned(),
         };
         let known = match self.idle_time.late_while_compiling_ns {
             ns if ratio(ns, total_ns) >= COMPILED_SHARE => format!(
@@ -341,14 +377,27 @@ impl Adviser<'_> {
         }
     }
 
-    fn for_the_unknown(&self) -> String {
-        let such = match self.words.api {
-            Api::Cuda | Api::Hip => {
-                "a host node of a graph, a move of managed memory, or work without times"
-            }
-            _ => "a semaphore of another program, or work without times",
+    /// Returns what the cause may have been, by the greatest reasons for which it is not known.
+    fn for_the_unknown(&self, usual: &str, total_ns: i64) -> String {
+        let reasons = self.idle_time.unknown_reasons.iter();
+        let counts = |total: &&UnknownTotal| ratio(total.total_ns, total_ns) >= REASON_SHARE;
+        let reasons: Vec<&UnknownTotal> = reasons.filter(counts).collect();
+        let text = |total: &UnknownTotal| total.reason.text(self.words.api);
+        let mut advice = match reasons.as_slice() {
+            [] => usual.to_owned(),
+            [only] => text(only),
+            several => (several.iter())
+                .map(|total| {
+                    let share = quantity::share_of(total.total_ns, total_ns);
+                    format!("in {share} of it {}", text(total))
+                })
+                .collect::<Vec<_>>()
+                .join("; "),
         };
-        format!("what the next work waited for is not in the trace, such as {such}")
+        if self.has_losses && !reasons.is_empty() {
+            advice += &format!("; {usual}");
+        }
+        advice
     }
 }
 

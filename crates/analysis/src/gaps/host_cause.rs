@@ -7,6 +7,9 @@
 //! assumed for the time before the thread's last call, since a thread that makes calls is not held up. A call that
 //! returns only after the submission, as that of a thread that always waits for the GPU, explains nothing.
 //!
+//! The time outside of calls before a load of code is spent on building that code, in a program that loads code again and
+//! again (`building.rs`).
+//!
 //! What this cannot know: whether the thread waited for that call at all, and for which device another thread waited.
 
 use super::explain::{Explainer, Explanation, push};
@@ -58,10 +61,12 @@ impl Explainer<'_> {
             left_ns: outside_ns,
             round_trip: waited && outside_ns <= ROUND_TRIP_NS,
             others_round_trip: false,
+            building: self.builders.building(thread, late, segments),
             parts,
             explanation,
         };
         outside.explanation.waited |= waited;
+        outside.explanation.building = outside.building;
         let mut from_ns = late.start_ns;
         for segment in segments {
             let inside = segment.interval.intersection(late);
@@ -116,6 +121,8 @@ struct Outside<'a, I: Iterator<Item = &'a Returned>> {
     round_trip: bool,
     /// True where the remaining time is the round trip of another thread's wait.
     others_round_trip: bool,
+    /// The time before a load of code in which the code was built.
+    building: Option<Interval>,
     parts: &'a mut Vec<GapPart>,
     explanation: &'a mut Explanation,
 }
@@ -169,8 +176,14 @@ impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
             (Cause::HostAllocate, &allocated),
             (Cause::AfterHostWait, &waited),
         ];
+        let is_building =
+            (self.building).is_some_and(|building| !building.intersection(stretch).is_empty());
+        let otherwise = match is_building {
+            true => Cause::HostCompile,
+            false => Cause::HostLate,
+        };
         paint(stretch, &layers, &mut |interval, cause| {
-            push(self.parts, interval, cause.unwrap_or(Cause::HostLate));
+            push(self.parts, interval, cause.unwrap_or(otherwise));
             if let Some(cause) = cause {
                 push(&mut self.explanation.by_other_threads, interval, cause);
             }

@@ -122,7 +122,7 @@ fn losses_are_named_as_a_reason_only_where_there_are_some() {
         p.line(losses);
         p.findings()
     };
-    assert!(advice(&with(""), Unknown).contains("a move of managed memory"));
+    assert!(advice(&with(""), Unknown).contains("a decompression of memory"));
     let lost = with("loss what=records count=3 reason=\"the disk was full\"");
-    assert_eq!(advice(&lost, Unknown), "the losses may say why");
+    assert!(advice(&lost, Unknown).ends_with("; the losses may say why"));
 }

@@ -90,7 +90,7 @@ enum Amount {
 /// Returns the size of a piece of work.
 fn amount(timeline: &Timeline, work: &Work) -> Amount {
     match work.kind() {
-        WorkKind::Dispatch => Amount::Workgroups(timeline.dispatches.groups_of(work.row())),
+        WorkKind::Dispatch => Amount::Workgroups(timeline.dispatches.groups(work.row())),
         WorkKind::Transfer => Amount::Bytes(timeline.trace.tables.transfers.bytes.at(work.row())),
         _ => Amount::Unknown,
     }

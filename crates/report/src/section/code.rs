@@ -9,6 +9,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::code::{
     self, CauseCode, Code, CodeLine, CodeTime, ExactLine, MIN_SAMPLES_FOR_SHARES,
 };
+use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
 use std::collections::HashMap;
@@ -47,7 +48,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     }
     let facts = |cause: &CauseCode| cause.cause.facts(words.api);
     let share = |line: &CodeLine| line.total_ns as f64 / total_ns as f64;
-    let has_shares = |cause: &CauseCode| cause.samples >= MIN_SAMPLES_FOR_SHARES;
+
     let known = |cause: &CauseCode, text: String| match has_shares(cause) {
         true => Text::from(text),
         false => Text::new().faint("too few"),
@@ -100,9 +101,15 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
     blocks.extend(exact(code));
+    blocks.extend(sleep(code));
     blocks.extend(workers(code));
     blocks.extend(lock(code));
     blocks
+}
+
+/// Returns true where a cause has enough samples for shares of its time.
+fn has_shares(cause: &CauseCode) -> bool {
+    cause.samples >= MIN_SAMPLES_FOR_SHARES
 }
 
 /// Returns the text of the source line of the frame that represents a stack ([`code::own`]).
@@ -144,6 +151,44 @@ fn exact(code: &Code) -> Vec<Block> {
         "After gaps work was submitted in ",
     );
     waits.into_iter().chain(submissions).collect()
+}
+
+/// Says what late submitting threads waited for while they were blocked, and which other threads ran meanwhile.
+fn sleep(code: &Code) -> Option<Block> {
+    let late = code.of_cause(Cause::HostLate)?;
+    let slept_for = late.sleeps.iter().take(3).map(|sleep| {
+        let share = number::share_of(sleep.samples as i64, late.samples as i64);
+        match has_shares(late) {
+            true => format!("{} ({share})", sleep.words()),
+            false => sleep.words(),
+        }
+    });
+    let slept_for: Vec<String> = slept_for.collect();
+    if slept_for.is_empty() {
+        return None;
+    }
+    let mut text = format!(
+        "While it was late, the submitting thread slept in {} of {}, waiting for: {}.",
+        number::count(late.blocked()),
+        number::count_of(late.samples, "sample", "samples"),
+        slept_for.join("; "),
+    );
+    let ran = code.ran_meanwhile.iter().take(3).map(|thread| {
+        let name = match &thread.thread_name {
+            Some(name) => format!("{name} ({})", thread.thread),
+            None => format!("thread {}", thread.thread),
+        };
+        let samples = number::count_of(thread.samples, "sample", "samples");
+        match thread.frames.is_empty() {
+            true => format!("{name}, {samples}"),
+            false => format!("{name} in {}, {samples}", code::text(&thread.frames)),
+        }
+    });
+    let ran: Vec<String> = ran.collect();
+    if !ran.is_empty() {
+        text += &format!(" Meanwhile ran: {}.", ran.join("; "));
+    }
+    Some(Block::Sentence(text.into()))
 }
 
 /// Says in which code worker processes were while a submitting thread waited for them.

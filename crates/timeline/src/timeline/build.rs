@@ -249,6 +249,10 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         let in_passes = self.timeline.trace.manifest.sampling_mode == SamplingMode::Pass;
         let mut last = (None, NONE, None);
         let mut last_queue = None;
+        let columns = &mut self.timeline.dispatches;
+        if columns.count == 0 {
+            columns.keeps_groups = columns.keeps_all && !piece.groups_x.is_empty();
+        }
         for at in 0..piece.queue.len() {
             let id = piece.command_buffer.at(at);
             if last.0 != id {
@@ -278,7 +282,9 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                 columns
                     .bindings
                     .push(piece.bindings.at(at).map_or(NONE, |id| id.0));
-                columns.groups.push(groups(piece, at));
+                if columns.keeps_groups {
+                    columns.groups.push(groups(piece, at));
+                }
             }
             let of_command_buffer = timeline.command_buffer_queues.get(command_buffer as usize);
             let times = timeline.command_buffers.get_mut(command_buffer as usize);
@@ -396,9 +402,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             let Some(own) = times.own else { continue };
             let declared = rows.dispatches[row] > 0 || rows.transfers[row] > 0;
             let has_more = rows.timing[row] == Timing::Bracketed || declared;
-            times.whole =
-                self.times_inside && (times.untimed > 0 || (times.timed == 0 && has_more));
-            if times.whole || !self.times_inside {
+            times.whole = !self.times_inside || times.untimed > 0 || (times.timed == 0 && has_more);
+            if times.whole {
                 let gpu = timeline.queues[timeline.command_buffer_queues[row] as usize].gpu;
                 let work = Work::new(own, row as u32, WorkKind::CommandBuffer, row);
                 self.packing.push(gpu as usize, work);
@@ -449,7 +454,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                 } = times.ran;
                 submission.add(Interval::new(first_start_ns, last_end_ns));
                 // A command buffer with work is timed by the work, or as a whole.
-                let ran = first_start_ns <= last_end_ns || times.untimed > 0;
+                let ran = times.ran.has_work() || times.untimed > 0;
                 submission.without_work += u32::from(!ran && times.own.is_some());
             }
         }

@@ -1,7 +1,7 @@
 //! The columns that a timeline keeps of dispatches, filled from pieces of the table of dispatches as they are read.
 //!
-//! The whole table fills a gigabyte for ten million dispatches. These columns take seven to ten bytes a dispatch where there
-//! are few kernels and labels, by the sizes of the dispatches, and the [`Work`] of dispatches with known times.
+//! The whole table fills a gigabyte for ten million dispatches. These columns take six bytes a dispatch where there
+//! are few kernels and labels, eight where workgroups are read, and the [`Work`] of dispatches with known times.
 
 use super::numbers::Numbers;
 use super::work::{Work, WorkKind};
@@ -21,8 +21,10 @@ pub struct DispatchColumns {
     /// The id of each dispatch's set of bindings, or [`NONE`].
     pub(super) bindings: Numbers,
     /// The number of each dispatch's workgroups, or [`NONE`].
-    pub groups: Numbers,
-    /// True where labels, bindings and workgroups are kept.
+    pub(super) groups: Numbers,
+    /// True where workgroups are kept, provided that [`Self::keeps_all`] is true: where they are read.
+    pub(super) keeps_groups: bool,
+    /// True where labels and bindings are kept, and workgroups if [`Self::keeps_groups`] is true too.
     pub(super) keeps_all: bool,
     /// True where kernels are kept.
     pub(super) keeps_kernels: bool,
@@ -56,18 +58,19 @@ pub struct Untimed {
 }
 
 impl DispatchColumns {
-    /// Returns the number of workgroups of a dispatch, where it is known and kept.
-    pub fn groups_of(&self, row: usize) -> Option<u32> {
-        let groups = self.keeps_all.then(|| self.groups.at(row));
-        groups.filter(|groups| *groups != NONE)
-    }
-
     /// Returns the id of the set of bindings of a dispatch.
     #[inline]
     pub fn binding_set(&self, row: usize) -> Option<BindingSetId> {
         Some(self.bindings.at(row))
             .filter(|id| *id != NONE)
             .map(BindingSetId)
+    }
+
+    /// Returns the number of workgroups of a dispatch; `None` where it is not known, or was not read.
+    #[inline]
+    pub fn groups(&self, row: usize) -> Option<u32> {
+        let groups = self.keeps_groups.then(|| self.groups.at(row))?;
+        (groups != NONE).then_some(groups)
     }
 
     /// Returns the number of dispatches.
@@ -100,11 +103,11 @@ impl DispatchColumns {
 
     /// Reserves memory for `rows` dispatches, if there is enough: a damaged trace may claim any number.
     pub(super) fn reserve(&mut self, rows: usize) {
+        // Whether workgroups are kept is known with the first piece.
         let columns = [
             (self.keeps_kernels, &mut self.kernels),
             (self.keeps_all, &mut self.labels),
             (self.keeps_all, &mut self.bindings),
-            (self.keeps_all, &mut self.groups),
         ];
         for (_, column) in columns.into_iter().filter(|(kept, _)| *kept) {
             column.reserve(rows);
