@@ -376,7 +376,8 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
-        let samples = CodeSamples::new(selected);
+        // As the gaps, the code behind them is of the whole devices.
+        let samples = CodeSamples::new(timeline);
         let judged = Judgement::new(
             timeline,
             analysed_window,

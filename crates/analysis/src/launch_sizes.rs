@@ -5,7 +5,7 @@
 //! where every kernel of a program runs fewer threads, in workgroups of the same size, is less work the only likely reason.
 
 use gapscope_timeline::launch_size::LaunchSize;
-use gapscope_timeline::quantity::{count_of, mean_count};
+use gapscope_timeline::quantity::{count, mean_count};
 use gapscope_timeline::thresholds::SAME_SIZE_SHARE;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,10 +140,13 @@ pub fn judge(kernels: &[SizedKernel], same_data: bool) -> (SizeEvidence, Vec<Str
         .iter()
         .all(|kernel| kernel.size.has_other_threads() && is_alike(kernel));
     if all_alike && kernels.len() >= MIN_KERNELS && !same_data {
+        let all = match kernels.len() {
+            2 => "Both".to_owned(),
+            all => format!("All {}", count(all as u64)),
+        };
         let fewer = if first.size.grew() { "more" } else { "fewer" };
         sentences.push(format!(
-            "All {} ran in {fewer} workgroups of the same size: {}.",
-            count_of(kernels.len() as u64, "kernel", "kernels"),
+            "{all} kernels ran in {fewer} workgroups of the same size: {}.",
             told(&resized)
         ));
         return (SizeEvidence::Unequal, sentences);

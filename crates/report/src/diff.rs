@@ -143,7 +143,7 @@ impl DiffReport<'_> {
                 }
                 GateStatus::UnknownAllowed => Text::new().faint("unknown, allowed"),
             })
-            .text("figure", |gate| gate.sentence.as_str())
+            .notes("figure", |gate| Some(gate.sentence.as_str().into()))
             .under("Gates", outcomes(gates))
     }
 

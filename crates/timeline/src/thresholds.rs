@@ -334,6 +334,9 @@ thresholds! {
     SAMPLES_TOLD: u64 = 100, Count,
         "From so many samples of its instructions on an explanation says where a kernel has most of them.",
         "A share of a hundred samples is known to 5 points (one standard deviation of half of them).";
+    MISSING_SAMPLES: f64 = 0.1, Share,
+        "From this share of missing samples of stacks on the report says how many of them were taken.",
+        "With less the lines of code and their order stay: each share is off by less than its error with a hundred samples.";
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";

@@ -123,7 +123,8 @@ export type ClockMethod = "calibrated" | "brackets" | "none";
 
 /** The code behind idle time. */
 export interface Code {
-  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; ran_meanwhile: RanMeanwhile[]; samples: number; workers: Workers | null;
+  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; missing_samples: number; ran_meanwhile: RanMeanwhile[]; samples: number; taken_samples: number;
+  workers: Workers | null;
 }
 
 /** A frame of a stack. */

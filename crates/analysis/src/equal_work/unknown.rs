@@ -74,10 +74,10 @@ fn of_verdicts(comparison: &WorkComparison) -> Vec<String> {
         let reason = work.verdict_sentence.trim_end_matches('.');
         (work.verdict == Bound::Unknown && !reason.is_empty()).then_some((&work.name, reason))
     });
-    let of_one = |(name, reason): (&String, &str)| format!("the verdict of {name} ({reason})");
+    let of_one = |(name, reason): (&String, &str)| format!("the verdict of {name}: “{reason}”");
     match unknown {
         [Some((a, first)), Some((b, second))] if first == second => {
-            vec![format!("the verdicts of {a} and {b} ({first})")]
+            vec![format!("the verdicts of {a} and {b}: “{first}”")]
         }
         unknown => unknown.into_iter().flatten().map(of_one).collect(),
     }

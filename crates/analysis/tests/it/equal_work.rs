@@ -478,7 +478,7 @@ fn what_is_unknown_in_turns_has_its_reason() {
     assert_says(
         &said,
         "Unknown: start to start, because the sides take turns: work of the one starts between evaluations of the other; \
-         the verdicts of eager and compiled (Other work runs in between: a verdict would be of that too); \
+         the verdicts of eager and compiled: “Other work runs in between: a verdict would be of that too”; \
          bytes bound, because not all dispatches have recorded bindings.",
     );
     let said = of_sizes(false, [(1000, 256, 400); 2]).sentences.join(" ");

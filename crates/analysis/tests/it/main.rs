@@ -4,6 +4,7 @@ mod advice;
 mod any_trace;
 mod causes;
 mod certainty;
+mod code;
 mod conditions;
 mod critical_path;
 mod cuda;

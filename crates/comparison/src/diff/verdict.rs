@@ -69,7 +69,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
         }
         None => {
             sentence.push_str(&format!(
-                "From start to end they could not be told apart{all}, but parts of it were"
+                "From start to end they could not be told apart{all}, but there are changes within"
             ));
             Verdict::Changed
         }
