@@ -362,13 +362,10 @@ impl Findings {
                 reason: "Warm-up was not looked for: the window was given.".to_owned(),
                 ..WarmUp::default()
             },
-            None if timeline.is_filtered() => {
-                warm_up::warm_up(timeline, &kernels::kernels(timeline, bindings, None, None))
-            }
-            None => warm_up::warm_up(timeline, &kernels),
+            None => warm_up::warm_up(timeline),
         };
         let equal_work = (options.equal_work.as_ref()).and_then(|(before, after)| {
-            let first_uses = FirstUses::new(selected, &kernels, &warm_up);
+            let first_uses = FirstUses::new(selected, &warm_up);
             let excludes = options.exclude_warm_up && !timeline.is_filtered();
             let first_uses = excludes.then_some(&first_uses);
             equal_work::equal_work(selected, bindings, first_uses, before, after)
