@@ -11,6 +11,7 @@ mod evaluations;
 mod fill;
 mod gaps;
 mod garbage;
+mod kernel_bytes;
 mod kernel_names;
 mod latency;
 mod launches;
