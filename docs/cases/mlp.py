@@ -1,4 +1,4 @@
-"""A small network that learns, with tinygrad on WebGPU: `mlp.py [--jit]`."""
+"""Trains a small network with tinygrad on WebGPU, as a case of README.md: without `--jit` the host is late. `mlp.py [--jit]`."""
 
 import importlib.util
 import os
@@ -6,13 +6,13 @@ import platform
 import sys
 import time
 
-if dawn := importlib.util.find_spec("pydawn"):
+if dawn := importlib.util.find_spec("pydawn"):  # This package brings Dawn, which tinygrad loads from WEBGPU_PATH.
     library = f"libwebgpu_dawn_{platform.machine()}.so"
     os.environ["WEBGPU_PATH"] = os.path.join(dawn.submodule_search_locations[0], "lib", library)
 os.environ.setdefault("DEV", "WEBGPU")
 from tinygrad import Context, Tensor, TinyJit, nn  # noqa: E402
 
-STEPS = 40
+WARM_UP, STEPS = 4, 40  # TinyJit captures the second step and replays it from the third on.
 
 
 class Network:
@@ -38,10 +38,10 @@ def learn():
 
 step = TinyJit(learn) if "--jit" in sys.argv else learn
 with Context(TRAINING=1):
-    for _ in range(4):
+    for _ in range(WARM_UP):
         step()
     start = time.perf_counter()
     for _ in range(STEPS):
         loss = step()
-    print(f"loss {loss.item():.5f}")
+    print(f"loss {loss.item():.5f}")  # item() waits for the device, so that the time below is that of all steps.
 print(f"{1e3 * (time.perf_counter() - start) / STEPS:.2f} ms a step")

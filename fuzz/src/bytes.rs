@@ -3,8 +3,8 @@
 
 use fastrand::Rng;
 
-/// A function that changes bytes without a format.
-pub type Any<'a> = &'a mut dyn FnMut(&mut Vec<u8>, &mut Rng);
+/// A function that changes bytes without a format: the fuzzer's own mutation.
+pub type MutateBytes<'a> = &'a mut dyn FnMut(&mut Vec<u8>, &mut Rng);
 
 /// Numbers as text that often reveal faults.
 pub const NUMBERS: [&str; 16] = [

@@ -34,13 +34,13 @@ macro_rules! libfuzzer {
             let mut changed = data[..size].to_vec();
             let mut rng = fastrand::Rng::with_seed(seed.into());
             // libFuzzer knows which values the code compares with.
-            let mut any = |part: &mut Vec<u8>, _: &mut fastrand::Rng| {
+            let mut mutate_bytes = |part: &mut Vec<u8>, _: &mut fastrand::Rng| {
                 let length = part.len();
                 part.resize(length + 64, 0);
                 let length = libfuzzer_sys::fuzzer_mutate(part, length, length + 64);
                 part.truncate(length);
             };
-            ($target.mutate)(&mut changed, &mut rng, &mut any);
+            ($target.mutate)(&mut changed, &mut rng, &mut mutate_bytes);
             changed.truncate(max_size);
             data[..changed.len()].copy_from_slice(&changed);
             changed.len()

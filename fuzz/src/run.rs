@@ -1,7 +1,7 @@
 //! Runs one input through one target. An input is any bytes; a promise is what gapscope says of reading them, such as
 //! that it never panics.
 
-use crate::bytes::Any;
+use crate::bytes::MutateBytes;
 use fastrand::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, Once, PoisonError};
@@ -14,7 +14,7 @@ pub struct Target {
     /// Reads an input, and panics if a promise is broken.
     pub read: fn(&[u8]),
     /// Changes an input so that it keeps enough of its format; the last argument changes bytes without a format.
-    pub mutate: fn(&mut Vec<u8>, &mut Rng, Any<'_>),
+    pub mutate: fn(&mut Vec<u8>, &mut Rng, MutateBytes<'_>),
 }
 
 /// The messages of the panics of the present input, in order.

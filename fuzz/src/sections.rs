@@ -1,7 +1,7 @@
 //! Inputs of several sections, each of which is a tag, its length (two bytes, the low one first) and its bytes. Any
 //! bytes can be read as sections.
 
-use crate::bytes::Any;
+use crate::bytes::MutateBytes;
 use fastrand::Rng;
 
 /// A section of an input.
@@ -41,7 +41,7 @@ pub fn write(sections: &[Section]) -> Vec<u8> {
 }
 
 /// Changes one section, or doubles, moves or removes sections.
-pub fn change(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+pub fn change(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     let mut sections = read(input);
     if sections.is_empty() {
         sections.push(Section {
@@ -74,7 +74,7 @@ pub fn change(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
             rng.shuffle(&mut order);
             sections.splice(at..at, order).for_each(drop);
         }
-        _ => any(&mut sections[at].bytes, rng),
+        _ => mutate_bytes(&mut sections[at].bytes, rng),
     }
     *input = write(&sections);
 }

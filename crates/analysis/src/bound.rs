@@ -12,17 +12,17 @@ pub enum Bound {
     HostBound,
     /// The device computes and moves data.
     DeviceBound,
-    /// The device moves data and does nothing else.
+    /// The device moves data and does nothing else, or what else it does waits for that.
     TransferBound,
     /// Host and device, or queues, wait for each other.
     SyncBound,
-    /// The device runs collectives and other communication, and computes nothing meanwhile.
+    /// The device runs collectives and other communication, and computes nothing meanwhile, or waits for them to compute.
     CommunicationBound,
     /// The device starts and orders its work for longer than it works, or its work fills a small part of it.
     LatencyBound,
     /// None of these alone.
     Mixed,
-    /// Nothing was timed.
+    /// Nothing was timed, the trace does not say why the device idled, or the clock's error leaves it open.
     #[default]
     Unknown,
 }

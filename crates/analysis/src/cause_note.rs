@@ -20,7 +20,7 @@ pub struct CauseNote {
 impl CauseNote {
     /// Returns the note on a cause, whose idle time is `total`.
     pub fn new(findings: &Findings, total: &GapTotal) -> CauseNote {
-        let advice = findings.advice(total.cause);
+        let advice = findings.advice_on(total.cause);
         let causes = findings.code.iter().flat_map(|code| &code.causes);
         let mut codes = causes.filter(|code| code.cause == total.cause);
         CauseNote {

@@ -10,7 +10,8 @@
 //! Stacks count together as a group where they have the same frame of the program's own code, with the same callers,
 //! and call the same function from it. Two things are counted beside the submitting thread's code: the code that worker
 //! processes (of which the trace has only samples) ran while that thread waited for others, and the threads that held
-//! the lock of the Python interpreter while it waited for the lock. Both are numbers of samples, not times.
+//! the lock of the Python interpreter while it waited for the lock. Both are numbers of samples, not times. Where the submitting
+//! thread was blocked, `sleep.rs` says what it waited for and which other threads of its process ran.
 //!
 //! What this cannot know: code that runs for less than the time between samples, other than as a share; with `n` samples a share
 //! is within about 1/√n. Hooks take exact stacks at the end of long waits and at submissions, which have no share of time.
@@ -22,13 +23,17 @@
 mod code_line;
 mod idle_code;
 mod individual_samples;
+mod sleep;
 mod stacks;
 mod thread_samples;
 
 pub use code_line::CodeLine;
-pub use idle_code::{CauseCode, Code, CodeTime, ExactLine, LockHolder, WorkerCode, Workers};
+pub use idle_code::{
+    CauseCode, Code, CodeTime, ExactLine, LockHolder, RanMeanwhile, Sleep, WorkerCode, Workers,
+};
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
-pub use stacks::{CodeFrame, Stacks, own, text, text_with_caller};
+pub use sleep::WaitedFor;
+pub use stacks::{CodeFrame, Stacks, line_of, own, text, text_with_caller};
 
 use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
 use gapscope_timeline::host::HostThread;
@@ -36,6 +41,7 @@ use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
+use sleep::SleepSums;
 use stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -135,6 +141,7 @@ impl<'a> CodeSamples<'a> {
                 sum.exact.entry(key).or_insert((0, stack)).0 += 1;
             }
             self.add_workers(thread, interval, &mut sum.workers);
+            sum.sleeps.add(self, part.cause, thread, interval);
         }
     }
 
@@ -292,6 +299,7 @@ struct CodeSums {
     /// By the thread that held the interpreter's lock.
     locks: HashMap<HostThread, LockSamples>,
     workers: WorkerSums,
+    sleeps: SleepSums,
 }
 
 impl CodeSums {
@@ -324,6 +332,7 @@ impl CodeSums {
                     samples: sum.samples,
                     code,
                     exact,
+                    sleeps: self.sleeps.of_cause(cause),
                 }
             })
             .collect();
@@ -334,6 +343,7 @@ impl CodeSums {
             longest: Vec::new(),
             workers: self.workers.describe(samples),
             gil: holders(self.locks, samples),
+            ran_meanwhile: self.sleeps.ran(samples),
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Notes conditions of the machine that may have changed the speed of the program: heat, power supply, lack of
-//! memory.
+//! memory, of processors or of disks.
 //!
 //! The conditions come from the counters that a recording measures beside the program
 //! ([`Condition`](gapscope_trace::tables::Condition)). The manifest's `unmeasured` has the reasons why a counter is missing.
 //!
-//! Order: [`conditions`] is called once for a trace; `gpu.rs` and `machine.rs` make the notes, with the helpers of
+//! Order: [`conditions`] is called once for a trace; `gpu.rs`, `machine.rs` and `pressure.rs` make the notes, with the helpers of
 //! `note.rs`.
 
 mod gpu;
 mod machine;
 mod note;
+mod pressure;
 
 pub use note::{ConditionKind, ConditionNote};
+pub use pressure::Pressure;
 
 use gapscope_timeline::Timeline;
 use gapscope_timeline::counters::Counter;
@@ -30,5 +32,6 @@ pub fn conditions(timeline: &Timeline, counters: &[Counter]) -> Vec<ConditionNot
         notes.extend(gpu::notes(timeline, counters, gpu, &name));
     }
     notes.extend(machine::notes(timeline, counters));
+    notes.extend(pressure::notes(timeline, counters));
     notes
 }

@@ -1,6 +1,6 @@
 //! Compares equal work: two parts of a trace, or two traces, that do the same work in different ways.
 //!
-//! A faster program leaves the device idle for longer between its kernels, so a busy share says nothing about speed.
+//! A program with faster kernels can leave the device idle for longer between them, so a busy share says nothing about speed.
 //! What counts is the cost of the same work: dispatches, command buffers, bytes, busy time, time from start to end.
 //!
 //! Where the sides are labels, each instance of a label is an *evaluation*, and each evaluation a sample: figures are medians of
@@ -17,12 +17,14 @@
 mod changes;
 mod comparison;
 mod cost;
+mod difference;
 mod extent;
 mod figure;
 mod measure;
 mod place;
 mod sentences;
 mod sum;
+mod unknown;
 mod work_cost;
 
 pub use comparison::{Basis, CauseChange, KernelChange, Ratio, WorkComparison};
@@ -39,8 +41,8 @@ use gapscope_timeline::label_match::LabelName;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::SAME_KERNELS;
 
-/// The columns of markers that tell which work lies in which evaluation. Without them evaluations are counted, and are no
-/// samples.
+/// The columns of markers that tell which work lies in which evaluation. Without them the number of evaluations is known, but
+/// not which work is whose: there are no samples.
 pub(crate) const MARKERS: &[&str] = &[
     "scope",
     "queue",
@@ -52,8 +54,8 @@ pub(crate) const MARKERS: &[&str] = &[
 
 impl WorkCost {
     /// Measures the work under the labels that each of `names` means ([`LabelName`]), with all work inside these
-    /// labels, and returns a cost for each name. A label counts wherever it nests. Without `first_uses` no evaluation
-    /// is left out as warm-up.
+    /// labels, and returns a cost for each name. A label counts wherever it nests. `bindings` give the bytes that
+    /// dispatches have bound. Without `first_uses` no evaluation is left out as warm-up.
     pub fn from_labels(
         timeline: &Timeline,
         bindings: &BindingSets,
@@ -65,6 +67,7 @@ impl WorkCost {
             .iter()
             .map(|name| LabelName::new(timeline.trace, name));
         let labels: Vec<LabelName> = labels.collect();
+        // The number of the side that a node of the tree belongs to.
         let side = |node: usize| LabelName::first_of(&labels, tree.text(node));
         let extent = Extent::Labels(Instances::new(timeline, &tree, &side));
         costs(timeline, bindings, names, &extent, first_uses)
@@ -80,6 +83,7 @@ impl WorkCost {
         matches: impl Fn(&str) -> bool,
     ) -> WorkCost {
         let tree = LabelTree::new(timeline.trace);
+        // The only side is number 0.
         let side = |node: usize| matches(&tree.path(node)).then_some(0);
         let extent = Extent::Labels(Instances::new(timeline, &tree, &side));
         let mut works = costs(timeline, bindings, &[name], &extent, first_uses);
@@ -136,6 +140,8 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
     let counted = |work: &WorkCost| work.evaluations.is_some_and(|n| n > 0);
     let per_evaluation = counted(&before) && counted(&after);
     let shared = before.shared_kernels(&after);
+    // The basis of the claim that both did equal work. The caller's labels count for more than common kernels, since fusion
+    // changes kernels, but not where one side launched none.
     let few = shared.is_some_and(|(common, all)| ratio(common as i64, all as i64) < SAME_KERNELS);
     let mut comparison = WorkComparison {
         per_evaluation,
@@ -147,6 +153,8 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
             _ => Basis::Claim,
         },
         few_common_kernels: few,
+        launch_sizes: None,
+        size_sentences: Vec::new(),
         common_kernels: shared.map(|(common, _)| common),
         all_kernels: shared.map(|(_, all)| all),
         kernels: Vec::new(),
@@ -158,6 +166,10 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
         before,
         after,
     };
+    if let Some((evidence, sentences)) = changes::sizes(&comparison) {
+        comparison.launch_sizes = Some(evidence);
+        comparison.size_sentences = sentences;
+    }
     comparison.kernels = changes::kernels(&comparison);
     comparison.causes = changes::causes(&comparison);
     comparison.sentences = sentences::sentences(&comparison);

@@ -6,7 +6,7 @@
 //! it idles.
 //!
 //! Kernels that communicate use few workgroups on purpose, and copies use none: the GPU is never underfilled while one of them
-//! runs.
+//! runs. That the kernels beside them could use as little is added up apart.
 //!
 //! What this cannot know: the GPU's size where the driver does not tell it (Metal, and Vulkan without an extension of its
 //! vendor); the workgroups of indirect dispatches, and of work that is timed as a whole: their time is unknown. The fill is
@@ -42,6 +42,10 @@ pub struct DeviceFill {
     pub known_ns: Option<i64>,
     /// Part of `known_ns` in which the GPU was underfilled.
     pub underfilled_ns: Option<i64>,
+    /// Time in which the kernels that compute could use as little, while others communicated. Absent as above.
+    pub beside_communication_ns: Option<i64>,
+    /// The same while transfers ran, and nothing communicated. Absent as above.
+    pub beside_transfer_ns: Option<i64>,
     /// Mean over `known_ns` of the greatest possible number of multiprocessors with at least one workgroup.
     pub mean_multiprocessors: Option<f64>,
     /// The same over `underfilled_ns`.
@@ -110,6 +114,8 @@ impl DeviceFill {
         DeviceFill {
             known_ns: Some(sweep.known_ns),
             underfilled_ns: Some(sweep.underfilled_ns),
+            beside_communication_ns: Some(sweep.beside_communication_ns),
+            beside_transfer_ns: Some(sweep.beside_transfer_ns),
             mean_multiprocessors: mean(sweep.filled, sweep.known_ns),
             underfilled_mean_multiprocessors: mean(sweep.underfilled, sweep.underfilled_ns),
             kernels,
@@ -124,8 +130,10 @@ enum FillPiece {
     /// The work computes, with so many workgroups or [`NONE`]. `name` is the index of its kernel in [`FillNames`], or
     /// [`NONE`].
     Compute { groups: u32, name: u32 },
-    /// The work communicates or moves data.
-    Other,
+    /// The work communicates.
+    Communicate,
+    /// The work moves data.
+    Move,
 }
 
 /// A sweep over the starts and ends of work, with the work that runs in between.
@@ -143,10 +151,14 @@ struct FillSweep {
     computing: u32,
     /// Those of them whose workgroups are not known.
     unknown: u32,
-    /// The running pieces that communicate or move data.
-    others: u32,
+    /// The running pieces that communicate.
+    communicating: u32,
+    /// The running pieces that move data.
+    moving: u32,
     known_ns: i64,
     underfilled_ns: i64,
+    beside_communication_ns: i64,
+    beside_transfer_ns: i64,
     /// The sum over time of multiprocessors with a workgroup, in multiprocessors times nanoseconds.
     filled: i128,
     /// The same sum over underfilled time only.
@@ -208,7 +220,8 @@ impl FillSweep {
                     kernel.count += 1;
                 }
             }
-            FillPiece::Other => self.others += 1,
+            FillPiece::Communicate => self.communicating += 1,
+            FillPiece::Move => self.moving += 1,
         }
         let since_ns = self.underfilled_ns;
         self.running
@@ -239,7 +252,8 @@ impl FillSweep {
                         }
                     }
                 }
-                FillPiece::Other => self.others -= 1,
+                FillPiece::Communicate => self.communicating -= 1,
+                FillPiece::Move => self.moving -= 1,
             }
         }
     }
@@ -256,9 +270,16 @@ impl FillSweep {
         let used = self.groups.min(self.size);
         let filled = i128::from(used) * i128::from(ns);
         self.filled += filled;
-        if self.others == 0 && (used as f64) < UNDERFILLED_SHARE * self.size as f64 {
-            self.underfilled_ns += ns;
-            self.underfilled += filled;
+        if used as f64 >= UNDERFILLED_SHARE * self.size as f64 {
+            return;
+        }
+        match (self.communicating, self.moving) {
+            (0, 0) => {
+                self.underfilled_ns += ns;
+                self.underfilled += filled;
+            }
+            (0, _) => self.beside_transfer_ns += ns,
+            _ => self.beside_communication_ns += ns,
         }
     }
 }
@@ -279,9 +300,10 @@ impl FillNames<'_> {
     fn piece(&self, timeline: &Timeline, work: &Work) -> FillPiece {
         let row = work.row();
         match (timeline.content(work), work.kind()) {
-            (Content::Communication | Content::Transfer, _) => FillPiece::Other,
+            (Content::Communication, _) => FillPiece::Communicate,
+            (Content::Transfer, _) => FillPiece::Move,
             (_, WorkKind::Dispatch) => FillPiece::Compute {
-                groups: timeline.dispatches.groups.at(row),
+                groups: timeline.dispatches.groups(row).unwrap_or(NONE),
                 name: (timeline.kernel_row(row))
                     .and_then(|row| self.0.index_of_row(row))
                     .map_or(NONE, |name| name as u32),

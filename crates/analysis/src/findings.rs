@@ -8,12 +8,15 @@ mod withdraw;
 
 use crate::code::{Code, CodeSamples, CodeTime};
 use crate::command_buffers::{self, CommandBuffers};
-use crate::conditions::{self, ConditionNote};
+use crate::conditions::{self, ConditionNote, Pressure};
+use crate::contradictions::Contradiction;
+use crate::critical_path::CriticalPath;
 use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Cause, CauseSummary, IdleTime};
+use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
+use crate::headline::{HeadlineInput, HeadlineNote, headline};
 use crate::instructions::{self, SampledKernel};
 use crate::kernel_bytes;
 use crate::kernels::{self, Kernel};
@@ -33,6 +36,8 @@ use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::counters::{self, Counter, CounterRow};
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
 use gapscope_trace::tables::{
     Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
@@ -86,6 +91,14 @@ pub struct Findings {
     /// Why the verdict is what it is.
     #[serde(flatten)]
     pub verdict_evidence: Evidence,
+    /// What a reader must know with the verdict, in the order in which reports say it.
+    pub headline: Vec<HeadlineNote>,
+    /// The critical paths through transfers and communication that computing waited for; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub critical_paths: Vec<CriticalPath>,
+    /// Device times that contradict host times; absent where none do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<Contradiction>,
     /// How the GPU was sampled.
     pub sampling_mode: SamplingMode,
     /// The greatest error of a device time on the host's clock, over the devices that ran work.
@@ -129,6 +142,8 @@ pub struct Findings {
     pub devices: Vec<DeviceBusy>,
     /// Idle time of the devices by cause, the greatest first.
     pub gaps: Finding<Vec<CauseSummary>>,
+    /// What to do about the causes that cost the most, the greatest first; without causes about which nothing helps.
+    pub advice: Finding<Vec<Advice>>,
     /// Idle time in detail.
     pub idle_time: Finding<IdleTime>,
     /// The code behind the idle time; absent where no stacks were sampled.
@@ -210,10 +225,10 @@ fn code_keys<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok,
 }
 
 impl Findings {
-    /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause.
-    pub fn advice(&self, cause: Cause) -> Option<&str> {
+    /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause or nothing helps.
+    pub fn advice_on(&self, cause: Cause) -> Option<&str> {
         let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
-        Some(&gap.advice)
+        Some(gap.advice.as_str()).filter(|advice| !advice.is_empty())
     }
 
     /// Returns the part of a trace that [`Findings::new`] and [`crate::activity()`] read. The other columns fill a
@@ -262,6 +277,7 @@ impl Findings {
                 "duration_ns",
                 "label",
                 "submission",
+                "host_memory",
             ])
             .columns::<OpaqueWork>(&[
                 "command_buffer",
@@ -365,19 +381,18 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
+        let samples = CodeSamples::new(selected);
         let judged = Judgement::new(
             timeline,
             analysed_window,
             options.gap_threshold_ns,
             options.longest,
+            samples.as_ref(),
         );
-        let code = analysed_window.and_then(|window| {
-            let longest = &judged.idle_time.longest;
-            let samples = CodeSamples::new(selected)?;
-            Some(samples.code(window, options.gap_threshold_ns, longest))
-        });
-        let advice = gaps::advice(timeline, &judged.idle_time);
+        let code = judged.code;
         let (others, recorded) = others();
+        let pressure = Pressure::new(&recorded, analysed_window);
+        let advice = gaps::advice(timeline, &judged.idle_time, code.as_ref(), pressure);
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -396,14 +411,36 @@ impl Findings {
         let gaps: Vec<CauseSummary> = causes
             .map(|(total, advice)| CauseSummary::new(total, advice))
             .collect();
+        let wall_ns = (manifest.end_ns > manifest.start_ns)
+            .then(|| manifest.end_ns.saturating_sub(manifest.start_ns));
+        let headline = headline(&HeadlineInput {
+            timeline,
+            devices: &judged.devices,
+            conditions: &others.conditions,
+            contradictions: &judged.contradictions,
+            window: analysed_window,
+            wall_ns,
+        });
+        let judged_ns = judged.evidence.window_ns.unwrap_or(0);
+        let is_worth_it = |gap: &&CauseSummary| {
+            ratio(gap.total_ns, judged_ns) >= ADVICE_SHARE && !gap.advice.is_empty()
+        };
+        let advice: Vec<Advice> = (gaps.iter().filter(is_worth_it))
+            .map(|gap| Advice {
+                cause: gap.cause,
+                text: gap.advice.clone(),
+            })
+            .collect();
         Findings {
             verdict: judged.bound,
             verdict_evidence: judged.evidence,
+            headline,
+            critical_paths: judged.critical_paths,
+            contradictions: judged.contradictions,
             sampling_mode: manifest.sampling_mode,
             clock_error_ns: clock_error_ns(selected),
             start_ns: manifest.start_ns,
-            wall_ns: (manifest.end_ns > manifest.start_ns)
-                .then(|| manifest.end_ns.saturating_sub(manifest.start_ns)),
+            wall_ns,
             gpu_busy_ns,
             work_window: selected.work_window(),
             analysed_window,
@@ -417,6 +454,7 @@ impl Findings {
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count).into(),
             devices: judged.devices,
             gaps: gaps.into(),
+            advice: advice.into(),
             idle_time: judged.idle_time.into(),
             code,
             fill: judged.fill.into(),

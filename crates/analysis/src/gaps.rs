@@ -10,7 +10,13 @@
 //! | `cause` | the causes and all that is known of each |
 //! | `explain` | which part of a gap has which cause |
 //! | `host_cause` | the time before the submission |
+//! | `building` | the time before loads of code that is spent on building the code |
+//! | `call_causes` | the cause of a call, by facts about the whole program |
+//! | `process_start` | the first use of a GPU by each process |
 //! | `waits` | what the work after a gap waits for |
+//! | `early_returns` | waits of the host that contradict the times of the device |
+//! | `unknown_reason` | why a cause is not known |
+//! | `submit_calls` | what submission calls submit, and which of them are slow |
 //! | `certainty` | how much of each cause is certain within the clock's error |
 //! | `advice` | what to do about a cause |
 //!
@@ -25,16 +31,22 @@
 //! start; barriers against unrecorded commands inside a command buffer; work of programs that are not in the trace.
 
 mod advice;
+mod building;
+mod call_causes;
 mod cause;
 mod certainty;
+mod early_returns;
 pub(crate) mod explain;
 mod host_cause;
 mod host_totals;
 mod idle_time;
 mod other_threads;
 mod pattern;
+mod process_start;
 mod queues;
+mod submit_calls;
 mod totals;
+mod unknown_reason;
 pub(crate) mod visit;
 pub(crate) mod waits;
 
@@ -43,6 +55,7 @@ pub(crate) use advice::advice;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
+pub use unknown_reason::{UnknownReason, UnknownTotal};
 pub use visit::{each_gap, each_gap_between, gap_numbers, idle_by_cause};
 
 use crate::bound::{Bound, VerdictPart};
@@ -52,6 +65,7 @@ use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::HostCallKind;
 use schemars::JsonSchema;
 use serde::Serialize;
+use submit_calls::SubmitCalls;
 
 impl GapPart {
     /// Returns the interval of the part.
@@ -79,6 +93,15 @@ pub struct GapTotal {
     pub uncertain_ns: Option<i64>,
 }
 
+/// What to do about a cause of idle time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Advice {
+    /// The cause.
+    pub cause: Cause,
+    /// What to do about it, without a capital and a full stop.
+    pub text: String,
+}
+
 /// Idle time of one cause, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CauseSummary {
@@ -92,7 +115,7 @@ pub struct CauseSummary {
     pub main_count: u64,
     /// Whole length of those gaps.
     pub main_ns: i64,
-    /// What to do about it, without a capital and a full stop.
+    /// What to do about it, without a capital and a full stop; empty where nothing helps.
     pub advice: String,
 }
 
@@ -153,11 +176,31 @@ pub struct IdleTime {
     /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
     /// that is, or the trace has no host calls of its process.
     pub unknown_host_ns: i64,
+    /// What submitting threads mostly did in the time of [`Cause::HostLate`], as the end of a sentence, where samples say. In JSON it
+    /// is in the sentence of the verdict's evidence.
+    #[serde(skip)]
+    pub(crate) late_host_was: Option<String>,
+    /// How often the submitting thread loaded code after it had been outside of calls for long, in a program that does so again
+    /// and again. In JSON it is in the advice.
+    #[serde(skip)]
+    pub(crate) builds: u64,
+    /// Part of the time of [`Cause::HostCompile`] before such loads.
+    #[serde(skip)]
+    pub(crate) building_ns: i64,
     /// Part of the time of [`Cause::HostLate`] in which other threads of the process compiled or loaded code: calls that returned
     /// too early or too late to be taken for what held up the submitting thread, which may have waited for them all the same. In
     /// JSON it is in the advice.
     #[serde(skip)]
     pub late_while_compiling_ns: i64,
+    /// The time of [`Cause::Unknown`] by why it is not known, the most first. It sums to that time.
+    pub unknown_reasons: Vec<UnknownTotal>,
+    /// Time of [`Cause::AfterHostWait`] by the call that waited, of calls that are no waits by their kind, such as `cudaFree`. In
+    /// JSON it is in the advice.
+    #[serde(skip)]
+    pub(crate) hidden_waits: Vec<HostTime>,
+    /// What the submission calls submitted in which devices idled, and how long they took. In JSON it is in the advice.
+    #[serde(skip)]
+    pub(crate) submit_calls: SubmitCalls,
     /// Part of the time of [`Cause::HostFunction`] of which it is not known when the function ran: all that it may have
     /// taken.
     pub untimed_host_function_ns: i64,
@@ -175,9 +218,12 @@ pub struct IdleTime {
 
 impl IdleTime {
     /// Returns what the host was doing in the time of a cause on its side, as the end of a sentence. Of other calls
-    /// of the API it names the function that took the most time.
+    /// of the API it names the function that took the most time, and of a late host what samples show.
     pub fn host_was(&self, cause: Cause) -> Option<String> {
         let doing = cause.facts(Api::Unknown).host_was?;
+        if let (Cause::HostLate, Some(was)) = (cause, &self.late_host_was) {
+            return Some(was.clone());
+        }
         let of_cause = |time: &&HostTime| {
             let known = |call: &HostCallKind| call.as_str() == time.call && !call.is_poll();
             (HostCallKind::ALL.iter().copied().find(known))
@@ -202,6 +248,8 @@ pub struct DeviceIdle {
     pub causes: Vec<GapTotal>,
     /// Its part of [`IdleTime::unknown_host_ns`].
     pub unknown_host_ns: i64,
+    /// For each side of the verdict how much is certain.
+    pub sides: Vec<SideRange>,
     /// What bounds the speed on this device, over the window of all devices.
     pub verdict: Bound,
     /// The same in one sentence.

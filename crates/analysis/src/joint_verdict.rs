@@ -3,10 +3,11 @@
 //! judges the sums as if they were of one device.
 
 use crate::bound::{Bound, Evidence, VerdictPart};
+use crate::critical_path::CriticalPath;
 use crate::fill::DeviceFill;
 use crate::findings::Findings;
-use crate::gaps::GapTotal;
-use crate::verdict::Times;
+use crate::gaps::{GapTotal, SideRange};
+use crate::verdict::{Times, contradicted_ns};
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::quantity::ratio;
 use gapscope_trace::manifest::Api;
@@ -25,6 +26,14 @@ pub struct DeviceTimes {
     unknown_host_ns: i64,
     /// How much of each device its kernels could use.
     fill: Vec<DeviceFill>,
+    /// The critical paths through transfers and communication that computing waited for.
+    paths: Vec<CriticalPath>,
+    /// The idle time of each side of each device, as far as it is certain.
+    ranges: Vec<SideRange>,
+    /// The idle time that may have other causes because host and device times contradict each other.
+    contradicted_ns: i64,
+    /// The greatest clock error of the devices; `None` where it is not known.
+    error_ns: Option<i64>,
     /// The API of the first device.
     api: Option<Api>,
 }
@@ -45,7 +54,13 @@ impl DeviceTimes {
             times.parts.extend(idle.verdict_evidence.iter().cloned());
             times.causes.extend(idle.causes.iter().copied());
             times.unknown_host_ns = times.unknown_host_ns.saturating_add(idle.unknown_host_ns);
+            times.ranges.extend(idle.sides.iter().copied());
+            let contradicted_ns = contradicted_ns(idle, &findings.contradictions);
+            times.contradicted_ns = times.contradicted_ns.saturating_add(contradicted_ns);
         }
+        let paths = (findings.critical_paths.iter()).filter(|path| of(path.device));
+        times.paths = paths.cloned().collect();
+        times.error_ns = findings.clock_error_ns;
         let fill = findings.fill.iter().filter(|fill| of(fill.device));
         times.fill = fill.cloned().collect();
         times
@@ -82,6 +97,7 @@ impl DeviceTimes {
             self.busy.compute_ns,
             self.busy.communication_ns,
             self.busy.transfer_ns,
+            self.busy.whole_ns,
         ];
         parts.into_iter().fold(0, i64::saturating_add)
     }
@@ -97,6 +113,7 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     };
     let windows = shares.iter().map(|(_, share)| share.window_ns);
     let busy = shares.iter().map(|(_, share)| share.busy);
+    let busy = busy.fold(BusyParts::default(), BusyParts::plus);
     let causes = causes(shares);
     let unknown = shares.iter().map(|(_, share)| share.unknown_host_ns);
     let mut busy_of: Vec<(String, i64)> = (shares.iter())
@@ -105,16 +122,25 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
     busy_of.sort_by_key(|(_, ns)| *ns);
     let times = Times {
         window_ns: windows.fold(0, i64::saturating_add),
-        busy: busy.fold(BusyParts::default(), BusyParts::plus),
+        busy,
         host_ns: sum("host"),
         sync_ns: sum("sync"),
         launch_ns: sum("launch"),
         imbalance_ns: sum("imbalance"),
-        unknown_ns: sum("unknown"),
+        unknown_ns: sum("unknown").saturating_sub(busy.whole_ns),
         causes: &causes,
         unknown_host_ns: unknown.fold(0, i64::saturating_add),
         host_call: None,
+        late_host: None,
         fill: shares.iter().flat_map(|(_, share)| &share.fill).collect(),
+        paths: shares.iter().flat_map(|(_, share)| &share.paths).collect(),
+        ranges: (shares.iter())
+            .flat_map(|(_, share)| share.ranges.iter().copied())
+            .collect(),
+        contradicted_ns: (shares.iter()).fold(0, |sum, (_, share)| {
+            i64::saturating_add(sum, share.contradicted_ns)
+        }),
+        error_ns: shares.iter().filter_map(|(_, share)| share.error_ns).max(),
         api: (shares.iter().find_map(|(_, share)| share.api)).unwrap_or(Api::Unknown),
         busy_of,
     };

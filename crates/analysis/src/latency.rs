@@ -4,7 +4,7 @@
 //! Latency is from the start of the host's submission call to the start of the submission's first work on the device, for
 //! work that waited for nothing but its own queue. Work that another queue, the host or the order of the default stream held up
 //! is left out, with the work that came behind it on its queue before it started; so is work that waited for something of
-//! unknown time. For a submission that finds its queue without unfinished work it is launch latency proper, the submission call
+//! unknown time, or longer than devices need to start what is free to run. For a submission that finds its queue without unfinished work it is launch latency proper, the submission call
 //! included; otherwise it is mostly time in the queue, which is good: the device never has to wait. A submission is
 //! outstanding from the start of its call to the end of its last work, and the depth is the number of outstanding submissions.
 //!
@@ -111,8 +111,11 @@ fn queue_states(timeline: &Timeline, order: &WaitOrder, rows: &[u32]) -> Vec<Que
         {
             held = until;
         }
+        let free_ns = before_ns.max(order.call_end_ns(*row));
+        let started_ns = times.first_start_ns.saturating_sub(free_ns);
         match () {
             () if held.0 > call_ns => QueueState::Held(held.1),
+            () if started_ns >= order.most_start_up_ns(*row) => QueueState::Held(Cause::Unknown),
             () if before_ns <= call_ns => QueueState::Idle,
             () => QueueState::Work,
         }

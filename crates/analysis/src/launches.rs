@@ -21,7 +21,6 @@ use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{KNOWN_SHARE, LATENCY_TIMES, SHAPE_SHARE};
 use gapscope_timeline::{Content, Gpu, Timeline, Work, WorkKind};
-use gapscope_trace::lookup::NONE;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -143,10 +142,10 @@ impl GpuSize {
         {
             return None;
         }
-        let groups = timeline.dispatches.groups.at(work.row());
+        let groups = timeline.dispatches.groups(work.row());
         Some(Dispatch {
             interval: work.interval,
-            groups: Some(groups).filter(|groups| *groups != NONE && *groups > 0)?,
+            groups: groups.filter(|groups| *groups > 0)?,
             kernel: timeline.kernel_row(work.row())?,
         })
     }

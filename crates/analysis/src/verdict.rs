@@ -13,7 +13,7 @@
 //! | `sync` | idle, with a cause on [`Side::Sync`]: host and device, or queues, waited for each other |
 //! | `launch` | idle, with a cause on [`Side::Launch`]: the device started or ordered what it had |
 //! | `imbalance` | it had no work while another device had: before its own first work and after its last |
-//! | `unknown` | idle, and the trace does not say why |
+//! | `unknown` | idle, and the trace does not say why; or only command buffers or graphs ran that are timed as a whole, so that the device may have idled inside of them |
 //!
 //! The verdict is the first of these whose share is reached:
 //!
@@ -28,26 +28,43 @@
 //! | `device-bound` | `compute` and `transfer` | [`DEVICE_SHARE`] |
 //! | `mixed` | none of these | |
 //!
+//! Overlapped time counts as `compute`, and yet bounds nothing where computing waits for what overlaps. So three verdicts
+//! also come from other figures:
+//!
+//! - The verdict is `communication-bound` or `transfer-bound`, too, where the [critical path](crate::critical_path) runs through
+//!   such work for the share above, and computing waited for that work for [`SLACK_SHARE`] of the time and at least twice
+//!   as long as faster kernels could win.
+//! - The same two are the verdict where such work fills all of the time but [`SLACK_SHARE`], and the kernels
+//!   beside could use little of the device ([`crate::fill`]).
+//! - Where the clock's error, or times that contradict each other, leave open which side of idle time a verdict rests on,
+//!   the verdict is `unknown`; where its share is in doubt only, the sentence says `at least` (`certainty.rs`).
+//!
 //! What this cannot know: whether the work itself is needed, or well done. A device that is always busy may be running
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 //!
-//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides, and `words.rs` writes
-//! the sentences.
+//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides, `certainty.rs` tries the verdict
+//! within the clock's error, and `words.rs` writes the sentences.
 
+mod certainty;
 mod times;
 mod words;
 
+use crate::code::{Code, CodeSamples};
+use crate::contradictions::{self, Contradiction};
+use crate::critical_path::{self, CriticalPath};
 use crate::fill::{self, DeviceFill};
 #[cfg(doc)]
 use crate::gaps::Side;
 use crate::gaps::{self, IdleTime};
+use certainty::Sides;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::*;
 use gapscope_trace::parallel;
-pub(crate) use times::Times;
+use times::DeviceFindings;
+pub(crate) use times::{Times, contradicted_ns};
 
 pub use crate::bound::{Bound, Evidence, VerdictPart};
 
@@ -60,20 +77,28 @@ pub struct Judgement {
     pub idle_time: IdleTime,
     /// The share of each device that its kernels could use at once.
     pub fill: Vec<DeviceFill>,
+    /// The critical paths through transfers and communication that computing waited for.
+    pub critical_paths: Vec<CriticalPath>,
+    /// The device times that contradict host times.
+    pub contradictions: Vec<Contradiction>,
     /// The verdict: what bounds the speed.
     pub bound: Bound,
     /// The evidence for the verdict.
     pub evidence: Evidence,
+    /// The code behind the idle time; `None` without samples.
+    pub code: Option<Code>,
 }
 
 impl Judgement {
     /// Judges `window`. Without a window, the verdict says that nothing was timed. Gaps shorter than
-    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed.
+    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `samples` show
+    /// what a thread did that was outside of calls.
     pub fn new(
         timeline: &Timeline,
         window: Option<Interval>,
         gap_threshold_ns: i64,
         longest: usize,
+        samples: Option<&CodeSamples>,
     ) -> Judgement {
         let Some(window) = window else {
             let (bound, evidence) = Times::default().verdict();
@@ -85,15 +110,26 @@ impl Judgement {
             };
         };
         // With ten million dispatches each takes tenths of a second.
-        let (mut idle_time, (devices, fill)) = parallel::both(
+        let (mut idle_time, (devices, fill, critical_paths, contradictions)) = parallel::both(
             || gaps::idle_time(timeline, window, gap_threshold_ns, longest),
             || {
                 let devices = busy::busy(timeline, Some(window));
                 let fill = fill::fill(timeline, window, &devices, longest);
-                (devices, fill)
+                let paths = critical_path::critical_paths(timeline, &devices, window);
+                let contradictions = contradictions::contradictions(timeline);
+                (devices, fill, paths, contradictions)
             },
         );
-        let judged = Times::from_devices(&devices, &idle_time, &fill);
+        let code =
+            samples.map(|samples| samples.code(window, gap_threshold_ns, &idle_time.longest));
+        idle_time.late_host_was = code.as_ref().and_then(Code::late_host_was);
+        let findings = DeviceFindings {
+            devices: &devices,
+            fill: &fill,
+            paths: &critical_paths,
+            contradictions: &contradictions,
+        };
+        let judged = Times::from_devices(findings, &idle_time);
         let (bound, evidence) = Times::sum(&judged, &devices, &idle_time).verdict();
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();
         for (device, (bound, evidence)) in idle_time.devices.iter_mut().zip(each) {
@@ -106,8 +142,11 @@ impl Judgement {
             devices,
             idle_time,
             fill,
+            critical_paths,
+            contradictions,
             bound,
             evidence,
+            code,
         }
     }
 }
@@ -115,18 +154,32 @@ impl Judgement {
 impl Bound {
     /// Returns the first verdict of the table above whose share is reached.
     fn from_times(times: &Times) -> Bound {
+        Bound::with_sides(times, times.sides())
+    }
+
+    /// Returns the same where the idle time is on other sides.
+    fn with_sides(times: &Times, [host_ns, sync_ns, launch_ns, unknown_ns]: Sides) -> Bound {
         let reached = |ns: i64, share: f64| times.share(ns) >= share;
-        let latency_ns = times.launch_ns.saturating_add(times.underfilled_ns());
+        let unmeasured_ns = unknown_ns.saturating_add(times.busy.whole_ns);
+        let latency_ns = launch_ns.saturating_add(times.underfilled_ns());
         let working_ns = (times.busy.compute_ns).saturating_add(times.busy.transfer_ns);
+        let communicates = || {
+            reached(times.busy.communication_ns, COMMUNICATION_SHARE)
+                || times.pacing_communication().is_some()
+                || times.fills(times.nearly_exposed_communication_ns())
+        };
+        let moves = || {
+            reached(times.busy.transfer_ns, TRANSFER_SHARE)
+                || times.pacing_transfers().is_some()
+                || times.fills(times.nearly_exposed_transfer_ns())
+        };
         match () {
             () if times.window_ns == 0 => Bound::Unknown,
-            () if reached(times.unknown_ns, UNKNOWN_SHARE) => Bound::Unknown,
-            () if reached(times.host_ns, IDLE_SHARE) => Bound::HostBound,
-            () if reached(times.sync_ns, IDLE_SHARE) => Bound::SyncBound,
-            () if reached(times.busy.communication_ns, COMMUNICATION_SHARE) => {
-                Bound::CommunicationBound
-            }
-            () if reached(times.busy.transfer_ns, TRANSFER_SHARE) => Bound::TransferBound,
+            () if reached(unmeasured_ns, UNKNOWN_SHARE) => Bound::Unknown,
+            () if reached(host_ns, IDLE_SHARE) => Bound::HostBound,
+            () if reached(sync_ns, IDLE_SHARE) => Bound::SyncBound,
+            () if communicates() => Bound::CommunicationBound,
+            () if moves() => Bound::TransferBound,
             () if reached(latency_ns, IDLE_SHARE) => Bound::LatencyBound,
             () if reached(working_ns, DEVICE_SHARE) => Bound::DeviceBound,
             () => Bound::Mixed,

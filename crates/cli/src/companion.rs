@@ -2,7 +2,7 @@
 //! large or slow to build.
 
 use crate::failure::Failure;
-use gapscope_companion::{companion, without_number};
+use gapscope_companion::{companion, without_os_error_numbers};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -15,7 +15,7 @@ pub fn run(task: &str, name: &str) -> Failure {
     // The first two arguments are the names of this program and of the task.
     let arguments = std::env::args_os().skip(2);
     let error = Command::new(&program).args(arguments).exec();
-    Failure::new(without_number(&format!(
+    Failure::new(without_os_error_numbers(&format!(
         "{} cannot be started: {error}",
         program.display()
     )))

@@ -21,7 +21,7 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
         true => read_capture(arguments)?,
         false if arguments.measure && path.exists() => {
             return Err(failure!(
-                "{} is not a capture: --measure runs the window, and only a capture can be run",
+                "{} is not a capture: --measure runs the captured work, which only a capture has",
                 path.display()
             ));
         }
@@ -55,8 +55,9 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
 /// Returns the dependencies of a capture, with measured times if asked for, and remarks on what could not be read.
 fn read_capture(arguments: &Deps) -> Result<(Dependencies, Vec<String>), Failure> {
     let path = &arguments.path;
-    let (capture, problem) = Capture::open(path)
-        .map_err(|error| Failure::new(crate::failure::without_number(&error.to_string())))?;
+    let (capture, problem) = Capture::open(path).map_err(|error| {
+        Failure::new(crate::failure::without_os_error_numbers(&error.to_string()))
+    })?;
     let count = capture.executed().count();
     let mut found = progress::while_counting("commands", count, |done| {
         Dependencies::from_capture(&capture, Limits::default(), &mut |at| done(at))
@@ -89,6 +90,6 @@ fn read_trace(path: &Path) -> Result<(Dependencies, Vec<String>), Failure> {
             "The trace has more commands: these are the first {most}."
         ));
     }
-    let reason = "a trace has only the ranges that are bound, and no memory barriers: capture a window with `gapscope capture`";
+    let reason = "a trace has only which ranges of buffers are bound, not what kernels read and write of them, and no memory barriers: capture a window with `gapscope capture`";
     Ok((Dependencies::without_barriers(nodes, reason), remarks))
 }

@@ -4,7 +4,7 @@
 mod one_file;
 
 use crate::args::{Export, Format};
-use crate::failure::{Failure, without_number};
+use crate::failure::{Failure, without_os_error_numbers};
 use crate::trace::choose_rank;
 use crate::trace::{OpenedTrace, PiecewiseTrace};
 use crate::{exit, page, progress, trace};
@@ -172,7 +172,7 @@ fn in_new_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> 
 /// Writes the tables of a trace as CSV into an existing folder. Tables to which no other table refers are read in
 /// turn, so that they are never in memory together.
 fn tables(path: &Path, folder: &Path, of: Option<RankColumn>) -> Result<(Exported, bool), Failure> {
-    let failed = |error: csv::Error| Failure::new(without_number(&error.to_string()));
+    let failed = |error: csv::Error| Failure::new(without_os_error_numbers(&error.to_string()));
     let mut said = Vec::new();
     let written = trace::read_in_pieces(path, &csv::referenced_tables(), |opened| {
         let trace = &opened.trace;
@@ -268,7 +268,7 @@ fn sentences(exported: &Exported) -> Vec<String> {
     let missing = exported.rows.iter().filter(|rows| rows.without_times > 0);
     missing
         .map(|rows| {
-            let all = rows.drawn.saturating_add(rows.without_times);
+            let all = rows.written.saturating_add(rows.without_times);
             format!(
                 "{} of {} rows of {} have no times and are not drawn",
                 number::count(rows.without_times),
@@ -289,7 +289,7 @@ fn exists(path: &Path) -> Failure {
 
 /// Returns the error that a file cannot be written.
 fn unwritten(name: &str, error: &io::Error) -> Failure {
-    Failure::new(without_number(&format!(
+    Failure::new(without_os_error_numbers(&format!(
         "{name} cannot be written: {error}"
     )))
 }

@@ -1,7 +1,7 @@
 //! The failure of a command: one sentence and an exit status.
 
 use crate::exit;
-pub use gapscope_companion::without_number;
+pub use gapscope_companion::without_os_error_numbers;
 use std::fmt;
 use std::io::ErrorKind;
 
@@ -78,7 +78,7 @@ impl From<gapscope_trace::Error> for Failure {
                     path.display()
                 )
             }
-            _ => Failure::new(without_number(&error.to_string())),
+            _ => Failure::new(without_os_error_numbers(&error.to_string())),
         }
     }
 }
@@ -93,6 +93,6 @@ impl From<gapscope_recorder::Error> for Failure {
             Error::NotExecutable { .. } => exit::NOT_EXECUTABLE,
             _ => exit::FAILED,
         };
-        Failure::new(without_number(&error.to_string())).status(status)
+        Failure::new(without_os_error_numbers(&error.to_string())).status(status)
     }
 }

@@ -1,7 +1,7 @@
 //! `gapscope import`: makes a trace of another tool's files and prints what was imported and what was lost.
 
 use crate::args::Import;
-use crate::failure::{Failure, without_number};
+use crate::failure::{Failure, without_os_error_numbers};
 use crate::{page, progress, record_metal};
 use gapscope_import::xctrace::is_bundle;
 use gapscope_import::{Imported, Options, import};
@@ -57,6 +57,6 @@ fn text(imported: &Imported) -> String {
 
 impl From<gapscope_import::Error> for Failure {
     fn from(error: gapscope_import::Error) -> Failure {
-        Failure::new(without_number(&error.to_string()))
+        Failure::new(without_os_error_numbers(&error.to_string()))
     }
 }

@@ -1,6 +1,6 @@
 //! Reads the file with names for kernels (`--names FILE`), and finds names without a kernel.
 
-use crate::failure::{Failure, without_number};
+use crate::failure::{Failure, without_os_error_numbers};
 use gapscope_timeline::quantity as number;
 use gapscope_trace::Names;
 use gapscope_trace::tables::Kernels;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// Returns the names in a file; `None` without a file.
 pub fn read(file: Option<&Path>) -> Result<Option<Arc<Names>>, Failure> {
     let names = file.map(Names::read).transpose();
-    let names = names.map_err(|error| Failure::new(without_number(&error.to_string())))?;
+    let names =
+        names.map_err(|error| Failure::new(without_os_error_numbers(&error.to_string())))?;
     Ok(names.map(Arc::new))
 }
 

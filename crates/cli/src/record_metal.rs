@@ -152,6 +152,6 @@ impl From<Error> for Failure {
             Error::NotExecutable { .. } => exit::NOT_EXECUTABLE,
             _ => exit::FAILED,
         };
-        Failure::new(crate::failure::without_number(&error.to_string())).status(status)
+        Failure::new(crate::failure::without_os_error_numbers(&error.to_string())).status(status)
     }
 }

@@ -2,7 +2,7 @@
 //! a file.
 
 use crate::args::View;
-use crate::failure::{Failure, without_number};
+use crate::failure::{Failure, without_os_error_numbers};
 use crate::{exit, kernel_names, page, trace};
 use gapscope_companion::state_folder;
 use gapscope_timeline::quantity as number;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 impl From<gapscope_view::Error> for Failure {
     fn from(error: gapscope_view::Error) -> Failure {
-        Failure::new(without_number(&error.to_string()))
+        Failure::new(without_os_error_numbers(&error.to_string()))
     }
 }
 

@@ -13,7 +13,7 @@ mod streams;
 pub use mcp::{DEFAULT_LONGEST_S, Mcp};
 pub use query::{AnswerFormat, Query};
 pub use state::state_folder;
-pub use streams::{WriteError, one_line, say, steers, without_number, write};
+pub use streams::{WriteError, one_line, say, steers, without_os_error_numbers, write};
 
 /// The exit status of a command whose answer is incomplete because something could not be read.
 pub const INCOMPLETE: u8 = 3;

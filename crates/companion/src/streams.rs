@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write, stderr, stdout};
 
 /// Stdout cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write to stdout: {}", without_number(&.0.to_string()))]
+#[error("cannot write to stdout: {}", without_os_error_numbers(&.0.to_string()))]
 pub struct WriteError(#[source] io::Error);
 
 /// Writes text to stdout. A reader that closes the pipe (`| head`) is not a failure.
@@ -43,7 +43,7 @@ pub fn steers(c: char) -> bool {
 }
 
 /// Removes the system's error numbers from a sentence.
-pub fn without_number(text: &str) -> String {
+pub fn without_os_error_numbers(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((before, after)) => {
             let after = after.split_once(')').map_or("", |(_, rest)| rest);
@@ -65,6 +65,9 @@ mod tests {
     #[test]
     fn an_error_number_is_left_out() {
         let text = "a: No space left on device (os error 28): b";
-        assert_eq!(without_number(text), "a: No space left on device: b");
+        assert_eq!(
+            without_os_error_numbers(text),
+            "a: No space left on device: b"
+        );
     }
 }

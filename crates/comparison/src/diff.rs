@@ -10,7 +10,7 @@
 //! a hundred diffs of a program with itself, at most one reports any change.
 //!
 //! A gate is a limit, given by the user, on how much worse a figure may become. The gate is broken where the change is beyond
-//! the limit and more than noise.
+//! the limit and more than noise. It holds where a change beyond the limit would have shown; else the gate could not be judged.
 //!
 //! What this cannot know: whether both sides were meant to do equal work, and what changed on the machine between runs that did
 //! not take turns.
@@ -32,8 +32,10 @@ mod run;
 mod run_environment;
 mod samples;
 mod sentences;
+mod spread;
 mod student;
 mod unlike;
+mod verdict;
 mod words;
 mod works;
 
@@ -52,7 +54,7 @@ pub use words::{chance, change, interval, value};
 use changes::Comparison;
 use estimate::Design;
 use gapscope_timeline::thresholds::CONFIDENCE;
-use run::is_software;
+use spread::AssumedSpread;
 
 impl Diff {
     /// Compares runs. Each side needs at least one.
@@ -74,17 +76,21 @@ impl Diff {
             changes: comparison.changes,
             next: Vec::new(),
         };
-        (diff.verdict, diff.sentence) = sentences::verdict(&diff);
+        (diff.verdict, diff.sentence) = verdict::verdict(&diff);
         diff.next = sentences::next(&diff, before, after);
         diff
     }
 
-    /// Returns true where a gate is broken, was not judged, or is unknown and that was not allowed.
+    /// Returns true where a gate is broken, could not be judged, or is unknown and that was not allowed.
     pub fn fails(&self) -> bool {
         let failed = |gate: &GateResult| {
             matches!(
                 gate.status,
-                GateStatus::Broken | GateStatus::Unknown | GateStatus::Unlike
+                GateStatus::Broken
+                    | GateStatus::Noise
+                    | GateStatus::Undecided
+                    | GateStatus::Unknown
+                    | GateStatus::Unlike
             )
         };
         self.gates.iter().any(failed)
@@ -117,19 +123,11 @@ fn side(runs: &[RunDigest], evaluations: Option<f64>) -> Side {
 /// The number of runs on each side that is needed to tell a trend from the difference.
 const MIN_TURNS: usize = 4;
 
-/// Returns how the runs were made: in turns or not, and the spread that is assumed for these devices.
+/// Returns how the runs were made: in turns or not, and the spread that is assumed where it cannot be measured.
 fn design(before: &[RunDigest], after: &[RunDigest], options: &Options) -> Design {
-    let by_devices = || {
-        let devices = before
-            .iter()
-            .chain(after)
-            .flat_map(|run| &run.machine.devices);
-        let mut devices = devices.map(String::as_str);
-        ASSUMED_SPREAD[usize::from(devices.any(is_software))]
-    };
     Design {
         turns: turns(before, after),
-        assumed_spread: options.assumed_spread.unwrap_or_else(by_devices),
+        spread: AssumedSpread::new(before, after, options),
     }
 }
 
@@ -169,7 +167,9 @@ fn method(
         _ if design.turns.is_some() => SamplesOf::RunsInTurns,
         _ => SamplesOf::Runs,
     };
-    let assumed_spread = (samples == SamplesOf::OneRun).then_some(design.assumed_spread);
+    let spread = |run: &RunDigest| design.spread.at(run, Some(Metric::WallTime));
+    let assumed_spread = (before.iter().chain(after).map(spread).reduce(f64::max))
+        .filter(|_| samples == SamplesOf::OneRun);
     Method {
         level: options.level,
         confidence: CONFIDENCE,
@@ -180,7 +180,7 @@ fn method(
             before.len(),
             after.len(),
             samples,
-            assumed_spread,
+            assumed_spread.map(|_| design.spread.basis(before, after)),
             options.level,
         ),
     }

@@ -120,7 +120,7 @@ impl IndependentTable {
             open(&path, is_first(of)).and_then(|mut file| (self.write)(trace, &mut file, of));
         Ok(TableRows {
             table: self.name,
-            drawn: written.map_err(failed(&path))?,
+            written: written.map_err(failed(&path))?,
             without_times: 0,
         })
     }
@@ -143,7 +143,7 @@ pub fn write_pieces<R>(
     let mut count = |table, rows| {
         exported.rows.push(TableRows {
             table,
-            drawn: rows,
+            written: rows,
             without_times: 0,
         });
     };

@@ -7,7 +7,7 @@ pub struct TableRows {
     pub table: &'static str,
     /// The number of rows in the export; for `submissions`, of those in the counter of queue depth (how many
     /// submissions a queue has at a time).
-    pub drawn: u64,
+    pub written: u64,
     /// The number of rows that are left out because their times are unknown or impossible.
     pub without_times: u64,
 }

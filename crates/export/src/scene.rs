@@ -210,7 +210,7 @@ impl Scene<'_> {
             let drawn = drawn.map(|samples| samples.rows.len() as u64).sum();
             exported.rows.push(TableRows {
                 table: Samples::NAME,
-                drawn,
+                written: drawn,
                 without_times: sampled.saturating_sub(drawn),
             });
         }

@@ -36,6 +36,9 @@ pub use output::{Imported, NewTrace, Output, Progress};
 
 use std::path::{Path, PathBuf};
 
+/// The first bytes of a file that gzip made.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// All importers, in the order in which they are asked whether they recognise the files.
 pub const IMPORTERS: &[Importer] = &[
     xctrace::IMPORTER,

@@ -75,7 +75,7 @@ pub(crate) fn first_bytes(path: &Path) -> Option<Vec<u8>> {
         return None;
     }
     let mut file = BufReader::new(std::fs::File::open(path).ok()?);
-    let gzip = file.fill_buf().ok()?.starts_with(&[0x1f, 0x8b]);
+    let gzip = file.fill_buf().ok()?.starts_with(&crate::GZIP);
     let mut bytes = Vec::new();
     // The readable start of a damaged file may suffice.
     let _ = match gzip {

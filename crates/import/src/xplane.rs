@@ -43,6 +43,9 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
+/// The tag of a plane in a file: field 1, with a length.
+const PLANE_TAG: u64 = 1 << 3 | 2;
+
 /// The maximum size of a protobuf message.
 const MAX_FILE_BYTES: u64 = 2 << 30;
 
@@ -51,9 +54,9 @@ fn recognises(path: &Path) -> bool {
     let Some(bytes) = first_bytes(path) else {
         return false;
     };
-    // The first plane starts with its id and its name.
+    // The file starts with its first plane, and that with its id and its name.
     let mut rest = bytes.as_slice();
-    let (Some(0x0a), Some(length)) = (varint(&mut rest), varint(&mut rest)) else {
+    let (Some(PLANE_TAG), Some(length)) = (varint(&mut rest), varint(&mut rest)) else {
         return false;
     };
     let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -132,7 +135,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(failed)?;
-    if bytes.starts_with(&[0x1f, 0x8b]) {
+    if bytes.starts_with(&crate::GZIP) {
         let packed = std::mem::take(&mut bytes);
         let decoder = flate2::bufread::MultiGzDecoder::new(packed.as_slice());
         // The readable start of a cut file is imported, and the missing end is counted.

@@ -11,7 +11,7 @@ mod roots;
 mod server;
 
 use clap::{Args, Command, FromArgMatches};
-use gapscope_companion::{Mcp, one_line, say, without_number};
+use gapscope_companion::{Mcp, one_line, say, without_os_error_numbers};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use roots::RootsError;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let sentence = one_line(&without_number(&error.to_string()));
+            let sentence = one_line(&without_os_error_numbers(&error.to_string()));
             say(&format!("gapscope: {sentence}\n"));
             ExitCode::FAILURE
         }

@@ -7,7 +7,9 @@ use crate::roots::{Roots, RootsError, folder_of_address};
 use gapscope_companion::{INCOMPLETE, Mcp, one_line};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{ContentBlock, Implementation, IntoContents, ServerCapabilities, ServerConfig};
+use rmcp::model::{
+    ContentBlock, Implementation, IntoContents, ProtocolVersion, ServerCapabilities, ServerConfig,
+};
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
@@ -112,7 +114,7 @@ struct Diff {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Import {
-    /// The files or folders of it
+    /// The files or folders that the other tool wrote
     inputs: Vec<String>,
     /// The trace to write: a folder that does not exist, such as `run.gapscope`
     output: String,
@@ -138,6 +140,12 @@ enum ToolError {
     Roots(#[from] RootsError),
     #[error(transparent)]
     Child(#[from] ChildError),
+    #[error(
+        "the client names no folder that may be used: add a root to it, or start gapscope mcp with --root"
+    )]
+    NoClientRoot,
+    #[error("the client did not name its roots: ask again, or start gapscope mcp with --root")]
+    NoRootsAnswer,
     #[error("the current folder is not known: {0}")]
     CurrentFolder(#[source] io::Error),
     #[error("the report has no key \"{absent}\": it has {known}")]
@@ -180,11 +188,11 @@ impl Server {
         let roots = self.roots(&context.peer).await?;
         let trace = roots.existing(&call.trace)?;
         let json = call.format == Some(ReportFormat::Json) || call.keys.is_some();
-        let mut words = words(&["report", if json { "--json" } else { "--markdown" }]);
-        words.extend(call.label.map(|label| format!("--label={label}").into()));
-        words.extend(call.top.map(|top| format!("--top={top}").into()));
-        words.push(trace.into());
-        let mut ended = self.run(words, "", &roots).await?;
+        let mut arguments = to_arguments(&["report", if json { "--json" } else { "--markdown" }]);
+        arguments.extend(call.label.map(|label| format!("--label={label}").into()));
+        arguments.extend(call.top.map(|top| format!("--top={top}").into()));
+        arguments.push(trace.into());
+        let mut ended = self.run(arguments, "", &roots).await?;
         if let (Some(keys), Ok(Value::Object(mut report))) =
             (&call.keys, serde_json::from_str(&ended.stdout))
         {
@@ -212,12 +220,12 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<String, ToolError> {
         let roots = self.roots(&context.peer).await?;
-        let mut words = words(&["explain"]);
+        let mut arguments = to_arguments(&["explain"]);
         if call.format == Some(ExplainFormat::Json) {
-            words.push("--json".into());
+            arguments.push("--json".into());
         }
-        words.push(roots.existing(&call.trace)?.into());
-        let ended = self.run(words, "", &roots).await?;
+        arguments.push(roots.existing(&call.trace)?.into());
+        let ended = self.run(arguments, "", &roots).await?;
         self.text(ended, "")
     }
 
@@ -231,7 +239,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<String, ToolError> {
         let roots = self.roots(&context.peer).await?;
-        let mut words = words(match call.sql {
+        let mut arguments = to_arguments(match call.sql {
             Some(_) => &["query", "--format=json"],
             // The text form is shorter than JSON.
             None => &["query", "--schema"],
@@ -240,11 +248,11 @@ impl Server {
             return Err(ToolError::NoTrace);
         }
         for trace in &call.traces {
-            words.extend(roots.matching(trace)?.into_iter().map(OsString::from));
+            arguments.extend(roots.matching(trace)?.into_iter().map(OsString::from));
         }
         // The SQL goes to stdin: as an argument it could look like an option or a trace.
         let sql = call.sql.unwrap_or_default();
-        let ended = self.run(words, &sql, &roots).await?;
+        let ended = self.run(arguments, &sql, &roots).await?;
         self.text(
             ended,
             "Add a `limit`, group the rows, or name fewer columns.",
@@ -261,12 +269,12 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<String, ToolError> {
         let roots = self.roots(&context.peer).await?;
-        let mut words = words(&["diff", "--json"]);
+        let mut arguments = to_arguments(&["diff", "--json"]);
         let gates = call.gates.unwrap_or_default().into_iter();
-        words.extend(gates.map(|gate| format!("--gate={gate}").into()));
-        words.push(roots.existing(&call.before)?.into());
-        words.push(roots.existing(&call.after)?.into());
-        let ended = self.run(words, "", &roots).await?;
+        arguments.extend(gates.map(|gate| format!("--gate={gate}").into()));
+        arguments.push(roots.existing(&call.before)?.into());
+        arguments.push(roots.existing(&call.after)?.into());
+        let ended = self.run(arguments, "", &roots).await?;
         // With an answer, status 1 means a broken gate.
         let broken = ended.status.code() == Some(1) && !ended.stdout.is_empty();
         match broken {
@@ -286,12 +294,12 @@ impl Server {
     ) -> Result<String, ToolError> {
         let roots = self.roots(&context.peer).await?;
         let output = roots.new_file(&call.output)?;
-        let mut words = words(&["import", "-o"]);
-        words.push(output.clone().into());
+        let mut arguments = to_arguments(&["import", "-o"]);
+        arguments.push(output.clone().into());
         for input in &call.inputs {
-            words.push(roots.existing(input)?.into());
+            arguments.push(roots.existing(input)?.into());
         }
-        let ended = self.run(words, "", &roots).await?;
+        let ended = self.run(arguments, "", &roots).await?;
         let said = cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "");
         self.text(ended, "")?;
         Ok(json!({ "trace": output, "said": said }).to_string())
@@ -325,15 +333,16 @@ impl Server {
             Some(folder) => roots.existing(folder)?,
             None => roots.first().to_owned(),
         };
-        let mut words = words(&["record", "--quiet", "--no-report"]);
-        words.push(format!("--time-limit={limit_s}s").into());
-        words.extend(["-o".into(), output.clone().into(), "--".into()]);
-        words.extend(call.command.into_iter().map(OsString::from));
+        let mut arguments = to_arguments(&["record", "--quiet", "--no-report"]);
+        arguments.push(format!("--time-limit={limit_s}s").into());
+        arguments.extend(["-o".into(), output.clone().into(), "--".into()]);
+        arguments.extend(call.command.into_iter().map(OsString::from));
         let limit = Duration::from_secs(limit_s.into()) + RECORDING_GRACE;
         let turn = self.turns.acquire().await;
-        let ended = child::run(words, "", &folder, limit).await?;
+        let ended = child::run(arguments, "", &folder, limit).await?;
         drop(turn);
         let stderr = cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "");
+        // The manifest exists once there is a trace.
         if !output.join("trace.json").exists() {
             return Err(ToolError::NotRecorded {
                 status: ended.status,
@@ -363,7 +372,7 @@ impl Server {
     /// Creates a server with these options.
     ///
     /// # Errors
-    /// No root is a folder.
+    /// None of the roots is a folder.
     pub fn new(options: Mcp) -> Result<Server, RootsError> {
         let roots = match options.root.is_empty() {
             true => None,
@@ -383,13 +392,17 @@ impl Server {
         })
     }
 
-    /// Returns the roots of the options, else the client's if it names any, else the current folder.
+    /// Returns the roots of the options, else those of the client if it has roots, else the current folder. A client that has
+    /// roots and names none gets an error, as the current folder would be more than it allows.
     async fn roots(&self, peer: &Peer<RoleServer>) -> Result<Roots, ToolError> {
         if let Some(roots) = &self.roots {
             return Ok(roots.clone());
         }
-        if let Some(folders) = client_roots(peer).await {
-            return Ok(Roots::new(&folders)?);
+        if let Some(folders) = client_roots(peer).await? {
+            return match folders.is_empty() {
+                true => Err(ToolError::NoClientRoot),
+                false => Ok(Roots::new(&folders)?),
+            };
         }
         let here = std::env::current_dir();
         Ok(Roots::new(&[here.map_err(ToolError::CurrentFolder)?])?)
@@ -398,23 +411,23 @@ impl Server {
     /// Runs a task that records nothing, when its turn comes.
     async fn run(
         &self,
-        words: Vec<OsString>,
+        arguments: Vec<OsString>,
         stdin: &str,
         roots: &Roots,
     ) -> Result<FinishedChild, ToolError> {
         let _turn = self.turns.acquire().await;
-        Ok(child::run(words, stdin, roots.first(), TASK_LIMIT).await?)
+        Ok(child::run(arguments, stdin, roots.first(), TASK_LIMIT).await?)
     }
 
     /// Turns a finished task into an answer, with its warnings about missing data, or into an error with what it
-    /// said. `instead` is advice for an answer that is cut.
-    fn text(&self, ended: FinishedChild, instead: &str) -> Result<String, ToolError> {
+    /// said. `advice` is for the reader of an answer that is cut.
+    fn text(&self, ended: FinishedChild, advice: &str) -> Result<String, ToolError> {
         let said = ended.stderr.trim();
         match ended.status.code() {
-            Some(0) => Ok(self.cut(&ended.stdout, instead)),
+            Some(0) => Ok(self.cut(&ended.stdout, advice)),
             Some(status) if status == i32::from(INCOMPLETE) => Ok(format!(
                 "{}\nNot all could be read: {}",
-                self.cut(&ended.stdout, instead),
+                self.cut(&ended.stdout, advice),
                 one_line(match said {
                     "" => "the answer says what is missing",
                     said => said,
@@ -429,26 +442,41 @@ impl Server {
     }
 
     /// Cuts an answer to the length that the options allow.
-    fn cut(&self, text: &str, instead: &str) -> String {
-        cut(text, self.options.most as usize, instead)
+    fn cut(&self, text: &str, advice: &str) -> String {
+        cut(text, self.options.most as usize, advice)
     }
 }
 
-/// Returns the folders that the client names as its roots; `None` where it, or its version of the protocol, names
-/// none.
+/// Returns the folders that the client names as its roots, which may be none; `None` where it has no roots, or its version
+/// of the protocol has no question for them.
+///
+/// # Errors
+/// The client has roots and does not answer.
 #[expect(
     deprecated,
     reason = "clients of older versions of the protocol name their roots so"
 )]
-async fn client_roots(peer: &Peer<RoleServer>) -> Option<Vec<PathBuf>> {
-    peer.peer_info()?.capabilities.roots.as_ref()?;
-    let asked = tokio::time::timeout(ROOTS_LIMIT, peer.list_roots());
-    let roots = asked.await.ok()?.ok()?.roots;
-    let folders = roots.iter().filter_map(|root| folder_of_address(&root.uri));
-    Some(folders.collect())
+async fn client_roots(peer: &Peer<RoleServer>) -> Result<Option<Vec<PathBuf>>, ToolError> {
+    let has_roots = peer.peer_info().is_some_and(|client| {
+        client.capabilities.roots.is_some()
+            && client.protocol_version < ProtocolVersion::V_2026_07_28
+    });
+    if !has_roots {
+        return Ok(None);
+    }
+    let asked = tokio::time::timeout(ROOTS_LIMIT, peer.list_roots()).await;
+    let Ok(Ok(answer)) = asked else {
+        return Err(ToolError::NoRootsAnswer);
+    };
+    let roots = answer.roots.iter();
+    let folders = roots.filter_map(|root| folder_of_address(&root.uri));
+    Ok(Some(folders.collect()))
 }
 
-/// Returns the arguments of a command.
-fn words(words: &[&str]) -> Vec<OsString> {
-    words.iter().map(OsString::from).collect()
+/// Returns texts as arguments of a command.
+fn to_arguments(texts: &[&str]) -> Vec<OsString> {
+    texts.iter().map(OsString::from).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,8 @@
 
 use clap::{Args, Command, FromArgMatches};
 use gapscope_companion::{
-    AnswerFormat, INCOMPLETE, Query, WriteError, one_line, say, state_folder, without_number, write,
+    AnswerFormat, INCOMPLETE, Query, WriteError, one_line, say, state_folder,
+    without_os_error_numbers, write,
 };
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
 use gapscope_trace::{memory, panics};
@@ -225,6 +226,6 @@ fn format(format: AnswerFormat) -> Format {
 fn warn(sentence: &str) {
     say(&format!(
         "gapscope: {}\n",
-        one_line(&without_number(sentence))
+        one_line(&without_os_error_numbers(sentence))
     ));
 }

@@ -9,7 +9,9 @@ pub use junit::text as junit;
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::json::pretty;
 use crate::{fit, markdown as page};
-use gapscope_comparison::diff::{Diff, GateStatus, SamplesOf, Verdict, WorkFigure, value};
+use gapscope_comparison::diff::{
+    Diff, GateResult, GateStatus, SamplesOf, Verdict, WorkFigure, value,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -96,7 +98,7 @@ impl DiffReport<'_> {
             Verdict::Slower => ("SLOWER", Tone::Warning),
             Verdict::Faster => ("FASTER", Tone::Good),
             Verdict::Changed => ("CHANGED", Tone::Warning),
-            Verdict::NoDifference => ("NO DIFFERENCE", Tone::Good),
+            Verdict::NoDifference => ("NOT TOLD APART", Tone::Good),
             Verdict::Unknown => ("UNKNOWN", Tone::Warning),
         };
         let verdict = Text::new().with(tone, word).and("  ").and(&diff.sentence);
@@ -130,25 +132,19 @@ impl DiffReport<'_> {
         if gates.is_empty() {
             return Vec::new();
         }
-        let broken = (gates.iter()).filter(|gate| gate.status == GateStatus::Broken);
-        let unjudged = gates.iter().any(|gate| gate.status == GateStatus::Unlike);
-        let aside = match (broken.count(), gates.len()) {
-            (_, all) if unjudged => format!("{all} of {all} not judged"),
-            (0, all) => format!("{all} of {all} not broken"),
-            (broken, all) => format!("{broken} of {all} broken"),
-        };
         Table::with_rows(gates)
             .name("gate", |gate| Text::new().strong(&gate.gate))
             .word("", |gate| match gate.status {
                 GateStatus::Held => Text::new().with(Tone::Good, "held"),
-                GateStatus::Noise => Text::new().with(Tone::Good, "held (noise)"),
                 GateStatus::Broken => Text::new().with(Tone::Warning, "BROKEN"),
                 GateStatus::Unknown => Text::new().with(Tone::Warning, "UNKNOWN"),
-                GateStatus::Unlike => Text::new().with(Tone::Warning, "NOT JUDGED"),
+                GateStatus::Noise | GateStatus::Undecided | GateStatus::Unlike => {
+                    Text::new().with(Tone::Warning, "NOT JUDGED")
+                }
                 GateStatus::UnknownAllowed => Text::new().faint("unknown, allowed"),
             })
-            .text("figure", |gate| gate.sentence.as_str())
-            .under("Gates", aside)
+            .notes("figure", |gate| Some(gate.sentence.as_str().into()))
+            .under("Gates", outcomes(gates))
     }
 
     /// Returns the table of the amounts of work on both sides, which must be equal for times to be comparable. An
@@ -160,8 +156,10 @@ impl DiffReport<'_> {
             None => "of a run".to_owned(),
         };
         let title = match work.equal {
+            Some(true) if work.is_size_unknown() => "Work: equal as far as it is known",
             Some(true) => "Equal work",
             Some(false) => "Work: not equal",
+            None if work.is_in_doubt() => "Work: may not be equal",
             None => "Work: unknown",
         };
         let known = |figure: &&WorkFigure| figure.before.is_some() || figure.after.is_some();
@@ -223,6 +221,31 @@ impl DiffReport<'_> {
         }
         blocks
     }
+}
+
+/// Counts the gates that held and those that did not, such as `1 of 3 held, 1 broken, 1 unknown`.
+fn outcomes(gates: &[GateResult]) -> String {
+    let count = |statuses: &[GateStatus]| {
+        (gates.iter())
+            .filter(|gate| statuses.contains(&gate.status))
+            .count()
+    };
+    let mut text = format!("{} of {} held", count(&[GateStatus::Held]), gates.len());
+    for (statuses, word) in [
+        (&[GateStatus::Broken][..], "broken"),
+        (
+            &[GateStatus::Noise, GateStatus::Undecided, GateStatus::Unlike],
+            "not judged",
+        ),
+        (&[GateStatus::Unknown], "unknown"),
+        (&[GateStatus::UnknownAllowed], "unknown, allowed"),
+    ] {
+        let count = count(statuses);
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    text
 }
 
 /// Returns the first of several names, and how many more there are.

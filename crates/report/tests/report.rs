@@ -322,7 +322,7 @@ fn bytes_that_are_not_known_are_not_0() {
 fn the_advice_for_a_late_host_says_when_its_thread_is_not_known() {
     let text = include_str!("traces/host_bound.txt");
     let words = |text: &str| words(&terminal(&read(text)));
-    let known = "→ the submitting thread ran its own code: prepare work ahead";
+    let known = "→ the submitting thread was outside of GPU calls: prepare work ahead";
     let unknown = "it is not known which thread submits, or what it did";
     let page = words(text);
     assert!(page.contains(known) && !page.contains(unknown), "{page}");

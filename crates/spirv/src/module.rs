@@ -6,7 +6,7 @@ mod reader;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::error::ReadError;
-use crate::numbers::{LOCAL_SIZE, LOCAL_SIZE_ID, op, storage_class};
+use crate::numbers::{LOCAL_SIZE, LOCAL_SIZE_ID, op, storage_class, version};
 use crate::types::Type;
 use crate::words::Header;
 use reader::Reader;
@@ -212,7 +212,7 @@ impl Module {
                 used.extend(named.iter().filter(|id| self.variables.contains_key(id)));
             }
         }
-        if self.version() >= 0x1_0400 {
+        if self.version() >= version::V1_4 {
             used.retain(|id| entry.interface.contains(id));
         }
         used

@@ -13,6 +13,12 @@ macro_rules! numbers {
 }
 
 numbers! {
+    /// Versions, as the second word of a module has them.
+    pub mod version: u32;
+    V1_3 = 0x0001_0300, V1_4 = 0x0001_0400, V1_6 = 0x0001_0600,
+}
+
+numbers! {
     /// Opcodes.
     pub mod op: u16;
     NOP = 0, UNDEF = 1, SOURCE = 3, STRING = 7, LINE = 8, EXTENSION = 10, EXT_INST_IMPORT = 11, EXT_INST = 12,

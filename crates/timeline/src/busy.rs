@@ -5,14 +5,16 @@
 //! first work (or after warm-up) and ends with its last. The verdict judges all GPUs over one window, the hull of these.
 //!
 //! Each moment of busy time counts as what ran in it: as computing where anything computed; else as communication where
-//! kernels ran that communicate ([`Content`]); else as transfers.
+//! kernels ran that communicate ([`Content`]); else as transfers; else as counted whole, where only command buffers or
+//! graphs ran that are timed as a whole. The device may have idled inside of these: with that time busy time is an upper
+//! bound, and without it a lower one.
 //!
 //! What this cannot know: whether a running device is used well (one small dispatch makes it as busy as a large one),
-//! work of programs that are not recorded, and idle time inside work that is timed as a whole.
+//! and work of programs that are not recorded.
 
 use crate::intervals::{Busy, Interval, union};
 use crate::quantity::ratio;
-use crate::timeline::{Content, Gpu, Timeline};
+use crate::timeline::{Content, Gpu, Timeline, WorkKind};
 use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::{Api, ClockMethod};
@@ -48,8 +50,12 @@ pub struct DeviceBusy {
     pub clock_error_ns: Option<i64>,
     /// From the start of its first work to the end of its last. Absent when nothing on it was timed.
     pub work_window: Option<Interval>,
-    /// Time in which it ran something, over the whole recording: the union of its work.
+    /// Time in which it ran something, over the whole recording: the union of its work. It is an upper bound where
+    /// `counted_whole_ns` is above 0.
     pub busy_ns: Option<i64>,
+    /// Part of `busy_ns` in which only command buffers or graphs ran that are timed as a whole: the trace does not
+    /// say whether the device worked or idled inside of them.
+    pub counted_whole_ns: Option<i64>,
     /// Part of `busy_ns` in which it ran transfers and nothing else. Absent where sampling cannot tell.
     pub transfer_only_ns: Option<i64>,
     /// From the start of the recording to its first work.
@@ -58,8 +64,8 @@ pub struct DeviceBusy {
     pub after_last_ns: Option<i64>,
     /// The same over the analysed window (without warm-up): `busy_ns + idle_ns == window_ns`.
     pub analysed: Option<BusyShare>,
-    /// Command buffers that count as busy from start to end, because not all that is inside has times: their inner
-    /// gaps are not seen, so `busy_ns` is an upper bound by those.
+    /// Command buffers and graphs that count as busy from start to end, because not all that is inside has times: their
+    /// inner gaps are not seen, so `busy_ns` is an upper bound by those.
     pub command_buffers_counted_whole: u64,
     /// Command buffers without any known time: not in `busy_ns`.
     pub command_buffers_untimed: u64,
@@ -97,6 +103,9 @@ pub struct BusyShare {
     pub idle_ns: i64,
     /// `busy_ns / window_ns`.
     pub busy_share: f64,
+    /// Part of `busy_ns` in which only command buffers or graphs ran that are timed as a whole: the device may have
+    /// idled inside of them. Absent for queues.
+    pub counted_whole_ns: Option<i64>,
     /// Part of `busy_ns` in which only transfers ran. Absent where sampling cannot tell, and for queues.
     pub transfer_only_ns: Option<i64>,
     /// Part of `busy_ns` in which kernels communicated and none computed: exposed communication. Absent as above.
@@ -108,7 +117,8 @@ pub struct BusyShare {
     pub parts: BusyParts,
 }
 
-/// Busy time split by the kind of work that ran. `compute_ns`, `communication_ns` and `transfer_ns` sum to all of it.
+/// Busy time split by the kind of work that ran. `compute_ns`, `communication_ns`, `transfer_ns` and `whole_ns` sum to
+/// all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BusyParts {
     /// The time in which something computed.
@@ -117,6 +127,8 @@ pub struct BusyParts {
     pub communication_ns: i64,
     /// The time in which only transfers ran.
     pub transfer_ns: i64,
+    /// The time in which only work ran that is timed as a whole and inside of which the device may have idled.
+    pub whole_ns: i64,
     /// The part of `compute_ns` in which kernels communicated as well.
     pub overlapped_ns: i64,
     /// The part of `compute_ns` in which it is not certain that anything computed: all work that ran is timed as a
@@ -135,6 +147,7 @@ impl BusyParts {
             compute_ns: self.compute_ns.saturating_add(other.compute_ns),
             communication_ns: self.communication_ns.saturating_add(other.communication_ns),
             transfer_ns: self.transfer_ns.saturating_add(other.transfer_ns),
+            whole_ns: self.whole_ns.saturating_add(other.whole_ns),
             overlapped_ns: self.overlapped_ns.saturating_add(other.overlapped_ns),
             unsure_ns: self.unsure_ns.saturating_add(other.unsure_ns),
             unsure_communication: self.unsure_communication || other.unsure_communication,
@@ -159,9 +172,11 @@ impl BusyShare {
 
     /// Returns the share of a window from its parts; what work that is timed as a whole leaves open is absent.
     fn with_parts(window: Interval, parts: BusyParts) -> BusyShare {
-        let busy_ns = parts.compute_ns + parts.communication_ns + parts.transfer_ns;
+        let busy_ns =
+            parts.compute_ns + parts.communication_ns + parts.transfer_ns + parts.whole_ns;
         let sure = !parts.unsure_communication;
         BusyShare {
+            counted_whole_ns: Some(parts.whole_ns),
             transfer_only_ns: (!parts.unsure_transfer).then_some(parts.transfer_ns),
             communication_only_ns: sure.then_some(parts.communication_ns),
             communication_overlapped_ns: sure.then_some(parts.overlapped_ns),
@@ -217,6 +232,8 @@ struct Totals {
     all: Parted<Contents>,
     /// The busy time of each queue, by its index.
     queues: Vec<QueueTotals>,
+    /// The number of graphs that are timed as a whole without being a command buffer that counts whole.
+    whole_graphs: u64,
 }
 
 /// The busy time of one queue.
@@ -275,6 +292,9 @@ impl Totals {
         for work in &gpu.works {
             let interval = work.interval;
             let content = timeline.content(&work);
+            if work.kind() == WorkKind::Opaque && matches!(content, Content::Whole { .. }) {
+                totals.whole_graphs += 1;
+            }
             (totals.all).add(interval, analysed, |all, of| all.add(of, content));
             let queue = &mut totals.queues[timeline.queue_of(&work) as usize];
             let window = queue.work_window;
@@ -297,17 +317,19 @@ impl Totals {
 struct Contents {
     /// The union of work that computes, but for work that is timed as a whole.
     compute: Busy,
-    /// The union that also includes work that is timed as a whole.
-    whole: Busy,
+    /// The union that also includes work that is timed as a whole and inside of which the device never idles.
+    steady: Busy,
     /// The union that also includes work that communicates.
     communication: Busy,
     /// The union that also includes transfers.
+    transfers: Busy,
+    /// The union that also includes work inside of which the device may idle.
     all: Busy,
     /// The union of work that communicates, without the others.
     communication_alone: Busy,
-    /// Whether work that is timed as a whole may only communicate.
+    /// Whether work that is timed as a whole may communicate.
     unsure_communication: bool,
-    /// Whether work that is timed as a whole may only move data.
+    /// Whether work that is timed as a whole may move data.
     unsure_transfer: bool,
 }
 
@@ -316,35 +338,42 @@ impl Contents {
     #[inline]
     fn add(&mut self, interval: Interval, content: Content) {
         self.all.add(interval);
+        if let Content::Whole {
+            communication,
+            transfer,
+            idle,
+        } = content
+        {
+            self.unsure_communication |= communication;
+            self.unsure_transfer |= transfer;
+            if idle {
+                return;
+            }
+        }
+        self.transfers.add(interval);
         if content == Content::Transfer {
             return;
         }
         self.communication.add(interval);
         match content {
             Content::Communication => self.communication_alone.add(interval),
-            Content::Whole {
-                communication,
-                transfer,
-            } => {
-                self.whole.add(interval);
-                self.unsure_communication |= communication;
-                self.unsure_transfer |= transfer;
-            }
+            Content::Whole { .. } => self.steady.add(interval),
             Content::Compute | Content::Transfer => {
                 self.compute.add(interval);
-                self.whole.add(interval);
+                self.steady.add(interval);
             }
         }
     }
 
     /// Returns the parts of busy time, as differences of the unions.
     fn parts(&self) -> BusyParts {
-        let compute_ns = self.whole.length_ns;
+        let compute_ns = self.steady.length_ns;
         let communication_ns = self.communication.length_ns - compute_ns;
         BusyParts {
             compute_ns,
             communication_ns,
-            transfer_ns: self.all.length_ns - self.communication.length_ns,
+            transfer_ns: self.transfers.length_ns - self.communication.length_ns,
+            whole_ns: self.all.length_ns - self.transfers.length_ns,
             overlapped_ns: self.communication_alone.length_ns - communication_ns,
             unsure_ns: compute_ns - self.compute.length_ns,
             unsure_communication: self.unsure_communication,
@@ -392,6 +421,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
         clock_error_ns: timeline.clock_error_ns(index),
         work_window,
         busy_ns: whole.map(|share| share.busy_ns),
+        counted_whole_ns: whole.and_then(|share| share.counted_whole_ns),
         transfer_only_ns: whole.and_then(|share| share.transfer_only_ns),
         before_first_ns: work_window
             .filter(|_| manifest.start_ns != 0)
@@ -400,9 +430,10 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
             .filter(|_| manifest.end_ns != 0)
             .map(|window| manifest.end_ns.saturating_sub(window.end_ns)),
         analysed: work_window.zip(analysed).map(share),
-        command_buffers_counted_whole: times().filter(|times| times.whole).count() as u64,
+        command_buffers_counted_whole: times().filter(|times| times.whole).count() as u64
+            + totals.whole_graphs,
         command_buffers_untimed: times()
-            .filter(|times| times.ran.first_start_ns > times.ran.last_end_ns && times.own.is_none())
+            .filter(|times| !times.ran.has_work() && times.own.is_none())
             .count() as u64,
         queues: queues_busy(timeline, index, &totals, analysed),
     }

@@ -146,6 +146,12 @@ impl HostThreads {
         self.returns.has_several_threads(process)
     }
 
+    /// Returns the segments of all threads, thread after thread.
+    pub fn all_segments(&self) -> impl Iterator<Item = (HostThread, &Segment)> {
+        let threads = self.threads.iter();
+        threads.flat_map(|(thread, calls)| calls.segments.iter().map(move |call| (*thread, call)))
+    }
+
     /// Returns the segments of all threads of a process.
     pub fn segments_of_process(&self, process: ProcessId) -> impl Iterator<Item = &Segment> {
         let threads = self.threads.iter();

@@ -22,6 +22,7 @@ pub mod host;
 pub mod intervals;
 pub mod label_match;
 pub mod lanes;
+pub mod launch_size;
 pub mod quantity;
 pub mod thresholds;
 mod timeline;

@@ -85,6 +85,33 @@ thresholds! {
     DEVICE_SHARE: f64 = 0.75, Share,
         "The device is the verdict from this share of computing and transfers on.",
         "While a quarter is left to all else, a third more speed can be had there, and the verdict is mixed.";
+    SLACK_SHARE: f64 = 0.1, Share,
+        "Transfers or communication beside computing are the verdict where computing waited for them for this share of the time, and at least twice as long as faster kernels could win.",
+        "With less slack both are busy throughout, and neither alone holds up the other.";
+    HANDOVER_NS: i64 = 20_000, Nanoseconds,
+        "Work that starts at most so long after other work ended counts as started by that end, where it waited for it.",
+        "From an event of one stream to the start of work on another a GPU takes 1 to 10 µs.";
+    CHANCE_SHARE: f64 = 0.1, Share,
+        "Without a recorded wait, work counts as started by the end of other work only within so short a time that ends cover at most this share of the time.",
+        "A start at random is then after such an end once in ten times at most, and not for most of the time.";
+    CONTRADICTED_SHARE: f64 = 0.01, Share,
+        "From this share of the compared times on the report says first that host and device times contradict each other.",
+        "One in a thousand may be a single odd row; one in a hundred is the clock.";
+    UNSTATED_ERROR_NS: i64 = 100_000, Nanoseconds,
+        "Where a trace states no clock error, host and device times that contradict each other by more than so much are told.",
+        "Tools that align clocks once are off by tens of microseconds after minutes.";
+    WHOLE_RUN_SHARE: f64 = 0.9, Share,
+        "A verdict on less than this share of the run says on how much it is.",
+        "Up to a tenth is what programs take to start and to end.";
+    HARDLY_USED_SHARE: f64 = 0.05, Share,
+        "A GPU that was busy for less than this share of the time of the busiest is told as hardly used.",
+        "Work that is shared out, however badly, gives each GPU more.";
+    CAPPED_SHARE: f64 = 0.1, Share,
+        "A power limit is told with the verdict where it held for this share of the time and lowered the clocks.",
+        "What holds for less changes the whole by less than a tenth.";
+    SLOWED_CLOCK: f64 = 0.9, Share,
+        "A power limit lowered the clocks where these were on average at most this share of the greatest.",
+        "GPUs change their clocks by some per cent all the time.";
     UNDERFILLED_SHARE: f64 = 0.25, Share,
         "Kernels that run at once and have workgroups for less than this share of the multiprocessors leave the device underfilled: that time counts as latency.",
         "Four times the work would take as long: no better code inside the kernels gains as much as more of them at once.";
@@ -130,6 +157,21 @@ thresholds! {
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
+    SYNC_RETURN_NS: i64 = 50_000, Nanoseconds,
+        "A call that allocates or frees memory, or does anything else in the driver, waited for the work that ended during it where it returned at most so long after.",
+        "A blocked thread is woken within 5 to 50 µs; a call that goes on for longer does something of its own.";
+    SYNC_TIMES: f64 = 2.0, Times,
+        "Such a call waited only where it took at least so many times as long as the same function takes while the device is idle.",
+        "Below, less than half of the call can have been a wait, and the function may just take that long.";
+    SYNC_OWN_NS: i64 = 5_000, Nanoseconds,
+        "A function is taken to need at least so long without a wait.",
+        "Calls that the driver answers from memory of its own take 1 to 5 µs.";
+    BUILD_NS: i64 = 1_000_000, Nanoseconds,
+        "Time outside of calls that leads to a load of code is spent on building the code from this length on.",
+        "The fastest compilers take some milliseconds for a kernel; what a program does between two calls takes less.";
+    BUILDS_LEAST: u64 = 3, Count,
+        "A thread that loads code after such a time builds the code where that happens so often at least.",
+        "Once or twice is how programs start: they read files, and load what they then use.";
     SAME_CLOCK_NS: i64 = 1_000_000_000, Nanoseconds,
         "Ranks whose traces name no boot have one clock where what these say of the wall clock differs by less.",
         "Machines are not started within the same second, and a wall clock is not set by more in passing.";
@@ -142,23 +184,59 @@ thresholds! {
     NODE_ORDER_NS: i64 = 5_000, Nanoseconds,
         "A gap of a CUDA graph with host nodes that is longer is unknown where it is not recorded when these ran; up to here it is the order of its nodes.",
         "From kernel to kernel a graph takes 0.8 µs on an H200, 1.1 µs while it is recorded; a function of the host is a way to the host and back.";
+    START_UP_NS: i64 = 500_000, Nanoseconds,
+        "From so long on, the time in which a device starts, orders or hands over work that is free to run has the cause `unknown`.",
+        "An idle GPU starts a kernel 4 to 20 µs after its launch and a submission within some 100 µs, and a barrier takes less. What takes longer waited for something else: work that is not recorded, another process's time slice, an event outside of the trace, or a change of the power state.";
+    GRAPH_NODE_START_NS: i64 = 1_000, Nanoseconds,
+        "So much longer may the start of a CUDA graph take for each of its nodes.",
+        "The first launch of a graph hands its nodes over to the device, which takes less than 1 µs for each; later launches take a few ns.";
+    FIRST_START_NS: i64 = 20_000, Nanoseconds,
+        "From so long on, the start of a queue's first work has the cause `unknown` where the recording began after the program.",
+        "An idle GPU starts a kernel 4 to 20 µs after its launch. What takes longer may have waited for work from before the recording.";
+    EARLY_RETURN_NS: i64 = 10_000, Nanoseconds,
+        "A wait that returns before its work ends by more than this and the clock's error contradicts the times of that work.",
+        "Devices write the time of an end some µs late; a host that sees it takes longer than that.";
     SUBMISSIONS_FOLLOWED: u64 = 64, Count,
         "From so many submissions without work on, of which each waits for the next, what the first waits for is unknown.",
         "Chains of queues that signal each other are as long as there are queues; a damaged trace's may have no end.";
     SEVERAL: f64 = 2.0, Count,
         "From so many command buffers in a submission, or kernels in a graph, on average, the advice is not to put more into one.",
         "With two of them in each it is done already, and the cause is another.";
+    MOST_OF_CALLS_SHARE: f64 = 0.5, Share,
+        "Advice is of pageable copies, graphs or a few slow calls from this share of the idle time in calls on.",
+        "From half on, nothing else in these calls can cost as much.";
+    SLOW_CALL_TIMES: f64 = 16.0, Times,
+        "A submission call that takes so many times the median or more is slow.",
+        "Calls differ by a few times with what they pass on; one that takes ten times as long was held up.";
+    FEW_CALLS_SHARE: f64 = 0.1, Share,
+        "Up to this share of the submission calls, slow ones are few: advice is then of them.",
+        "With more of them, slow calls are how the program works.";
+    LARGE_COPY_BYTES: u64 = 65_536, Bytes,
+        "Copies of pageable memory of at least this size are told to be pinned.",
+        "CUDA passes smaller ones to the device with the call itself, and its own time is what they take.";
+    GRAPH_LAUNCHES: u64 = 20, Count,
+        "From so many kernels on that are launched outside of graphs, a graph of them is advised.",
+        "Instantiating a graph costs more than a few launches.";
+    GRAPH_WORK_TIMES: f64 = 10.0, Times,
+        "A graph is advised where a typical kernel takes at most so many times as long as the call that launches it.",
+        "Longer kernels hide the launches of those that follow: to launch ahead gains as much.";
+    STALLED_SHARE: f64 = 0.5, Share,
+        "From this share of the time on in which a task waited for a processor or a disk, the report says so beside a late host.",
+        "A program with several threads has some of it at any time; from half on, whoever is late may have waited for it.";
     COMPILED_SHARE: f64 = 0.1, Share,
         "From this share of the time of a late host in which other threads of the process compile or load code on, the advice begins with that.",
         "Below, what else the submitting thread did counts for more. That it waited for them is likely and not certain: the time stays that of a late host.";
     CODES_OF_A_NAME: usize = 64, Count,
         "Up to so many kernels of different code that have one name are rows of their own, told apart by their code. More are one row, which says how many.",
         "A program that generates code anew for each step would fill the table with rows of one dispatch each.";
+    REASON_SHARE: f64 = 0.1, Share,
+        "The advice names a reason for which a cause is unknown from this share of the unknown time on.",
+        "What is left out is too little to change what to look for.";
     POLLS_APART_NS: i64 = 10_000_000, Nanoseconds,
         "Polls that find work not done, at most so far apart and with no other call between, are one wait with the poll that finds it done.",
         "Who sleeps between polls sleeps for some milliseconds; who comes back later did something else.";
     UNCERTAIN_SHARE: f64 = 0.1, Share,
-        "From this share of a cause on the report says how much of it could have another cause within the clock's error.",
+        "From this share of a cause on the report says how much of it could have another cause within the clock's error; from this share of the time on the verdict says so too.",
         "Below, it changes neither which cause is the greatest nor what to do.";
     REGULAR_LEAST_GAPS: u64 = 10, Count,
         "With fewer gaps that carry the idle time it is unknown whether they are regular.",
@@ -187,6 +265,12 @@ thresholds! {
     CONFIDENCE: f64 = 0.95, Share,
         "How often the interval of a ratio holds the true one; a ratio whose interval holds 1 is within noise.",
         "Of 100 comparisons of equal programs, at most 5 find a difference.";
+    SAME_SIZE_SHARE: f64 = 0.005, Share,
+        "Counts, bytes and launch sizes of an evaluation that differ by at most this share are of equal work.",
+        "What a run does only once is shared out among a different number of evaluations.";
+    PRESSURE_SPREAD: f64 = 0.5, Share,
+        "Where one run of each side is compared, waits for processors add at most this to the spread that is assumed of a run's times (standard deviation of their logarithm).",
+        "Runs of one program on a software GPU, with both processors loaded all the time, differ by 0.3 to 0.5.";
     LEAST_EVALUATIONS: usize = 6, Count,
         "Evaluations that each side needs for an interval.",
         "The smallest and the greatest of 5 hold the median in 94 of 100 cases, those of 6 in 97.";

@@ -207,7 +207,7 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
         return cut_texts(&OrMissing::<()>::missing(sentence));
     }
     let timeline = analysed.timeline;
-    let judged = Judgement::new(timeline, Some(window), 0, 10);
+    let judged = Judgement::new(timeline, Some(window), 0, 10, None);
     let gpu_busy_ns = busy_in(timeline, window);
     let mut kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), gpu_busy_ns);
     kernel_bytes::add(timeline, analysed.bindings(), Some(window), &mut kernels);

@@ -3,7 +3,9 @@
 //! columns and each other line a row, both as JSON; of its standard error each line is a sentence.
 
 use crate::protocol::{Catalogue, SqlAnswer, SqlColumn};
-use gapscope_companion::{INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_number};
+use gapscope_companion::{
+    INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_os_error_numbers,
+};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -131,7 +133,7 @@ impl Sql {
         let said = match tokio::time::timeout(self.longest, run(command, sql)).await {
             Ok(said) => said.map_err(|error| {
                 let error = format!("{} cannot be run: {error}", program.display());
-                SqlError::Failed(without_number(&error))
+                SqlError::Failed(without_os_error_numbers(&error))
             })?,
             Err(_) => return Err(SqlError::Failed(self.too_long())),
         };

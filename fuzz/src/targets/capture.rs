@@ -1,7 +1,7 @@
 //! A capture, which is a window of a program's commands with the content of its buffers: an input is `capture.jsonl`
 //! with the records, a zero byte, and `content.bin` with the content in pieces, which records name by their hash.
 
-use crate::bytes::{self, Any};
+use crate::bytes::{self, MutateBytes};
 use crate::{Target, json, memory, outcome, scratch};
 use fastrand::Rng;
 use gapscope_capture::model::*;
@@ -186,16 +186,16 @@ fn ranges(command: &Command, take: &mut dyn FnMut(BufferRange)) {
 }
 
 /// Changes records, content, or a piece of content together with its hash.
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     let zero = input.iter().position(|byte| *byte == 0);
     let mut content = input.split_off(zero.unwrap_or(input.len()));
     match rng.u8(0..16) {
-        0 => any(input, rng),
-        1 => any(&mut content, rng),
-        6..9 => change_piece(input, &mut content, rng, any),
+        0 => mutate_bytes(input, rng),
+        1 => mutate_bytes(&mut content, rng),
+        6..9 => change_piece(input, &mut content, rng, mutate_bytes),
         2 | 3 => bytes::change_value(input, rng),
         4..6 => bytes::change_lines(input, rng),
-        _ => change_record(input, rng, any),
+        _ => change_record(input, rng, mutate_bytes),
     }
     // A remaining `check` line would reveal the change at once.
     if rng.u8(0..16) > 0 {
@@ -207,20 +207,25 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
 }
 
 /// Changes the JSON of one record, or its bytes where it is none.
-fn change_record(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn change_record(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     let mut lines: Vec<Vec<u8>> = input
         .split(|byte| *byte == b'\n')
         .map(<[u8]>::to_vec)
         .collect();
     let at = rng.usize(0..lines.len());
     if !json::change_document(&mut lines[at], rng) {
-        any(&mut lines[at], rng);
+        mutate_bytes(&mut lines[at], rng);
     }
     *input = lines.join(&b'\n');
 }
 
 /// Changes a piece of content, and replaces its hash wherever it is used.
-fn change_piece(input: &mut Vec<u8>, content: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn change_piece(
+    input: &mut Vec<u8>,
+    content: &mut Vec<u8>,
+    rng: &mut Rng,
+    mutate_bytes: MutateBytes<'_>,
+) {
     let mut records: Vec<Option<Record>> = input
         .split(|byte| *byte == b'\n')
         .map(|line| serde_json::from_slice(line).ok())
@@ -248,7 +253,7 @@ fn change_piece(input: &mut Vec<u8>, content: &mut Vec<u8>, rng: &mut Rng, any: 
             && let Ok(mut bytes) =
                 zstd::bulk::decompress(&frame, (chunk.bytes as usize).min(1 << 16))
         {
-            any(&mut bytes, rng);
+            mutate_bytes(&mut bytes, rng);
             // SPIR-V has whole words.
             bytes.truncate(bytes.len() & !3);
             old = Some((chunk.hash, Hash::new(&bytes)));

@@ -5,7 +5,7 @@
 
 use super::imported;
 use crate::Target;
-use crate::bytes::{self, Any};
+use crate::bytes::{self, MutateBytes};
 use fastrand::Rng;
 use gapscope_import::{Options, import};
 use gapscope_trace::Diagnostic;
@@ -47,7 +47,7 @@ fn read(input: &[u8]) {
 }
 
 /// Changes databases by cutting them or at the start of a page, texts by value or line, and both at any byte.
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     match (input.starts_with(MAGIC), rng.u8(0..4)) {
         (true, 0) => {
             let at = rng.usize(0..input.len());
@@ -63,6 +63,6 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
         }
         (false, 0 | 1) => bytes::change_value(input, rng),
         (false, 2) => bytes::change_lines(input, rng),
-        _ => any(input, rng),
+        _ => mutate_bytes(input, rng),
     }
 }

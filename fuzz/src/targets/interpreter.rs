@@ -5,7 +5,7 @@
 //! memory itself.
 
 use crate::Target;
-use crate::bytes::{self, Any};
+use crate::bytes::{self, MutateBytes};
 use crate::memory;
 use fastrand::Rng;
 use gapscope_stacks::fuzzing::{self, Frame, Interpreter};
@@ -94,10 +94,10 @@ pub fn stacks(input: &[u8]) -> Vec<Option<Vec<Frame>>> {
 }
 
 /// Exchanges addresses, redirects them or makes them circular. Words stay at their places.
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     let words = input.len() / 8;
     if words == 0 || rng.u8(0..8) == 0 {
-        return any(input, rng);
+        return mutate_bytes(input, rng);
     }
     let at = rng.usize(0..words) * 8;
     let other = rng.usize(0..words) * 8;

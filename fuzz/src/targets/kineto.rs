@@ -1,7 +1,7 @@
 //! The target for Chrome's JSON of PyTorch's profiler (Kineto): an input is a document, the file that is imported.
 
 use super::imported;
-use crate::bytes::{self, Any};
+use crate::bytes::{self, MutateBytes};
 use crate::{Target, json};
 use fastrand::Rng;
 use gapscope_import::{Options, kineto};
@@ -27,9 +27,9 @@ fn read(input: &[u8]) {
 }
 
 /// Changes the document so that it mostly stays JSON.
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     match rng.u8(0..8) {
-        0 => any(input, rng),
+        0 => mutate_bytes(input, rng),
         1 => bytes::change_lines(input, rng),
         2 => bytes::change_value(input, rng),
         _ if json::change_document(input, rng) => {}

@@ -1,7 +1,7 @@
 //! The manifest `trace.json` (the facts about a recording as a whole): any bytes, in a trace whose tables are whole.
 
 use super::fixture;
-use crate::bytes::{self, Any};
+use crate::bytes::{self, MutateBytes};
 use crate::json;
 use crate::outcome::{self, Choice};
 use crate::{Target, scratch};
@@ -44,11 +44,11 @@ fn read(input: &[u8]) {
 }
 
 /// Changes the document so that it mostly stays JSON.
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     match rng.u8(0..8) {
-        0 => any(input, rng),
+        0 => mutate_bytes(input, rng),
         1 => bytes::change_value(input, rng),
         _ if json::change_document(input, rng) => {}
-        _ => any(input, rng),
+        _ => mutate_bytes(input, rng),
     }
 }

@@ -1,7 +1,7 @@
 //! The target for rows and a manifest with any values: an input is a trace as text, which is analysed and shown.
 
 use crate::Target;
-use crate::bytes::{self, Any};
+use crate::bytes::{self, MutateBytes};
 use crate::outcome::{self, Choice};
 use fastrand::Rng;
 use gapscope_trace::Trace;
@@ -22,9 +22,9 @@ fn read(input: &[u8]) {
     }
 }
 
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     match rng.u8(0..8) {
-        0 => any(input, rng),
+        0 => mutate_bytes(input, rng),
         1..4 => bytes::change_lines(input, rng),
         _ => bytes::change_value(input, rng),
     }

@@ -2,7 +2,7 @@
 //! table it is, and the byte's highest bit whether all is read as `gapscope report` reads it, or that table alone.
 
 use super::fixture;
-use crate::bytes::Any;
+use crate::bytes::MutateBytes;
 use crate::outcome::{self, Choice};
 use crate::{Target, scratch};
 use fastrand::Rng;
@@ -149,10 +149,10 @@ fn show_as_report(folder: &Path, choice: Choice) {
 }
 
 /// Changes the table's number, its pages or its footer; other inputs at any byte.
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     let choice = rng.u8(0..32);
     let Some(parts) = Parts::parse(input).filter(|_| choice > 1) else {
-        return any(input, rng);
+        return mutate_bytes(input, rng);
     };
     let Parts {
         mut first,
@@ -168,7 +168,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
             let at = rng.usize(0..length);
             let end = (at + rng.usize(1..=64)).min(length);
             let mut part = pages[at..end].to_vec();
-            any(&mut part, rng);
+            mutate_bytes(&mut part, rng);
             match rng.u8(0..8) {
                 0 => drop(pages.splice(at..end, part)),
                 _ => {
@@ -181,7 +181,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
             let at = rng.usize(0..footer.len());
             let end = (at + rng.usize(1..=32)).min(footer.len());
             let mut part = footer[at..end].to_vec();
-            any(&mut part, rng);
+            mutate_bytes(&mut part, rng);
             drop(footer.splice(at..end, part));
         }
         _ => {}

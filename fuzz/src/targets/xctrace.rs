@@ -1,7 +1,7 @@
 //! Exports of xctrace (the command of Apple's Instruments): documents of XML with a zero byte between them, each a
 //! file of the folder that is imported.
 
-use crate::bytes::{self, Any};
+use crate::bytes::{self, MutateBytes};
 use crate::outcome::{self, Choice};
 use crate::{Target, scratch};
 use fastrand::Rng;
@@ -31,9 +31,9 @@ fn read(input: &[u8]) {
 }
 
 /// Changes elements across documents, or one document.
-fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
+fn mutate(input: &mut Vec<u8>, rng: &mut Rng, mutate_bytes: MutateBytes<'_>) {
     match rng.u8(0..8) {
-        0 => any(input, rng),
+        0 => mutate_bytes(input, rng),
         1 | 2 => change_elements(input, rng),
         _ => {
             let mut documents: Vec<Vec<u8>> =
@@ -42,7 +42,7 @@ fn mutate(input: &mut Vec<u8>, rng: &mut Rng, any: Any<'_>) {
             match rng.u8(0..8) {
                 0 => drop(documents.remove(at)),
                 1 => bytes::change_lines(&mut documents[at], rng),
-                2 => any(&mut documents[at], rng),
+                2 => mutate_bytes(&mut documents[at], rng),
                 _ => bytes::change_value(&mut documents[at], rng),
             }
             *input = documents.join(&0);

@@ -1,5 +1,6 @@
-//! Tests the product as users have it: programs run through the real Vulkan loader with the built `gapscope` and
-//! its layer, on the software GPU (lavapipe) and on the fake driver.
+//! Tests the product as users have it: the built `gapscope` with its hooks. Programs of Vulkan run through the real loader, on
+//! the software GPU (lavapipe) and on the fake driver, those of CUDA on a stub of its libraries, and recordings of Metal with
+//! stand-ins for Apple's tools. Other tests take traces through commands (`view`, `mcp`, `import`, ...) and real clients.
 //!
 //! `cargo xtask test` builds and installs the programs that these tests start. The tests run one at a time, because
 //! they measure time.

@@ -9,7 +9,9 @@ use crate::device::{self, Device, lock};
 use crate::object::{self, Body, Object};
 use crate::{chain, misuse};
 
+/// The limit `nonCoherentAtomSize`: flushed and invalidated ranges consist of whole atoms.
 pub const ATOM_BYTES: u64 = 64;
+/// The size of each of both heaps.
 pub const HEAP_BYTES: u64 = 8 << 30;
 
 const DEVICE_LOCAL: u32 = 0;
@@ -75,6 +77,7 @@ pub struct DeviceMemory {
     device: Pages,
     /// The memory as the host sees it, where that differs.
     host: Option<Pages>,
+    /// The start and the end of the mapped bytes; `None` while nothing is mapped.
     mapped: Mutex<Option<(u64, u64)>>,
 }
 
@@ -82,7 +85,7 @@ impl Body for DeviceMemory {
     type Handle = vk::DeviceMemory;
 }
 
-/// Anonymous pages are zeroed, and cost nothing until they are touched.
+/// A mapping of anonymous pages, which are zeroed and cost nothing until they are touched.
 struct Pages {
     address: usize,
     bytes: usize,
@@ -174,7 +177,7 @@ pub unsafe extern "system" fn free_memory(
     let Some((_, memory)) = device::destroy::<DeviceMemory>("vkFreeMemory", device, memory) else {
         return;
     };
-    // A misused allocation keeps its pages, so that the queue's thread does not fault.
+    // Memory that is freed while submitted work still uses it keeps its pages, so that the queue's thread does not fault.
     if !memory.header.is_pending() {
         memory.device.unmap();
         if let Some(host) = &memory.host {
@@ -261,7 +264,8 @@ pub unsafe extern "system" fn invalidate_ranges(
     vk::Result::SUCCESS
 }
 
-/// Returns the part of the memory that a range names, if it is a valid one.
+/// Returns the part of the memory that a range names, if it is inside of the mapped bytes. A range that does not consist
+/// of whole atoms is only reported.
 fn checked(
     call: &str,
     range: &vk::MappedMemoryRange<'_>,

@@ -14,7 +14,8 @@ pub enum Cut {
     InLastRow,
 }
 
-/// Oddities of an export. All were seen except forward references, which the grammar permits.
+/// Deviations of an export from a plain one. All were seen in real exports except forward references, which the
+/// grammar permits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Quirks {
     /// The place where documents end.

@@ -99,7 +99,10 @@ export class DependencyGraph {
     return found ? { kind: "edge", index: found.index } : null;
   }
 
-  /** Returns the nodes before and after a barrier, if they are of the same submission. */
+  /**
+   * Returns the nodes before and after a barrier, if they are of the same submission. The position of a barrier is the number
+   * of nodes before it, and so the id of the node after it.
+   */
   around(barrier: Barrier): { before: DependencyNode | undefined; after: DependencyNode | undefined } {
     const inside = (node: DependencyNode | undefined): DependencyNode | undefined => (node?.submission === barrier.submission ? node : undefined);
     return { before: inside(this.node(barrier.position - 1)), after: inside(this.node(barrier.position)) };

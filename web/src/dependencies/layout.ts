@@ -1,5 +1,5 @@
 // Lays out a dependency graph: columns by depth, submission after submission (work that was handed to a queue
-// together); lanes by chains, which are nodes that depend on each other; a band for each queue. The units are those
+// together); lanes by chains, which are nodes each of which depends on the one before; a band for each queue. The units are those
 // of the drawing, which the camera scales to pixels.
 
 import type { DependencyNode, Need } from "../generated/protocol.ts";
@@ -13,6 +13,11 @@ const LANE = NODE.height + 42;
 const FRAME = { side: 26, top: 28, bottom: 18 } as const;
 /** The room for a queue's name above its lanes. */
 const BAND_TOP = 62;
+/**
+ * The place of a barrier's mark: its distance from a node beside it, what it is longer than a node at each end, and its
+ * distance from the frame's top and bottom where it divides the whole submission.
+ */
+const MARK = { side: 14, beyond: 8, top: 18, bottom: 8 } as const;
 
 /** What decides the columns: the dependencies, or the recorded barriers. */
 export type ColumnsBy = "dependencies" | "barriers";
@@ -57,7 +62,10 @@ export interface Layout {
   height: number;
 }
 
-/** The needs of barriers, the most telling first. */
+/**
+ * The needs of barriers, the most telling first. That of barriers for the host (`host`), and of those that may order work
+ * outside of the capture (`outside`), is not known.
+ */
 const NEEDS: readonly Need[] = ["needless", "needed", "unknown", "host", "outside"];
 
 /** The nodes of a submission that follow each other in a queue. */
@@ -100,17 +108,18 @@ export function layoutOf(graph: DependencyGraph, columnsBy: ColumnsBy): Layout {
  */
 function columns(graph: DependencyGraph, columnsBy: ColumnsBy, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string): SubmissionRun[] {
   const runs: SubmissionRun[] = [];
-  const open = new Map<string, { run: SubmissionRun; first: number; last: number }>();
-  const barriers = new Set(graph.barriers.map(({ position, submission }) => `${submission}.${position}`));
+  /** For each queue the submission whose nodes are being placed, the first column that the next may have, and the last taken. */
+  const current = new Map<string, { run: SubmissionRun; first: number; last: number }>();
+  const afterBarriers = new Set(graph.barriers.map((barrier) => graph.around(barrier).after?.id));
   for (const node of graph.nodes) {
     const queue = queueOf(node.submission);
-    let at = open.get(queue);
+    let at = current.get(queue);
     if (!at || at.run.submission !== node.submission) {
       const first = at ? at.last + 1 : 0;
       at = { run: { submission: node.submission, queue, nodes: [] }, first, last: first };
-      open.set(queue, at);
+      current.set(queue, at);
       runs.push(at.run);
-    } else if (columnsBy === "barriers" && barriers.has(`${node.submission}.${node.id}`)) {
+    } else if (columnsBy === "barriers" && afterBarriers.has(node.id)) {
       at.first = at.last + 1;
     }
     let column = at.first;
@@ -124,7 +133,8 @@ function columns(graph: DependencyGraph, columnsBy: ColumnsBy, placed: Map<numbe
 }
 
 /**
- * Assigns each node a lane: that of the node that it most strongly depends on in its queue, or the nearest free one.
+ * Assigns each node a lane: that of the node that it most strongly depends on in its queue (`strongest`: on the critical
+ * path, then by reading what that wrote, then by bytes), or the nearest free one.
  * It writes the number of lanes of each queue to `counts`.
  */
 function lanes(graph: DependencyGraph, placed: Map<number, PlacedNode>, queueOf: (submission: number) => string, counts: Map<string, number>): void {
@@ -171,18 +181,19 @@ function greatest(values: readonly number[]): number {
 /** Places barriers before the node that follows them, and the last of a submission after its last node. */
 function marks(graph: DependencyGraph, placed: Map<number, PlacedNode>, frames: readonly SubmissionFrame[], columnsBy: ColumnsBy): BarrierMark[] {
   const found = new Map<string, BarrierMark>();
-  const frameOf = new Map(frames.map((frame) => [frame.submission, frame]));
+  const frameBySubmission = new Map(frames.map((frame) => [frame.submission, frame]));
   for (const barrier of graph.barriers) {
     const { before, after } = graph.around(barrier);
     const next = after && placed.get(after.id);
     const last = before && placed.get(before.id);
     const at = next ?? last;
-    const frame = frameOf.get(barrier.submission);
+    const frame = frameBySubmission.get(barrier.submission);
     if (!at || !frame) continue;
-    const x = next ? next.x - 14 : at.x + NODE.width + 14;
-    const whole = columnsBy === "barriers";
-    const y = whole ? frame.y + 18 : at.y - 8;
-    const height = whole ? frame.height - 26 : NODE.height + 16;
+    const x = next ? next.x - MARK.side : at.x + NODE.width + MARK.side;
+    // By barriers, a barrier divides the whole submission, so that its mark is as high as the frame.
+    const dividesSubmission = columnsBy === "barriers";
+    const y = dividesSubmission ? frame.y + MARK.top : at.y - MARK.beyond;
+    const height = dividesSubmission ? frame.height - MARK.top - MARK.bottom : NODE.height + 2 * MARK.beyond;
     const key = `${x}.${y}`;
     const mark = found.get(key);
     if (mark) {

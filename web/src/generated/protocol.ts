@@ -11,6 +11,11 @@ export interface ActivityRow {
   device: number; queue_id: QueueId | null; slices: Slice[];
 }
 
+/** What to do about a cause of idle time. */
+export interface Advice {
+  cause: Cause; text: string;
+}
+
 /** How the tracks of a trace are arranged, as the page writes it into its address. All absent: as at first. */
 export interface Arrangement {
   order?: string | null; text?: string | null; tracks?: string | null;
@@ -39,8 +44,8 @@ export type Bound = "host-bound" | "device-bound" | "transfer-bound" | "sync-bou
 
 /** Busy and idle time in a window. */
 export interface BusyShare {
-  busy_ns: number; busy_share: number; communication_only_ns: number | null; communication_overlapped_ns: number | null; idle_ns: number;
-  transfer_only_ns: number | null; window: Interval; window_ns: number;
+  busy_ns: number; busy_share: number; communication_only_ns: number | null; communication_overlapped_ns: number | null; counted_whole_ns: number | null;
+  idle_ns: number; transfer_only_ns: number | null; window: Interval; window_ns: number;
 }
 
 /** The evidence for the bytes that a kernel must move at least. */
@@ -75,7 +80,7 @@ export interface Catalogue {
 }
 
 /** Why a device ran nothing. Each nanosecond of a gap has exactly one cause. */
-export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "host-function" | "after-host-wait" | "other-queue" | "queue-handover" | "host-signal" | "external-wait" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
+export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
 
 /** The change of the idle time of one cause. */
 export interface CauseChange {
@@ -84,7 +89,7 @@ export interface CauseChange {
 
 /** The code of a cause. */
 export interface CauseCode {
-  cause: Cause; exact: ExactLine[]; samples: number; total_ns: number; without_samples_ns: number;
+  cause: Cause; exact: ExactLine[]; samples: number; sleeps: Sleep[]; total_ns: number; without_samples_ns: number;
 }
 
 /** All that is known of a cause, in the words of an API. */
@@ -121,7 +126,7 @@ export type ClockMethod = "calibrated" | "brackets" | "none";
 
 /** The code behind idle time. */
 export interface Code {
-  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; samples: number; workers: Workers | null;
+  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; ran_meanwhile: RanMeanwhile[]; samples: number; workers: Workers | null;
 }
 
 /** A frame of a stack. */
@@ -179,12 +184,22 @@ export interface CommunicatorRow {
 }
 
 /** What happened to a GPU or a machine. */
-export type ConditionKind = "heat" | "power-brake" | "slowdown" | "power-cap" | "memory-stall" | "memory-limit" | "killed-for-memory" | "swap" | "thermal-state";
+export type ConditionKind = "heat" | "power-brake" | "slowdown" | "power-cap" | "memory-stall" | "memory-limit" | "killed-for-memory" | "processor-stall" | "disk-stall" | "swap" | "thermal-state";
 
 /** Something that may have changed how long work took. */
 export interface ConditionNote {
-  device: number | null; end_ns: number; held_ns: number; is_usual: boolean; kind: ConditionKind; sentence: string; start_ns: number;
+  clock_share?: number | null; device: number | null; end_ns: number; held_ns: number; is_usual: boolean; kind: ConditionKind; sentence: string;
+  start_ns: number;
 }
+
+/** Device times of one device that cannot be true together with host times. */
+export interface Contradiction {
+  clock_error_ns: number | null; compared_count: number; count: number; device: number; kind: ContradictionKind; max_ns: number; median_ns: number;
+  sentence: string;
+}
+
+/** What times seem to show that cannot be. */
+export type ContradictionKind = "starts-before-call" | "ends-after-wait";
 
 /** What a counter counts. */
 export interface CounterFacts {
@@ -202,14 +217,20 @@ export interface CounterRow {
   value_count: number;
 }
 
-/** The longest chain of dependencies. */
+/** The critical path of a device, as far as it runs through one kind of work that computing waited for. */
 export interface CriticalPath {
+  device: number; inferred_ns: number; path_ns: number; queue: string; queue_id: QueueId; wait_count: number; waited_ns: number; what: string;
+  window_ns: number;
+}
+
+/** The longest chain of dependencies. */
+export interface CriticalPath2 {
   length: string; node_count: number; nodes: number[]; parallelism: number | null; unit: PathUnit; work: string;
 }
 
 /** A part of what depends on what in a capture, or in a range of a trace. */
 export interface Dependencies {
-  barrier_count: number; barriers: DependencyBarrier[]; critical_path: CriticalPath | null; cut_at: number | null; edge_count: number; edges: DependencyEdge[];
+  barrier_count: number; barriers: DependencyBarrier[]; critical_path: CriticalPath2 | null; cut_at: number | null; edge_count: number; edges: DependencyEdge[];
   edges_left_out: number; edges_outside: number; first: number; hazard_count: number; needless_count: number; node_count: number; nodes: DependencyNode[];
   possible_hazard_count: number; remarks: string[]; submissions: DependencySubmission[]; unknown: string | null;
 }
@@ -250,15 +271,16 @@ export interface Device {
 /** A physical GPU: all devices of the trace, of whatever process, with one uuid. */
 export interface DeviceBusy {
   after_last_ns: number | null; analysed: BusyShare | null; api: string; before_first_ns: number | null; busy_ns: number | null; clock_error_ns: number | null;
-  clock_method: string; clock_tool: string | null; command_buffers_counted_whole: number; command_buffers_untimed: number; device_ids: DeviceId[];
-  driver: string; index: number; lost: boolean; name: string; process_ids: ProcessId[]; queues: QueueBusy[]; transfer_only_ns: number | null; uuid: string;
-  work_window: Interval | null;
+  clock_method: string; clock_tool: string | null; command_buffers_counted_whole: number; command_buffers_untimed: number; counted_whole_ns: number | null;
+  device_ids: DeviceId[]; driver: string; index: number; lost: boolean; name: string; process_ids: ProcessId[]; queues: QueueBusy[];
+  transfer_only_ns: number | null; uuid: string; work_window: Interval | null;
 }
 
 /** Fill of a GPU over the analysed window. */
 export interface DeviceFill {
-  computing_ns: number; device: number; kernels: KernelFill[]; known_ns: number | null; mean_multiprocessors: number | null; multiprocessors: number | null;
-  underfilled_mean_multiprocessors: number | null; underfilled_ns: number | null;
+  beside_communication_ns: number | null; beside_transfer_ns: number | null; computing_ns: number; device: number; kernels: KernelFill[];
+  known_ns: number | null; mean_multiprocessors: number | null; multiprocessors: number | null; underfilled_mean_multiprocessors: number | null;
+  underfilled_ns: number | null;
 }
 
 /** A device as one process used it. */
@@ -266,8 +288,8 @@ export type DeviceId = number;
 
 /** Idle time of a device. */
 export interface DeviceIdle {
-  causes: GapTotal[]; device: number; pattern: Pattern; total_ns: number; unknown_host_ns: number; verdict: Bound; verdict_evidence: VerdictPart[];
-  verdict_sentence: string; verdict_window_ns: number | null;
+  causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; verdict: Bound;
+  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
 }
 
 /** Properties of a device. A property that is not known is absent. */
@@ -322,7 +344,7 @@ export interface Field {
 }
 
 /** What of two works is compared. */
-export type Figure = "dispatches" | "command buffers" | "submissions" | "bytes bound" | "transfer bytes" | "GPU busy ns" | "wall ns" | "start to start ns";
+export type Figure = "dispatches" | "workgroups" | "threads" | "command buffers" | "submissions" | "bytes bound" | "transfer bytes" | "GPU busy ns" | "wall ns" | "start to start ns";
 
 /** What is said of a file with the page. */
 export interface FileFacts {
@@ -331,18 +353,19 @@ export interface FileFacts {
 
 /** What `gapscope report --json` prints, and what the page needs besides. */
 export interface Findings {
-  activity?: Activity | null; analysed_window: Interval | null; clock_error_ns: number | null; clock_error_unknown_because?: string | null; code?: CodeTime[];
-  code_details?: Code; command: string[]; command_buffer_count: number | null; command_buffers: CommandBuffers | null; complete: boolean;
-  conditions?: ConditionNote[] | null; counters?: CounterRow[] | null; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
+  activity?: Activity | null; advice: Advice[] | null; analysed_window: Interval | null; clock_error_ns: number | null;
+  clock_error_unknown_because?: string | null; code?: CodeTime[]; code_details?: Code; command: string[]; command_buffer_count: number | null;
+  command_buffers: CommandBuffers | null; complete: boolean; conditions?: ConditionNote[] | null; contradictions?: Contradiction[];
+  counters?: CounterRow[] | null; critical_paths?: CriticalPath[]; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
   equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[];
   gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
-  idle_time: IdleTime | null; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null;
-  label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[];
-  operators: OperatorRow[] | null; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number;
-  sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null;
-  trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
-  unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
-  wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
+  headline: HeadlineNote[]; idle_time: IdleTime | null; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null;
+  label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[];
+  memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null;
+  report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; submission_count: number | null;
+  timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null;
+  transfers: TransferRow[] | null; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
+  verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
 
 /** Dispatches or transfers that do the same. */
@@ -410,6 +433,14 @@ export type Hazard = "read-after-write" | "write-after-read" | "write-after-writ
 /** How sure it is that nothing orders two nodes. */
 export type HazardCertainty = "certain" | "possible";
 
+/** What a note beside the verdict is about. */
+export type HeadlineKind = "contradiction" | "scope" | "lost-device" | "unused-device" | "condition";
+
+/** A sentence that belongs to the verdict. */
+export interface HeadlineNote {
+  kind: HeadlineKind; sentence: string;
+}
+
 /** The recording machine. */
 export interface Host {
   boot_id: string | null; cores: number | null; processor: string; system: string; time_namespace: number | null;
@@ -434,7 +465,7 @@ export interface IdleSamplesHeader {
 export interface IdleTime {
   below_threshold_count: number; below_threshold_ns: number; devices: DeviceIdle[]; gap_count: number; histogram: GapBin[]; host_calls: HostTime[];
   longest: Gap[]; other_thread_calls: HostTime[]; queues: QueueIdle[]; serialised_count: number; serialised_ns: number; sides: SideRange[]; total_ns: number;
-  uncertain_ns: number | null; unknown_host_ns: number; untimed_host_function_ns: number;
+  uncertain_ns: number | null; unknown_host_ns: number; unknown_reasons: UnknownTotal[]; untimed_host_function_ns: number;
 }
 
 /** A time for which a label was set. */
@@ -708,6 +739,11 @@ export interface QueueLatency {
   submit_to_start_idle: Durations; waited: Waited[]; waited_count: number;
 }
 
+/** A thread that ran while a submitting thread of its process was blocked. */
+export interface RanMeanwhile {
+  frames: CodeFrame[]; process_id: ProcessId; samples: number; thread: ThreadId; thread_name: string | null;
+}
+
 /** What the analyses say of a range of time. */
 export interface RangeFindings {
   devices: DeviceBusy[]; dispatch_count: number; fill: DeviceFill[]; gaps: GapTotal[]; gpu_busy_ns: number | null; idle_time: IdleTime; kernels: Kernel[];
@@ -837,6 +873,14 @@ export interface SideRange {
   at_least_ns: number | null; at_most_ns: number | null; side: Side; total_ns: number;
 }
 
+/** What the sizes of dispatches say of the work of both sides. */
+export type SizeEvidence = "equal" | "doubtful" | "unequal";
+
+/** What a blocked thread waited for. */
+export interface Sleep {
+  samples: number; system_call: string | null; waited_for: WaitedFor;
+}
+
 /** A slice of time. */
 export interface Slice {
   busy_ns: number; idle_cause: Cause | null; length_ns: number;
@@ -950,6 +994,14 @@ export interface TransferRow {
   untimed_count: number;
 }
 
+/** Why the cause of idle time is not known. */
+export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "before-recording" | "contradiction";
+
+/** Idle time of unknown cause, for one reason. */
+export interface UnknownTotal {
+  reason: UnknownReason; total_ns: number;
+}
+
 /** A figure that ranks are compared by. */
 export type Unlike = "computes" | "idles" | "awaited" | "kernel";
 
@@ -973,6 +1025,9 @@ export interface Waited {
   cause: Cause; count: number;
 }
 
+/** What a blocked thread waits for. */
+export type WaitedFor = "interpreter-lock" | "thread" | "process" | "socket" | "event-loop" | "events" | "timer" | "file" | "disk" | "driver" | "signal" | "unknown";
+
 /** The warm-up of a recording, if there is one. */
 export interface WarmUp {
   command_buffer_count: number; compile_calls: number; excluded: Interval | null; reason: string; slow_first_dispatches: number;
@@ -981,15 +1036,15 @@ export interface WarmUp {
 /** Two works compared. */
 export interface WorkComparison {
   after: WorkCost; all_kernels: number | null; basis: Basis; before: WorkCost; causes: CauseChange[]; common_kernels: number | null; kernels: KernelChange[];
-  per_evaluation: boolean; ratios: Ratio[]; sentences: string[];
+  launch_sizes: SizeEvidence | null; per_evaluation: boolean; ratios: Ratio[]; sentences: string[];
 }
 
 /** The cost of a part of a trace. Counts, bytes and times are of all of its work, warm-up included. */
 export interface WorkCost {
   bound_read_bytes: number | null; bound_written_bytes: number | null; command_buffer_count: number | null; counted_evaluations: number;
   dispatch_count: number | null; dispatches_unknown_because?: string | null; evaluations: number | null; gpu_busy_ns: number | null; left_out: LeftOut[];
-  name: string; submission_count: number | null; transfer_bytes: number | null; transfer_count: number; untimed_count: number; verdict: Bound;
-  verdict_sentence: string; wall_ns: number | null; window: Interval | null;
+  name: string; submission_count: number | null; thread_count: number | null; transfer_bytes: number | null; transfer_count: number; untimed_count: number;
+  verdict: Bound; verdict_sentence: string; wall_ns: number | null; window: Interval | null; workgroup_count: number | null;
 }
 
 /** What ran before or after a gap. */

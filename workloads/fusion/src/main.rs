@@ -1,5 +1,6 @@
 //! Runs one chain of elementwise operations eagerly (one kernel for each operation) and compiled (one kernel for
-//! all), prints how long each takes and what fusion saves, and checks the results against the CPU.
+//! all), prints how long each takes and what fusion saves, and checks the results against the CPU. In a recording both
+//! modes do the same work under a debug group each, which gapscope can compare.
 #![forbid(unsafe_code)]
 
 mod chain;
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Warms both programs up, times one after the other, and checks them.
+/// Warms the programs of the wanted modes up, times one after the other, and checks them.
 fn run(args: &Args) -> Result<()> {
     let gpu = Gpu::open(args.adapter.as_deref())?;
     gpu.check_length(args.n)?;
@@ -122,7 +123,8 @@ fn run(args: &Args) -> Result<()> {
     check(args, &input, eager.as_ref(), compiled.as_ref())
 }
 
-/// Returns the time of all iterations, each of which is a submission under the debug group `group`.
+/// Returns the time of all iterations, each of which submits once under the debug group `group` and waits until the GPU
+/// has finished.
 fn time(program: &Program, group: &str, iterations: u32) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..iterations {

@@ -1,6 +1,8 @@
 //! The types of the findings on the code behind idle time. `code.rs` makes them; report and page show them.
 //! A hook is gapscope's library in a program; a worker is a process that works for a recorded one, as a data loader.
 
+use super::MIN_SAMPLES_FOR_SHARES;
+use super::sleep::WaitedFor;
 use super::stacks::{CodeFrame, own};
 use crate::gaps::Cause;
 use gapscope_trace::ids::{ProcessId, ThreadId};
@@ -21,6 +23,70 @@ pub struct Code {
     pub workers: Option<Workers>,
     /// The threads that had the interpreter's lock (GIL) while a submitting thread waited for it.
     pub gil: Vec<LockHolder>,
+    /// The other threads of its process that ran while a submitting thread was blocked, as far as they were sampled.
+    pub ran_meanwhile: Vec<RanMeanwhile>,
+}
+
+/// What a blocked thread waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Sleep {
+    /// What it waited for.
+    pub waited_for: WaitedFor,
+    /// The system call in which it was blocked, where that is known.
+    pub system_call: Option<String>,
+    /// Samples that found it so.
+    pub samples: u64,
+}
+
+impl Sleep {
+    /// Returns what was waited for with the system call, as the end of a sentence.
+    pub fn words(&self) -> String {
+        let words = self.waited_for.words();
+        match &self.system_call {
+            Some(call) => format!("{words}, in {call}"),
+            None => words.to_owned(),
+        }
+    }
+}
+
+/// A thread that ran while a submitting thread of its process was blocked.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RanMeanwhile {
+    /// Id of the process.
+    pub process_id: ProcessId,
+    /// The system's id of the thread.
+    pub thread: ThreadId,
+    /// Its name, where it is known.
+    pub thread_name: Option<String>,
+    /// Samples in which it ran then.
+    pub samples: u64,
+    /// The stack that it mostly had then, the innermost frame first; empty where no stack could be read.
+    pub frames: Vec<CodeFrame>,
+}
+
+impl CauseCode {
+    /// Returns how many samples found the thread blocked.
+    pub fn blocked(&self) -> u64 {
+        self.sleeps.iter().map(|sleep| sleep.samples).sum()
+    }
+
+    /// Returns what the thread mostly waited for, where at least half of enough samples found it blocked.
+    pub fn mostly_slept_for(&self) -> Option<&Sleep> {
+        let is_asleep =
+            self.samples >= MIN_SAMPLES_FOR_SHARES && self.blocked() * 2 >= self.samples;
+        self.sleeps.first().filter(|_| is_asleep)
+    }
+
+    /// Returns what the thread mostly did, as the end of a sentence; `None` where there are too few samples to say.
+    pub fn thread_was(&self) -> Option<String> {
+        match self.mostly_slept_for() {
+            Some(sleep) => Some(format!("asleep, waiting for {}", sleep.words())),
+            None if self.samples >= MIN_SAMPLES_FOR_SHARES => {
+                Some("in code of the program".to_owned())
+            }
+            None => None,
+        }
+    }
 }
 
 /// The code of a cause.
@@ -39,9 +105,21 @@ pub struct CauseCode {
     pub code: Vec<CodeTime>,
     /// Lines that hooks saw at the end of waits and at submissions, the most frequent first.
     pub exact: Vec<ExactLine>,
+    /// What the thread waited for in the samples that found it blocked, the most frequent first.
+    pub sleeps: Vec<Sleep>,
 }
 
 impl Code {
+    /// Returns the code of a cause, where a submitting thread has idle time of that cause.
+    pub fn of_cause(&self, cause: Cause) -> Option<&CauseCode> {
+        self.causes.iter().find(|code| code.cause == cause)
+    }
+
+    /// Returns what submitting threads mostly did while they were outside of calls, as the end of a sentence; `None`
+    /// where samples do not say.
+    pub fn late_host_was(&self) -> Option<String> {
+        self.of_cause(Cause::HostLate)?.thread_was()
+    }
     /// Returns the frame that represents each sampled stack ([`own`]), so that the caller can set the text of its
     /// source line.
     pub fn own_frames(&mut self) -> impl Iterator<Item = &mut CodeFrame> {

@@ -264,6 +264,12 @@ pub fn text(frames: &[CodeFrame]) -> String {
     text
 }
 
+/// Returns the line of the frame that represents a stack, such as `train.py:41`; `None` where no line is known.
+pub fn line_of(frames: &[CodeFrame]) -> Option<String> {
+    let own = frames.get(own(frames)?)?;
+    Some(format!("{}:{}", file_name(own.file.as_deref()?), own.line?))
+}
+
 /// Returns a stack in one line with the caller, such as `train.py:41 load_batch > resize ← main`.
 pub fn text_with_caller(frames: &[CodeFrame]) -> String {
     let caller = own(frames).and_then(|own| frames.get(own + 1));

@@ -77,6 +77,18 @@ impl<'a> ThreadSamples<'a> {
         rows.map_or(&[], |rows| self.inside(rows, closed))
     }
 
+    /// Returns the other sampled threads of the process of `thread`, each with the rows of its samples in an interval.
+    pub fn others(
+        &self,
+        thread: HostThread,
+        interval: Interval,
+    ) -> impl Iterator<Item = (HostThread, &[u32])> {
+        let all = self.sampled.iter();
+        let others =
+            all.filter(move |(other, _)| other.process == thread.process && **other != thread);
+        others.map(move |(other, rows)| (*other, self.inside(rows, interval)))
+    }
+
     /// Returns the rows of workers' samples in an interval.
     pub fn workers(&self, interval: Interval) -> &[u32] {
         self.inside(&self.workers, interval)

@@ -5,7 +5,7 @@ use gapscope_timeline::Timeline;
 use gapscope_timeline::counters::{Counter, CounterOwner, find};
 use gapscope_timeline::intervals::{self, Interval};
 use gapscope_timeline::quantity::duration;
-use gapscope_timeline::thresholds::SLOWED_NS;
+use gapscope_timeline::thresholds::{SLOWED_CLOCK, SLOWED_NS};
 use gapscope_trace::tables::Condition;
 
 /// The conditions that slow a GPU down, with the kind of the note and the reason in the words of NVML's
@@ -95,13 +95,24 @@ pub fn notes(
     }
     let capped = limited(Condition::ClockPowerCap);
     if counts(&capped) {
+        let clock = counter(Condition::SmClock);
+        let clock_share = clock_share(clock, &capped, window);
+        let meaning = match clock_share {
+            Some(share) if share <= SLOWED_CLOCK => format!(
+                ": on average {:.0} % of its greatest clock, at which the same kernels take up to {:.2} times as long.",
+                share * 100.0,
+                1.0 / share
+            ),
+            _ => ", which is usual at full load.".to_owned(),
+        };
         let sentence = format!(
-            "{name} was at its power limit {}{}, which is usual at full load.",
+            "{name} was at its power limit {}{}{meaning}",
             describe_times(&capped, origin_ns),
-            clocks(counter(Condition::SmClock), &capped)
+            clocks(clock, &capped)
         );
         let note = ConditionNote::new(ConditionKind::PowerCap, Some(gpu), &capped, sentence);
         notes.push(ConditionNote {
+            clock_share,
             is_usual: true,
             ..note
         });
@@ -126,6 +137,19 @@ fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
         }
         None => String::new(),
     }
+}
+
+/// Returns the mean clock in a set of times, over the greatest in the window.
+fn clock_share(clock: Option<&Counter>, set: &[Interval], window: Interval) -> Option<f64> {
+    let (_, greatest) = range(clock, &[window])?;
+    let clock = clock?;
+    let (mut sum, mut sum_ns) = (0.0, 0.0);
+    for (part, value) in set.iter().flat_map(|part| clock.values_in(*part)) {
+        let ns = part.length_ns() as f64;
+        sum += value * ns;
+        sum_ns += ns;
+    }
+    (sum_ns > 0.0 && greatest > 0.0).then(|| sum / sum_ns / greatest)
 }
 
 /// Returns the least and the greatest value that a counter has in a set of intervals.

@@ -20,6 +20,10 @@ pub struct ConditionNote {
     pub end_ns: i64,
     /// How long it held in between.
     pub held_ns: i64,
+    /// The mean clock while it held, over the greatest clock while the device worked; absent where clocks were not measured, and
+    /// for what is not the device's power limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_share: Option<f64>,
     /// It is normal, such as the power limit at full load: reports for people leave it out.
     pub is_usual: bool,
     /// The condition, its times, and what it means.
@@ -44,6 +48,10 @@ pub enum ConditionKind {
     MemoryLimit,
     /// Processes were killed for lack of memory.
     KilledForMemory,
+    /// Tasks waited for a processor most of the time.
+    ProcessorStall,
+    /// Tasks waited for a disk most of the time.
+    DiskStall,
     /// The machine read memory back from swap, or had to write it there.
     Swap,
     /// The machine's thermal state (macOS) was not nominal.
@@ -113,6 +121,7 @@ impl ConditionNote {
             start_ns: hull.start_ns,
             end_ns: hull.end_ns,
             held_ns: intervals::length_ns(set),
+            clock_share: None,
             is_usual: false,
             sentence,
         }

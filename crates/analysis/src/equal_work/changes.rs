@@ -3,6 +3,7 @@
 use super::comparison::{CauseChange, KernelChange, WorkComparison};
 use super::work_cost::WorkCost;
 use crate::gaps::Cause;
+use crate::launch_sizes::{SizeChange, SizeEvidence, SizedKernel, judge};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -44,6 +45,25 @@ pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
         Reverse((time, apart(row.before_count, row.after_count)))
     });
     rows
+}
+
+/// Judges the sizes of the dispatches of the kernels that ran on both sides, and says in sentences what differs. Returns `None`
+/// where no sizes are known.
+pub(super) fn sizes(comparison: &WorkComparison) -> Option<(SizeEvidence, Vec<String>)> {
+    let WorkComparison { before, after, .. } = comparison;
+    let common = before.kernels.iter().filter_map(|(name, kernel)| {
+        let [before, after] = [kernel, after.kernels.get(name)?].map(|kernel| kernel.runs);
+        Some(SizedKernel {
+            name: &kernel.name,
+            size: SizeChange::new((before.size, before.count), (after.size, after.count))?,
+            // Both sides are of one program.
+            has_other_code: false,
+        })
+    });
+    let common: Vec<SizedKernel> = common.collect();
+    let bytes = before.bound_bytes();
+    let same_data = bytes.is_some() && bytes == after.bound_bytes();
+    (!common.is_empty()).then(|| judge(&common, same_data))
 }
 
 /// Returns the changes by cause of idle time, the greatest difference first; nothing where neither side's is known.

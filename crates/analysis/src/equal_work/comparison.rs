@@ -4,6 +4,7 @@
 use super::figure::Figure;
 use super::work_cost::WorkCost;
 use crate::gaps::Cause;
+use crate::launch_sizes::SizeEvidence;
 use crate::samples::{MedianRatio, Spread};
 #[cfg(doc)]
 use gapscope_timeline::thresholds::SAME_KERNELS;
@@ -49,6 +50,11 @@ pub struct WorkComparison {
     pub common_kernels: Option<u64>,
     /// Kernels that ran on at least one side.
     pub all_kernels: Option<u64>,
+    /// What the sizes of the dispatches of kernels on both sides say of equal work; absent where no such sizes are known.
+    pub launch_sizes: Option<SizeEvidence>,
+    /// What differs in these sizes, in sentences.
+    #[serde(skip)]
+    pub(super) size_sentences: Vec<String>,
     /// Less than [`SAME_KERNELS`] of them ran on both sides, as where kernels were fused.
     #[serde(skip)]
     pub(super) few_common_kernels: bool,

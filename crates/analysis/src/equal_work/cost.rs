@@ -43,6 +43,7 @@ pub(super) fn cost(
                 runs: Runs {
                     count: 0,
                     total_ns: Some(0),
+                    ..Runs::default()
                 },
             });
         kernel.runs = kernel.runs.plus(*runs);
@@ -52,7 +53,7 @@ pub(super) fn cost(
     let Choice { counted, left_out } = choose(own, first_uses);
     let evaluations = counted.len() as u64 + left_out.iter().map(|out| out.count).sum::<u64>();
     let samples = Figure::ALL.map(|figure| samples(figure, side, missing.is_some(), &counted));
-    let bytes = |bytes: Option<u64>| bytes.filter(|_| missing.is_none());
+    let of_dispatches = |sum: Option<u64>| sum.filter(|_| missing.is_none());
     let (window, own_ns) = match counted.is_empty() {
         true => (sum.hull, sum.busy.length_ns),
         false => {
@@ -69,10 +70,12 @@ pub(super) fn cost(
         counted_evaluations: counted.len() as u64,
         left_out,
         dispatch_count: missing.is_none().then_some(sum.dispatches),
+        workgroup_count: of_dispatches(sum.size.groups),
+        thread_count: of_dispatches(sum.size.threads),
         command_buffer_count: side.command_buffers.known(),
         submission_count: side.submissions.known(),
-        bound_read_bytes: bytes(sum.read_bytes),
-        bound_written_bytes: bytes(sum.written_bytes),
+        bound_read_bytes: of_dispatches(sum.read_bytes),
+        bound_written_bytes: of_dispatches(sum.written_bytes),
         transfer_count: sum.transfers,
         whole_count: sum.wholes,
         transfer_bytes: sum.transfer_bytes,
@@ -185,7 +188,9 @@ fn choose<'a>(mut own: Evaluations<'a>, first_uses: Option<&FirstUses>) -> Choic
 /// less than `KNOWN_SHARE` of the evaluations have it, because these may be special.
 fn samples(figure: Figure, side: &Side, no_dispatches: bool, counted: &[&Evaluation]) -> Vec<f64> {
     let missing = match figure {
-        Figure::Dispatches | Figure::BoundBytes => no_dispatches,
+        Figure::Dispatches | Figure::Workgroups | Figure::Threads | Figure::BoundBytes => {
+            no_dispatches
+        }
         Figure::CommandBuffers => side.command_buffers.unknown,
         Figure::Submissions => side.submissions.unknown,
         _ => false,
@@ -232,7 +237,7 @@ fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> Judged 
     if ratio(own_ns, all.length_ns) < OWN_SHARE {
         return unknown("Other work runs in between: a verdict would be of that too.");
     }
-    let judged = Judgement::new(timeline, Some(window), 0, 0);
+    let judged = Judgement::new(timeline, Some(window), 0, 0, None);
     Judged {
         verdict: judged.bound,
         sentence: judged.evidence.sentence,

@@ -11,6 +11,12 @@ pub enum Figure {
     #[default]
     #[serde(rename = "dispatches")]
     Dispatches,
+    /// Workgroups of all dispatches.
+    #[serde(rename = "workgroups")]
+    Workgroups,
+    /// Threads in these workgroups.
+    #[serde(rename = "threads")]
+    Threads,
     /// Command buffers (CUDA: graph launches). One that several evaluations share counts for each in part.
     #[serde(rename = "command buffers")]
     CommandBuffers,
@@ -37,8 +43,10 @@ pub enum Figure {
 
 impl Figure {
     /// All figures, in the order in which reports list them.
-    pub const ALL: [Figure; 8] = [
+    pub const ALL: [Figure; 10] = [
         Figure::Dispatches,
+        Figure::Workgroups,
+        Figure::Threads,
         Figure::CommandBuffers,
         Figure::Submissions,
         Figure::BoundBytes,

@@ -8,6 +8,7 @@ use super::place::WorkPlace;
 use super::sum::{Evaluation, Side, Sum, add};
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::launch_size::GroupThreads;
 use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::SamplingMode;
@@ -33,6 +34,7 @@ pub(super) fn measure(
         extent,
         sides: vec![Side::default(); sides],
         evaluations: vec![Evaluation::default(); extent.instances().len()],
+        group_threads: GroupThreads::new(&timeline.trace.tables.kernels),
         candidates: Vec::new(),
     };
     meter.timed_work();
@@ -69,6 +71,7 @@ struct Meter<'a> {
     extent: &'a Extent<'a>,
     sides: Vec<Side>,
     evaluations: Vec<Evaluation>,
+    group_threads: GroupThreads,
     /// The evaluations that the current piece of work may lie in; kept to reuse its memory.
     candidates: Vec<u32>,
 }
@@ -178,8 +181,10 @@ impl Meter<'_> {
     fn dispatch(&mut self, row: usize, owner: Owner, ns: Option<i64>) {
         let columns = &self.timeline.dispatches;
         let bytes = self.bindings.bytes(columns.binding_set(row));
+        let size = self.group_threads.launch(self.timeline, row);
         self.sums(owner, |sum| {
             sum.dispatches += 1;
+            sum.size.add(size);
             add(&mut sum.read_bytes, bytes.map(|bytes| bytes.read_bytes));
             add(
                 &mut sum.written_bytes,
@@ -187,7 +192,9 @@ impl Meter<'_> {
             );
         });
         let runs = &mut self.sides[owner.0].kernels;
-        runs.entry(columns.kernels.at(row)).or_default().add(ns);
+        runs.entry(columns.kernels.at(row))
+            .or_default()
+            .add(ns, size);
     }
 
     /// Adds the dispatches without times. They count as untimed unless their command buffer is timed as a whole.

@@ -3,11 +3,14 @@
 //! say.
 
 use super::comparison::{Basis, Ratio, WorkComparison};
+use super::difference::{Difference, difference};
 use super::figure::Figure;
+use super::unknown;
 use super::work_cost::{Reason, WorkCost};
+use crate::launch_sizes::SizeEvidence;
 use crate::samples::{MedianRatio, Spread};
-use gapscope_timeline::quantity::{self, Bytes, Percent, duration_f64, listed, share};
-use gapscope_timeline::thresholds::{DRIFT_PART, LEAST_EVALUATIONS, TOLD_FACTOR};
+use gapscope_timeline::quantity::{self, Bytes, Percent, duration_f64, listed};
+use gapscope_timeline::thresholds::{DRIFT_PART, LEAST_EVALUATIONS};
 use gapscope_timeline::vocabulary::Words;
 
 /// Returns all sentences, the most important first. Where the sides did different work there are only the basis and
@@ -23,6 +26,7 @@ pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
         return sentences;
     }
     sentences.extend(writer.few_kernels());
+    sentences.extend(writer.sizes());
     sentences.push(writer.gpu_time());
     sentences.extend(writer.pace());
     sentences.extend(writer.counts());
@@ -34,6 +38,7 @@ pub(super) fn sentences(comparison: &WorkComparison) -> Vec<String> {
         sentences.extend(untimed(work));
     }
     sentences.extend(writer.chance());
+    sentences.extend(unknown::sentence(comparison));
     sentences
 }
 
@@ -111,6 +116,29 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
+    /// Returns true where the sizes of launches say nothing against equal work.
+    fn has_equal_sizes(&self) -> bool {
+        matches!(
+            self.comparison.launch_sizes,
+            None | Some(SizeEvidence::Equal)
+        )
+    }
+
+    /// Returns sentences on the sizes of the dispatches of kernels that ran on both sides, where they differ.
+    fn sizes(&self) -> Vec<String> {
+        let mut sentences = self.comparison.size_sentences.clone();
+        let SentenceWriter { before, after, .. } = self;
+        if self.comparison.launch_sizes == Some(SizeEvidence::Unequal) {
+            sentences.insert(
+                0,
+                format!(
+                    "Not equal work: {after} did another amount of it than {before}, as far as the sizes of its launches tell."
+                ),
+            );
+        }
+        sentences
+    }
+
     /// Returns true where only the labels say that the work is equal, and the kernels do not.
     fn rests_on_labels(&self) -> bool {
         self.comparison.basis == Basis::Labels && self.comparison.few_common_kernels
@@ -137,8 +165,8 @@ impl<'a> SentenceWriter<'a> {
     /// Returns `if both did equal work, ` where it is not known that they did, else an empty text.
     fn condition(&self) -> &'static str {
         match self.comparison.basis {
-            Basis::Labels => "",
-            Basis::Claim | Basis::NoCommonKernel | Basis::FewCommonKernels => {
+            Basis::Labels if self.has_equal_sizes() => "",
+            Basis::Labels | Basis::Claim | Basis::NoCommonKernel | Basis::FewCommonKernels => {
                 "if both did equal work, "
             }
         }
@@ -329,6 +357,7 @@ impl<'a> SentenceWriter<'a> {
         let share_before = busy.before? / all.before?;
         let share_after = busy.after? / all.after?;
         let told = self.comparison.basis == Basis::Labels
+            && self.has_equal_sizes()
             && sooner(busy)
             && sooner(all)
             && share_after < share_before;
@@ -365,69 +394,6 @@ impl<'a> SentenceWriter<'a> {
                 counted(count(after))
             ),
         })
-    }
-}
-
-/// The difference of two figures as text, which may be chance or not.
-enum Difference {
-    /// The figures are equal, as far as they are shown.
-    None,
-    /// The difference may be chance. The text is the interval of the ratio.
-    Noise(String),
-    /// The difference as text, such as `1.52 times less`, with the interval where there is one.
-    Clear {
-        text: String,
-        interval: Option<String>,
-    },
-}
-
-/// Returns the difference of two figures, or `None` where it is not known. `shown` formats the figures. A factor from
-/// `TOLD_FACTOR` on is told as `times`, a smaller one in percent.
-fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
-    let factor = ratio.ratio?;
-    let ends = ratio.low.zip(ratio.high);
-    if ratio.within_noise == Some(true) {
-        if factor == 1.0 && ends == Some((1.0, 1.0)) {
-            return Some(Difference::None);
-        }
-        let (low, high) = ends?;
-        let interval = format!("95 %: {} to {}", times(1.0 / high), times(1.0 / low));
-        return Some(Difference::Noise(interval));
-    }
-    if shown(ratio.before?) == shown(ratio.after?) && ends.is_none() {
-        return Some(Difference::None);
-    }
-    // A ratio above 1 means that the side after needs less.
-    let less = factor > 1.0;
-    let word = if less { "less" } else { "more" };
-    let upright = |factor: f64| if less { factor } else { 1.0 / factor };
-    let mut told = vec![upright(factor)];
-    if let Some((low, high)) = ends {
-        let (low, high) = if less { (low, high) } else { (high, low) };
-        told.extend([upright(low), upright(high)]);
-    }
-    let large = told[0] >= TOLD_FACTOR;
-    let text = |factor: f64| match (large, less) {
-        (true, _) => format!("{factor:.2}"),
-        (false, true) => share(1.0 - 1.0 / factor),
-        (false, false) => share(factor - 1.0),
-    };
-    let unit = if large { " times" } else { "" };
-    let interval = match told[..] {
-        [_, low, high] => Some(format!("95 %: {} to {}", text(low), text(high))),
-        _ => None,
-    };
-    Some(Difference::Clear {
-        text: format!("{}{unit} {word}", text(told[0])),
-        interval,
-    })
-}
-
-/// Formats `after / before` as a change: `2.1 % less`, `0.4 % more`.
-fn times(after_of_before: f64) -> String {
-    match after_of_before <= 1.0 {
-        true => format!("{} less", share(1.0 - after_of_before)),
-        false => format!("{} more", share(after_of_before - 1.0)),
     }
 }
 

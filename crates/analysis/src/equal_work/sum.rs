@@ -3,6 +3,7 @@
 
 use super::figure::Figure;
 use gapscope_timeline::intervals::{Busy, Interval};
+use gapscope_timeline::launch_size::LaunchSize;
 use gapscope_trace::lookup::NONE;
 use std::collections::HashMap;
 
@@ -10,6 +11,8 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sum {
     pub dispatches: u64,
+    /// The workgroups and threads of the dispatches.
+    pub size: LaunchSize,
     pub transfers: u64,
     /// The number of pieces that are timed as a whole, whatever runs inside them.
     pub wholes: u64,
@@ -27,6 +30,7 @@ impl Default for Sum {
     fn default() -> Sum {
         Sum {
             dispatches: 0,
+            size: LaunchSize::default(),
             transfers: 0,
             wholes: 0,
             read_bytes: Some(0),
@@ -80,6 +84,8 @@ impl Evaluation {
         let hull = sum.hull.filter(|_| sum.untimed == 0);
         match figure {
             Figure::Dispatches => Some(sum.dispatches as f64),
+            Figure::Workgroups => sum.size.groups.map(|count| count as f64),
+            Figure::Threads => sum.size.threads.map(|count| count as f64),
             Figure::CommandBuffers => Some(self.command_buffers),
             Figure::Submissions => Some(self.submissions),
             Figure::BoundBytes => Some(sum.read_bytes?.saturating_add(sum.written_bytes?) as f64),
@@ -111,11 +117,14 @@ pub(super) struct Runs {
     pub count: u64,
     /// The sum of the durations; `None` where one of them is not known.
     pub total_ns: Option<i64>,
+    /// The workgroups and threads of all runs.
+    pub size: LaunchSize,
 }
 
 impl Runs {
     /// Adds a run, whose time is `None` where it is not known.
-    pub(super) fn add(&mut self, ns: Option<i64>) {
+    pub(super) fn add(&mut self, ns: Option<i64>, size: LaunchSize) {
+        self.size.add(size);
         let before_ns = match self.count {
             0 => Some(0),
             _ => self.total_ns,
@@ -126,7 +135,10 @@ impl Runs {
 
     /// Returns the sum of two: the total is unknown if one of them is.
     pub(super) fn plus(self, other: Runs) -> Runs {
+        let mut size = self.size;
+        size.add(other.size);
         Runs {
+            size,
             count: self.count + other.count,
             total_ns: (self.total_ns.zip(other.total_ns)).map(|(a, b)| a.saturating_add(b)),
         }

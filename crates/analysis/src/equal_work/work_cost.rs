@@ -27,6 +27,10 @@ pub struct WorkCost {
     /// Why they are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dispatches_unknown_because: Option<String>,
+    /// Workgroups of all dispatches, where all are known.
+    pub workgroup_count: Option<u64>,
+    /// Threads in these workgroups, where all are known.
+    pub thread_count: Option<u64>,
     /// Command buffers (CUDA: graph launches) with its work.
     pub command_buffer_count: Option<u64>,
     /// Submissions with its work.
@@ -169,6 +173,8 @@ impl WorkCost {
         let count = |count: Option<u64>| count.map(|count| count as f64);
         match figure {
             Figure::Dispatches => count(self.dispatch_count),
+            Figure::Workgroups => count(self.workgroup_count),
+            Figure::Threads => count(self.thread_count),
             Figure::CommandBuffers => count(self.command_buffer_count),
             Figure::Submissions => count(self.submission_count),
             Figure::BoundBytes => count(self.bound_bytes()),

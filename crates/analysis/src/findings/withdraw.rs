@@ -55,7 +55,11 @@ impl Findings {
                 sentence: format!("It rests on what cannot be read: {}.", files.join(", ")),
                 ..Evidence::default()
             };
+            self.headline = Vec::new();
+            self.critical_paths = Vec::new();
+            self.contradictions = Vec::new();
             self.gaps = Vec::new().into();
+            self.advice = Vec::new().into();
             self.idle_time = IdleTime::default().into();
             self.warm_up = WarmUp::default();
             self.latency = Vec::new().into();
@@ -75,7 +79,7 @@ impl Findings {
         rest_on!(self.knows_rows(CommandBuffers::NAME) => command_buffer_count);
         rest_on!(self.knows_rows(Submissions::NAME) => submission_count);
         rest_on!(self.knows_rows(Transfers::NAME) => transfer_count, transfer_bytes, transfer_unknown_bytes_count);
-        rest_on!(self.knows(CAUSES) => gaps, idle_time, latency);
+        rest_on!(self.knows(CAUSES) => gaps, advice, idle_time, latency);
         rest_on!(self.knows(WORK) => drift);
         rest_on!(self.knows(KERNELS) => fill, kernels);
         rest_on!(self.knows(PROFILED) => profiled_kernels);

@@ -3,39 +3,60 @@
 //! The usual advice, which suits most programs, is [`CauseFacts::advice`](super::CauseFacts::advice). [`advice`] is
 //! called once the idle time of the whole window is known.
 
-use super::{Cause, IdleTime};
+use super::submit_calls::{SlowCalls, Submitted, Typical, typical};
+use super::{Cause, IdleTime, UnknownTotal};
+use crate::code::{CauseCode, Code, line_of};
 use crate::command_buffers::mean_dispatches;
-use gapscope_timeline::quantity::{self, ratio};
-use gapscope_timeline::thresholds::{COMPILED_SHARE, SEVERAL};
+use crate::conditions::Pressure;
+use gapscope_timeline::quantity::{self, duration, ratio};
+use gapscope_timeline::thresholds::{
+    COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, REASON_SHARE,
+    ROUND_TRIP_NS, SEVERAL, STALLED_SHARE,
+};
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
-use gapscope_timeline::{Timeline, is_work};
+use gapscope_timeline::{Timeline, Work, WorkKind, is_work};
+use gapscope_trace::ids::SubmissionId;
 use gapscope_trace::manifest::{Api, Manifest};
-use gapscope_trace::tables::SubmissionKind;
+use gapscope_trace::tables::{HostCallKind, SubmissionKind};
 
-/// Returns the advice on each cause in `idle_time.causes`, in their order.
-pub(crate) fn advice(timeline: &Timeline, idle_time: &IdleTime) -> Vec<String> {
+/// Returns the advice on each cause in `idle_time.causes`, in their order; empty where nothing helps.
+pub(crate) fn advice(
+    timeline: &Timeline,
+    idle_time: &IdleTime,
+    code: Option<&Code>,
+    pressure: Pressure,
+) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
     let vocabulary = Vocabulary::new(manifest);
-    let [graphs, others] = [true, false].map(|graphs| LaunchTotals::new(timeline, graphs));
+    let [graphs, others] = [true, false].map(|graphs| count_launches(timeline, graphs));
+    let kinds = &timeline.trace.tables.submissions.kind;
     let adviser = Adviser {
+        timeline,
         words: *vocabulary.words(),
         idle_time,
+        code,
+        pressure,
         has_losses: !manifest.losses.is_empty(),
         mean_dispatches: mean_dispatches(timeline),
         mean_command_buffers: mean_command_buffers(timeline),
-        most_are_graphs: graphs.count > 0 && graphs.count >= others.count,
-        most_calls_are_of_graphs: graphs.count > 0 && graphs.calls_ns >= others.calls_ns,
+        most_are_graphs: graphs > 0 && graphs >= others,
+        kernels: typical(timeline, |row| kinds[row] == SubmissionKind::Kernel),
         is_python: is_python(manifest),
     };
     (idle_time.causes.iter())
-        .map(|total| adviser.advice(total.cause, total.total_ns))
+        .map(|total| adviser.advice(total.cause, total.total_ns, total.count))
         .collect()
 }
 
 /// The facts about a recording that its advice must fit.
 struct Adviser<'a> {
+    timeline: &'a Timeline<'a>,
     words: Words,
     idle_time: &'a IdleTime,
+    /// The code behind the idle time.
+    code: Option<&'a Code>,
+    /// How long tasks waited for parts of the machine.
+    pressure: Pressure,
     /// True where something was not recorded.
     has_losses: bool,
     /// The mean number of dispatches in a command buffer; `None` without command buffers.
@@ -44,30 +65,30 @@ struct Adviser<'a> {
     mean_command_buffers: f64,
     /// True where at least half of the launches are of graphs (CUDA).
     most_are_graphs: bool,
-    /// True where at least half of the time of launch calls is spent on graphs.
-    most_calls_are_of_graphs: bool,
+    /// The launches of kernels outside of graphs (CUDA).
+    kernels: Option<Typical>,
     /// True where a process that uses a GPU runs Python.
     is_python: bool,
 }
 
 impl Adviser<'_> {
-    /// Returns the advice on a cause, whose idle time is `total_ns`.
-    fn advice(&self, cause: Cause, total_ns: i64) -> String {
+    /// Returns the advice on a cause, which has `total_ns` of idle time in `gaps` gaps.
+    fn advice(&self, cause: Cause, total_ns: i64, gaps: u64) -> String {
         let usual = cause.facts(self.words.api).advice;
         match (cause, self.words.api) {
             (Cause::HostCall, _) => self.for_calls(usual),
-            (Cause::HostLate, _) => self.for_a_late_host(usual, total_ns),
+            (Cause::HostCompile, _) => self.for_building(usual, total_ns),
+            (Cause::HostLate, _) => self.for_a_late_host(usual, total_ns, gaps),
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
-            (Cause::SubmitCall, Api::Cuda | Api::Hip) => self.for_launch_calls(usual),
+            (Cause::SubmitCall, _) => self.for_submit_calls(usual, total_ns),
+            (Cause::AfterHostWait, _) => self.for_waits(usual, total_ns),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
-            (Cause::Unknown, _) if !self.has_losses => self.for_the_unknown(),
-            (Cause::LaunchLatency, Api::Cuda | Api::Hip) if self.most_are_graphs => {
+            (Cause::Unknown, _) => self.for_the_unknown(usual, total_ns),
+            (Cause::LaunchLatency, Api::Cuda | Api::Hip)
+                if self.most_are_graphs || !self.has_many_launches() =>
+            {
                 "the device's own time to start work: fewer and larger kernels".to_owned()
             }
-            (Cause::SubmitCall, _) if self.mean_command_buffers >= SEVERAL => format!(
-                "{} are in each submission already: submit less often, or from a thread of its own",
-                self.command_buffers(),
-            ),
             (Cause::LaunchLatency, _) if self.mean_command_buffers >= SEVERAL => format!(
                 "the device's own time to start work; {} are in each submission already: submit the next before the last has ended",
                 self.command_buffers(),
@@ -82,8 +103,71 @@ impl Adviser<'_> {
         format!("{:.1} {many}", self.mean_command_buffers)
     }
 
+    /// Returns true where many kernels are launched outside of graphs.
+    fn has_many_launches(&self) -> bool {
+        (self.kernels).is_some_and(|kernels| kernels.count >= GRAPH_LAUNCHES)
+    }
+
+    /// Returns true where a graph would take over launches that cost time: many kernels are launched one by one, and
+    /// are not much longer than the calls that launch them.
+    fn helps_graph(&self) -> bool {
+        let is_short = |kernels: &Typical| {
+            kernels.work_ns as f64 <= kernels.call_ns.max(1) as f64 * GRAPH_WORK_TIMES
+        };
+        self.has_many_launches() && self.kernels.as_ref().is_some_and(is_short)
+    }
+
+    /// Returns the advice where code is compiled or loaded: first on new code that is built again and again.
+    fn for_building(&self, usual: &str, total_ns: i64) -> String {
+        let (builds, building_ns) = (self.idle_time.builds, self.idle_time.building_ns);
+        if builds == 0 || ratio(building_ns, total_ns) < MOST_OF_CALLS_SHARE {
+            return usual.to_owned();
+        }
+        let code = self.code.and_then(|code| code.of_cause(Cause::HostCompile));
+        let line = code.and_then(|code| line_of(&code.code.first()?.frames));
+        let line = line.map_or(String::new(), |line| format!(", at {line}"));
+        format!(
+            "new code is built and loaded {}{line}, with {} before each load: build it once and keep it, such as by keeping shapes the same",
+            quantity::count_of(builds, "time", "times"),
+            duration(building_ns / builds as i64),
+        )
+    }
+
+    fn for_waits(&self, usual: &str, total_ns: i64) -> String {
+        let idle = self.idle_time;
+        let hidden = idle.hidden_waits.first();
+        let most = hidden.filter(|time| ratio(time.total_ns, total_ns) >= MOST_OF_CALLS_SHARE);
+        let allocates = [HostCallKind::AllocateMemory, HostCallKind::FreeMemory];
+        match most {
+            Some(time) => {
+                let to_do = match allocates.iter().any(|call| call.as_str() == time.call) {
+                    true => Cause::HostAllocate.facts(self.words.api).advice,
+                    false => "call it outside of the loop, or less often",
+                };
+                let call = time.function.as_deref().unwrap_or(time.call);
+                format!("{call} waits for the GPU: {to_do}")
+            }
+            None if idle.submit_calls.waits_are_pageable(total_ns) => {
+                format!(
+                    "most of it waits for copies of pageable memory: {}",
+                    self.pin()
+                )
+            }
+            None => usual.to_owned(),
+        }
+    }
+
     fn for_calls(&self, usual: &str) -> String {
+        const IMAGES: [&str; 4] = [
+            "vkAcquireNextImage",
+            "vkQueuePresent",
+            "acquire-image",
+            "present",
+        ];
         match self.idle_time.host_was(Cause::HostCall) {
+            Some(doing) if IMAGES.iter().any(|call| doing.contains(call)) => {
+                format!("it was mostly {doing}, which waits for the display or the compositor")
+            }
             Some(doing) => {
                 format!("it was mostly {doing}: call it before the loop, or less often")
             }
@@ -91,14 +175,106 @@ impl Adviser<'_> {
         }
     }
 
-    fn for_launch_calls(&self, usual: &str) -> String {
+    /// Returns the advice on idle time inside of submission calls: first on what has most of it.
+    fn for_submit_calls(&self, usual: &str, total_ns: i64) -> String {
+        let calls = &self.idle_time.submit_calls;
+        if let Some(slow) = calls.slow(self.timeline, total_ns) {
+            return self.for_slow_calls(&slow);
+        }
+        if calls.is_mostly(Submitted::PageableCopy, total_ns) {
+            return format!(
+                "most of it copies pageable memory, which the call itself moves: {}",
+                self.pin()
+            );
+        }
+        match self.words.api {
+            Api::Cuda | Api::Hip => {}
+            _ if self.mean_command_buffers >= SEVERAL => {
+                return format!(
+                    "{} are in each submission already: submit less often, or from a thread of its own",
+                    self.command_buffers(),
+                );
+            }
+            _ => return usual.to_owned(),
+        }
         match self.mean_dispatches {
-            Some(kernels) if self.most_calls_are_of_graphs => format!(
-                "most of it launches graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
-            ),
+            Some(kernels) if calls.is_mostly(Submitted::Graph, total_ns) => match kernels < SEVERAL {
+                true => format!(
+                    "most of it launches graphs, of {kernels:.1} kernels each: a graph helps only with more kernels in it"
+                ),
+                false => format!(
+                    "most of it launches graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
+                ),
+            },
+            _ if calls.is_mostly(Submitted::Copy, total_ns) => {
+                "most of it starts copies: join small ones, and start them before the last work has ended".to_owned()
+            }
+            _ if !self.helps_graph() => "launch the next before the last work has ended".to_owned(),
             Some(_) => "put the launches that are in no graph into one, or fuse kernels".to_owned(),
             None => usual.to_owned(),
         }
+    }
+
+    /// Returns what is known of a few calls that took most of the time.
+    fn for_slow_calls(&self, slow: &SlowCalls) -> String {
+        let (name, is_first) = self.submitted_by(slow.submission);
+        let longest = match &name {
+            Some(name) => format!("{} for {name}", duration(slow.longest_ns)),
+            None => duration(slow.longest_ns),
+        };
+        let few = match slow.count {
+            1 => format!("one call took {} of it ({longest})", duration(slow.idle_ns)),
+            several => format!(
+                "{several} calls took {} of it (the longest {longest})",
+                duration(slow.idle_ns)
+            ),
+        };
+        let why = match is_first {
+            true => {
+                "it was the first of this kernel, for which the driver loads code: launch each kernel once before the loop"
+            }
+            false => {
+                "what held it up is not in the trace, such as memory that the driver had to allocate, or a lock"
+            }
+        };
+        format!(
+            "{few}, where the median call takes {}: {why}",
+            duration(slow.median_ns)
+        )
+    }
+
+    /// Returns the name of the work that a submission starts with, and whether that is a kernel that had not run before.
+    fn submitted_by(&self, submission: SubmissionId) -> (Option<String>, bool) {
+        let timeline = self.timeline;
+        let row = timeline.submission_ids.row(submission);
+        let Some(times) = timeline.submissions.get(row as usize) else {
+            return (None, false);
+        };
+        let gpu = &timeline.gpus[timeline.queues[times.queue as usize].gpu as usize];
+        let from =
+            (gpu.works).partition_point(|work| work.interval.start_ns < times.first_start_ns);
+        let mut later = gpu.works.range(from..gpu.works.len());
+        let Some(work) = later.find(|work| timeline.submission_of(work) == row) else {
+            return (None, false);
+        };
+        let kernel = |work: &Work| match work.kind() {
+            WorkKind::Dispatch => timeline.kernel_row(work.row()),
+            _ => None,
+        };
+        let mine = kernel(&work);
+        let mut earlier = gpu.works.range(0..from);
+        let is_first = mine.is_some() && !earlier.any(|work| kernel(&work) == mine);
+        (Some(timeline.name_of(&work)), is_first)
+    }
+
+    /// Returns how memory is pinned.
+    fn pin(&self) -> String {
+        let by = match (self.words.api, self.is_python) {
+            (_, true) => "pin_memory",
+            (Api::Hip, _) => "hipHostMalloc",
+            _ => "cudaHostAlloc",
+        };
+        format!("pin the memory ({by}), and copy asynchronously")
     }
 
     fn for_graphs(&self, usual: &str) -> String {
@@ -110,39 +286,82 @@ impl Adviser<'_> {
         }
     }
 
-    /// Returns the advice where the host had not submitted: what to do, and, as shares of `total_ns`, how much of it
-    /// other threads compiled or is not known.
-    fn for_a_late_host(&self, usual: &str, total_ns: i64) -> String {
-        let what_to_do = match self.words.api {
-            Api::Cuda | Api::Hip if self.most_are_graphs => "launch ahead",
-            Api::Cuda | Api::Hip => "launch ahead, or put many launches into a graph",
-            Api::Vulkan | Api::Metal | Api::Unknown => "prepare work ahead, or submit more at once",
-        };
-        let known = match self.words.api {
-            Api::Cuda | Api::Hip if self.is_python => {
-                format!("the launching thread ran its own code, such as Python: {what_to_do}")
+    /// Returns the advice where the host had not submitted for `total_ns` in `gaps` gaps: what to do, and, as shares of
+    /// that time, how much of it other threads compiled or is not known.
+    fn for_a_late_host(&self, usual: &str, total_ns: i64, gaps: u64) -> String {
+        let is_cuda = matches!(self.words.api, Api::Cuda | Api::Hip);
+        // Between launches that follow each other the thread prepares one launch; a long time it spends on something else.
+        let is_between_launches = total_ns / (gaps.max(1) as i64) <= ROUND_TRIP_NS;
+        let what_to_do = match is_cuda {
+            true if self.helps_graph() && is_between_launches => {
+                "launch ahead, or put many launches into a graph"
             }
-            Api::Cuda | Api::Hip => format!("the launching thread ran its own code: {what_to_do}"),
-            Api::Vulkan | Api::Metal | Api::Unknown => usual.to_owned(),
+            true if self.most_are_graphs || is_between_launches => "launch ahead",
+            true => "launch ahead, or prepare the work on another thread",
+            false => "prepare work ahead, or submit more at once",
+        };
+        let thread = if is_cuda { "launching" } else { "submitting" };
+        let late = self.code.and_then(|code| code.of_cause(Cause::HostLate));
+        let outside = match late.and_then(CauseCode::mostly_slept_for) {
+            Some(sleep) => format!(
+                "the {thread} thread slept, waiting for {}: {}",
+                sleep.words(),
+                sleep.waited_for.advice()
+            ),
+            None if late.is_some_and(|late| late.thread_was().is_some()) => {
+                format!("the {thread} thread ran its own code: {what_to_do}")
+            }
+            None if is_cuda && self.is_python => format!(
+                "the launching thread was outside of GPU calls, such as in Python: {what_to_do}"
+            ),
+            None if is_cuda => {
+                format!("the launching thread was outside of GPU calls: {what_to_do}")
+            }
+            None => usual.to_owned(),
         };
         let known = match self.idle_time.late_while_compiling_ns {
             ns if ratio(ns, total_ns) >= COMPILED_SHARE => format!(
-                "in {} of it other threads compiled or loaded code, for which the submitting thread may have waited: {}; else {known}",
+                "in {} of it other threads compiled or loaded code, for which the submitting thread may have waited: {}; else {outside}",
                 quantity::share_of(ns, total_ns),
                 Cause::HostCompile.facts(self.words.api).advice,
             ),
-            _ => known,
+            _ => outside,
         };
         let submits = self.words.submits;
         let unknown = format!("it is not known which thread {submits}, or what it did");
-        match self.idle_time.unknown_host_ns {
+        let known = match self.idle_time.unknown_host_ns {
             0 => known,
             ns if ns < total_ns => {
                 let share = quantity::share_of(ns, total_ns);
                 format!("{known}; in {share} of it {unknown}")
             }
             _ => format!("{unknown}: {what_to_do}"),
+        };
+        match self.stalled() {
+            Some(stalled) => format!("{stalled}; else {known}"),
+            None => known,
         }
+    }
+
+    /// Returns that tasks waited for a part of the machine most of the time, and what to do.
+    fn stalled(&self) -> Option<String> {
+        let is_stalled = |share: &f64| *share >= STALLED_SHARE;
+        let said = |share: f64, what: &str, to_do: &str| {
+            let share = quantity::share(share);
+            format!(
+                "a task waited for {what} for {share} of the time, perhaps the submitting thread: {to_do}"
+            )
+        };
+        let processors = self.pressure.processors.filter(is_stalled).map(|share| {
+            said(
+                share,
+                "a processor",
+                "stop other programs, or use fewer threads",
+            )
+        });
+        let disks = self.pressure.disks.filter(is_stalled);
+        processors
+            .or(disks.map(|share| said(share, "a disk", "read ahead, or from faster storage")))
     }
 
     /// Returns the usual advice, with the share of `total_ns` in which it is not known when functions ran.
@@ -158,42 +377,37 @@ impl Adviser<'_> {
         }
     }
 
-    fn for_the_unknown(&self) -> String {
-        let such = match self.words.api {
-            Api::Cuda | Api::Hip => {
-                "a host node of a graph, a move of managed memory, or work without times"
-            }
-            _ => "a semaphore of another program, or work without times",
+    /// Returns what the cause may have been, by the greatest reasons for which it is not known.
+    fn for_the_unknown(&self, usual: &str, total_ns: i64) -> String {
+        let reasons = self.idle_time.unknown_reasons.iter();
+        let counts = |total: &&UnknownTotal| ratio(total.total_ns, total_ns) >= REASON_SHARE;
+        let reasons: Vec<&UnknownTotal> = reasons.filter(counts).collect();
+        let text = |total: &UnknownTotal| total.reason.text(self.words.api);
+        let mut advice = match reasons.as_slice() {
+            [] => usual.to_owned(),
+            [only] => text(only),
+            several => (several.iter())
+                .map(|total| {
+                    let share = quantity::share_of(total.total_ns, total_ns);
+                    format!("in {share} of it {}", text(total))
+                })
+                .collect::<Vec<_>>()
+                .join("; "),
         };
-        format!("what the next work waited for is not in the trace, such as {such}")
+        if self.has_losses && !reasons.is_empty() {
+            advice += &format!("; {usual}");
+        }
+        advice
     }
 }
 
-/// Sums over the launches of graphs, or over all other launches.
-struct LaunchTotals {
-    count: u64,
-    /// The time that the host spent in the launch calls.
-    calls_ns: i64,
-}
-
-impl LaunchTotals {
-    /// Adds up the launches of graphs, or all others.
-    fn new(timeline: &Timeline, graphs: bool) -> LaunchTotals {
-        let rows = &timeline.trace.tables.submissions;
-        let calls = rows.kind.iter().zip(&rows.duration_ns);
-        let calls = calls.filter(|(kind, _)| is_work(**kind));
-        let calls = calls.filter(|(kind, _)| (**kind == SubmissionKind::Graph) == graphs);
-        calls.fold(
-            LaunchTotals {
-                count: 0,
-                calls_ns: 0,
-            },
-            |sum, (_, ns)| LaunchTotals {
-                count: sum.count + 1,
-                calls_ns: sum.calls_ns.saturating_add(*ns),
-            },
-        )
-    }
+/// Counts the launches of graphs, or all others.
+fn count_launches(timeline: &Timeline, graphs: bool) -> u64 {
+    let kinds = timeline.trace.tables.submissions.kind.iter();
+    let launches = kinds.filter(|kind| is_work(**kind));
+    launches
+        .filter(|kind| (**kind == SubmissionKind::Graph) == graphs)
+        .count() as u64
 }
 
 /// Returns the mean number of command buffers in a submission that has some.

@@ -87,8 +87,8 @@ pub struct CauseFacts {
     pub name: &'static str,
     /// What happened, in one sentence.
     pub sentence: &'static str,
-    /// What to do about it in most programs, without a full stop; [`Findings::advice`](crate::Findings::advice) fits what
-    /// was recorded.
+    /// What to do about it in most programs, without a full stop; empty where nothing helps. [`Findings::advice_on`](crate::Findings::advice_on)
+    /// fits what was recorded.
     pub advice: &'static str,
     /// What the submitting thread was doing, as the end of a sentence; of causes on the host's side.
     pub host_was: Option<&'static str>,
@@ -165,18 +165,18 @@ macro_rules! causes {
 }
 
 causes! {
-    /// The host had not yet started to submit the next work: the submitting thread ran its own code, or it is not known
+    /// The host had not yet started to submit the next work: the submitting thread was outside of calls of the API, or it is not known
     /// which thread that was, or what it did ([`IdleTime::unknown_host_ns`](super::IdleTime::unknown_host_ns)).
     HostLate = "host-late" {
         family: Host,
         letter: 'h',
         colour: "#c15b11",
         name: "host late",
-        sentence: "The next work had not been submitted: the submitting thread was in code of the program, or it is not known which thread that is, or what it did.",
-        advice: "the submitting thread ran its own code: prepare work ahead, or submit more at once",
-        host_was: "in code of the program",
+        sentence: "The next work had not been submitted: the submitting thread was outside of GPU calls, in code of the program or asleep, or it is not known which thread that is, or what it did.",
+        advice: "the submitting thread was outside of GPU calls: prepare work ahead, or submit more at once",
+        host_was: "outside of GPU calls",
         in_cuda: {
-            advice: "the launching thread ran its own code: launch ahead, or put many launches into a graph",
+            advice: "the launching thread was outside of GPU calls: launch ahead, or put many launches into a graph",
         },
     }
     /// The host had not yet started to submit: the submitting thread was compiling pipelines or shaders, or in no call while
@@ -234,6 +234,16 @@ causes! {
         advice: "the report names the function: call it before the loop, or less often",
         host_was: "in other calls of the API",
     }
+    /// The process that submitted the next work had not made a call of the API before.
+    ProcessStart = "process-start" {
+        family: Host,
+        letter: 'e',
+        colour: "#e8b07a",
+        name: "process start",
+        sentence: "The process that submitted the next work had not used the GPU yet: it had not started, or was still preparing.",
+        advice: "start that process earlier, or judge each process by itself",
+        host_was: "before the first call of the process that went on",
+    }
     /// The next work waited, in its queue, for a function that the host runs.
     HostFunction = "host-function" {
         family: Host,
@@ -269,6 +279,15 @@ causes! {
             advice: "it waited for an event of another stream: shorten that stream's work, or give this one independent work",
         },
     }
+    /// The host waited for the display to take or to give back an image, in the rhythm of the display.
+    Display = "display" {
+        family: HostWait,
+        letter: 'd',
+        colour: "#d7b9f0",
+        name: "display",
+        sentence: "The next work had not been submitted: the submitting thread waited for the display to take or to give back an image, in the rhythm of the display.",
+        advice: "",
+    }
     /// The next work waited for another queue's work, and that had finished: the hand-over itself.
     QueueHandover = "queue-handover" {
         family: Queues,
@@ -299,6 +318,15 @@ causes! {
         name: "external wait",
         sentence: "The next work was submitted and waited, in its queue, for a value in memory or for a semaphore of another API or process.",
         advice: "what writes the value or signals is late: it is not in the trace",
+    }
+    /// The next work waited, in its queue, for a move of managed memory, whose times are not recorded.
+    PageMove = "page-move" {
+        family: Unknown,
+        letter: 'm',
+        colour: "#7d5a9c",
+        name: "page move",
+        sentence: "The next work was submitted behind a move of managed memory, whose times are not recorded: the move took at most so long.",
+        advice: "managed memory may have moved for so long: prefetch it earlier or on another stream, or keep it where it is used",
     }
     /// The next work was submitted and free to start: the time the device took to start it.
     LaunchLatency = "launch-latency" {

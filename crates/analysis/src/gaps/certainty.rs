@@ -56,8 +56,11 @@ impl Explainer<'_> {
         let last = Interval::new(gap.end_ns, gap.end_ns.saturating_add(error_ns));
         let until_host_end =
             |interval: Interval| Interval::new(interval.start_ns, interval.end_ns.min(host_end_ns));
-        let before = self.causes_beside(row, call, gap, until_host_end(first), parts.first());
-        let after = self.causes_beside(row, call, gap, until_host_end(last), parts.last());
+        let beside = |interval, edge| {
+            self.causes_beside(row, call, gap, until_host_end(interval), edge, error_ns)
+        };
+        let before = beside(first, parts.first());
+        let after = beside(last, parts.last());
         let of_host: Vec<GapPart> = clipped(parts, Interval::new(i64::MIN, host_end_ns)).collect();
         let of_device = clipped(parts, Interval::new(host_end_ns, i64::MAX));
         let of_device: Vec<GapPart> = of_device.collect();
@@ -91,6 +94,7 @@ impl Explainer<'_> {
         gap: Interval,
         interval: Interval,
         edge: Option<&GapPart>,
+        error_ns: i64,
     ) -> Vec<GapPart> {
         let table = &self.timeline.trace.tables.submissions;
         let at = row as usize;
@@ -99,9 +103,12 @@ impl Explainer<'_> {
         let late = Interval::new(interval.start_ns, interval.end_ns.min(call.start_ns));
         let next = edge.map_or(Cause::Unknown, |part| part.cause);
         let edge = match edge.map(|part| part.cause) {
-            Some(cause @ (Cause::AfterHostWait | Cause::HostCompile | Cause::HostAllocate)) => {
-                cause
-            }
+            Some(
+                cause @ (Cause::AfterHostWait
+                | Cause::HostCompile
+                | Cause::HostAllocate
+                | Cause::ProcessStart),
+            ) => cause,
             _ => Cause::HostLate,
         };
         // The thread is in no call in this time.
@@ -112,11 +119,14 @@ impl Explainer<'_> {
         };
         let mut from_ns = late.start_ns;
         let segments = thread.filter(|_| !late.is_empty());
-        for segment in segments.map_or(&[][..], |thread| self.host_threads.segments(thread, late)) {
-            let inside = segment.interval.intersection(late);
-            outside(&mut parts, from_ns, inside.start_ns);
-            push(&mut parts, inside, Cause::in_segment(segment));
-            from_ns = inside.end_ns;
+        if let Some(thread) = segments {
+            for segment in self.host_threads.segments(thread, late) {
+                let inside = segment.interval.intersection(late);
+                outside(&mut parts, from_ns, inside.start_ns);
+                let cause = (self.call_causes).cause(thread, segment, gap.start_ns, error_ns);
+                push(&mut parts, inside, cause);
+                from_ns = inside.end_ns;
+            }
         }
         outside(&mut parts, from_ns, late.end_ns);
         let (in_call, _) = call_and_start(table.kind[at]);

@@ -5,8 +5,10 @@
 //! | the host ran a function for the queue of the next work, or one that it waits for | `host-function` |
 //! | the command buffer of the next work had already started | `within-command-buffer`; `unknown` where a host node may have run ([`NODE_ORDER_NS`]) |
 //! | the next work depends on submitted, unfinished work of another queue | `other-queue` |
-//! | the submission call had not started; the thread was in a call that waits for the GPU | `after-host-wait` |
-//! | …in a call that creates pipelines or shader modules, loads code or builds graphs | `host-compile` |
+//! | the submission call had not started, nor had its process used a GPU before | `process-start` |
+//! | the submission call had not started; the thread was in a call that waits for the GPU, or that waited for it (`call_causes.rs`) | `after-host-wait` |
+//! | …in a call that waits for the display | `display` |
+//! | …in a call that creates pipelines or shader modules, loads code or builds graphs; or in no call before such loads, where these come again and again (`building.rs`) | `host-compile` |
 //! | …in a call that allocates, frees or maps memory | `host-allocate` |
 //! | …in another submission call | `submit-call` |
 //! | …held up by the recording itself | `recording` |
@@ -15,9 +17,11 @@
 //! | …in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](gapscope_timeline::thresholds::ROUND_TRIP_NS)) |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
-//! | …and it waits for something of unknown time: a host function, a value or an external semaphore | `host-function`, `external-wait`; `unknown` for several of these, for a signal of unknown source, for work that was not timed, for moves of managed memory |
+//! | …and it waits for something of unknown time: a host function, a value or an external semaphore, a move of managed memory | `host-function`, `external-wait`, `page-move`; `unknown` for several of these, for a signal of unknown source, for work that was not timed |
 //! | …and another queue's work, which it depends on, had finished since its call | `queue-handover` |
 //! | …and none of these | `launch-latency`; `graph-launch` where a CUDA graph is launched |
+//! | work without known times may have run (`waits/unmeasured.rs`) | `unknown` |
+//! | the device seems to start, order or hand over work for longer than devices need ([`START_UP_NS`]), or the wait before returned too early (`early_returns.rs`) | `unknown` |
 //! | the submission is not in the trace | `unknown` |
 //!
 //! [`WaitOrder`] finds what the next work waits for. A host function of unknown times gets all of the rest: it took at most
@@ -26,12 +30,17 @@
 //! Input are the two pieces of work around a gap; output is an [`Explanation`]. [`Explainer::new`] prepares a
 //! timeline once, and [`Explainer::explain`] is called for each gap.
 
+use super::building::Builders;
+use super::call_causes::CallCauses;
+use super::early_returns::{EarlyReturn, EarlyReturns};
+use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
-use super::{Cause, GapPart};
-use gapscope_timeline::host::{HostThread, HostThreads};
+use super::{Cause, GapPart, Side, UnknownReason};
+use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::NODE_ORDER_NS;
+use gapscope_timeline::thresholds::{NODE_ORDER_NS, ROUND_TRIP_NS, START_UP_NS};
 use gapscope_timeline::{Timeline, Work};
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::SubmissionKind;
 
 /// Explains the gaps of one timeline.
@@ -39,11 +48,24 @@ pub(crate) struct Explainer<'a> {
     pub(crate) timeline: &'a Timeline<'a>,
     pub(crate) host_threads: &'a HostThreads,
     order: WaitOrder<'a>,
-    /// True where a gap between two pieces of work of one command buffer can have no cause but
-    /// `within-command-buffer`.
+    pub(super) call_causes: CallCauses<'a>,
+    pub(super) builders: Builders,
+    first_use: FirstUse,
+    early_returns: EarlyReturns,
+    /// True where a gap between two pieces of work of one command buffer, if it is shorter than [`START_UP_NS`], can
+    /// have no cause but `within-command-buffer`.
     pub(crate) has_one_cause_inside: bool,
     /// The clock's error of each GPU, by its index; `None` where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
+}
+
+/// The thing that runs nothing in a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idle {
+    /// A GPU: none of its queues ran anything.
+    Gpu,
+    /// A queue.
+    Queue,
 }
 
 /// The explanation of one gap, in parts.
@@ -57,6 +79,10 @@ pub(crate) struct Explanation {
     /// True where a waiting call was in progress when the gap began, on the submitting thread or on one that held it
     /// up.
     pub(crate) waited: bool,
+    /// The call of the submitting thread that waited for the work before, although its kind does not say so.
+    pub(crate) hidden_wait: Option<Segment>,
+    /// The time before a load of code in which the code was built.
+    pub(crate) building: Option<Interval>,
     /// The parts whose cause is a call of another thread of the process.
     pub(crate) by_other_threads: Vec<GapPart>,
     /// The index of the queue that the next work depended on.
@@ -65,11 +91,13 @@ pub(crate) struct Explanation {
     pub(crate) submission: Option<u32>,
     /// The times that host functions of unknown times may have taken.
     pub(crate) untimed_functions: Vec<Interval>,
+    /// The parts whose cause is [`Cause::Unknown`], with the reason. They do not overlap.
+    pub(crate) unknown: Vec<(Interval, UnknownReason)>,
 }
 
 impl<'a> Explainer<'a> {
     pub(crate) fn new(timeline: &'a Timeline<'a>) -> Explainer<'a> {
-        let error_ns = (0..timeline.gpus.len())
+        let error_ns: Vec<Option<i64>> = (0..timeline.gpus.len())
             .map(|gpu| {
                 timeline
                     .clock_error_ns(gpu)
@@ -80,15 +108,20 @@ impl<'a> Explainer<'a> {
         Explainer {
             timeline,
             host_threads: timeline.host_threads(),
-            has_one_cause_inside: order.has_no_functions(),
+            has_one_cause_inside: order.has_no_functions() && order.unmeasured().is_empty(),
             order,
+            early_returns: EarlyReturns::new(timeline, &error_ns),
+            call_causes: CallCauses::new(timeline),
+            builders: Builders::new(timeline.host_threads()),
+            first_use: FirstUse::new(timeline),
             error_ns,
         }
     }
 
-    /// Explains the gap between `before` and `after`, in place of what `explanation` held.
+    /// Explains the gap of a GPU or a queue between `before` and `after`, in place of what `explanation` held.
     pub(crate) fn explain(
         &self,
+        idle: Idle,
         before: &Work,
         after: &Work,
         gap: Interval,
@@ -111,8 +144,48 @@ impl<'a> Explainer<'a> {
         } else if timeline.submissions.get(row as usize).is_some() {
             self.explain_submitted(before, after, gap, row, explanation);
         } else {
-            push(&mut explanation.parts, gap, Cause::Unknown);
+            explanation.push_unknown(gap, UnknownReason::NoSubmission);
         }
+        let queue = timeline.queue_of(after);
+        let unmeasured = match idle {
+            Idle::Gpu => self
+                .order
+                .unmeasured()
+                .on_gpu(timeline.queues[queue as usize].gpu),
+            Idle::Queue => self.order.unmeasured().on_queue(queue),
+        };
+        if unmeasured.is_empty() {
+            return;
+        }
+        explanation.doubt(|part| {
+            let ran = pieces(part.interval(), unmeasured);
+            ran.map(|(piece, ran)| (piece, ran.then_some(UnknownReason::UntimedWork)))
+        });
+    }
+
+    /// Returns true where the times of all work are known, so that a device idles whenever none of its queues runs
+    /// anything.
+    pub(crate) fn knows_all_work(&self) -> bool {
+        self.order.unmeasured().is_empty()
+    }
+
+    /// Appends the part of `late` before a process first used a GPU to `parts`, and returns the rest.
+    fn after_first_use(
+        &self,
+        late: Interval,
+        process: ProcessId,
+        parts: &mut Vec<GapPart>,
+    ) -> Interval {
+        let Some(first_ns) = self.first_use.of_process(process) else {
+            return late;
+        };
+        let from_ns = first_ns.clamp(late.start_ns, late.end_ns);
+        push(
+            parts,
+            Interval::new(late.start_ns, from_ns),
+            Cause::ProcessStart,
+        );
+        Interval::new(from_ns, late.end_ns)
     }
 
     /// Explains a gap inside a command buffer.
@@ -120,17 +193,22 @@ impl<'a> Explainer<'a> {
         let untimed_nodes = self.order.has_untimed_nodes(row);
         let functions = self.order.functions(self.timeline.queue_of(after), gap);
         // Most gaps need none of the work below.
-        if functions.is_empty() && !untimed_nodes {
+        if functions.is_empty() && !untimed_nodes && gap.length_ns() < START_UP_NS {
             push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
             return;
         }
         for (piece, in_function) in pieces(gap, functions) {
-            let cause = match in_function {
-                true => Cause::HostFunction,
-                false if untimed_nodes && piece.length_ns() > NODE_ORDER_NS => Cause::Unknown,
-                false => Cause::WithinCommandBuffer,
-            };
-            push(&mut explanation.parts, piece, cause);
+            let ns = piece.length_ns();
+            match in_function {
+                true => push(&mut explanation.parts, piece, Cause::HostFunction),
+                false if untimed_nodes && ns > NODE_ORDER_NS => {
+                    explanation.push_unknown(piece, UnknownReason::UnrecordedWait);
+                }
+                false if ns >= START_UP_NS => {
+                    explanation.push_unknown(piece, UnknownReason::LongStart);
+                }
+                false => push(&mut explanation.parts, piece, Cause::WithinCommandBuffer),
+            }
         }
         let known = self.timeline.submissions.get(row as usize).is_some();
         explanation.submission = (known && !functions.is_empty()).then_some(row);
@@ -163,6 +241,7 @@ impl<'a> Explainer<'a> {
 
         let mut parts = Vec::with_capacity(4);
         let thread = HostThread::from_row(table.process[at], table.thread.at(at));
+        let late = self.after_first_use(late, table.process[at], &mut parts);
         if !late.is_empty() {
             explanation.host = Some((late, thread));
             match thread {
@@ -172,6 +251,12 @@ impl<'a> Explainer<'a> {
                 // The host was late, and the trace does not say what it did.
                 None => push(&mut parts, late, Cause::HostLate),
             }
+        }
+        let before_queue = timeline.queue_of(before);
+        let early_return = self.early_returns.before(before_queue, gap.start_ns);
+        if let Some(early) = early_return.filter(|early| early.is_round_trip(thread, call_ns[0])) {
+            explanation.waited = true;
+            early.correct(&mut parts);
         }
         let (call, start) = call_and_start(table.kind[at]);
         let inside = Interval::new(start_ns, end_ns);
@@ -189,7 +274,6 @@ impl<'a> Explainer<'a> {
             );
             from_ns = until_ns;
         }
-        let before_queue = timeline.queue_of(before);
         // Work that had finished before the call did not hold up the next work.
         let handed_over = waits.last.filter(|last| {
             last.end_ns > call_ns[0]
@@ -204,6 +288,9 @@ impl<'a> Explainer<'a> {
         };
         push(&mut parts, rest, cause);
         explanation.waited_for = handed_over.map(|last| last.queue);
+        // Several things of unknown times are an unrecorded wait too.
+        let unknown = waits.unknown(rest.length_ns());
+        let unknown = unknown.unwrap_or(UnknownReason::UnrecordedWait);
 
         let Waits {
             others,
@@ -215,20 +302,90 @@ impl<'a> Explainer<'a> {
         // Most gaps need none of the work below.
         if others.is_empty() && functions.is_empty() && cause != Cause::HostFunction {
             explanation.parts = parts;
+        } else {
+            gapscope_timeline::intervals::union(&mut functions);
+            for part in overlay(&parts, &others, Cause::OtherQueue) {
+                for (piece, in_function) in pieces(part.interval(), &functions) {
+                    let cause = match in_function {
+                        true => Cause::HostFunction,
+                        false => part.cause,
+                    };
+                    if !in_function && cause == Cause::HostFunction {
+                        explanation.untimed_functions.push(piece);
+                    }
+                    push(&mut explanation.parts, piece, cause);
+                }
+            }
+        }
+        let unknown_parts = explanation.parts.iter();
+        let unknown_parts = unknown_parts.filter(|part| part.cause == Cause::Unknown);
+        (explanation.unknown).extend(unknown_parts.map(|part| (part.interval(), unknown)));
+        let most_ns = self.order.most_start_up_ns(row);
+        explanation.doubt(|part| {
+            let starts = part.cause.side() == Side::Launch || part.cause == Cause::QueueHandover;
+            let reason = match early_return {
+                _ if !starts => None,
+                Some(_) => Some(UnknownReason::Contradiction),
+                None => (part.duration_ns >= most_ns).then_some(UnknownReason::LongStart),
+            };
+            [(part.interval(), reason)]
+        });
+    }
+}
+
+impl Explanation {
+    /// Appends a part of unknown cause.
+    fn push_unknown(&mut self, interval: Interval, reason: UnknownReason) {
+        if !interval.is_empty() {
+            push(&mut self.parts, interval, Cause::Unknown);
+            self.unknown.push((interval, reason));
+        }
+    }
+
+    /// Makes the cause unknown of those pieces of the parts for which `judge` gives a reason.
+    fn doubt<I: IntoIterator<Item = (Interval, Option<UnknownReason>)>>(
+        &mut self,
+        judge: impl Fn(&GapPart) -> I,
+    ) {
+        let doubts = |part: &GapPart| {
+            part.cause != Cause::Unknown
+                && judge(part)
+                    .into_iter()
+                    .any(|(of, reason)| reason.is_some() && !of.is_empty())
+        };
+        if !self.parts.iter().any(doubts) {
             return;
         }
-        gapscope_timeline::intervals::union(&mut functions);
-        for part in overlay(&parts, &others, Cause::OtherQueue) {
-            for (piece, in_function) in pieces(part.interval(), &functions) {
-                let cause = match in_function {
-                    true => Cause::HostFunction,
-                    false => part.cause,
-                };
-                if !in_function && cause == Cause::HostFunction {
-                    explanation.untimed_functions.push(piece);
-                }
-                push(&mut explanation.parts, piece, cause);
+        for part in std::mem::take(&mut self.parts) {
+            if part.cause == Cause::Unknown {
+                push(&mut self.parts, part.interval(), part.cause);
+                continue;
             }
+            for (piece, reason) in judge(&part) {
+                match reason {
+                    Some(reason) => self.push_unknown(piece, reason),
+                    None => push(&mut self.parts, piece, part.cause),
+                }
+            }
+        }
+    }
+}
+
+impl EarlyReturn {
+    /// Returns true where `thread` was the one that waited and began the call at `call_ns` shortly after.
+    fn is_round_trip(&self, thread: Option<HostThread>, call_ns: i64) -> bool {
+        let after_ns = call_ns.saturating_sub(self.returned_ns);
+        thread.is_some() && self.thread == thread && (0..=ROUND_TRIP_NS).contains(&after_ns)
+    }
+
+    /// Makes the time outside of calls a part of the wait, which the wait's own times do not show.
+    fn correct(&self, parts: &mut Vec<GapPart>) {
+        for part in std::mem::take(parts) {
+            let cause = match part.cause {
+                Cause::HostLate => Cause::AfterHostWait,
+                cause => cause,
+            };
+            push(parts, part.interval(), cause);
         }
     }
 }

@@ -7,6 +7,9 @@
 //! assumed for the time before the thread's last call, since a thread that makes calls is not held up. A call that
 //! returns only after the submission, as that of a thread that always waits for the GPU, explains nothing.
 //!
+//! The time outside of calls before a load of code is spent on building that code, in a program that loads code again and
+//! again (`building.rs`).
+//!
 //! What this cannot know: whether the thread waited for that call at all, and for which device another thread waited.
 
 use super::explain::{Explainer, Explanation, push};
@@ -30,9 +33,15 @@ impl Explainer<'_> {
     ) {
         let segments = self.host_threads.segments(thread, late);
         let near_ns = late.start_ns.saturating_add(error_ns);
-        let waited = segments
-            .iter()
-            .any(|s| s.waits && s.outcome != WaitOutcome::NotDone && s.since_ns <= near_ns);
+        let gap_ns = late.start_ns;
+        let mut waiting = segments.iter();
+        explanation.hidden_wait = waiting
+            .find(|segment| self.call_causes.waited(thread, segment, gap_ns, error_ns))
+            .copied();
+        let waited = explanation.hidden_wait.is_some()
+            || segments
+                .iter()
+                .any(|s| s.waits && s.outcome != WaitOutcome::NotDone && s.since_ns <= near_ns);
         // Time that is neither in calls nor between the polls of one wait.
         let mut outside_ns = late.length_ns();
         let mut from_ns = late.start_ns;
@@ -52,10 +61,12 @@ impl Explainer<'_> {
             left_ns: outside_ns,
             round_trip: waited && outside_ns <= ROUND_TRIP_NS,
             others_round_trip: false,
+            building: self.builders.building(thread, late, segments),
             parts,
             explanation,
         };
         outside.explanation.waited |= waited;
+        outside.explanation.building = outside.building;
         let mut from_ns = late.start_ns;
         for segment in segments {
             let inside = segment.interval.intersection(late);
@@ -63,7 +74,8 @@ impl Explainer<'_> {
                 Interval::new(from_ns, inside.start_ns),
                 segment.continues_wait,
             );
-            push(outside.parts, inside, Cause::in_segment(segment));
+            let cause = (self.call_causes).cause(thread, segment, gap_ns, error_ns);
+            push(outside.parts, inside, cause);
             from_ns = inside.end_ns;
         }
         let rest = Interval::new(from_ns, late.end_ns);
@@ -109,6 +121,8 @@ struct Outside<'a, I: Iterator<Item = &'a Returned>> {
     round_trip: bool,
     /// True where the remaining time is the round trip of another thread's wait.
     others_round_trip: bool,
+    /// The time before a load of code in which the code was built.
+    building: Option<Interval>,
     parts: &'a mut Vec<GapPart>,
     explanation: &'a mut Explanation,
 }
@@ -162,8 +176,14 @@ impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
             (Cause::HostAllocate, &allocated),
             (Cause::AfterHostWait, &waited),
         ];
+        let is_building =
+            (self.building).is_some_and(|building| !building.intersection(stretch).is_empty());
+        let otherwise = match is_building {
+            true => Cause::HostCompile,
+            false => Cause::HostLate,
+        };
         paint(stretch, &layers, &mut |interval, cause| {
-            push(self.parts, interval, cause.unwrap_or(Cause::HostLate));
+            push(self.parts, interval, cause.unwrap_or(otherwise));
             if let Some(cause) = cause {
                 push(&mut self.explanation.by_other_threads, interval, cause);
             }

@@ -3,11 +3,13 @@
 //! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
 //! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
-use super::explain::{Explainer, Explanation};
+use super::explain::{Explainer, Explanation, Idle};
 use super::host_totals::HostTotals;
 use super::other_threads::{LateTime, OutsideTime};
 use super::queues::QueueWalk;
+use super::submit_calls::{SubmitCalls, pageable_copies};
 use super::totals::{Certainty, Histogram, Totals};
+use super::unknown_reason::UnknownTimes;
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -33,6 +35,7 @@ pub fn idle_time(
         explainer: &explainer,
         threshold_ns,
         longest,
+        is_pageable: pageable_copies(timeline),
         sums: Sums::default(),
     };
     let mut devices = Vec::new();
@@ -60,6 +63,7 @@ pub fn idle_time(
             device: index as u32,
             total_ns: device.total_ns,
             causes: device.rows(),
+            sides: device.side_rows(),
             unknown_host_ns: walk.sums.unknown_host_ns - unknown_before_ns,
             pattern,
             ..DeviceIdle::default()
@@ -71,7 +75,11 @@ pub fn idle_time(
             causes: totals.rows(),
         }));
     }
+    let is_pageable = walk.is_pageable;
     let sums = walk.sums;
+    let host_calls = sums.host.into_rows(explainer.host_threads);
+    let mut submit_calls = sums.submit_calls;
+    submit_calls.add_earlier(timeline, &is_pageable, &host_calls);
     let longest_gaps = sums.longest_gaps.into_iter();
     let mut longest_gaps: Vec<LongGap> = longest_gaps.map(|Reverse(gap)| gap).collect();
     longest_gaps.sort_by_key(|long_gap| {
@@ -94,11 +102,17 @@ pub fn idle_time(
             .map(|long_gap| long_gap.describe(&explainer, window))
             .collect(),
         histogram: sums.histogram.rows(),
-        host_calls: sums.host.into_rows(explainer.host_threads),
+        host_calls,
+        submit_calls,
+        hidden_waits: sums.hidden_waits.into_rows(explainer.host_threads),
         other_thread_calls: sums.other_threads.into_rows(explainer.host_threads),
         unknown_host_ns: sums.unknown_host_ns,
         late_while_compiling_ns: sums.late_while_compiling_ns,
+        late_host_was: None,
+        builds: sums.builds,
+        building_ns: sums.building_ns,
         untimed_host_function_ns: sums.untimed_host_function_ns,
+        unknown_reasons: sums.unknown.rows(),
         serialised_ns: sums.serialised_ns,
         serialised_count: sums.serialised_count,
         uncertain_ns: all.uncertain_ns(),
@@ -112,6 +126,8 @@ struct Walk<'a> {
     threshold_ns: i64,
     /// The number of longest gaps to keep.
     longest: usize,
+    /// For each submission, whether it is a large copy of pageable memory; empty where none is.
+    is_pageable: Vec<bool>,
     sums: Sums,
 }
 
@@ -132,14 +148,19 @@ struct Sums {
     histogram: Histogram,
     /// What the submitting threads did.
     host: HostTotals,
+    submit_calls: SubmitCalls,
+    hidden_waits: HostTotals,
     /// The time outside of calls, of the device that the walk is at.
     outside: OutsideTime,
     /// The time of a late host, of the device that the walk is at.
     late: LateTime,
     late_while_compiling_ns: i64,
+    builds: u64,
+    building_ns: i64,
     other_threads: HostTotals,
     unknown_host_ns: i64,
     untimed_host_function_ns: i64,
+    unknown: UnknownTimes,
     serialised_ns: i64,
     serialised_count: u64,
     /// The longest gaps so far, the shortest of them on top.
@@ -185,7 +206,9 @@ impl Walk<'_> {
             || self.device(index, device_window),
             || queues.totals(index),
         );
-        if let [(_, only)] = queues.as_mut_slice() {
+        if let [(_, only)] = queues.as_mut_slice()
+            && self.explainer.knows_all_work()
+        {
             *only = device.clone();
         }
         GpuTotals {
@@ -209,9 +232,10 @@ impl Walk<'_> {
                     kept.push(inside);
                 }
                 let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
-                explainer.explain(&before, &after, gap.interval, &mut explanation);
-                totals.add_gap(explainer, gap.interval, &explanation, index, window);
-                self.add(index, inside, &explanation, gap);
+                let explanation = &mut explanation;
+                explainer.explain(Idle::Gpu, &before, &after, gap.interval, explanation);
+                totals.add_gap(explainer, gap.interval, explanation, index, window);
+                self.add(index, inside, explanation, gap);
             } else if !inside.is_empty() {
                 self.sums.below_count += 1;
                 self.sums.below_ns += inside.length_ns();
@@ -233,6 +257,10 @@ impl Walk<'_> {
             sums.serialised_count += 1;
             sums.serialised_ns = sums.serialised_ns.saturating_add(duration_ns);
         }
+        if let Some(row) = explanation.submission {
+            let (timeline, parts) = (self.explainer.timeline, &explanation.parts);
+            (sums.submit_calls).add(timeline, &self.is_pageable, row, parts, inside);
+        }
         if let Some((late, thread)) = explanation.host {
             if let Some(thread) = thread {
                 let late = late.intersection(inside);
@@ -248,9 +276,24 @@ impl Walk<'_> {
                 sums.unknown_host_ns = sums.unknown_host_ns.saturating_add(inside.sum());
             }
         }
+        if let Some(building) = explanation.building {
+            let ns = building.intersection(inside).length_ns();
+            sums.builds += u64::from(ns > 0);
+            sums.building_ns = sums.building_ns.saturating_add(ns);
+        }
+        if let Some(segment) = &explanation.hidden_wait {
+            let waits = explanation.parts.iter();
+            let waits = waits.filter(|part| part.cause == Cause::AfterHostWait);
+            let inside = waits.map(|part| part.interval().intersection(inside).length_ns());
+            sums.hidden_waits.add_segment(segment, inside.sum());
+        }
         for untimed in &explanation.untimed_functions {
             let ns = untimed.intersection(inside).length_ns();
             sums.untimed_host_function_ns = sums.untimed_host_function_ns.saturating_add(ns);
+        }
+        for (unknown, reason) in &explanation.unknown {
+            let ns = unknown.intersection(inside).length_ns();
+            sums.unknown.add(*reason, ns);
         }
         let shortest = sums
             .longest_gaps
@@ -355,7 +398,7 @@ impl LongGap {
         );
         let gap = Interval::new(before.interval.end_ns, after.interval.start_ns);
         let mut explanation = Explanation::default();
-        explainer.explain(before, after, gap, &mut explanation);
+        explainer.explain(Idle::Gpu, before, after, gap, &mut explanation);
         let parts: Vec<GapPart> = (explanation.parts.iter())
             .map(|part| {
                 let inside = part.interval().intersection(window);

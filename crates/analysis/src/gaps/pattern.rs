@@ -130,15 +130,15 @@ fn distances(gaps: &[Interval], count: usize, edge: impl Fn(&Interval) -> i64) -
 }
 
 /// The quartiles of some numbers.
-struct Quartiles {
+pub(super) struct Quartiles {
     p25: i64,
-    p50: i64,
+    pub(super) p50: i64,
     p75: i64,
 }
 
 impl Quartiles {
     /// Returns the quartiles by nearest rank, or `None` without numbers. The order of the numbers changes.
-    fn new(numbers: &mut [i64]) -> Option<Quartiles> {
+    pub(super) fn new(numbers: &mut [i64]) -> Option<Quartiles> {
         let last = numbers.len().checked_sub(1)?;
         let mut at = |place: usize| *numbers.select_nth_unstable(place).1;
         Some(Quartiles {
@@ -149,7 +149,7 @@ impl Quartiles {
     }
 
     /// Returns the distance from their middle within which half of the numbers lie.
-    fn spread(&self) -> i64 {
+    pub(super) fn spread(&self) -> i64 {
         (self.p75 - self.p25 + 1) / 2
     }
 }

@@ -5,10 +5,11 @@
 //! the place of one queue in the work that has been passed.
 
 use super::Cause;
-use super::explain::{Explainer, Explanation};
+use super::explain::{Explainer, Explanation, Idle};
 use super::totals::Totals;
 use gapscope_timeline::Cursor;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::thresholds::START_UP_NS;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::parallel::each;
 use std::ops::Range;
@@ -113,12 +114,14 @@ impl<'a> QueueWalk<'a> {
             if explainer.has_one_cause_inside
                 && command_buffer == work.command_buffer
                 && command_buffer != NONE
+                && gap.interval.length_ns() < START_UP_NS
             {
                 totals.add_one(Cause::WithinCommandBuffer, ns);
                 continue;
             }
             let before = works.at(gap.before as usize);
-            explainer.explain(&before, &work, gap.interval, &mut explanation);
+            let interval = gap.interval;
+            explainer.explain(Idle::Queue, &before, &work, interval, &mut explanation);
             totals.add_gap(explainer, gap.interval, &explanation, gpu, self.window);
         }
         let has_work = cursors.iter().map(Cursor::has_passed_work);

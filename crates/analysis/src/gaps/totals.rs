@@ -42,6 +42,10 @@ struct SideTotal {
 
 /// The certainty of the explanation of a gap.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would be allocated for each gap"
+)]
 pub(super) enum Certainty {
     /// The explanation rests on times of one clock.
     Whole,

@@ -1,7 +1,7 @@
 //! Calls a function with each gap of a device, in order of time, and numbers the gaps of a trace. Callers get for
 //! each gap its interval, the work around it and its parts with causes.
 
-use super::explain::{Explainer, Explanation};
+use super::explain::{Explainer, Explanation, Idle};
 use super::{Cause, GapPart};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
@@ -48,7 +48,8 @@ pub fn visit_gaps(
     let mut explanation = Explanation::default();
     for gap in works.gaps() {
         let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
-        explainer.explain(&before, &after, gap.interval, &mut explanation);
+        let explanation = &mut explanation;
+        explainer.explain(Idle::Gpu, &before, &after, gap.interval, explanation);
         visit(gap.interval, [&before, &after], &explanation.parts);
     }
 }

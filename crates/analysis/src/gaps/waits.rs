@@ -5,6 +5,7 @@
 //! |---|---|
 //! | what its dependencies name | the table `dependencies` |
 //! | what was put on its queue before it and is not work: host functions, waits, and what these wait for in turn | `submissions` in the order of their calls |
+//! | what is from before the recording | the first submission of a queue in a recording that began after its process |
 //! | earlier work of other streams, by the order of CUDA's default stream | `waits/streams.rs` |
 //!
 //! Where a submission without work is awaited, so is everything before it on its queue: the scope of a signal includes
@@ -17,15 +18,21 @@
 
 mod functions;
 mod streams;
+mod unmeasured;
 
-use super::Cause;
+use super::{Cause, UnknownReason};
 use functions::HostFunctions;
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::{NODE_ORDER_NS, SUBMISSIONS_FOLLOWED};
+use gapscope_timeline::thresholds::{
+    FIRST_START_NS, GRAPH_NODE_START_NS, NODE_ORDER_NS, START_UP_NS, SUBMISSIONS_FOLLOWED,
+};
 use gapscope_timeline::{Standing, Timeline};
+use gapscope_trace::ids::ProcessId;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{SubmissionKind, Table};
+use std::collections::HashMap;
 use streams::StreamWait;
+use unmeasured::Unmeasured;
 
 /// The submissions in the order in which devices run them, and what each waits for.
 pub(crate) struct WaitOrder<'a> {
@@ -40,6 +47,11 @@ pub(crate) struct WaitOrder<'a> {
     /// For each row, true where the submission may wait for something. Empty where no submission may.
     may_wait: Vec<bool>,
     functions: HostFunctions,
+    unmeasured: Unmeasured,
+    /// The numbers of nodes of the graphs that are large enough to start late, by the row of their submission.
+    graph_nodes: HashMap<u32, i64>,
+    /// The rows of the first submissions of queues whose earlier work may be from before the recording, sorted.
+    first: Vec<u32>,
 }
 
 /// A row of the table of dependencies, by the row of its submission.
@@ -73,8 +85,10 @@ pub(crate) struct Waits {
     function: bool,
     /// True where the submission waits for values in memory, or external semaphores.
     external: bool,
-    /// True where the submission waits for something that the trace does not say.
-    unknown: bool,
+    /// True where the submission waits for moves of managed memory.
+    page_move: bool,
+    /// The reason for which the trace does not say what the submission waits for, where it does not.
+    unknown: Option<UnknownReason>,
     /// True where the submission waits for the host nodes of a graph, of unknown times.
     node: bool,
 }
@@ -83,13 +97,20 @@ impl Waits {
     /// Returns the cause by which things of unknown times held the submission up, or `None` where it waits for no
     /// such thing. `rest_ns` is how long they may have held it up.
     pub(crate) fn untimed(&self, rest_ns: i64) -> Option<Cause> {
-        let unknown = self.unknown || (self.node && rest_ns > NODE_ORDER_NS);
-        match (unknown, self.function, self.external) {
-            (false, false, false) => None,
-            (false, true, false) => Some(Cause::HostFunction),
-            (false, false, true) => Some(Cause::ExternalWait),
+        let unknown = self.unknown(rest_ns);
+        match (unknown, self.function, self.external, self.page_move) {
+            (None, false, false, false) => None,
+            (None, true, false, false) => Some(Cause::HostFunction),
+            (None, false, true, false) => Some(Cause::ExternalWait),
+            (None, false, false, true) => Some(Cause::PageMove),
             _ => Some(Cause::Unknown),
         }
+    }
+
+    /// Returns the reason for which the trace does not say what held the submission up for `rest_ns`.
+    pub(crate) fn unknown(&self, rest_ns: i64) -> Option<UnknownReason> {
+        let node = self.node && rest_ns > NODE_ORDER_NS;
+        (self.unknown).or(node.then_some(UnknownReason::UnrecordedWait))
     }
 }
 
@@ -106,7 +127,10 @@ impl<'a> WaitOrder<'a> {
         dependencies.sort_unstable();
         let nodes = functions::host_nodes(timeline);
         let mut rows = 0..timeline.submissions.len() as u32;
-        let is_timed = |row| matches!(timeline.standing(row), Standing::Timed(_));
+        let unmeasured = Unmeasured::new(timeline);
+        let is_timed = |row| {
+            matches!(timeline.standing(row), Standing::Timed(_)) && !unmeasured.has_a_part_of(row)
+        };
         let queues = match nodes.is_empty() && rows.all(is_timed) {
             true => Vec::new(),
             false => timeline.submissions_by_queue(|_| true),
@@ -125,6 +149,9 @@ impl<'a> WaitOrder<'a> {
             previous,
             may_wait: Vec::new(),
             functions: HostFunctions::new(timeline, &queues, &nodes),
+            unmeasured,
+            graph_nodes: large_graphs(timeline),
+            first: first_of_queues(timeline),
         };
         order.mark();
         order
@@ -132,7 +159,10 @@ impl<'a> WaitOrder<'a> {
 
     /// Marks the submissions that may wait for something.
     fn mark(&mut self) {
-        if self.dependencies.is_empty() && self.stream_waits.is_empty() && self.previous.is_empty()
+        if self.dependencies.is_empty()
+            && self.stream_waits.is_empty()
+            && self.previous.is_empty()
+            && self.first.is_empty()
         {
             return;
         }
@@ -143,9 +173,13 @@ impl<'a> WaitOrder<'a> {
         for wait in &self.stream_waits {
             may_wait[wait.submission as usize] = true;
         }
+        for row in &self.first {
+            may_wait[*row as usize] = true;
+        }
         for (row, previous) in self.previous.iter().enumerate() {
             let after_work = *previous == NONE
                 || (matches!(self.timeline.standing(*previous), Standing::Timed(_))
+                    && !self.unmeasured.has_a_part_of(*previous)
                     && !self.functions.has_untimed_nodes(*previous));
             may_wait[row] |= !after_work || self.functions.has_untimed_nodes(row as u32);
         }
@@ -171,11 +205,16 @@ impl<'a> WaitOrder<'a> {
         if !begun {
             search.waits.node |= self.has_untimed_nodes(row);
             search.earlier(row);
+            let first_start_ns = self.timeline.submissions[row as usize].first_start_ns;
+            let waited_ns = first_start_ns.saturating_sub(self.call_end_ns(row));
+            if self.first.binary_search(&row).is_ok() && waited_ns >= FIRST_START_NS {
+                search.waits.unknown = Some(UnknownReason::BeforeRecording);
+            }
         }
         let mut at = 1;
         while let Some(row) = search.followed.get(at).copied() {
             if at as u64 >= SUBMISSIONS_FOLLOWED {
-                search.waits.unknown = true;
+                search.waits.unknown = Some(UnknownReason::UnrecordedWait);
                 break;
             }
             search.dependencies(row);
@@ -207,6 +246,22 @@ impl<'a> WaitOrder<'a> {
         let untimed = waits.untimed(i64::MAX).map(|cause| (start_ns, cause));
         let all = [function, signal, other, untimed].into_iter().flatten();
         all.max_by_key(|(until_ns, _)| *until_ns)
+    }
+
+    /// Returns how long a device may take to start, order or hand over work of a submission that is free to run.
+    pub(crate) fn most_start_up_ns(&self, row: u32) -> i64 {
+        let nodes = self.graph_nodes.get(&row).copied().unwrap_or(0);
+        START_UP_NS.saturating_add(nodes.saturating_mul(GRAPH_NODE_START_NS))
+    }
+
+    /// Returns the end of the call that made a submission.
+    pub(crate) fn call_end_ns(&self, row: u32) -> i64 {
+        self.timeline.trace.tables.submissions.end_ns(row as usize)
+    }
+
+    /// Returns the times in which work without known times may have run.
+    pub(crate) fn unmeasured(&self) -> &Unmeasured {
+        &self.unmeasured
     }
 
     /// Returns true where a submission may wait for something.
@@ -261,7 +316,7 @@ impl WaitSearch<'_, '_> {
                 .at(at)
                 .map_or(NONE, |id| timeline.submission_ids.row(id));
             match other {
-                NONE => self.waits.unknown = true,
+                NONE => self.waits.unknown = Some(UnknownReason::UnrecordedWait),
                 other => self.await_end(other),
             }
         }
@@ -288,6 +343,9 @@ impl WaitSearch<'_, '_> {
         let kind = match timeline.standing(row) {
             Standing::Timed(work) => {
                 self.waits.node |= self.order.has_untimed_nodes(row);
+                if self.order.unmeasured.has_a_part_of(row) {
+                    self.waits.unknown = Some(UnknownReason::UntimedWork);
+                }
                 // A later stage waits for a dependency that finished after the start.
                 if times.queue != self.queue && work.end_ns <= self.start_ns {
                     let start_ns = timeline.trace.tables.submissions.start_ns[row as usize];
@@ -300,7 +358,7 @@ impl WaitSearch<'_, '_> {
                 return;
             }
             Standing::Untimed => {
-                self.waits.unknown = true;
+                self.waits.unknown = Some(UnknownReason::UntimedWork);
                 return;
             }
             Standing::NoWork(kind) => kind,
@@ -315,8 +373,53 @@ impl WaitSearch<'_, '_> {
                 None => self.waits.function = true,
             },
             SubmissionKind::WaitValue | SubmissionKind::WaitExternal => self.waits.external = true,
-            SubmissionKind::Prefetch | SubmissionKind::Decompression => self.waits.unknown = true,
+            SubmissionKind::Prefetch => self.waits.page_move = true,
+            SubmissionKind::Decompression => {
+                self.waits.unknown = Some(UnknownReason::UnrecordedWait);
+            }
             _ => {}
         }
     }
+}
+
+/// Returns the rows of the first submissions of the queues of those processes whose recording began after the process
+/// did: what ran on such a queue before is not in the trace. The rows are sorted.
+fn first_of_queues(timeline: &Timeline) -> Vec<u32> {
+    let manifest = &timeline.trace.manifest;
+    let midway: Vec<ProcessId> = (manifest.processes.iter())
+        .filter(|process| {
+            process.other_tool().is_some()
+                || (process.start_ns != 0 && process.start_ns < manifest.start_ns)
+        })
+        .map(|process| process.id)
+        .collect();
+    if midway.is_empty() {
+        return Vec::new();
+    }
+    let processes = &timeline.trace.tables.submissions.process;
+    let mut first: HashMap<u32, u32> = HashMap::new();
+    for (times, row) in timeline.submissions.iter().zip(0u32..) {
+        let earliest = first.entry(times.queue).or_insert(row);
+        if timeline.call_order(row) < timeline.call_order(*earliest) {
+            *earliest = row;
+        }
+    }
+    let mut first: Vec<u32> = first.into_values().collect();
+    first.retain(|row| midway.contains(&processes[*row as usize]));
+    first.sort_unstable();
+    first
+}
+
+/// Counts the nodes of the graphs that submissions launch, by row, where there are enough of them to matter for the
+/// time that the graph takes to start.
+fn large_graphs(timeline: &Timeline) -> HashMap<u32, i64> {
+    let rows = &timeline.trace.tables.command_buffers;
+    let kinds = &timeline.trace.tables.submissions.kind;
+    let nodes = rows.dispatches.iter().zip(&rows.transfers);
+    let nodes = nodes.map(|(dispatches, transfers)| i64::from(*dispatches) + i64::from(*transfers));
+    (timeline.command_buffers.iter().zip(nodes))
+        .filter(|(_, nodes)| nodes * GRAPH_NODE_START_NS >= FIRST_START_NS)
+        .map(|(times, nodes)| (times.submission, nodes))
+        .filter(|(row, _)| kinds.get(*row as usize) == Some(&SubmissionKind::Graph))
+        .collect()
 }

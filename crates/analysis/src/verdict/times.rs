@@ -1,10 +1,13 @@
 //! Sums up, for the verdict, the busy and idle time of one device or of several by what the time went into.
 
+use crate::contradictions::Contradiction;
+use crate::critical_path::CriticalPath;
 use crate::fill::DeviceFill;
-use crate::gaps::{Cause, GapTotal, IdleTime, Side};
+use crate::gaps::{Cause, DeviceIdle, GapTotal, IdleTime, Side, SideRange};
 use gapscope_timeline::busy::{self, BusyParts, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{COMMUNICATION_SHARE, SLACK_SHARE, TRANSFER_SHARE};
 use gapscope_trace::manifest::Api;
 
 /// The time of a device, or of several, by what it went into. The parts sum to `window_ns`.
@@ -20,27 +23,62 @@ pub(crate) struct Times<'a> {
     pub(crate) launch_ns: i64,
     /// The time without work before a device's first and after its last, while another had work.
     pub(crate) imbalance_ns: i64,
+    /// The idle time that has no known cause. The verdict's part of that name has `busy.whole_ns` too.
     pub(crate) unknown_ns: i64,
     pub(crate) causes: &'a [GapTotal],
     /// The part of `host_ns` in which it is not known what the host did.
     pub(crate) unknown_host_ns: i64,
     /// The call in which the host was in the time of [`Cause::HostCall`]; known only for all devices together.
     pub(crate) host_call: Option<String>,
+    /// What submitting threads did in the time of [`Cause::HostLate`], where samples say.
+    pub(crate) late_host: Option<String>,
     /// How much of each device the kernels filled.
     pub(crate) fill: Vec<&'a DeviceFill>,
+    /// The paths through transfers and communication that computing waited for.
+    pub(crate) paths: Vec<&'a CriticalPath>,
+    /// The idle time of each side of each device, as far as it is certain.
+    pub(crate) ranges: Vec<SideRange>,
+    /// The idle time that may have other causes because host and device times contradict each other.
+    pub(crate) contradicted_ns: i64,
+    /// The greatest clock error of the devices; `None` where it is not known.
+    pub(crate) error_ns: Option<i64>,
     /// The API in whose words sentences are.
     pub(crate) api: Api,
     /// The name and busy time of each device, the least first, where there are several devices.
     pub(crate) busy_of: Vec<(String, i64)>,
 }
 
+/// The findings on devices that their times are made from, beside idle time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeviceFindings<'a> {
+    pub(crate) devices: &'a [DeviceBusy],
+    pub(crate) fill: &'a [DeviceFill],
+    pub(crate) paths: &'a [CriticalPath],
+    pub(crate) contradictions: &'a [Contradiction],
+}
+
+/// Work beside computing that holds computing up, such as transfers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace<'a> {
+    /// The critical path's time in such work.
+    pub(crate) path_ns: i64,
+    /// The time in which computing waited for such work, and such work ran alone.
+    pub(crate) waited_ns: i64,
+    /// True where mostly times alone show that computing waited.
+    pub(crate) is_inferred: bool,
+    /// The path of the device with most of that time.
+    pub(crate) longest: &'a CriticalPath,
+}
+
 impl<'a> Times<'a> {
     /// Returns the times of each device with timed work, over the window of all, in the order of `idle.devices`.
-    pub(crate) fn from_devices(
-        devices: &'a [DeviceBusy],
-        idle: &'a IdleTime,
-        fill: &'a [DeviceFill],
-    ) -> Vec<Times<'a>> {
+    pub(crate) fn from_devices(findings: DeviceFindings<'a>, idle: &'a IdleTime) -> Vec<Times<'a>> {
+        let DeviceFindings {
+            devices,
+            fill,
+            paths,
+            contradictions,
+        } = findings;
         let shares = devices.iter().filter_map(|device| device.analysed);
         let windows = shares.map(|share| share.window);
         let window = windows.filter(|window| !window.is_empty());
@@ -65,9 +103,16 @@ impl<'a> Times<'a> {
                     causes: &idle.causes,
                     unknown_host_ns: idle.unknown_host_ns,
                     host_call: None,
+                    late_host: None,
                     fill: (fill.iter())
                         .filter(|fill| fill.device == idle.device)
                         .collect(),
+                    paths: (paths.iter())
+                        .filter(|path| path.device == idle.device)
+                        .collect(),
+                    ranges: idle.sides.clone(),
+                    contradicted_ns: contradicted_ns(idle, contradictions),
+                    error_ns: device.clock_error_ns,
                     api: device.api,
                     busy_of: Vec::new(),
                 }
@@ -99,7 +144,12 @@ impl<'a> Times<'a> {
             causes: &idle.causes,
             unknown_host_ns: idle.unknown_host_ns,
             host_call: idle.host_was(Cause::HostCall),
+            late_host: idle.host_was(Cause::HostLate),
             fill: each.iter().flat_map(|times| times.fill.clone()).collect(),
+            paths: each.iter().flat_map(|times| times.paths.clone()).collect(),
+            ranges: each.iter().flat_map(|times| times.ranges.clone()).collect(),
+            contradicted_ns: sum(|times| times.contradicted_ns),
+            error_ns: each.iter().filter_map(|times| times.error_ns).max(),
             api: match each.iter().all(|times| times.api == api) {
                 true => api,
                 false => Api::Unknown,
@@ -119,6 +169,65 @@ impl<'a> Times<'a> {
         known.fold(0, i64::saturating_add)
     }
 
+    /// Returns the time of which the trace does not say what the device did, or why it idled.
+    pub(crate) fn unmeasured_ns(&self) -> i64 {
+        self.unknown_ns.saturating_add(self.busy.whole_ns)
+    }
+
+    /// Returns the work of a kind beside computing that holds computing up, where the path runs through such work for
+    /// `least_share` of the time. Faster work of the kind must win at least twice what faster kernels could.
+    fn pace(&self, what: &str, exposed_ns: i64, least_share: f64) -> Option<Pace<'a>> {
+        let mine = || self.paths.iter().filter(|path| path.what == what);
+        let sum =
+            |of: fn(&CriticalPath) -> i64| mine().map(|path| of(path)).fold(0, i64::saturating_add);
+        let path_ns = sum(|path| path.path_ns);
+        let gaps_ns = sum(|path| path.waited_ns);
+        let waited_ns = gaps_ns.min(exposed_ns);
+        let rest_ns = self.window_ns.saturating_sub(path_ns).max(0);
+        let holds_up = self.share(path_ns) >= least_share
+            && self.share(waited_ns) >= SLACK_SHARE
+            && waited_ns >= rest_ns.saturating_mul(2);
+        Some(Pace {
+            path_ns,
+            waited_ns,
+            is_inferred: sum(|path| path.inferred_ns) > gaps_ns / 2,
+            longest: mine().max_by_key(|path| path.path_ns)?,
+        })
+        .filter(|_| holds_up)
+    }
+
+    /// Returns the communication that holds computing up.
+    pub(crate) fn pacing_communication(&self) -> Option<Pace<'a>> {
+        let exposed_ns = self.busy.communication_ns;
+        self.pace("communication", exposed_ns, COMMUNICATION_SHARE)
+    }
+
+    /// Returns the transfers that hold computing up.
+    pub(crate) fn pacing_transfers(&self) -> Option<Pace<'a>> {
+        let exposed_ns = self.busy.transfer_ns;
+        self.pace("transfer", exposed_ns, TRANSFER_SHARE)
+    }
+
+    /// Returns the time in which the devices communicated, and ran at most kernels that could use little of them beside.
+    pub(crate) fn nearly_exposed_communication_ns(&self) -> i64 {
+        let beside = self
+            .fill
+            .iter()
+            .filter_map(|fill| fill.beside_communication_ns);
+        beside.fold(self.busy.communication_ns, i64::saturating_add)
+    }
+
+    /// Returns the time in which the devices moved data, and ran at most kernels that could use little of them beside.
+    pub(crate) fn nearly_exposed_transfer_ns(&self) -> i64 {
+        let beside = self.fill.iter().filter_map(|fill| fill.beside_transfer_ns);
+        beside.fold(self.busy.transfer_ns, i64::saturating_add)
+    }
+
+    /// Returns true where time makes up all but the slack of the judged time.
+    pub(crate) fn fills(&self, ns: i64) -> bool {
+        self.share(ns) >= 1.0 - SLACK_SHARE
+    }
+
     /// Returns true where there are several devices.
     pub(crate) fn several(&self) -> bool {
         !self.busy_of.is_empty()
@@ -135,6 +244,18 @@ impl<'a> Times<'a> {
         ];
         idle.into_iter().fold(0, i64::saturating_add)
     }
+}
+
+/// Returns the idle time of a device that may have another cause because host and device times contradict each other:
+/// each gap may lie elsewhere by as much as they do.
+pub(crate) fn contradicted_ns(idle: &DeviceIdle, contradictions: &[Contradiction]) -> i64 {
+    let mine = contradictions
+        .iter()
+        .filter(|found| found.device == idle.device);
+    let by_ns = mine.map(|found| found.median_ns).max().unwrap_or(0);
+    let gaps: u64 = idle.causes.iter().map(|total| total.main_count).sum();
+    let gaps = i64::try_from(gaps).unwrap_or(i64::MAX);
+    by_ns.saturating_mul(gaps).min(idle.total_ns)
 }
 
 /// Returns the idle time that has `cause`.

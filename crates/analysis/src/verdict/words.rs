@@ -1,12 +1,15 @@
 //! Turns the times of devices into the verdict and the sentences of its evidence. The functions that return texts
 //! return them as ends or parts of sentences, unless they say otherwise.
 
-use super::times::Times;
+use super::certainty::Certainty;
+use super::times::{Pace, Times};
 use crate::bound::{Bound, Evidence, VerdictPart};
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, GapTotal, Side};
 use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
-use gapscope_timeline::thresholds::{ADVICE_SHARE, IDLE_SHARE};
+use gapscope_timeline::thresholds::{
+    ADVICE_SHARE, COMMUNICATION_SHARE, DEVICE_SHARE, IDLE_SHARE, TRANSFER_SHARE, UNKNOWN_SHARE,
+};
 use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 
@@ -23,12 +26,102 @@ impl Times<'_> {
             return (bound, evidence);
         }
         let parts = self.parts();
+        let (bound, sentence) = match self.certainty(bound) {
+            Certainty::Certain => (bound, self.sentence(bound, &parts)),
+            Certainty::AtLeast(ns) => {
+                let sentence = self.sentence(bound, &parts);
+                let share = Percent(self.share(ns));
+                (
+                    bound,
+                    format!(
+                        "{sentence} {} this is at least {share}.",
+                        self.within_error()
+                    ),
+                )
+            }
+            Certainty::Split(sides) => {
+                let percent = |ns: i64| Percent(self.share(ns));
+                let ranges = sides.iter().map(|(side, least_ns, most_ns)| {
+                    let (least, most) = (percent(*least_ns), percent(*most_ns));
+                    format!("{} {least} to {most}", side.as_str())
+                });
+                let ranges = ranges.collect::<Vec<_>>().join(", ");
+                let sentence = self.sentence(bound, &parts);
+                (
+                    bound,
+                    format!(
+                        "{sentence} {} idle time may split otherwise: {ranges}.",
+                        self.within_error()
+                    ),
+                )
+            }
+            Certainty::Perhaps(other, ns) => {
+                let sentence = self.sentence(bound, &parts);
+                let share = Percent(self.share(ns));
+                let within = self.within_error();
+                (
+                    bound,
+                    format!("{sentence} {within} {other} is possible, with at most {share}."),
+                )
+            }
+            Certainty::Open(bounds) => (Bound::Unknown, self.open(&bounds)),
+        };
         let evidence = Evidence {
-            sentence: self.sentence(bound, &parts),
+            sentence,
             window_ns: Some(self.window_ns),
             parts,
         };
         (bound, evidence)
+    }
+
+    /// Returns the sentence on a verdict that device and host times leave open.
+    fn open(&self, bounds: &[Bound]) -> String {
+        let names: Vec<&str> = bounds.iter().map(|bound| bound.as_str()).collect();
+        let names = match names.as_slice() {
+            [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+            names => names.join(", "),
+        };
+        let why = match self.contradicted_ns {
+            0 => match self.error_ns {
+                Some(ns) => format!("the clock's error is {}", Nanoseconds(ns)),
+                None => "of the clock's error".to_owned(),
+            },
+            _ => "host and device times contradict each other".to_owned(),
+        };
+        let (device, was) = match self.several() {
+            true => ("The devices", "were"),
+            false => ("The device", "was"),
+        };
+        format!(
+            "{device} {was} idle for {} of the time, and the trace cannot tell for what, because {why}: the program may be {names}.",
+            Percent(self.share(self.idle_ns())),
+        )
+    }
+
+    /// Returns the begin of a sentence on what is possible within the clock's error.
+    fn within_error(&self) -> String {
+        match (self.contradicted_ns, self.error_ns) {
+            (0, Some(ns)) => format!("Within the clock's error of {}", Nanoseconds(ns)),
+            (0, None) => "Within the clock's error".to_owned(),
+            _ => "As host and device times contradict each other,".to_owned(),
+        }
+    }
+
+    /// Returns the sentence on work beside computing that holds computing up.
+    fn paced(&self, work: &str, pace: &Pace) -> String {
+        let percent = |ns: i64| Percent(self.share(ns));
+        let shown = match pace.is_inferred {
+            true => "As far as start and end times show, computing",
+            false => "Computing",
+        };
+        format!(
+            "{shown} waits for {work} on {}, which the critical path runs through for {} of the time: faster kernels would win at \
+             most {}, faster {work} up to {}.",
+            pace.longest.queue,
+            percent(pace.path_ns),
+            percent(self.window_ns.saturating_sub(pace.path_ns)),
+            percent(pace.waited_ns),
+        )
     }
 
     /// Returns what sentences call the device or devices.
@@ -59,7 +152,7 @@ impl Times<'_> {
         let [sync, launch] = [Side::Sync, Side::Launch].map(|side| self.causes_of(side));
         let sync = format!("{device} idled at synchronisation: {sync}");
         let launch = format!("{device} idled with work submitted: {launch}");
-        let unknown = format!("{device} idled and the trace does not say why");
+        let unknown = self.unmeasured();
         let mut parts = vec![
             self.part("compute", busy.compute_ns, self.computed()),
             self.part("communication", busy.communication_ns, communicated),
@@ -68,7 +161,7 @@ impl Times<'_> {
             self.part("sync", self.sync_ns, sync),
             self.part("launch", self.launch_ns, launch),
             self.part("imbalance", self.imbalance_ns, self.imbalance()),
-            self.part("unknown", self.unknown_ns, unknown),
+            self.part("unknown", self.unmeasured_ns(), unknown),
         ];
         parts.retain(|part| part.total_ns > 0);
         parts.sort_by_key(|part| Reverse(part.total_ns));
@@ -95,8 +188,22 @@ impl Times<'_> {
         };
         let for_share = |did: &str, ns| format!("{did} for {} of the time.", percent(ns));
         match bound {
+            Bound::Unknown if self.busy.whole_ns > self.unknown_ns => {
+                let whole_ns = self.busy.whole_ns;
+                let most_ns = self.window_ns - self.idle_ns();
+                let busy = match most_ns - whole_ns {
+                    0 => format!("for at most {}", percent(most_ns)),
+                    least_ns => format!("for {} to {}", percent(least_ns), percent(most_ns)),
+                };
+                format!(
+                    "{device} {was} busy {busy} of the time: {} are timed as a whole, and inside of them {} may have idled.",
+                    self.whole(),
+                    self.device()
+                )
+            }
             Bound::Unknown => format!(
-                "{device} idled for {} of the time, and the trace does not say why.",
+                "Nothing that was measured ran on {} for {} of the time, and the trace does not say why.",
+                self.device(),
                 percent(self.unknown_ns)
             ),
             Bound::HostBound => {
@@ -107,22 +214,48 @@ impl Times<'_> {
                 let waited = format!("{device} waited for the host{to_submit}");
                 for_share(&waited, self.host_ns)
             }
+            Bound::SyncBound if ratio(self.display_ns(), self.sync_ns) >= IDLE_SHARE => for_share(
+                &format!("{device} waited for the display"),
+                self.display_ns(),
+            ),
             Bound::SyncBound => {
                 for_share(&format!("{device} idled at synchronisation"), self.sync_ns)
             }
-            Bound::CommunicationBound => format!(
-                "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
-                percent(self.busy.communication_ns),
-                percent(self.busy.overlapped_ns)
-            ),
+            Bound::CommunicationBound
+                if self.share(self.busy.communication_ns) >= COMMUNICATION_SHARE =>
+            {
+                format!(
+                    "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
+                    percent(self.busy.communication_ns),
+                    percent(self.busy.overlapped_ns)
+                )
+            }
+            Bound::CommunicationBound => match self.pacing_communication() {
+                Some(pace) => self.paced("communication", &pace),
+                None => self.beside(
+                    device,
+                    "communicated",
+                    self.nearly_exposed_communication_ns(),
+                ),
+            },
+            Bound::TransferBound if self.share(self.busy.transfer_ns) < TRANSFER_SHARE => {
+                match self.pacing_transfers() {
+                    Some(pace) => self.paced("transfers", &pace),
+                    None => self.beside(device, "moved data", self.nearly_exposed_transfer_ns()),
+                }
+            }
             Bound::TransferBound => {
                 let moved = format!("{device} ran transfers and nothing else");
                 for_share(&moved, self.busy.transfer_ns)
             }
             Bound::LatencyBound => self.latency(device),
             Bound::DeviceBound => {
-                let busy_ns = self.window_ns - self.idle_ns();
-                for_share(&format!("{device} {was} busy"), busy_ns)
+                let busy_ns = self.window_ns - self.idle_ns() - self.busy.whole_ns;
+                let at_least = match self.busy.whole_ns {
+                    0 => "",
+                    _ => " at least",
+                };
+                for_share(&format!("{device} {was} busy{at_least}"), busy_ns)
             }
             Bound::Mixed if self.share(self.imbalance_ns) >= IDLE_SHARE => {
                 let idled = match self.several() {
@@ -132,15 +265,28 @@ impl Times<'_> {
                 for_share(idled, self.imbalance_ns)
             }
             Bound::Mixed => {
-                let shares: Vec<String> = (parts.iter().take(3))
+                let mut shares: Vec<String> = (parts.iter().take(3))
                     .map(|part| format!("{} {}", part.what, Percent(part.share)))
                     .collect();
-                format!(
-                    "No single cause has most of the time: {}.",
-                    shares.join(", ")
-                )
+                // The greatest part may be more than half.
+                if let (Some(share), Some(needed)) = (
+                    shares.first_mut(),
+                    parts.first().and_then(VerdictPart::needed),
+                ) {
+                    *share += &format!(" (the verdict from {} on)", Percent(needed));
+                }
+                format!("No single cause bounds the speed: {}.", shares.join(", "))
             }
         }
+    }
+
+    /// Returns the sentence on work that fills the time beside kernels that fill little of the devices.
+    fn beside(&self, device: &str, did: &str, ns: i64) -> String {
+        let it = if self.several() { "them" } else { "it" };
+        format!(
+            "{device} {did} for {} of the time, and the kernels beside could fill less than a quarter of {it}.",
+            Percent(self.share(ns))
+        )
     }
 
     /// Returns the whole sentence on a latency-bound device: whichever of starting work and underfilling it took
@@ -170,14 +316,36 @@ impl Times<'_> {
         }
     }
 
+    /// Returns what the API calls work that is timed as a whole.
+    fn whole(&self) -> &'static str {
+        match self.api {
+            Api::Cuda | Api::Hip => "graphs",
+            Api::Vulkan | Api::Metal | Api::Unknown => "command buffers",
+        }
+    }
+
+    /// Returns what the unknown part was: time inside of work that is timed as a whole, idle time without a known
+    /// cause, or both.
+    fn unmeasured(&self) -> String {
+        let device = self.device();
+        let idled =
+            format!("nothing that was measured ran on {device}, and the trace does not say why");
+        let ran = format!(
+            "{} ran that are timed as a whole, and whether {device} worked or idled inside of them is not in the trace",
+            self.whole()
+        );
+        match (self.unknown_ns, self.busy.whole_ns) {
+            (_, 0) => idled,
+            (0, _) => ran,
+            (unknown_ns, _) => format!("{ran}; for {} of that {idled}", Nanoseconds(unknown_ns)),
+        }
+    }
+
     /// Returns what the compute part was, and how much of it may have been something else, since some work is timed
     /// as a whole.
     fn computed(&self) -> String {
         let busy = &self.busy;
-        let whole = match self.api {
-            Api::Cuda | Api::Hip => "graphs",
-            Api::Vulkan | Api::Metal | Api::Unknown => "command buffers",
-        };
+        let whole = self.whole();
         let (instead, also) = match (busy.unsure_communication, busy.unsure_transfer) {
             (true, true) => (
                 "communicated or moved data",
@@ -288,6 +456,17 @@ impl Times<'_> {
         }
     }
 
+    /// Returns the part of the time at synchronisation that was a wait for the display.
+    fn display_ns(&self) -> i64 {
+        let display = |total: &&GapTotal| total.cause == Cause::Display;
+        (self
+            .causes
+            .iter()
+            .filter(display)
+            .map(|total| total.total_ns))
+        .sum()
+    }
+
     /// Returns true where some of the host's part is not late submission.
     fn waited_for_functions(&self) -> bool {
         (self.causes.iter()).any(|total| total.cause == Cause::HostFunction && total.total_ns > 0)
@@ -312,6 +491,7 @@ impl Times<'_> {
             let doing = total.cause.facts(self.api).host_was?;
             let doing = match total.cause {
                 Cause::HostCall => self.host_call.as_deref().unwrap_or(doing),
+                Cause::HostLate => self.late_host.as_deref().unwrap_or(doing),
                 _ => doing,
             };
             Some(match total.cause {
@@ -329,6 +509,20 @@ impl Times<'_> {
                 of_host(self.unknown_host_ns)
             ),
             Some((ns, doing)) => format!("; for {} of that it was {doing}", of_host(ns)),
+        }
+    }
+}
+
+impl VerdictPart {
+    /// Returns the share from which on the part would be the verdict.
+    fn needed(&self) -> Option<f64> {
+        match self.what {
+            "compute" => Some(DEVICE_SHARE),
+            "communication" => Some(COMMUNICATION_SHARE),
+            "transfer" => Some(TRANSFER_SHARE),
+            "unknown" => Some(UNKNOWN_SHARE),
+            "host" | "sync" | "launch" => Some(IDLE_SHARE),
+            _ => None,
         }
     }
 }
@@ -370,7 +564,7 @@ mod tests {
         );
         assert_eq!(
             late.parts[0].sentence,
-            "900 ns (90.0 %) the device had nothing to do, because the host had not submitted it; for 100 % of that it was in code of the program."
+            "900 ns (90.0 %) the device had nothing to do, because the host had not submitted it; for 100 % of that it was outside of GPU calls."
         );
         let function = host(&[(Cause::HostFunction, 800), (Cause::HostLate, 100)]);
         assert_eq!(

@@ -66,8 +66,8 @@ fn what_launches_graphs_is_not_told_to_use_them() {
         "each graph has 2.0 kernels already: launch the next before the last has ended"
     );
     assert!(advice(&findings, HostLate).ends_with("launch ahead"));
-    // With twice as many launches in none, most are in none.
-    for turn in 3..7 {
+    // With many launches in none, most are in none.
+    for turn in 3..30 {
         let t = turn * 1_000;
         p.launch(1, [t + 100, t + 600], t + 700, 100);
     }
@@ -117,12 +117,12 @@ fn losses_are_named_as_a_reason_only_where_there_are_some() {
     let with = |losses: &str| {
         let mut p = cuda("/usr/bin/app");
         p.launch(1, [0, 5], 10, 100);
-        p.mark(1, "prefetch", [6, 7]);
+        p.mark(1, "decompression", [6, 7]);
         p.launch(1, [8, 9], 500, 100);
         p.line(losses);
         p.findings()
     };
-    assert!(advice(&with(""), Unknown).contains("a move of managed memory"));
+    assert!(advice(&with(""), Unknown).contains("a decompression of memory"));
     let lost = with("loss what=records count=3 reason=\"the disk was full\"");
-    assert_eq!(advice(&lost, Unknown), "the losses may say why");
+    assert!(advice(&lost, Unknown).ends_with("; the losses may say why"));
 }

@@ -241,7 +241,8 @@ fn calls_of_a_vulkan_process_do_not_hide_the_launches_of_a_cuda_one() {
          host_call process=2 thread=9 call=submit start_ns=0us duration_ns=5us
          submission id=2 process=1 queue=2 thread=7 start_ns=110us duration_ns=20us kind=kernel function=cudaLaunchKernel
          submission id=3 process=1 queue=1 thread=7 start_ns=150us duration_ns=20us kind=kernel function=cudaLaunchKernel
-         dispatch submission=3 queue=1 kernel=1 start_ns=200us duration_ns=10us",
+         dispatch submission=3 queue=1 kernel=1 start_ns=200us duration_ns=10us
+         dispatch submission=2 queue=2 kernel=1 start_ns=205us duration_ns=5us",
     );
     // From 110 to 130 us the thread was launching something else.
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use crate::program::{Program, US, assert_says};
 use gapscope_analysis::equal_work::{Basis, Figure, Ratio, WorkComparison, WorkCost, compare};
+use gapscope_analysis::launch_sizes::SizeEvidence;
 use gapscope_analysis::{Findings, Options};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
@@ -15,8 +16,8 @@ fn fusion(evaluations: i64) -> Program {
         "manifest sampling_mode=dispatch
          device id=1 name=GPU uuid=aa
          queue id=1 device=1
-         kernel id=1 name=sin
-         kernel id=2 name=fused
+         kernel id=1 name=sin local_x=64 local_y=1 local_z=1
+         kernel id=2 name=fused local_x=64 local_y=1 local_z=1
          label id=1 text=eager
          label id=2 text=compiled
          label id=3 text=sin parent=1",
@@ -40,7 +41,7 @@ fn fusion(evaluations: i64) -> Program {
             ));
             for _ in 0..dispatches {
                 p.line(&format!(
-                    "dispatch command_buffer={id} queue=1 kernel={} label={inner} bindings=1 start_ns={t}us duration_ns=100us",
+                    "dispatch command_buffer={id} queue=1 kernel={} label={inner} bindings=1 groups_x=1000 groups_y=1 groups_z=1 start_ns={t}us duration_ns=100us",
                     if dispatches == 4 { 1 } else { 2 }
                 ));
                 t += 100;
@@ -87,6 +88,8 @@ fn compiled_runs_a_quarter_of_the_dispatches_and_bytes_in_a_quarter_of_the_time(
         ratios,
         [
             (Figure::Dispatches, Some(4.0)),
+            (Figure::Workgroups, Some(4.0)),
+            (Figure::Threads, Some(4.0)),
             (Figure::CommandBuffers, Some(1.0)),
             (Figure::Submissions, Some(1.0)),
             (Figure::BoundBytes, Some(4.0)),
@@ -220,8 +223,12 @@ fn dispatches_that_are_not_recorded_are_not_0() {
     }
     assert_eq!(ratio(&work, Figure::Dispatches).before, None);
     let text = work.sentences.join(" ");
+    assert_says(
+        &text,
+        "Unknown: figures of dispatches, because Instruments records encoders, not dispatches.",
+    );
     assert!(
-        !text.contains("dispatches") && !text.contains("0 B"),
+        !text.contains("0 dispatches") && !text.contains("0 B"),
         "{text}"
     );
     assert!(
@@ -377,4 +384,104 @@ fn what_few_kernels_share_is_not_the_same_work() {
     };
     assert_eq!(idle(|row| row.before_ns), 210_000.0);
     assert_eq!(idle(|row| row.after_ns), 170_000.0);
+}
+
+/// Evaluations of two kernels on CUDA, with so many workgroups of so many threads, and so many microseconds for the first kernel.
+fn of_sizes(in_turns: bool, [eager, compiled]: [(u32, u32, i64); 2]) -> WorkComparison {
+    let mut p = Program::from_text(
+        "manifest sampling_mode=dispatch
+         process id=1 pid=10
+         device id=1 process=1 api=cuda name=GPU uuid=aa
+         queue id=1 device=1
+         label id=1 text=eager
+         label id=2 text=compiled",
+    );
+    for (side, (_, threads, _)) in [eager, compiled].into_iter().enumerate() {
+        for (kernel, name) in ["gemm", "softmax"].into_iter().enumerate() {
+            let id = side * 2 + kernel;
+            p.line(&format!(
+                "kernel id={id} process=1 name={name} local_x={threads} local_y=1 local_z=1"
+            ));
+        }
+    }
+    let mut t = 100;
+    for evaluation in 0..20 {
+        let side = if in_turns {
+            evaluation % 2
+        } else {
+            evaluation / 10
+        };
+        let (groups, _, us) = [eager, compiled][side];
+        p.line(&format!(
+            "marker process=1 label={} scope=thread thread=7 start_ns={}us duration_ns={}us",
+            side + 1,
+            t - 20,
+            us + 60
+        ));
+        for (kernel, us) in [us, 50].into_iter().enumerate() {
+            let id = p.mark(1, "kernel", [t - 15, t - 12]);
+            p.line(&format!(
+                "dispatch submission={id} queue=1 kernel={} label={} groups_x={groups} groups_y=1 groups_z=1 start_ns={t}us duration_ns={us}us",
+                side * 2 + kernel,
+                side + 1
+            ));
+            t += us + 1;
+        }
+        t += 50;
+    }
+    compared(&p)
+}
+
+#[test]
+fn workgroups_and_threads_are_part_of_equal_work() {
+    let eager = (1000, 256, 400);
+    for (compiled, evidence, text) in [
+        (
+            (1000, 256, 300),
+            SizeEvidence::Equal,
+            "compiled took 350 µs an evaluation",
+        ),
+        (
+            (500, 256, 200),
+            SizeEvidence::Unequal,
+            "Not equal work: compiled did another amount of it than eager",
+        ),
+        (
+            (500, 512, 300),
+            SizeEvidence::Equal,
+            "Launched in another shape, with as many threads: `gemm` as 500 workgroups of 512 threads",
+        ),
+        (
+            (250, 512, 300),
+            SizeEvidence::Doubtful,
+            "Whether that is other work, or the same work in other threads, is not known.",
+        ),
+    ] {
+        let work = of_sizes(false, [eager, compiled]);
+        let said = work.sentences.join(" ");
+        assert_eq!(work.launch_sizes, Some(evidence), "{said}");
+        let equal = evidence == SizeEvidence::Equal;
+        assert_eq!(!said.contains("f both did equal work, "), equal, "{said}");
+        let groups = ratio(&work, Figure::Workgroups);
+        assert_eq!(groups.after, Some(2.0 * f64::from(compiled.0)));
+        let threads = ratio(&work, Figure::Threads);
+        assert_eq!(threads.before, Some(2.0 * 256_000.0));
+        if evidence != SizeEvidence::Equal || compiled.1 != 256 {
+            assert_says(&said, text);
+        }
+    }
+}
+
+#[test]
+fn what_is_unknown_in_turns_has_its_reason() {
+    let said = of_sizes(true, [(1000, 256, 400); 2]).sentences.join(" ");
+    assert_says(
+        &said,
+        "Unknown: start to start, because the sides take turns: work of the one starts between evaluations of the other; \
+         the verdicts of eager and compiled: “Other work runs in between: a verdict would be of that too”; \
+         bytes bound, because not all dispatches have recorded bindings.",
+    );
+    let said = of_sizes(false, [(1000, 256, 400); 2]).sentences.join(" ");
+    assert_says(&said, "Unknown: bytes bound");
+    assert!(!said.contains("turns"), "{said}");
 }

@@ -16,7 +16,7 @@ const MAP: &str = "threads 256.1.1; read 0.0 4 at 4*l0+1024*w0 if 1*l0+256*w0 < 
 /// The same under a condition that is not understood, such as a length among the push constants.
 const GUARDED: &str = "threads 256.1.1; read 0.0 most 4; write 0.1 most 4";
 
-type Told = (
+type KernelFigures = (
     Option<u64>,
     Option<u64>,
     Option<f64>,
@@ -25,7 +25,7 @@ type Told = (
 );
 
 /// Ten dispatches of a kernel with this code, of so many workgroups and microseconds each; tells bytes, gigabytes a second, share of the peak.
-fn told(device: &str, code: &str, groups: u32, us: u32) -> Told {
+fn told(device: &str, code: &str, groups: u32, us: u32) -> KernelFigures {
     let code = match code {
         "" => String::new(),
         code => format!(" accesses=\"{code}\""),

@@ -116,7 +116,7 @@ fn what_is_put_before_the_work_on_its_stream_holds_it() {
         ("host-function", HostFunction),
         ("wait-value", ExternalWait),
         ("wait-external", ExternalWait),
-        ("prefetch", Unknown),
+        ("prefetch", PageMove),
         ("kernel", Unknown),
     ] {
         let mut p = cuda();

@@ -23,6 +23,7 @@ pub use crate::kernel::reason::Reason;
 use crate::kernel::slice::{Reach, Slice, slice};
 use crate::trail::{BindingTrail, Trail};
 use gapscope_spirv::Module;
+use gapscope_spirv::numbers::version;
 
 /// Limits of the time and memory that finding footprints may take. Bytes that would exceed one are only bounded.
 #[derive(Debug, Clone, Copy)]
@@ -410,7 +411,7 @@ fn subgroup_size(capture: &Capture, pipeline: &Pipeline, module: &Module) -> Opt
         Some(size) => Some(size),
         // Since SPIR-V 1.6 a device may choose the size without being allowed to.
         None if pipeline.stage_flags & ALLOW_VARYING != 0 => None,
-        None if module.version() >= 0x1_0600 => None,
+        None if module.version() >= version::V1_6 => None,
         None => Some(capture.header.device.subgroup_size).filter(|size| *size > 0),
     }
 }

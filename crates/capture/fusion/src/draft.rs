@@ -12,6 +12,15 @@ use gapscope_capture::{Capture, ReadError, Writer, pieces};
 
 use crate::merge::ENTRY;
 
+/// `VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT`
+const DEVICE_LOCAL: u32 = 1;
+/// `VK_BUFFER_USAGE_TRANSFER_SRC_BIT`
+const TRANSFER_SOURCE: u64 = 1;
+/// `VK_BUFFER_USAGE_TRANSFER_DST_BIT`
+const TRANSFER_DESTINATION: u64 = 2;
+/// `VK_BUFFER_USAGE_STORAGE_BUFFER_BIT`
+const STORAGE_BUFFER: u64 = 0x20;
+
 /// A capture that is being written, with the objects of another capture.
 pub struct Draft<'a> {
     source: &'a Capture,
@@ -130,15 +139,13 @@ impl<'a> Draft<'a> {
         self.writer.record(&Record::Memory(Memory {
             id: MemoryId(number),
             bytes,
-            // `VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT`.
-            properties: 1,
+            properties: DEVICE_LOCAL,
         }))?;
         let id = BufferId(number);
         self.writer.record(&Record::Buffer(Buffer {
             id,
             bytes,
-            // Source and destination of transfers, and storage buffer.
-            usage: 0x23,
+            usage: TRANSFER_SOURCE | TRANSFER_DESTINATION | STORAGE_BUFFER,
             memory: MemoryId(number),
             ..Buffer::default()
         }))?;

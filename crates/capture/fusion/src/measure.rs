@@ -278,13 +278,20 @@ fn bound(dispatch: &Dispatch) -> u64 {
         .sum()
 }
 
-/// The barrier for a chain without barriers: `VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT`, `VK_ACCESS_SHADER_WRITE_BIT` and
-/// `VK_ACCESS_SHADER_READ_BIT`.
-const COMPUTE: Dependency = Dependency {
-    after_stages: 0x800,
-    after_access: 0x40,
-    before_stages: 0x800,
-    before_access: 0x20,
+/// The barrier for a chain without barriers: a kernel reads what an earlier one wrote.
+const COMPUTE: Dependency = {
+    /// `VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT`
+    const COMPUTE_SHADER: u64 = 0x800;
+    /// `VK_ACCESS_SHADER_WRITE_BIT`
+    const WRITE: u64 = 0x40;
+    /// `VK_ACCESS_SHADER_READ_BIT`
+    const READ: u64 = 0x20;
+    Dependency {
+        after_stages: COMPUTE_SHADER,
+        after_access: WRITE,
+        before_stages: COMPUTE_SHADER,
+        before_access: READ,
+    }
 };
 
 /// The barrier from one copy to the next.

@@ -12,18 +12,21 @@ use std::time::Duration;
 ///
 /// BEFORE and AFTER are traces, recordings of several ranks, or folders with several traces, which are several runs of the
 /// same. Whether both sides did equal work is said first. With several runs a side a run is a sample; with one, differences
-/// from run to run are not measured but assumed, and the report says so. A gate that is broken makes the exit status 1.
+/// from run to run are not measured but assumed, and the report says so. A gate that is broken, or that these runs cannot judge,
+/// makes the exit status 1.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Gates:
   METRIC > LIMIT, where LIMIT is a share (3%) or a difference (5ms, 1MiB, 10), and METRIC one of
   gpu_time, wall_time, idle_time, idle_time(CAUSE), transfer_time, kernel(\"NAME\"), dispatches,
-  submissions (or launches), command_buffers, transfers, transfer_bytes, bound_bytes, memory_peak.
+  workgroups, threads, submissions (or launches), command_buffers, transfers, transfer_bytes,
+  bound_bytes, memory_peak.
   A gate is broken when the figure grew by more than the limit, and noise alone makes so great a
-  difference in at most 1 % of comparisons.
+  difference in at most 1 % of comparisons. It is not judged, and fails, where these runs could not
+  show a change beyond the limit.
 
 Exit status:
-  1  a gate is broken, or its figure is unknown; or the traces cannot be compared, as stderr says
+  1  a gate is broken, not judged, or its figure is unknown; or the traces cannot be compared, as stderr says
   2  wrong option
   3  some of a trace cannot be read, and no gate is broken
 

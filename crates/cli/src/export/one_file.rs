@@ -112,7 +112,7 @@ fn add(all: &mut Exported, more: Exported) {
     for rows in more.rows {
         match all.rows.iter_mut().find(|known| known.table == rows.table) {
             Some(known) => {
-                known.drawn += rows.drawn;
+                known.written += rows.written;
                 known.without_times += rows.without_times;
             }
             None => all.rows.push(rows),

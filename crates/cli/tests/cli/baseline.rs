@@ -1,3 +1,5 @@
+//! Tests `gapscope baseline`: baselines are saved, listed, replaced and removed, and compared as the traces that they keep.
+
 use crate::{TRACE, Workplace, assert_contains, text};
 use serde_json::Value;
 

@@ -1,3 +1,5 @@
+//! Tests the completions of shells: every command and option is among them.
+
 use crate::{Workplace, text};
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tests `gapscope deps` on captures and traces that the tests write.
+
 use crate::{Workplace, assert_contains, assert_status, text};
 use gapscope_capture::Writer;
 use gapscope_capture::model::*;

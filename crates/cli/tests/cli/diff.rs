@@ -1,3 +1,5 @@
+//! Tests `gapscope diff` on traces: its figures, its gates and its exit status.
+
 use crate::{TRACE, Workplace, assert_contains, assert_status, text, words};
 use serde_json::Value;
 

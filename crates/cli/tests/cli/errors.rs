@@ -1,3 +1,5 @@
+//! Tests that each failure is one sentence on stderr, with nothing on stdout and the documented exit status.
+
 use crate::{Workplace, assert_contains, assert_status, exists, text};
 use std::process::Output;
 

@@ -1,3 +1,5 @@
+//! Tests that the exit statuses are those that `docs/scripts.md` lists.
+
 use crate::{Workplace, text};
 
 /// Tests each status of the table in `docs/scripts.md`, and that stdout is empty when nothing could be done.

@@ -1,3 +1,5 @@
+//! Tests `gapscope export`: where its files go, what is never overwritten, and what failures leave.
+
 use crate::{Workplace, assert_contains, assert_status, exists, text};
 
 fn export(workplace: &Workplace, format: &str, output: &str) -> std::process::Output {

@@ -1,3 +1,5 @@
+//! Tests the help of every command, which a snapshot holds.
+
 use crate::{Workplace, text};
 
 fn help(of: &[&str]) -> String {

@@ -1,3 +1,5 @@
+//! Tests reports and exports of folders with several ranks.
+
 use crate::{Workplace, assert_contains, assert_status, exists, text, words};
 
 const RANKS: [&str; 2] = [

@@ -1,3 +1,5 @@
+//! Tests `gapscope record` on programs that use no GPU: streams, exit codes and the time limit.
+
 use crate::{Workplace, assert_contains, assert_status, exists, text};
 
 #[test]

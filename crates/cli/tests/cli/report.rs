@@ -1,3 +1,5 @@
+//! Tests `gapscope report`, `info` and `recover` on one trace: widths, options, damaged files, and what they say.
+
 use crate::{Workplace, assert_contains, assert_status, text, words};
 use std::process::Stdio;
 

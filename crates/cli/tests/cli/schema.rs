@@ -1,3 +1,5 @@
+//! Tests `gapscope schema`: schemas are listed and printed.
+
 use crate::{Workplace, assert_status, text};
 use std::path::Path;
 

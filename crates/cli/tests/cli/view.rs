@@ -1,3 +1,5 @@
+//! Tests `gapscope view` and reports as pages: the address, the end, and the files that open a view again.
+
 use crate::{Workplace, assert_contains, assert_status, exists, text};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

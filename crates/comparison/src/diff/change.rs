@@ -1,9 +1,10 @@
 //! The change of one figure, or of one kernel's time, between two sets of runs. `changes` computes it; reports and
 //! JSON show it.
 
-use super::estimate::Estimate;
+use super::estimate::{Estimate, Noise};
 use super::matching::How;
 use super::metric::Unit;
+use gapscope_analysis::launch_sizes::SizeChange;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -42,6 +43,12 @@ pub struct Change {
     pub p_alone: Option<f64>,
     /// The figure changed by more than noise.
     pub significant: bool,
+    /// The least ratio above 1 that these runs could tell from noise; a lesser change, up or down, cannot be told. Absent where
+    /// the noise is not known, or there is none.
+    pub least_ratio_told: Option<f64>,
+    /// The noise, where it is known.
+    #[serde(skip)]
+    pub(super) noise: Option<Noise>,
     /// The number of runs before and after.
     pub samples: [u64; 2],
     /// How the kernel was matched.
@@ -56,6 +63,9 @@ pub struct Change {
     /// Dispatches of the kernel before and after.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<[f64; 2]>,
+    /// Workgroups and threads of a dispatch of the kernel, where they are known on both sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Box<SizeChange>>,
     /// The change of the time of a typical dispatch of the kernel: the mean of the middle half.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typical: Option<Box<Change>>,
@@ -105,11 +115,14 @@ impl Change {
             p_alone: estimate.p,
             // The difference of counts that do not vary is not noise.
             significant: estimate.exact && estimate.before != estimate.after,
+            least_ratio_told: None,
+            noise: estimate.noise,
             samples,
             matched: None,
             before_names: Vec::new(),
             after_names: Vec::new(),
             counts: None,
+            size: None,
             typical: None,
         }
     }

@@ -39,7 +39,11 @@ impl<'a> Comparison<'a> {
         evaluated: Option<Evaluated>,
         options: &Options,
     ) -> Comparison<'a> {
-        let pairs = matching::pairs(matching::side(before), matching::side(after));
+        let evaluations = [0, 1].map(|side| match &evaluated {
+            Some(evaluated) => mean(&evaluated.counts[side]),
+            None => 1.0,
+        });
+        let pairs = matching::pairs(matching::side(before), matching::side(after), evaluations);
         let mut comparison = Comparison {
             sides: [before, after],
             design,
@@ -63,8 +67,7 @@ impl<'a> Comparison<'a> {
 
     /// Returns the mean number of evaluations of a side's runs.
     pub fn evaluations_of(&self, side: usize) -> Option<f64> {
-        let counts = &self.evaluated.as_ref()?.counts[side];
-        Some(counts.iter().sum::<f64>() / counts.len() as f64)
+        Some(mean(&self.evaluated.as_ref()?.counts[side]))
     }
 
     /// Returns the number that a figure of a run is divided by, so that it is for one evaluation; 1 if it does not
@@ -96,6 +99,7 @@ impl<'a> Comparison<'a> {
                 Sample {
                     value: value.map(|value| value / divisor),
                     blocks: reading.map_or(&[], |reading| &reading.blocks),
+                    spread: self.design.spread.at(digest, Some(metric)),
                 }
             };
             runs.map(sample).collect::<Vec<_>>()
@@ -136,13 +140,7 @@ impl<'a> Comparison<'a> {
 
     /// Returns the change of the time of matched kernels.
     fn pair_change(&self, pair: &Pair) -> Change {
-        let mut estimate = self.estimate_of(std::slice::from_ref(&pair));
-        if self.is_on_one_side(pair) {
-            // A kernel that is in all runs of one side and in none of the other is no noise.
-            estimate.exact = true;
-            (estimate.low, estimate.high) = (estimate.ratio, estimate.ratio);
-            estimate.p = (self.samples().iter().all(|runs| *runs > 1)).then_some(0.0);
-        }
+        let estimate = self.estimate_of(std::slice::from_ref(&pair));
         let [before, after] = [&pair.before, &pair.after].map(|kernels| names_of(kernels));
         let name = match (after.as_slice(), before.as_slice()) {
             ([only], _) | ([], [only]) => only.clone(),
@@ -169,22 +167,11 @@ impl<'a> Comparison<'a> {
         change.before_names = others(before);
         change.after_names = others(after);
         change.counts = Some([0, 1].map(|side| self.count(side, pair)));
+        change.size = pair.size().map(Box::new);
         if self.samples() != [1, 1] {
             change.typical = self.typical(pair).map(Box::new);
         }
         change
-    }
-
-    /// Returns true for a kernel that is in every run of one side and in none of the other.
-    fn is_on_one_side(&self, pair: &Pair) -> bool {
-        let all = |kernels: &[SideKernel]| {
-            let mut runs = kernels.iter().flat_map(|kernel| &kernel.runs);
-            runs.all(Option::is_some)
-        };
-        match (pair.before.as_slice(), pair.after.as_slice()) {
-            ([], there) | (there, []) => all(there),
-            _ => false,
-        }
     }
 
     /// Returns the number of dispatches of a side's kernels, for one evaluation or run.
@@ -196,7 +183,7 @@ impl<'a> Comparison<'a> {
             let count: u64 = counts.map(|digest| digest.count).sum();
             count as f64 / self.divisor(side, run, true)
         };
-        (0..runs).map(of_run).sum::<f64>() / runs as f64
+        mean(&(0..runs).map(of_run).collect::<Vec<_>>()) + 0.0
     }
 
     /// Estimates the change of the summed time of the kernels in some pairs.
@@ -212,18 +199,45 @@ impl<'a> Comparison<'a> {
                     |digest: &&KernelDigest| digest.timed == digest.count || digest.timed > 0;
                 let known = there.iter().all(is_timed);
                 // Dispatches of unknown times are assumed to take as long as the others.
-                let ns: f64 = (there.iter().filter(|digest| digest.timed > 0))
+                let ns = (there.iter().filter(|digest| digest.timed > 0))
                     .map(|digest| {
                         digest.total_ns as f64 * digest.count as f64 / digest.timed as f64
                     })
-                    .sum();
+                    .fold(0.0, |sum, ns| sum + ns);
                 let value = known.then(|| ns / self.divisor(side, run, true));
-                (value, blocks(&there))
+                let spread = self.design.spread.at(&self.sides[side][run], None);
+                (value, blocks(&there), spread)
             };
             (0..self.sides[side].len()).map(of_run).collect::<Vec<_>>()
         });
         let [before, after] = [&sides[0], &sides[1]].map(|side| borrowed(side));
-        Estimate::from_times(&before, &after, self.design)
+        let mut estimate = Estimate::from_times(&before, &after, self.design);
+        if self.are_on_one_side(pairs) {
+            // A kernel that is in all runs of one side and in none of the other is no noise.
+            estimate.exact = true;
+            estimate.noise = None;
+            (estimate.low, estimate.high) = (estimate.ratio, estimate.ratio);
+            estimate.p = (self.samples().iter().all(|runs| *runs > 1)).then_some(0.0);
+        }
+        estimate
+    }
+
+    /// Returns true for kernels of which some are in every run of one side, and none is in a run of the other.
+    fn are_on_one_side(&self, pairs: &[&Pair]) -> bool {
+        let kernels = |side: usize| {
+            let kernels = pairs
+                .iter()
+                .map(move |pair| [&pair.before, &pair.after][side]);
+            kernels.flatten()
+        };
+        let in_all_runs = |side: usize| {
+            let runs = 0..self.sides[side].len();
+            runs.into_iter()
+                .all(|run| kernels(side).any(|kernel| kernel.runs[run].is_some()))
+        };
+        [(0, 1), (1, 0)]
+            .into_iter()
+            .any(|(none, some)| kernels(none).next().is_none() && in_all_runs(some))
     }
 
     /// Returns the change of the time of one dispatch, for kernels on both sides.
@@ -233,7 +247,7 @@ impl<'a> Comparison<'a> {
         };
         let samples = |kernel: &SideKernel| -> Option<Vec<OwnedSample>> {
             let of_run = |digest: &Option<&KernelDigest>| {
-                Some((Some(digest.as_ref()?.lengths.typical()?), Vec::new()))
+                Some((Some(digest.as_ref()?.lengths.typical()?), Vec::new(), 0.0))
             };
             kernel.runs.iter().map(of_run).collect()
         };
@@ -282,10 +296,14 @@ impl<'a> Comparison<'a> {
             chances.push(change.typical.as_ref().and_then(|typical| typical.p_alone));
         }
         let count = chances.iter().flatten().filter(|p| **p > 0.0).count() as u64;
+        // The least chance must be so small for its difference to be told.
+        let level_each = level / count.max(1) as f64;
         let corrected = estimate::corrected(&chances);
         let settle = |change: &mut Change, p: Option<f64>| {
             change.p_noise = p;
             change.significant |= p.is_some_and(|p| p <= level) && change.before != change.after;
+            change.least_ratio_told = (change.noise.filter(|_| change.before > Some(0.0)))
+                .map(|noise| noise.least_ratio(level_each));
         };
         for (change, two) in tested.into_iter().zip(corrected.chunks(2)) {
             settle(change, two[0]);
@@ -317,18 +335,23 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// A figure of a run (`None` where it is unknown), then its blocks.
-type OwnedSample = (Option<f64>, Vec<f64>);
+/// A figure of a run (`None` where it is unknown), then its blocks, then its assumed spread.
+type OwnedSample = (Option<f64>, Vec<f64>, f64);
 
 /// Returns the samples as the estimate takes them.
 fn borrowed(samples: &[OwnedSample]) -> Vec<Sample<'_>> {
     let samples = samples.iter();
     samples
-        .map(|(value, blocks)| Sample {
+        .map(|(value, blocks, spread)| Sample {
             value: *value,
             blocks,
+            spread: *spread,
         })
         .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn names_of(kernels: &[SideKernel]) -> Vec<String> {

@@ -17,13 +17,13 @@ use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Manifest, SamplingMode};
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{Dispatches, Table};
 use std::collections::BTreeSet;
 
 impl RunDigest {
     /// Returns the part of a trace that [`RunDigest::new`] reads.
     pub fn selection() -> Selection {
-        Findings::selection_of_times()
+        Findings::selection_of_times().columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
     }
 
     /// Returns the digest of the run with a timeline. `remarks` are the remarks of the trace's reader.
@@ -46,11 +46,25 @@ impl RunDigest {
             (Metric::GpuTime, works.busy.whole()),
             (Metric::WallTime, works.wall.whole()),
             (Metric::IdleTime, works.idle.whole()),
+            (Metric::TransferTime, works.transfers.whole()),
         ] {
             digest.figures.entry(metric).or_default().blocks = blocks.to_vec();
         }
+        let number = |number: Option<u64>| {
+            let known = !works.kernels.is_empty() && digest.is_counted();
+            number.filter(|_| known).map(|number| number as f64)
+        };
+        let (groups, threads) = (number(works.size.groups), number(works.size.threads));
+        digest.set(Metric::Workgroups, groups);
+        digest.set(Metric::Threads, threads);
         digest.kernels = works.kernels;
         digest
+    }
+
+    /// Returns true where the number of dispatches is known.
+    fn is_counted(&self) -> bool {
+        let dispatches = self.figures.get(&Metric::Dispatches);
+        dispatches.is_some_and(|reading| reading.value.is_some())
     }
 
     /// Sets a figure; `None` makes it unknown.
@@ -99,10 +113,10 @@ impl RunDigest {
         );
         self.set(Metric::CommandBuffers, count(tables.command_buffers.len()));
         self.set(Metric::Transfers, count(tables.transfers.len()));
-        let bytes: Option<f64> = (tables.transfers.bytes.iter())
-            .map(|bytes| bytes.map(|bytes| bytes as f64))
+        let bytes: Option<u128> = (tables.transfers.bytes.iter())
+            .map(|bytes| bytes.map(u128::from))
             .sum();
-        self.set(Metric::TransferBytes, bytes);
+        self.set(Metric::TransferBytes, bytes.map(|bytes| bytes as f64));
         self.set(Metric::BoundBytes, bound_bytes(timeline));
         let memory = memory_timeline(timeline);
         let devices = memory.iter().filter(|row| row.heap.is_none());
@@ -165,7 +179,7 @@ fn rests_on(metric: Metric, table: &str) -> bool {
             )
         }
         Metric::TransferTime | Metric::Transfers | Metric::TransferBytes => table == "transfers",
-        Metric::Dispatches => table == "dispatches",
+        Metric::Dispatches | Metric::Workgroups | Metric::Threads => table == "dispatches",
         Metric::Submissions => table == "submissions",
         Metric::CommandBuffers => table == "command_buffers",
         Metric::BoundBytes => matches!(table, "dispatches" | "bindings" | "buffers"),

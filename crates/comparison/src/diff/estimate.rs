@@ -6,10 +6,11 @@
 //! A single run on one side is assumed to vary as those of the other side do.
 //!
 //! With one run on each side, only the variation inside of a run can be measured: sums over up to 64 blocks of neighbours, pair by
-//! pair where both did the work in the same order. How much runs differ besides is then assumed ([`Options::assumed_spread`]).
-//!
-//! [`Options::assumed_spread`]: super::options::Options::assumed_spread
+//! pair where both did the work in the same order. Neighbours resemble each other where something slows a run for a while, so
+//! that the error of their sum is taken from the length of blocks that shows the greatest. How much runs differ besides is
+//! then assumed (`spread.rs`).
 
+use super::spread::AssumedSpread;
 use super::student;
 use gapscope_timeline::thresholds::CONFIDENCE;
 
@@ -20,6 +21,8 @@ pub(super) struct Sample<'a> {
     pub value: Option<f64>,
     /// The blocks of the run, whose sums make up the figure as far as they are known.
     pub blocks: &'a [f64],
+    /// The assumed standard deviation of the figure's logarithm from run to run, for where it cannot be measured.
+    pub spread: f64,
 }
 
 /// The way in which runs were made.
@@ -28,8 +31,8 @@ pub(super) struct Design {
     /// The positions of the runs before, then of those after, in order of time; `None` where the sides did not take
     /// turns.
     pub turns: Option<[Vec<f64>; 2]>,
-    /// The assumed standard deviation of the logarithm of a time from run to run, where it cannot be measured.
-    pub assumed_spread: f64,
+    /// The spread from run to run, where it cannot be measured.
+    pub spread: AssumedSpread,
 }
 
 /// The estimate of a figure's change, with the interval of the true ratio from `low` to `high`.
@@ -46,6 +49,28 @@ pub(super) struct Estimate {
     pub p: Option<f64>,
     /// True where all runs of each side have the same value.
     pub exact: bool,
+    /// The noise that a difference must exceed; `None` where it is not known.
+    pub noise: Option<Noise>,
+}
+
+/// The noise of a difference: its standard error, with the degrees of freedom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Noise {
+    error: f64,
+    freedom: f64,
+    /// True for a difference of logarithms; else it is a part of the value before.
+    is_logarithm: bool,
+}
+
+impl Noise {
+    /// Returns the least ratio above 1 whose difference noise alone makes in at most `level` of comparisons.
+    pub fn least_ratio(&self, level: f64) -> f64 {
+        let reach = self.error * student::limit(level, self.freedom);
+        match self.is_logarithm {
+            true => reach.exp(),
+            false => 1.0 + reach,
+        }
+    }
 }
 
 /// A difference with its standard error and degrees of freedom, of logarithms or as parts of the value before.
@@ -77,6 +102,7 @@ impl Estimate {
             // One run does not tell how others would vary.
             p: (first != second && b.len() > 1 && a.len() > 1).then_some(0.0),
             exact: true,
+            noise: None,
         }
     }
 
@@ -86,9 +112,16 @@ impl Estimate {
             return Estimate::partial(before, after);
         };
         match (before, after) {
-            ([before], [after]) => Estimate::from_two(*before, *after, design),
+            ([before], [after]) => Estimate::from_two(*before, *after),
             _ => Estimate::from_runs(&b, &a, design),
         }
+    }
+
+    /// Returns the least ratio above 1 that is told from noise at a level; `None` where there is nothing before, or the noise is
+    /// not known.
+    pub fn least_ratio(&self, level: f64) -> Option<f64> {
+        let noise = self.noise.filter(|_| self.before > Some(0.0))?;
+        Some(noise.least_ratio(level))
     }
 
     /// Returns the estimate of a figure that is known on at most one side.
@@ -124,7 +157,7 @@ impl Estimate {
         };
         let (first, second) = (value(before, &b), value(after, &a));
         match positive {
-            true => Estimate::from_difference(first, second, difference, f64::exp),
+            true => Estimate::from_difference(first, second, difference, true),
             false => {
                 // A difference from nothing has no relative size.
                 let scale = if first > 0.0 { first } else { 1.0 };
@@ -133,16 +166,16 @@ impl Estimate {
                     error: d.error / scale,
                     freedom: d.freedom,
                 });
-                Estimate::from_difference(first, second, part, |part| 1.0 + part)
+                Estimate::from_difference(first, second, part, false)
             }
         }
     }
 
     /// Compares two runs by their blocks, with the assumed variation from run to run added.
-    fn from_two(before: Sample, after: Sample, design: &Design) -> Estimate {
-        let [b, a] = [before, after].map(|sample| sample.value.unwrap_or(0.0));
+    fn from_two(before: Sample, after: Sample) -> Estimate {
+        let [b, a] = [before, after].map(|sample| sample.value.unwrap_or(0.0) + 0.0);
         let inside = relative_error(before.blocks, after.blocks);
-        let between = 2.0 * design.assumed_spread.powi(2);
+        let between = before.spread.powi(2) + after.spread.powi(2);
         let difference = match inside {
             Some((error, freedom)) if b > 0.0 && a > 0.0 => {
                 let variance = error * error + between;
@@ -156,16 +189,20 @@ impl Estimate {
             }
             _ => None,
         };
-        Estimate::from_difference(b, a, difference, f64::exp)
+        Estimate::from_difference(b, a, difference, true)
     }
 
-    /// Makes the chance and the interval from a difference; `ratio_of` turns the difference into a ratio.
+    /// Makes the chance and the interval from a difference, which is one of logarithms or a part of the value before.
     fn from_difference(
         before: f64,
         after: f64,
         difference: Option<Difference>,
-        ratio_of: impl Fn(f64) -> f64,
+        is_logarithm: bool,
     ) -> Estimate {
+        let ratio_of = |by: f64| match is_logarithm {
+            true => by.exp(),
+            false => 1.0 + by,
+        };
         let mut estimate = Estimate {
             before: Some(before),
             after: Some(after),
@@ -176,7 +213,8 @@ impl Estimate {
             return estimate;
         };
         estimate.p = Some(match error > 0.0 {
-            true => student::two_sided(by / error, freedom),
+            // However small the chance is, it is one.
+            true => student::two_sided(by / error, freedom).max(f64::MIN_POSITIVE),
             false if by == 0.0 => 1.0,
             false => 0.0,
         });
@@ -186,13 +224,20 @@ impl Estimate {
             estimate.low = Some(ratio_of(by - reach).max(0.0));
             estimate.high = Some(ratio_of(by + reach));
         }
+        estimate.noise = error.is_finite().then_some(Noise {
+            error,
+            freedom,
+            is_logarithm,
+        });
         estimate
     }
 }
 
 /// Returns the values of the runs before, then of those after, or `None` where one of them is not known.
 fn values(before: &[Sample], after: &[Sample]) -> Option<[Vec<f64>; 2]> {
-    let of = |samples: &[Sample]| samples.iter().map(|sample| sample.value).collect();
+    // An empty sum of floating-point numbers is −0.
+    let positive = |sample: &Sample| sample.value.map(|value| value + 0.0);
+    let of = |samples: &[Sample]| samples.iter().map(positive).collect();
     let (b, a): (Option<Vec<f64>>, Option<Vec<f64>>) = (of(before), of(after));
     let known = |values: &Vec<f64>| !values.is_empty() && values.iter().all(|v| v.is_finite());
     Some([b.filter(known)?, a.filter(known)?])
@@ -278,9 +323,27 @@ fn beside_a_trend(before: &[f64], after: &[f64], turns: &[Vec<f64>; 2]) -> Optio
 /// The number of blocks that both runs need for a comparison of blocks.
 const MIN_BLOCKS: usize = 6;
 
-/// Returns the standard error of the logarithm of the ratio of two sums over blocks, with its degrees of freedom. Where both have equally
-/// many blocks, each block is compared with the block in its place: a program that does other work in the middle does so in both.
+/// Returns the standard error of the logarithm of the ratio of two sums over blocks, with its degrees of freedom: the greatest
+/// over blocks, pairs of them, and so on.
 fn relative_error(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
+    let mut greatest = error_of_blocks(before, after)?;
+    let pairs = |blocks: &[f64]| -> Vec<f64> {
+        let pairs = blocks.chunks_exact(2);
+        pairs.map(|two| two[0] + two[1]).collect()
+    };
+    let (mut before, mut after) = (pairs(before), pairs(after));
+    while let Some(longer) = error_of_blocks(&before, &after) {
+        if longer.0 > greatest.0 {
+            greatest = longer;
+        }
+        (before, after) = (pairs(&before), pairs(&after));
+    }
+    Some(greatest)
+}
+
+/// Returns the standard error and the degrees of freedom that blocks of one length show. Where both have equally
+/// many blocks, each block is compared with the block in its place: a program that does other work in the middle does so in both.
+fn error_of_blocks(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
     if before.len() < MIN_BLOCKS || after.len() < MIN_BLOCKS {
         return None;
     }
@@ -316,125 +379,4 @@ pub(super) fn corrected(chances: &[Option<f64>]) -> Vec<Option<f64>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn samples(values: &[f64]) -> Vec<Sample<'static>> {
-        let sample = |value: &f64| Sample {
-            value: Some(*value),
-            blocks: &[],
-        };
-        values.iter().map(sample).collect()
-    }
-
-    const APART: Design = Design {
-        turns: None,
-        assumed_spread: 0.01,
-    };
-
-    /// Against scipy: `ttest_ind(log(after), log(before), equal_var=False)` and its `confidence_interval`.
-    #[test]
-    fn runs_are_compared_by_welchs_test_on_logarithms() {
-        let before = samples(&[100.0, 101.0, 99.0, 100.5, 99.5]);
-        let after = samples(&[103.0, 104.0, 102.5, 103.5, 102.0]);
-        let found = Estimate::from_times(&before, &after, &APART);
-        let expected = [
-            (found.p, 0.000_325_020_526_27),
-            (found.ratio, 1.030_001_478_278),
-            (found.low, 1.018_361_333_878),
-            (found.high, 1.041_774_672_665),
-        ];
-        for (found, expected) in expected {
-            let found = found.unwrap();
-            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
-        }
-    }
-
-    #[test]
-    fn a_drift_of_all_runs_is_no_change_where_they_took_turns() {
-        let before = samples(&[100.0, 104.1, 108.0, 111.9, 116.0]);
-        let after = samples(&[102.0, 106.0, 110.1, 114.0, 118.1]);
-        let places = |first: usize| (0..5).map(|n| (first + 2 * n) as f64).collect();
-        let turns = Design {
-            turns: Some([places(0), places(1)]),
-            ..APART
-        };
-        let found = Estimate::from_times(&before, &after, &turns);
-        assert!((found.ratio.unwrap() - 1.0).abs() < 0.003, "{found:?}");
-        assert!(found.p.unwrap() > 0.05);
-        let slower = samples(&[104.0, 108.1, 112.2, 116.3, 120.4]);
-        assert!(Estimate::from_times(&before, &slower, &turns).p.unwrap() < 1e-3);
-        assert!(Estimate::from_times(&before, &slower, &APART).p.unwrap() > 0.1);
-    }
-
-    #[test]
-    fn counts_that_do_not_vary_are_certain() {
-        let same = Estimate::from_counts(&samples(&[10.0; 3]), &samples(&[10.0; 3]), &APART);
-        assert_eq!((same.ratio, same.p, same.exact), (Some(1.0), None, true));
-        let more = Estimate::from_counts(&samples(&[10.0; 3]), &samples(&[12.0; 3]), &APART);
-        assert_eq!(more.ratio, Some(1.2));
-        assert_eq!(more.low, Some(1.2));
-        assert_eq!(more.p, Some(0.0));
-        let once = Estimate::from_counts(&samples(&[10.0]), &samples(&[12.0]), &APART);
-        assert_eq!((once.ratio, once.p, once.exact), (Some(1.2), None, true));
-        let varying =
-            Estimate::from_counts(&samples(&[10.0, 12.0]), &samples(&[11.0, 12.0]), &APART);
-        assert!(varying.p.unwrap() > 0.3);
-    }
-
-    #[test]
-    fn of_one_run_each_the_assumed_spread_is_in_the_interval() {
-        let blocks: Vec<f64> = (0..32).map(|n| 100.0 + f64::from(n % 3)).collect();
-        let slower: Vec<f64> = blocks.iter().map(|block| block * 1.02).collect();
-        let sample = |blocks: &'static [f64]| Sample {
-            value: Some(blocks.iter().sum()),
-            blocks,
-        };
-        let (before, after) = (sample(blocks.leak()), sample(slower.leak()));
-        let certain = Design {
-            assumed_spread: 0.0001,
-            ..APART
-        };
-        let found = Estimate::from_times(&[before], &[after], &certain);
-        assert!(found.p.unwrap() < 1e-6, "{found:?}");
-        let found = Estimate::from_times(&[before], &[after], &APART);
-        assert!(found.p.unwrap() > 0.1, "{found:?}");
-        assert!(found.low.unwrap() < 1.0 && found.high.unwrap() > 1.04);
-    }
-
-    #[test]
-    fn what_is_not_known_is_not_compared() {
-        let unknown = [Sample {
-            value: None,
-            blocks: &[],
-        }];
-        let found = Estimate::from_times(&samples(&[5.0]), &unknown, &APART);
-        assert_eq!(found.before, Some(5.0));
-        assert_eq!(found.after, None);
-        assert_eq!(found.p, None);
-    }
-
-    #[test]
-    fn times_that_may_be_nothing_are_compared_by_their_difference() {
-        let before = samples(&[0.0, 1.0, 0.5, 0.2]);
-        let after = samples(&[10.0, 11.0, 10.5, 10.2]);
-        let found = Estimate::from_times(&before, &after, &APART);
-        assert!(found.p.unwrap() < 1e-4);
-        let from_nothing = Estimate::from_times(&samples(&[0.0; 3]), &after, &APART);
-        assert_eq!((from_nothing.ratio, from_nothing.low), (None, None));
-        assert!(from_nothing.p.unwrap() < 1e-3);
-    }
-
-    /// Holm's own procedure, by hand: 4 × 0.01, 3 × 0.013, 2 × 0.03, 0.2.
-    #[test]
-    fn many_comparisons_are_corrected() {
-        let given = [Some(0.03), None, Some(0.01), Some(0.2), Some(0.013)];
-        let expected = [Some(0.06), None, Some(0.04), Some(0.2), Some(0.04)];
-        for (found, expected) in corrected(&given).into_iter().zip(expected) {
-            match (found, expected) {
-                (Some(found), Some(expected)) => assert!((found - expected).abs() < 1e-12),
-                (found, expected) => assert_eq!(found, expected),
-            }
-        }
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 //! [`GateResult`] for each comes out.
 
 use super::changes::Comparison;
+use super::estimate::Estimate;
 use super::gate::{Gate, GateOf, Limit};
 use super::matching::Pair;
 use super::options::Options;
@@ -18,7 +19,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Judges one gate: it is broken if the figure grew beyond the limit and noise is ruled out, at a level that all
-    /// gates share.
+    /// gates share. It holds if the interval is within the limit, or a change beyond the limit would have shown.
     fn gate(&self, gate: &Gate, gates: usize, options: &Options) -> GateResult {
         let estimate = match &gate.of {
             GateOf::Metric(metric) => Some(self.estimate(*metric)),
@@ -27,40 +28,44 @@ impl<'a> Comparison<'a> {
                 (!found.is_empty()).then(|| self.estimate_of(&found))
             }
         };
-        let found = estimate.unwrap_or_default();
-        let status = match found.before.zip(found.after) {
+        let has_figure = estimate.is_some();
+        let estimate = estimate.unwrap_or_default();
+        let level = options.level / gates as f64;
+        let least_ratio = estimate.least_ratio(level);
+        let status = match estimate.before.zip(estimate.after) {
             None if options.allow_unknown => GateStatus::UnknownAllowed,
             None => GateStatus::Unknown,
-            Some((before, after)) => {
-                let ratio = found.ratio.unwrap_or(match before == after {
-                    true => 1.0,
-                    false => f64::INFINITY,
-                });
-                let beyond = match gate.limit {
-                    Limit::Share(share) => ratio - 1.0 > share,
-                    Limit::Absolute(by) => after - before > by,
-                };
-                let level = options.level / gates as f64;
-                let certain = found.exact || found.p.is_some_and(|p| p <= level);
-                match (beyond, certain) {
-                    (false, _) => GateStatus::Held,
-                    (true, true) => GateStatus::Broken,
-                    (true, false) => GateStatus::Noise,
-                }
+            Some((before, after)) => status(gate.limit, &estimate, [before, after], level),
+        };
+        let sentence = match (estimate.before.zip(estimate.after), &gate.of) {
+            (None, GateOf::Kernel(name)) if !has_figure => format!("no kernel is called `{name}`."),
+            (None, GateOf::Kernel(name)) => format!("the times of `{name}` are not known."),
+            (None, GateOf::Metric(metric)) => {
+                format!("{} is not known on both sides.", metric.key())
+            }
+            (Some(figures), _) => {
+                let per_evaluation = self.evaluated.is_some();
+                sentences::gate(
+                    gate,
+                    status,
+                    &estimate,
+                    figures,
+                    (least_ratio, per_evaluation),
+                )
             }
         };
-        let known = estimate.is_some();
         GateResult {
             gate: gate.text.clone(),
             status,
-            sentence: sentences::gate(gate, status, &found, known, self.evaluated.is_some()),
-            before: found.before,
-            after: found.after,
+            sentence,
+            before: estimate.before,
+            after: estimate.after,
             unit: gate.of.unit(),
-            ratio: found.ratio,
-            low: found.low,
-            high: found.high,
-            p_noise: found.p,
+            ratio: estimate.ratio,
+            low: estimate.low,
+            high: estimate.high,
+            p_noise: estimate.p,
+            least_ratio_told: least_ratio,
         }
     }
 
@@ -82,5 +87,38 @@ impl<'a> Comparison<'a> {
         }
         let normal = names::normal_kernel(name);
         of(&|other| names::normal_kernel(other) == normal)
+    }
+}
+
+/// Judges a figure that is known on both sides against a limit, at a level of noise.
+fn status(limit: Limit, estimate: &Estimate, [before, after]: [f64; 2], level: f64) -> GateStatus {
+    let ratio = estimate.ratio.unwrap_or(match before == after {
+        true => 1.0,
+        false => f64::INFINITY,
+    });
+    let beyond = match limit {
+        Limit::Share(share) => ratio - 1.0 > share,
+        Limit::Absolute(by) => after - before > by,
+    };
+    if before == after || estimate.exact {
+        return match beyond {
+            true => GateStatus::Broken,
+            false => GateStatus::Held,
+        };
+    }
+    // The ratio from which on the limit is exceeded. Parts of nothing are absolute.
+    let limit_ratio = match limit {
+        Limit::Share(share) => 1.0 + share,
+        Limit::Absolute(by) if before > 0.0 => 1.0 + by / before,
+        Limit::Absolute(by) => 1.0 + by,
+    };
+    let is_certain = estimate.p.is_some_and(|p| p <= level);
+    let is_within = estimate.high.is_some_and(|high| high <= limit_ratio);
+    let would_show = (estimate.noise).is_some_and(|noise| noise.least_ratio(level) <= limit_ratio);
+    match beyond {
+        true if is_certain => GateStatus::Broken,
+        true => GateStatus::Noise,
+        false if is_within || would_show => GateStatus::Held,
+        false => GateStatus::Undecided,
     }
 }

@@ -1,14 +1,20 @@
 //! Matches the kernels of the runs on one side of a comparison with those of the other: [`side`] collects the kernels
 //! of a side, [`pairs`] matches them.
 //!
-//! Kernels are matched by name and label path first; then by names that differ only in counters, hashes and architectures, in
-//! their order of appearance under one label path; then by the same name under another path. A remaining kernel under a label is
+//! Kernels are matched by name and label path first, unless the hashes of their code say that names were exchanged; then by
+//! the same code under one path; then by names that differ only in counters, hashes and architectures, in
+//! their order of appearance under one label path; then by the same name or code under another path. A remaining kernel under a label is
 //! matched with several under the same label that it must have replaced: where it is the only one that remains there, or where
-//! its name lists their operations.
+//! its name lists their operations. At last, a kernel is matched with the only other that can have replaced it.
+
+mod unmatched;
 
 use super::names;
 use super::run::{KernelDigest, RunDigest};
-use std::collections::{BTreeMap, HashMap};
+use gapscope_analysis::launch_sizes::SizeChange;
+use gapscope_timeline::launch_size::LaunchSize;
+use std::collections::{BTreeSet, HashMap};
+use unmatched::{Unmatched, chains};
 
 /// A kernel under a label in the runs of one side.
 #[derive(Debug, Clone)]
@@ -29,6 +35,25 @@ pub(super) struct Pair<'a> {
     pub how: How,
 }
 
+impl Pair<'_> {
+    /// Compares the sizes of the dispatches of one kernel with those of one other, where they are known.
+    pub fn size(&self) -> Option<SizeChange> {
+        match (self.before.as_slice(), self.after.as_slice()) {
+            ([before], [after]) => SizeChange::new(before.size(), after.size()),
+            _ => None,
+        }
+    }
+
+    /// Returns true where the codes of one kernel on each side are known, and differ.
+    pub fn has_other_code(&self) -> bool {
+        let codes = [&self.before, &self.after].map(|kernels| match kernels.as_slice() {
+            [kernel] if !kernel.codes().is_empty() => Some(kernel.codes()),
+            _ => None,
+        });
+        matches!(codes, [Some(before), Some(after)] if before != after)
+    }
+}
+
 /// How kernels were matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -37,8 +62,12 @@ pub enum How {
     Same,
     /// Their names differ in counters, hashes or architectures.
     Renamed,
+    /// Their names differ, and their code is the same.
+    SameCode,
     /// Their label paths differ.
     Moved,
+    /// Their names differ; nothing else can have taken the place of the kernel that is gone.
+    Replaced,
     /// One took the place of several.
     Fused,
     /// Several took the place of one.
@@ -70,25 +99,84 @@ pub(super) fn side(runs: &[RunDigest]) -> Vec<SideKernel<'_>> {
     kernels
 }
 
+impl SideKernel<'_> {
+    /// Returns what identifies the code in all runs that have the kernel; empty where that is not known, or runs differ.
+    pub fn codes(&self) -> &BTreeSet<String> {
+        const NONE: &BTreeSet<String> = &BTreeSet::new();
+        let mut codes = self.runs.iter().flatten().map(|digest| &digest.codes);
+        match codes.next() {
+            Some(first) if codes.all(|other| other == first) => first,
+            _ => NONE,
+        }
+    }
+
+    /// Returns the code as a key; `None` where it is not known.
+    fn code(&self) -> Option<String> {
+        let codes: Vec<&str> = self.codes().iter().map(String::as_str).collect();
+        (!codes.is_empty()).then(|| codes.join(" "))
+    }
+
+    /// Returns the size of all dispatches in the runs that have the kernel, and the number of these dispatches.
+    pub fn size(&self) -> (LaunchSize, u64) {
+        let mut size = LaunchSize::default();
+        let mut count = 0;
+        for digest in self.runs.iter().flatten() {
+            size.add(digest.size);
+            count += digest.count;
+        }
+        (size, count)
+    }
+
+    /// Returns the mean number of workgroups of a dispatch, then that of its threads, where they are known.
+    pub fn mean_size(&self) -> Option<[f64; 2]> {
+        let (size, count) = self.size();
+        let mean = |sum: u64| sum as f64 / count as f64;
+        (count > 0).then_some(())?;
+        Some([mean(size.groups?), mean(size.threads?)])
+    }
+
+    /// Returns the number of dispatches for each run of the side.
+    fn count_each(&self) -> f64 {
+        self.size().1 as f64 / self.runs.len().max(1) as f64
+    }
+}
+
 /// Matches all kernels; each is in one pair.
-pub(super) fn pairs<'a>(before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>) -> Vec<Pair<'a>> {
+/// `evaluations` are the mean numbers of evaluations, or runs, that the dispatches of each side's runs are of.
+pub(super) fn pairs<'a>(
+    before: Vec<SideKernel<'a>>,
+    after: Vec<SideKernel<'a>>,
+    evaluations: [f64; 2],
+) -> Vec<Pair<'a>> {
     let mut left = Unmatched {
         before,
         after,
         pairs: Vec::new(),
     };
-    left.match_by(How::Same, |kernel| (kernel.name.to_owned(), kernel.path));
-    left.match_by(How::Renamed, |kernel| {
-        (names::normal_kernel(kernel.name), kernel.path)
+    let exchanged = left.exchanged();
+    left.match_by(How::Same, |kernel| {
+        let key = (kernel.name, kernel.path);
+        (!exchanged.contains(&key)).then(|| (kernel.name.to_owned(), kernel.path))
     });
-    left.match_by(How::Moved, |kernel| (kernel.name.to_owned(), ""));
-    left.match_by(How::Moved, |kernel| (names::normal_kernel(kernel.name), ""));
+    left.match_by(How::SameCode, |kernel| Some((kernel.code()?, kernel.path)));
+    left.match_by(How::Same, |kernel| {
+        Some((kernel.name.to_owned(), kernel.path))
+    });
+    left.match_by(How::Renamed, |kernel| {
+        Some((names::normal_kernel(kernel.name), kernel.path))
+    });
+    left.match_by(How::Moved, |kernel| Some((kernel.name.to_owned(), "")));
+    left.match_by(How::SameCode, |kernel| Some((kernel.code()?, "")));
+    left.match_by(How::Moved, |kernel| {
+        Some((names::normal_kernel(kernel.name), ""))
+    });
     for (fused, several) in chains(&mut left.after, &mut left.before) {
         left.pair(several, vec![fused], How::Fused);
     }
     for (split, several) in chains(&mut left.before, &mut left.after) {
         left.pair(vec![split], several, How::Split);
     }
+    left.match_only_ones(evaluations);
     for kernel in std::mem::take(&mut left.before) {
         left.pair(vec![kernel], Vec::new(), How::OnlyBefore);
     }
@@ -98,80 +186,30 @@ pub(super) fn pairs<'a>(before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>)
     left.pairs
 }
 
-/// The kernels of both sides that are not matched yet, and the pairs so far.
-struct Unmatched<'a> {
-    before: Vec<SideKernel<'a>>,
-    after: Vec<SideKernel<'a>>,
-    pairs: Vec<Pair<'a>>,
-}
-
-impl<'a> Unmatched<'a> {
-    /// Adds a pair.
-    fn pair(&mut self, before: Vec<SideKernel<'a>>, after: Vec<SideKernel<'a>>, how: How) {
-        self.pairs.push(Pair { before, after, how });
-    }
-
-    /// Pairs kernels with the same key, in order of appearance; the others stay unmatched.
-    fn match_by<'k>(&mut self, how: How, key: impl Fn(&SideKernel<'a>) -> (String, &'k str)) {
-        let mut there: HashMap<(String, &str), Vec<usize>> = HashMap::new();
-        for (at, kernel) in self.after.iter().enumerate().rev() {
-            there.entry(key(kernel)).or_default().push(at);
-        }
-        let mut taken: Vec<Option<SideKernel>> = self.after.drain(..).map(Some).collect();
-        for kernel in std::mem::take(&mut self.before) {
-            let partner = there.get_mut(&key(&kernel)).and_then(Vec::pop);
-            match partner.and_then(|at| taken[at].take()) {
-                Some(partner) => self.pair(vec![kernel], vec![partner], how),
-                None => self.before.push(kernel),
-            }
-        }
-        self.after = taken.into_iter().flatten().collect();
-    }
-}
-
-/// Removes from `ones` each kernel that took the place of at least two of `others`, and returns it with the kernels
-/// it replaced.
-fn chains<'a>(
-    ones: &mut Vec<SideKernel<'a>>,
-    others: &mut Vec<SideKernel<'a>>,
-) -> Vec<(SideKernel<'a>, Vec<SideKernel<'a>>)> {
-    let mut alone: BTreeMap<&str, u32> = BTreeMap::new();
-    for one in ones.iter() {
-        *alone.entry(one.path).or_default() += 1;
-    }
-    let mut chains = Vec::new();
-    for one in std::mem::take(ones) {
-        let here = |other: &SideKernel| other.path == one.path;
-        let operations = names::fused_operations(one.name).unwrap_or_default();
-        let listed = |other: &SideKernel| {
-            let name = other.name.to_ascii_lowercase();
-            here(other) && operations.iter().any(|operation| name.contains(operation))
-        };
-        let is_only = !one.path.is_empty() && alone.get(one.path) == Some(&1);
-        let takes = |other: &SideKernel| match is_only {
-            true => here(other),
-            false => listed(other),
-        };
-        if others.iter().filter(|other| takes(other)).count() < 2 {
-            ones.push(one);
-            continue;
-        }
-        let (several, rest) = others.drain(..).partition(|other| takes(other));
-        *others = rest;
-        chains.push((one, several));
-    }
-    chains
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A run of kernels under their labels. A name may have a code behind `@`, and may have a size, of one dispatch, behind `*`.
     fn run(kernels: &[(&str, &str)]) -> Vec<RunDigest> {
-        let kernel = |(path, name): &(&str, &str)| KernelDigest {
-            name: (*name).to_owned(),
-            path: (*path).to_owned(),
-            ..KernelDigest::default()
+        let kernel = |(path, name): &(&str, &str)| {
+            let (name, size) = name.split_once('*').unwrap_or((name, ""));
+            let (name, code) = name.split_once('@').unwrap_or((name, ""));
+            let threads = size.parse().ok();
+            KernelDigest {
+                name: name.to_owned(),
+                path: (*path).to_owned(),
+                codes: [code.to_owned()]
+                    .into_iter()
+                    .filter(|code| !code.is_empty())
+                    .collect(),
+                count: 1,
+                size: LaunchSize {
+                    groups: threads,
+                    threads,
+                },
+                ..KernelDigest::default()
+            }
         };
         vec![RunDigest {
             kernels: kernels.iter().map(kernel).collect(),
@@ -185,7 +223,7 @@ mod tests {
             let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name).collect();
             names.join("+")
         };
-        let pairs = pairs(side(&before), side(&after)).into_iter();
+        let pairs = pairs(side(&before), side(&after), [1.0; 2]).into_iter();
         let pairs = pairs.map(|pair| (pair.how, names(&pair.before), names(&pair.after)));
         let pairs = pairs.map(|(how, before, after)| format!("{how:?} {before} {after}"));
         let mut pairs: Vec<String> = pairs.collect();
@@ -210,8 +248,8 @@ mod tests {
     #[test]
     fn renumbered_kernels_are_matched_in_their_order() {
         let found = matched(
-            &[("", "fusion.3"), ("", "fusion.4"), ("", "gone")],
-            &[("", "fusion.10"), ("", "fusion.11"), ("", "fresh")],
+            &[("", "fusion.3"), ("", "fusion.4"), ("", "gone*7")],
+            &[("", "fusion.10"), ("", "fusion.11"), ("", "fresh*8")],
         );
         let expected = [
             "OnlyAfter  fresh",
@@ -259,6 +297,57 @@ mod tests {
                 "OnlyBefore softmax ",
             ]
         );
+    }
+
+    #[test]
+    fn the_same_code_is_matched_whatever_its_name_is() {
+        let found = matched(
+            &[("a", "softmax@5f"), ("a", "add@77"), ("b", "mul@99")],
+            &[("a", "softmax_v2@5f"), ("a", "add@77"), ("c", "times@99")],
+        );
+        let expected = [
+            "Same add add",
+            "SameCode mul times",
+            "SameCode softmax softmax_v2",
+        ];
+        assert_eq!(found, expected);
+        // Two kernels exchanged their names.
+        let found = matched(
+            &[("a", "softmax@5f"), ("a", "add@77")],
+            &[("a", "softmax@77"), ("a", "add@5f")],
+        );
+        assert_eq!(found, ["SameCode add softmax", "SameCode softmax add"]);
+        // The code of a kernel that keeps its name was changed, and what it was before runs beside it.
+        let found = matched(
+            &[("a", "gemm@1")],
+            &[("a", "gemm@2"), ("a", "gemm_reference@1")],
+        );
+        assert_eq!(found, ["OnlyAfter  gemm_reference", "Same gemm gemm"]);
+    }
+
+    #[test]
+    fn a_kernel_takes_the_place_of_the_only_one_that_is_gone() {
+        let found = matched(
+            &[("step", "gemm"), ("step", "softmax")],
+            &[("step", "gemm"), ("step", "softmax_v2")],
+        );
+        assert_eq!(found, ["Replaced softmax softmax_v2", "Same gemm gemm"]);
+        // Of several, only those that no other resembles.
+        let found = matched(
+            &[("", "a*64"), ("", "b*128"), ("", "c*128")],
+            &[("", "x*64"), ("", "y*128"), ("", "z*128")],
+        );
+        let expected = [
+            "OnlyAfter  y",
+            "OnlyAfter  z",
+            "OnlyBefore b ",
+            "OnlyBefore c ",
+            "Replaced a x",
+        ];
+        assert_eq!(found, expected);
+        // Outside of labels, and without sizes, nothing says that one took the other's place.
+        let found = matched(&[("", "a")], &[("", "b")]);
+        assert_eq!(found, ["OnlyAfter  b", "OnlyBefore a "]);
     }
 
     #[test]

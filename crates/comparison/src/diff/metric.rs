@@ -21,6 +21,10 @@ pub enum Metric {
     TransferTime,
     /// The number of dispatches.
     Dispatches,
+    /// The number of workgroups, summed over dispatches.
+    Workgroups,
+    /// The number of threads in these workgroups.
+    Threads,
     /// The number of host calls that hand work to a queue.
     Submissions,
     /// The number of command buffers (CUDA: graph launches).
@@ -49,12 +53,14 @@ pub enum Unit {
 
 impl Metric {
     /// All figures but the idle times of single causes.
-    pub const WHOLE: [Metric; 11] = [
+    pub const WHOLE: [Metric; 13] = [
         Metric::WallTime,
         Metric::GpuTime,
         Metric::IdleTime,
         Metric::TransferTime,
         Metric::Dispatches,
+        Metric::Workgroups,
+        Metric::Threads,
         Metric::Submissions,
         Metric::CommandBuffers,
         Metric::Transfers,
@@ -100,6 +106,8 @@ impl Metric {
             Metric::IdleTime | Metric::IdleOf(_) => ("idle_time", "GPU idle", Unit::Ns),
             Metric::TransferTime => ("transfer_time", "transfers", Unit::Ns),
             Metric::Dispatches => ("dispatches", "dispatches", Unit::Count),
+            Metric::Workgroups => ("workgroups", "workgroups", Unit::Count),
+            Metric::Threads => ("threads", "threads", Unit::Count),
             Metric::Submissions => ("submissions", "submissions", Unit::Count),
             Metric::CommandBuffers => ("command_buffers", "command buffers", Unit::Count),
             Metric::Transfers => ("transfers", "transfers", Unit::Count),

@@ -82,7 +82,8 @@ pub struct Method {
     pub confidence: f64,
     /// The kind of samples.
     pub samples: SamplesOf,
-    /// The assumed spread, where each side has only one run.
+    /// The assumed spread of the time from start to end (standard deviation of its logarithm), where each side has only one
+    /// run: that of the run which waited more for processors.
     pub assumed_spread: Option<f64>,
     /// How many differences were tested. The chances are corrected for this number.
     pub comparisons: u64,
@@ -125,16 +126,20 @@ pub struct GateResult {
     pub high: Option<f64>,
     /// The chance that noise alone makes a difference as great.
     pub p_noise: Option<f64>,
+    /// The least ratio above 1 that these runs could tell from noise; absent where there is no noise, or it is not known.
+    pub least_ratio_told: Option<f64>,
 }
 
 /// Whether a gate holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateStatus {
-    /// The change is within the limit.
+    /// The change is within the limit, and one beyond it would have shown.
     Held,
-    /// The change is beyond the limit, but may be noise.
+    /// The change is beyond the limit, but may be noise: these runs could show only greater changes, and the gate fails.
     Noise,
+    /// The change is within the limit, but these runs could not have shown one beyond it, and the gate fails.
+    Undecided,
     /// The change is beyond the limit and is more than noise.
     Broken,
     /// The figure is not known.
@@ -148,8 +153,15 @@ pub enum GateStatus {
 /// How much work both sides did, and whether it is equal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct EqualWork {
-    /// Whether all known figures are equal; absent where none is known.
+    /// Whether all known figures are equal. Absent where none is known, and where those that differ may be of the same work in
+    /// other launches: in fewer threads that do more each, or in fused kernels.
     pub equal: Option<bool>,
+    /// Figures are known, and whether the work is equal is not.
+    #[serde(skip)]
+    pub(super) in_doubt: bool,
+    /// Nothing tells how large the dispatches were.
+    #[serde(skip)]
+    pub(super) sizes_unknown: bool,
     /// Figures here and in the changes are for one evaluation instead of a run.
     pub per_evaluation: bool,
     /// The label whose instances are evaluations, with numbers as `#`.
@@ -158,6 +170,18 @@ pub struct EqualWork {
     pub figures: Vec<WorkFigure>,
     /// Says what is not equal and what that means.
     pub sentences: Vec<String>,
+}
+
+impl EqualWork {
+    /// Returns true where figures are known, and whether the work is equal is not.
+    pub fn is_in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
+    /// Returns true where nothing tells how large the dispatches were.
+    pub fn is_size_unknown(&self) -> bool {
+        self.sizes_unknown
+    }
 }
 
 /// A figure of the work of both sides.

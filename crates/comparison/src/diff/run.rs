@@ -3,6 +3,7 @@
 
 use super::metric::Metric;
 use super::samples::{Blocks, Lengths};
+use gapscope_timeline::launch_size::LaunchSize;
 use gapscope_trace::manifest::SamplingMode;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -61,6 +62,10 @@ pub(super) struct RunEnvironment {
     /// The bytes of GPU memory that were in use all the time and not by allocations in the trace; `None` where this
     /// was not measured.
     pub(super) others_bytes: Option<u64>,
+    /// The share of the time from the first GPU work to the last in which tasks of the program, or of the machine where its own are
+    /// not known apart, waited for a processor or for memory; `None` where this was not measured.
+    #[serde(default)]
+    pub(super) waited: Option<f64>,
 }
 
 /// A figure of a run, with the sums of its blocks of consecutive parts.
@@ -87,6 +92,12 @@ pub(super) struct KernelDigest {
     /// The label's path without numbers; empty outside of labels.
     pub path: String,
     pub count: u64,
+    /// The workgroups and threads of all dispatches; those of baselines that were saved without are unknown.
+    #[serde(default = "unknown_size")]
+    pub size: LaunchSize,
+    /// What identifies the code besides its name, for each code and specialisation; empty where a code is not known.
+    #[serde(default)]
+    pub codes: BTreeSet<String>,
     /// The number of dispatches with known times.
     pub timed: u64,
     /// The sum of these times.
@@ -116,10 +127,19 @@ fn sampling_modes<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeSet<&'stati
     known.collect()
 }
 
+const fn unknown_size() -> LaunchSize {
+    LaunchSize::UNKNOWN
+}
+
 impl KernelDigest {
     /// Adds the dispatches of the same kernel on another rank.
     fn add(&mut self, other: &KernelDigest) {
         self.count += other.count;
+        self.size.add(other.size);
+        match self.codes.is_empty() || other.codes.is_empty() {
+            true => self.codes.clear(),
+            false => self.codes.extend(other.codes.iter().cloned()),
+        }
         self.timed += other.timed;
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.lengths.add(&other.lengths);
@@ -211,6 +231,7 @@ impl RunEnvironment {
         let capped = self.power_capped.zip(other.power_capped);
         self.power_capped = capped.map(|(a, b)| a.max(b));
         self.others_bytes = None;
+        self.waited = self.waited.into_iter().chain(other.waited).reduce(f64::max);
     }
 }
 

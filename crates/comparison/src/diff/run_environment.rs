@@ -39,8 +39,23 @@ impl RunEnvironment {
         RunEnvironment {
             power_capped: gpus().filter(measured).map(capped).reduce(f64::max),
             others_bytes: others.reduce(u64::saturating_add),
+            waited: waited(timeline, counters),
         }
     }
+}
+
+/// Returns the share of the time of the GPU work in which tasks waited for a processor or for memory, whichever is greater. Those of
+/// the program's control group count, where they were measured, and else those of the machine.
+fn waited(timeline: &Timeline, counters: &[Counter]) -> Option<f64> {
+    let window = timeline.work_window()?;
+    let share = |condition| share_in(counters, CounterOwner::Host, condition, window);
+    [
+        [Condition::GroupCpuStall, Condition::CpuStall],
+        [Condition::GroupMemoryStall, Condition::MemoryStall],
+    ]
+    .into_iter()
+    .filter_map(|[group, machine]| share(group).or_else(|| share(machine)))
+    .reduce(f64::max)
 }
 
 /// Describes in sentences how the normal circumstances of the sides differ.
@@ -158,20 +173,24 @@ fn mean_share(
     condition: Condition,
     timeline: &Timeline,
 ) -> f64 {
-    let Some(counter) = find(counters, owner, condition) else {
-        return 0.0;
-    };
     let manifest = &timeline.trace.manifest;
     let recording = Interval::new(manifest.start_ns, manifest.end_ns);
+    share_in(counters, owner, condition, recording).unwrap_or(0.0)
+}
+
+/// Returns the mean of a counter of percentages over those parts of an interval where it was measured, as a share.
+fn share_in(
+    counters: &[Counter],
+    owner: CounterOwner,
+    condition: Condition,
+    interval: Interval,
+) -> Option<f64> {
+    let counter = find(counters, owner, condition)?;
     let (mut measured_ns, mut sum) = (0.0, 0.0);
-    for (part, percent) in counter.values_in(recording) {
+    for (part, percent) in counter.values_in(interval) {
         let ns = part.length_ns() as f64;
         measured_ns += ns;
         sum += ns * percent / 100.0;
     }
-    if measured_ns > 0.0 {
-        sum / measured_ns
-    } else {
-        0.0
-    }
+    (measured_ns > 0.0).then(|| sum / measured_ns)
 }

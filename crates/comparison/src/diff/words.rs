@@ -26,6 +26,14 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
+/// Formats a ratio above 1 as the size of a change in either direction: `4.2 %`, `2.10 ×`.
+pub fn from_change(ratio: f64) -> String {
+    match ratio >= FACTOR_FROM {
+        true => factor(ratio),
+        false => signed(ratio).trim_start_matches('+').to_owned(),
+    }
+}
+
 /// Formats a ratio as a factor: `2.10 ×`.
 pub(super) fn factor(ratio: f64) -> String {
     let digits = match ratio {

@@ -6,9 +6,11 @@ use super::run::{Evaluations, KernelDigest};
 use super::samples::Blocks;
 use gapscope_analysis::labels::LabelTree;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::launch_size::{GroupThreads, LaunchSize};
 use gapscope_timeline::{Timeline, Work, WorkKind};
 use gapscope_trace::lookup::NONE;
-use std::collections::{BTreeMap, HashMap};
+use gapscope_trace::tables::{Kernels, Table};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The share of dispatches that must lie under a repeated label, so that its instances are evaluations, by which all
 /// figures are divided (those of dispatches outside of the label, too).
@@ -25,6 +27,10 @@ pub(super) struct WorkTotals {
     pub wall: Blocks,
     /// The rest of it.
     pub idle: Blocks,
+    /// The times of the transfers.
+    pub transfers: Blocks,
+    /// The workgroups and threads of all dispatches.
+    pub size: LaunchSize,
 }
 
 impl WorkTotals {
@@ -37,11 +43,17 @@ impl WorkTotals {
             busy: Blocks::default(),
             wall: Blocks::default(),
             idle: Blocks::default(),
+            transfers: Blocks::default(),
+            size: LaunchSize::default(),
         };
+        let group_threads = GroupThreads::new(&timeline.trace.tables.kernels);
         let outside = tree.count();
         let mut before: Option<Interval> = None;
         timeline.each_work(|work| {
             works.add_to_blocks(&mut before, work.interval);
+            if work.kind() == WorkKind::Transfer {
+                works.transfers.push(work.interval.length_ns() as f64);
+            }
             if work.kind() != WorkKind::Dispatch {
                 return;
             }
@@ -49,6 +61,9 @@ impl WorkTotals {
             works.dispatches_by_node[(node as usize).min(outside)] += 1;
             let at = index.find(timeline, work.row(), node, &mut works.kernels);
             works.kernels[at].push(work);
+            works.kernels[at]
+                .size
+                .add(group_threads.launch(timeline, work.row()));
         });
         for untimed in &timeline.dispatches.untimed {
             let row = untimed.row as usize;
@@ -56,6 +71,12 @@ impl WorkTotals {
             works.dispatches_by_node[(node as usize).min(outside)] += 1;
             let at = index.find(timeline, row, node, &mut works.kernels);
             works.kernels[at].count += 1;
+            works.kernels[at]
+                .size
+                .add(group_threads.launch(timeline, row));
+        }
+        for kernel in &works.kernels {
+            works.size.add(kernel.size);
         }
         works
     }
@@ -121,6 +142,8 @@ struct KernelIndex {
     /// The index of the path of each label; the last index is for work without a label.
     path_of_node: Vec<u32>,
     slots: KernelSlots,
+    /// The codes of each kernel, in the order of the timeline's names.
+    codes: Vec<BTreeSet<String>>,
 }
 
 /// The index of the digest's kernel for each pair of path and kernel. The last kernel of a path stands for unknown
@@ -158,6 +181,7 @@ impl KernelIndex {
                 0..=MAX_DENSE_SLOTS => KernelSlots::Dense(vec![NONE; slots]),
                 _ => KernelSlots::Sparse(HashMap::new()),
             },
+            codes: codes(timeline),
         }
     }
 
@@ -188,6 +212,7 @@ impl KernelIndex {
                     .map_or("unknown kernel", |named| &named.name)
                     .to_owned(),
                 path: self.paths[path].clone(),
+                codes: self.codes.get(kernel).cloned().unwrap_or_default(),
                 ..KernelDigest::default()
             });
         }
@@ -198,4 +223,38 @@ impl KernelIndex {
 /// Returns the number of kernels that have different names, and one more for unknown kernels.
 fn kernel_count(timeline: &Timeline) -> usize {
     timeline.kernel_names.all().len() + 1
+}
+
+/// Returns for each name of kernels what identifies their codes: the hash of the code, its function and its specialisation
+/// constants. A set is empty where the hash of one is not known, or more codes share the name than it tells apart.
+fn codes(timeline: &Timeline) -> Vec<BTreeSet<String>> {
+    let names = &timeline.kernel_names;
+    let table = &timeline.trace.tables.kernels;
+    let mut codes: Vec<Option<BTreeSet<String>>> = names
+        .all()
+        .iter()
+        .map(|named| (named.codes == 1).then(BTreeSet::new))
+        .collect();
+    for row in 0..table.len() {
+        let Some(name) = names.index_of_row(row) else {
+            continue;
+        };
+        codes[name] = codes[name].take().and_then(|mut codes| {
+            codes.insert(code(table, row)?);
+            Some(codes)
+        });
+    }
+    codes.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// Returns what identifies the code of the kernel in a row, where the hash of the code is known.
+fn code(table: &Kernels, row: usize) -> Option<String> {
+    let hash = table.source.get(row)?.as_deref()?;
+    let entry_point = table.entry_point.get(row).and_then(|name| name.as_deref());
+    let constants = table
+        .specialisation
+        .get(row)
+        .and_then(|text| text.as_deref());
+    let parts = [Some(hash), entry_point, constants];
+    Some(parts.map(Option::unwrap_or_default).join("/"))
 }

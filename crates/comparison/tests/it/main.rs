@@ -2,6 +2,7 @@
 
 #[path = "../../../analysis/tests/it/any_trace.rs"]
 mod any_trace;
+mod diff;
 mod digests;
 mod garbage;
 mod ranks;

@@ -504,7 +504,7 @@ impl Builder<'_> {
     fn count(&mut self, table: &'static str, drawn: u64, rows: usize) {
         self.rows.push(TableRows {
             table,
-            drawn,
+            written: drawn,
             without_times: rows as u64 - drawn,
         });
     }

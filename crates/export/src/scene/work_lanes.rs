@@ -1,5 +1,5 @@
-//! Puts dispatches, of which there may be ten million, into lanes (slices that follow or contain each other) from
-//! pieces of their table, so that none stays in memory as a row.
+//! Puts dispatches, of which there may be ten million, into lanes (slices that follow each other), so that none stays in
+//! memory as a row. The dispatches come in pieces of their table, which are read one after the other.
 //!
 //! Rows come nearly in the order of their starts. A first pass finds how early the rows after each piece begin on
 //! each queue. The second pass then knows, piece by piece, which of the waiting rows no later row can precede.
@@ -44,7 +44,7 @@ impl PieceStarts {
 
     /// Returns the earliest start of a dispatch after a piece, once settled; `None` when there is no such dispatch.
     /// Forgets the pieces up to this one, so that pieces must come in their order.
-    fn behind(&mut self, piece: u32) -> Option<i64> {
+    fn earliest_after(&mut self, piece: u32) -> Option<i64> {
         while self.0.pop_if(|next| next.piece <= piece).is_some() {}
         self.0.last().map(|next| next.start_ns)
     }
@@ -55,8 +55,9 @@ impl PieceStarts {
 pub(super) struct WorkLanes {
     /// The settled starts, which tell which rows are ready.
     starts: PieceStarts,
-    /// Finds the first lane that is free at a start.
-    split: Lanes,
+    /// Chooses the first lane that is free at the start of a slice.
+    chooser: Lanes,
+    /// The lanes with their slices.
     lanes: Vec<Lane>,
     /// Other work than dispatches, in order.
     others: std::iter::Peekable<std::vec::IntoIter<Slice>>,
@@ -77,6 +78,8 @@ pub(super) struct PieceWork {
 }
 
 impl PieceWork {
+    /// Adds a dispatch. `flow` is the number by which the arrow from its submission is found, 0 for none
+    /// ([`Slice::flow`]).
     #[inline]
     pub fn push(&mut self, interval: Interval, dispatch: &Dispatch, flow: u32) {
         let at = self.packed.len();
@@ -108,7 +111,7 @@ impl WorkLanes {
         others.sort_by_key(|slice| (slice.start_ns, slice.end_ns));
         WorkLanes {
             starts,
-            split: Lanes::default(),
+            chooser: Lanes::default(),
             lanes: Vec::new(),
             others: others.into_iter().peekable(),
             waiting: Vec::new(),
@@ -134,12 +137,11 @@ impl WorkLanes {
     }
 
     /// Places the waiting dispatches that begin before any dispatch after this piece, with the other work between
-    /// them. Does nothing while fewer than twice as many wait as were left over before, unless no dispatch comes any
-    /// more.
+    /// them. Before the last dispatch has come, it leaves all waiting until twice as many wait as could not be placed
+    /// the last time: rows that wait for long would otherwise be sorted and searched again for each piece.
     fn end_piece(&mut self, piece: u32) {
-        let behind_ns = self.starts.behind(piece);
-        // Rows that wait long are not searched for each piece.
-        if behind_ns.is_some() && self.waiting.len() < 2 * self.unready {
+        let next_start_ns = self.starts.earliest_after(piece);
+        if next_start_ns.is_some() && self.waiting.len() < 2 * self.unready {
             return;
         }
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -147,8 +149,8 @@ impl WorkLanes {
         if !waiting.is_sorted_by_key(order) {
             waiting.sort_by_key(order);
         }
-        let ready = behind_ns.map_or(waiting.len(), |behind_ns| {
-            waiting.partition_point(|row| row.start_ns < behind_ns)
+        let ready = next_start_ns.map_or(waiting.len(), |next_start_ns| {
+            waiting.partition_point(|row| row.start_ns < next_start_ns)
         });
         let packed = std::mem::take(&mut self.packed);
         for row in &waiting[..ready] {
@@ -156,8 +158,8 @@ impl WorkLanes {
             while let Some(other) = self.others.next_if(before) {
                 self.place_other(&other);
             }
-            let rest = &packed[row.at..row.at + row.length];
-            self.place(row.start_ns, row.end_ns, rest);
+            let facts = &packed[row.at..row.at + row.length];
+            self.place(row.start_ns, row.end_ns, facts);
         }
         for row in &waiting[ready..] {
             let at = self.packed.len();
@@ -180,16 +182,16 @@ impl WorkLanes {
 
     /// Places work other than dispatches.
     fn place_other(&mut self, slice: &Slice) {
-        let mut rest = Vec::new();
-        pack_row(slice, &mut rest);
-        self.place(slice.start_ns, slice.end_ns, &rest);
+        let mut facts = Vec::new();
+        pack_row(slice, &mut facts);
+        self.place(slice.start_ns, slice.end_ns, &facts);
     }
 
-    /// Puts a slice, whose other facts are packed in `rest`, into the first free lane.
-    fn place(&mut self, start_ns: i64, end_ns: i64, rest: &[u8]) {
-        let lane = self.split.place(Interval::new(start_ns, end_ns));
-        self.lanes.resize_with(self.split.count(), Lane::default);
-        self.lanes[lane as usize].push(start_ns, end_ns, rest);
+    /// Puts a slice, with its packed facts, into the first free lane.
+    fn place(&mut self, start_ns: i64, end_ns: i64, facts: &[u8]) {
+        let lane = self.chooser.place(Interval::new(start_ns, end_ns));
+        self.lanes.resize_with(self.chooser.count(), Lane::default);
+        self.lanes[lane as usize].push(start_ns, end_ns, facts);
     }
 }
 
@@ -244,6 +246,7 @@ mod tests {
             let lanes = work.finish();
             let drawn = lanes.iter().map(|lane| {
                 let drawn = lane.slices().map(|drawn| {
+                    // Dispatches have a position here and others a row; the other one is 0.
                     let row = drawn.slice.row + drawn.dispatch.position;
                     (drawn.slice.start_ns, drawn.slice.end_ns, drawn.slice.kind, row)
                 });
@@ -254,11 +257,11 @@ mod tests {
             }).collect();
             all.extend(others.iter().map(|other| (other.start_ns, other.end_ns, other.kind, other.row)));
             all.sort_by_key(|row| (row.0, row.1));
-            let mut split = Lanes::default();
+            let mut chooser = Lanes::default();
             let mut expected: Vec<Vec<_>> = Vec::new();
             for row in all {
-                let lane = split.place(Interval::new(row.0, row.1));
-                expected.resize_with(split.count(), Vec::new);
+                let lane = chooser.place(Interval::new(row.0, row.1));
+                expected.resize_with(chooser.count(), Vec::new);
                 expected[lane as usize].push(row);
             }
             prop_assert_eq!(drawn.collect::<Vec<_>>(), expected);

@@ -98,7 +98,7 @@ fn times_that_cannot_be_are_counted_and_not_drawn() {
     let exported = gapscope_export::chrome::write(&Scene::new(&trace), &mut Vec::new()).unwrap();
     let mut rows = exported.rows.iter();
     let rows = rows.find(|rows| rows.table == "dispatches").unwrap();
-    assert_eq!((rows.drawn, rows.without_times), (4, 4));
+    assert_eq!((rows.written, rows.without_times), (4, 4));
 }
 
 #[test]

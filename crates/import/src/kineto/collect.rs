@@ -295,9 +295,9 @@ impl<'o, 'p> Collector<'o, 'p> {
             Category::Copy => args.copy(&json::text(event.name)),
             Category::Fill => args.fill(),
             _ => {
-                let shape = args.shape(self.text(event.name));
+                let facts = args.kernel_facts(self.text(event.name));
                 DeviceWorkKind::Kernel {
-                    kernel: self.shapes.id(shape),
+                    kernel: self.shapes.id(facts),
                     groups: args.groups(),
                 }
             }
@@ -330,9 +330,9 @@ impl<'o, 'p> Collector<'o, 'p> {
         let kind = match args.transfer(&json::text(event.name)) {
             Some(kind) => kind,
             None => {
-                let shape = args.shape(self.text(event.name));
+                let facts = args.kernel_facts(self.text(event.name));
                 DeviceWorkKind::Kernel {
-                    kernel: self.shapes.id(shape),
+                    kernel: self.shapes.id(facts),
                     groups: args.groups(),
                 }
             }

@@ -1,7 +1,7 @@
 //! Reads a file in blocks on a thread of its own, and decompresses it if needed: [`Source::open`] starts the thread,
 //! and [`Source::next`] appends one block after the other to a buffer.
 
-use crate::{Error, Output};
+use crate::{Error, GZIP, Output};
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -15,8 +15,6 @@ use std::thread::JoinHandle;
 const BLOCK_BYTES: usize = 1 << 18;
 /// The number of blocks that may wait for the reader; the reading thread pauses beyond it.
 const BLOCKS: usize = 8;
-/// The first bytes of a file that gzip made.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The way in which reading a file ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -78,7 +78,7 @@ impl<'a> WorkArgs<'a> {
 
     /// Returns the kernel, without its process. The shared memory of a workgroup is that which is static and dynamic
     /// together, because the file does not separate them.
-    pub(super) fn shape(&self, name: TextId) -> KernelFacts {
+    pub(super) fn kernel_facts(&self, name: TextId) -> KernelFacts {
         KernelFacts {
             entry_point: Some(name),
             local: self.block,
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(known, (Some(3), 0, Some(7)));
         let stream = WorkArgs::parse(b"{}").stream(b"\"GPU\"", b"");
         assert_eq!((stream.device, stream.stream), (None, None));
-        let shape = args.shape(Labels::default().text(""));
+        let shape = args.kernel_facts(Labels::default().text(""));
         assert_eq!(
             (shape.local, shape.registers),
             ([128, 1, 1].map(Some), None)

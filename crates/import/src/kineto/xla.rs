@@ -1,4 +1,5 @@
-//! Parses the arguments of a device's events in files of XLA's profiler (JAX, TensorFlow).
+//! Parses the arguments of a device's events in files of XLA's profiler (JAX, TensorFlow). These files are Chrome's JSON,
+//! as those of PyTorch's profiler (Kineto) are, but have other arguments.
 
 use super::json::{bare, members};
 use super::work::correlation;
@@ -27,15 +28,17 @@ pub(super) struct XlaArgs<'a> {
 }
 
 impl<'a> XlaArgs<'a> {
-    /// Reads the object of arguments. Work without an operation has its module as scope.
+    /// Reads the object of arguments. The scope is `name`, else `tf_op`, as in XSpace files; work without either has its HLO
+    /// module (the compiled program) as scope.
     pub(super) fn parse(args: &'a [u8]) -> XlaArgs<'a> {
         let mut parsed = XlaArgs::default();
         let text = |value| std::str::from_utf8(bare(value)).unwrap_or_default();
-        let mut module: &[u8] = b"";
+        let (mut name, mut tf_op, mut module): (&[u8], &[u8], &[u8]) = (b"", b"", b"");
         for (key, value) in members(args) {
             match key {
                 b"correlation_id" => parsed.correlation = correlation(value),
-                b"tf_op" | b"name" => parsed.scope = bare(value),
+                b"name" => name = bare(value),
+                b"tf_op" => tf_op = bare(value),
                 b"hlo_module" => module = bare(value),
                 b"kernel_details" => parsed.kernel = text(value),
                 b"memcpy_details" => parsed.copy = text(value),
@@ -43,9 +46,11 @@ impl<'a> XlaArgs<'a> {
                 _ => {}
             }
         }
-        if parsed.scope.is_empty() {
-            parsed.scope = module;
-        }
+        let scopes = [name, tf_op, module];
+        parsed.scope = scopes
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .unwrap_or_default();
         parsed
     }
 
@@ -73,9 +78,9 @@ impl<'a> XlaArgs<'a> {
         })
     }
 
-    /// Returns the facts of the kernel with this name; the process in them is not known here.
-    pub(super) fn shape(&self, name: TextId) -> KernelFacts {
-        let number = |name| detail(self.kernel, name).and_then(|n| n.parse().ok());
+    /// Returns the facts of the kernel with this name; their process is the default, which the importer's output replaces.
+    pub(super) fn kernel_facts(&self, name: TextId) -> KernelFacts {
+        let number = |key| detail(self.kernel, key).and_then(|n| n.parse().ok());
         KernelFacts {
             entry_point: Some(name),
             local: self.triple("block"),
@@ -92,8 +97,8 @@ impl<'a> XlaArgs<'a> {
     }
 
     /// Returns three sizes of a kernel's details; a size of 0 is unknown.
-    fn triple(&self, name: &str) -> [Option<u32>; 3] {
-        let sizes = sizes(detail(self.kernel, name));
+    fn triple(&self, key: &str) -> [Option<u32>; 3] {
+        let sizes = sizes(detail(self.kernel, key));
         sizes.map(|size| size.filter(|size| *size > 0))
     }
 }
@@ -112,12 +117,12 @@ mod tests {
         assert_eq!(args.correlation, Some(Correlation(42)));
         assert_eq!(args.scope, b"jit(f)/add");
         assert!(args.transfer("loop_add").is_none());
-        let shape = args.shape(Labels::default().text(""));
+        let facts = args.kernel_facts(Labels::default().text(""));
         assert_eq!(
-            (shape.local, shape.registers),
+            (facts.local, facts.registers),
             ([128, 2, 1].map(Some), Some(32))
         );
-        assert_eq!(shape.static_shared_bytes, Some(16));
+        assert_eq!(facts.static_shared_bytes, Some(16));
         assert_eq!(args.groups(), [7, 1, 1].map(Some));
         let args =
             XlaArgs::parse(br#"{"memcpy_details": "kind_src:pinned kind_dst:device size:64"}"#);
@@ -132,5 +137,17 @@ mod tests {
         };
         assert_eq!((kind, bytes), (TransferKind::HostToDevice, Some(64)));
         assert_eq!(host_memory, Some(MemoryPlace::Pinned));
+    }
+
+    #[test]
+    fn the_scope_is_the_name_else_the_operation_else_the_module() {
+        for (args, scope) in [
+            (r#"{"name": "a", "tf_op": "b", "hlo_module": "c"}"#, "a"),
+            (r#"{"tf_op": "b", "name": "a"}"#, "a"),
+            (r#"{"hlo_module": "c", "tf_op": "b"}"#, "b"),
+            (r#"{"hlo_module": "c", "tf_op": ""}"#, "c"),
+        ] {
+            assert_eq!(XlaArgs::parse(args.as_bytes()).scope, scope.as_bytes());
+        }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn read(
         place: place.clone(),
     };
     let mut file = BufReader::with_capacity(1 << 20, counted);
-    let gzip = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    let gzip = file.fill_buf().map_err(failed)?.starts_with(&crate::GZIP);
     let mut damage = Damage::default();
     let failure = RefCell::new(None);
     let torn = Cell::new(0);

@@ -20,6 +20,11 @@ use std::sync::Arc;
 const GRAPHICS: u64 = 1;
 const COMPUTE: u64 = 2;
 
+/// Added to the number of a queue of an old file, so that its key is no interned id of a newer one.
+const OLD_QUEUE: u64 = 1 << 40;
+/// The key of the queue of work whose queue is not named.
+const UNKNOWN_QUEUE: u64 = 1 << 41;
+
 /// The names of stages and queues in old files, by their index.
 #[derive(Debug, Default)]
 pub(super) struct OldSpecifications {
@@ -115,7 +120,7 @@ impl Builder {
                     (None, None) => "unknown queue".into(),
                 };
                 (
-                    number.map_or(1 << 41, |number| u64::from(number) | 1 << 40),
+                    number.map_or(UNKNOWN_QUEUE, |number| u64::from(number) | OLD_QUEUE),
                     name,
                     0,
                 )

@@ -1,5 +1,5 @@
-//! Builds the trace of one process from the facts of all exports: command buffers, GPU work, labels, host activity.
-//! An instance is one commit of a command buffer. [`build`] calls the parts in order; facts have times from the start
+//! Builds the trace of one process from the facts of all exports of one recording of Instruments (tables that
+//! `xctrace export` writes): command buffers, GPU work, labels, host activity. An instance is one commit of a command buffer. [`build`] calls the parts in order; facts have times from the start
 //! of the recording, rows have times on the machine's clock.
 
 mod audit;
@@ -9,7 +9,7 @@ mod signposts;
 
 use super::facts::{Channel, Encoder, Facts};
 use super::intervals::{Piece, Pieces, from_points, pieces};
-use super::labels::{default_kind, given};
+use super::labels::{default_kind, given_by_program};
 use crate::{Error, Options};
 use gapscope_model::Span;
 use gapscope_timeline_builder::{LabelRows, TransferFacts, WorkPlace, rows};
@@ -56,7 +56,7 @@ pub(super) fn build(mut facts: Facts, options: &Options) -> Result<Trace, Error>
     builder.kernels();
     builder.memory();
     builder.thermal_states();
-    builder.audit();
+    builder.note_other_influences();
     Ok(builder.finish(run, options))
 }
 
@@ -107,7 +107,7 @@ struct Instance {
     end_ns: i64,
     /// The numbers of transfers and of all pieces of GPU work so far.
     transfers: u32,
-    positions: u32,
+    pieces: u32,
     label: Option<LabelId>,
     name: Option<String>,
 }
@@ -186,6 +186,7 @@ impl Builder {
         let encoding = (!submissions.is_empty()).then(|| self.labels.named(None, "Encoding"));
         let labels = self.command_buffer_labels();
         let mut thread_labels = self.program_labels();
+        let mut forgotten = 0;
         for submission in &submissions {
             let index = self.add_instance(submission.command_buffer, Some(submission.committed_ns));
             let thread = submission.thread.as_ref().map(|thread| {
@@ -227,9 +228,17 @@ impl Builder {
             self.name_instance(index, label);
             // The command buffer's own label takes precedence, as in recordings.
             let instance = &mut self.instances[index];
-            instance.label =
-                (instance.label).or_else(|| thread_labels.at(thread, at).ok().flatten());
+            if instance.label.is_none() {
+                let label = thread_labels.at(thread, at);
+                forgotten += u64::from(label.is_err());
+                instance.label = label.unwrap_or_default();
+            }
         }
+        self.facts.losses.add(
+            LossKind::LabelsOfWork,
+            forgotten,
+            "their threads had too many later labels to remember those of the commit",
+        );
         thread_labels.finish(&mut LabelRows {
             process: PROCESS,
             labels: &mut self.labels,
@@ -248,7 +257,7 @@ impl Builder {
     fn command_buffer_labels(&self) -> FxHashMap<u64, Box<str>> {
         let own = self.facts.encoders.iter().filter(|e| self.is_target(e.pid));
         own.filter_map(|encoder| {
-            let label = given(encoder.command_buffer_label.as_deref())?;
+            let label = given_by_program(encoder.command_buffer_label.as_deref())?;
             Some((encoder.command_buffer?, Box::from(label)))
         })
         .collect()
@@ -272,7 +281,7 @@ impl Builder {
             start_ns: i64::MAX,
             end_ns: i64::MIN,
             transfers: 0,
-            positions: 0,
+            pieces: 0,
             label: None,
             name: None,
         });
@@ -331,7 +340,7 @@ impl Builder {
         );
         if unlabelled > 0 && unlabelled == pieces.len() as u64 {
             self.facts.notes.push(
-                "No command buffer or encoder has a label, so GPU time cannot be attributed to parts of the program: set the labels of command buffers and encoders before endEncoding (MLX does when it is built with MLX_METAL_DEBUG), or labels of gapscope's SDK.".to_owned(),
+                "No command buffer or encoder has a label, so GPU time cannot be attributed to parts of the program: set the labels of command buffers and encoders before endEncoding (MLX does when it is built with MLX_METAL_DEBUG), or use the labels of gapscope's SDK.".to_owned(),
             );
         }
     }
@@ -346,7 +355,7 @@ impl Builder {
     ) -> bool {
         let encoder_text = encoder.and_then(|e| e.label.as_deref());
         let around = instance.and_then(|index| self.instances[index].label);
-        let label = match given(encoder_text) {
+        let label = match given_by_program(encoder_text) {
             Some(text) => Some(self.labels.named(around, text)),
             None => around,
         };
@@ -356,8 +365,8 @@ impl Builder {
             Some(instance) => {
                 instance.start_ns = instance.start_ns.min(piece.start_ns);
                 instance.end_ns = instance.end_ns.max(piece.end_ns);
-                instance.positions += 1;
-                (Some(instance.id), instance.positions - 1)
+                instance.pieces += 1;
+                (Some(instance.id), instance.pieces - 1)
             }
             None => (None, 0),
         };

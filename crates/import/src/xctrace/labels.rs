@@ -13,7 +13,7 @@ pub(crate) fn default_kind(label: &str) -> Option<&str> {
 }
 
 /// Returns the label if the program set it, and `None` if Instruments made it up.
-pub(crate) fn given(label: Option<&str>) -> Option<&str> {
+pub(crate) fn given_by_program(label: Option<&str>) -> Option<&str> {
     label.filter(|label| !label.is_empty() && default_kind(label).is_none())
 }
 
@@ -52,7 +52,7 @@ mod tests {
             "Blit Command 3",
             "Render Command 1",
         ] {
-            assert_eq!(given(Some(text)), None, "{text}");
+            assert_eq!(given_by_program(Some(text)), None, "{text}");
         }
         for text in [
             "layer.attn",
@@ -61,7 +61,7 @@ mod tests {
             "Command Buffer 0a",
             "step 3",
         ] {
-            assert_eq!(given(Some(text)), Some(text));
+            assert_eq!(given_by_program(Some(text)), Some(text));
         }
     }
 

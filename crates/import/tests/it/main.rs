@@ -1,4 +1,6 @@
-//! Tests imports of exports of a stand-in for xctrace against its planted values, and of values of a real trace.
+//! Tests the imports of all tools: a module for each tool, or for a promise that all of them keep (`hostile`, `properties`,
+//! `unknown`). This file has the helpers of the tests of Instruments: exports that a stand-in for xctrace writes of planted
+//! scenes.
 
 mod counters_csv;
 mod damage;
@@ -19,7 +21,8 @@ mod real_values;
 mod rocm;
 mod unknown;
 
-// Scripts of events, and rows as lines.
+// From the tests of the timeline builder: events written as a script, and rows of a trace printed as lines, by which
+// `live_and_imported` compares an import with a recording.
 #[path = "../../../timeline-builder/tests/it/script.rs"]
 mod script;
 mod xplane;
@@ -31,7 +34,8 @@ use stand_in_xctrace::{Quirks, SCHEMAS, Scene};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// The exports of a scene as files.
+/// A folder of xctrace's exports of a scene (planted work of a made-up program): the table of contents, and a file for
+/// each table.
 struct Exports {
     folder: TempDir,
 }
@@ -71,7 +75,7 @@ impl Exports {
     }
 }
 
-/// Imports a scene without oddities and returns its trace.
+/// Imports a scene, exported without quirks (deviations of real exports), and returns its trace.
 fn plain(scene: &Scene) -> Trace {
     Exports::from_scene(scene, &Quirks::default()).trace()
 }

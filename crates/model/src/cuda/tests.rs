@@ -1,3 +1,5 @@
+//! Tests the table of CUDA's functions: it is complete, and each function has the class of what it does.
+
 use super::*;
 use crate::LossKind;
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+//! Tests the layouts of Python interpreters, on bytes that real interpreters had and on damaged ones.
+
 use super::*;
 use proptest::prelude::*;
 

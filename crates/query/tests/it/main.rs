@@ -1,4 +1,5 @@
-//! Runs queries on real trace folders.
+//! Tests the library and the program of `gapscope query` on trace folders that the tests write, and the examples of its
+//! documentation.
 
 mod activity;
 mod answers;

@@ -9,9 +9,10 @@ pub mod code {
 
     /// A parameter does not fit.
     pub const INVALID_PARAMETER: c_int = 1;
-    /// There is not enough memory; of samples also: they lost step with the hardware.
+    /// There is not enough memory. Sampling gives this code also where samples were lost, because they were not fetched as fast
+    /// as the hardware wrote them.
     pub const OUT_OF_MEMORY: c_int = 8;
-    /// libnvperf_host.so was not found.
+    /// CUPTI could not be initialised; the host functions of its profiler say so where they do not find libnvperf_host.so.
     pub const NOT_INITIALIZED: c_int = 15;
     /// Another profiler uses the counters.
     pub const HARDWARE_BUSY: c_int = 26;
@@ -21,7 +22,7 @@ pub mod code {
     pub const VIRTUALIZED_DEVICE_NOT_SUPPORTED: c_int = 33;
     /// The driver gives counters to administrators only.
     pub const INSUFFICIENT_PRIVILEGES: c_int = 35;
-    /// An older profiler of the process uses the counters.
+    /// The process uses CUPTI's older profiling interface (events and metrics), which excludes this one.
     pub const OLD_PROFILER_API_INITIALIZED: c_int = 36;
     /// The device is a virtual GPU whose profiling is switched off.
     pub const VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES: c_int = 40;

@@ -12,7 +12,7 @@ use gapscope_vulkan_layer::loader::NegotiateLayerInterface;
 use gapscope_vulkan_layer::{entry, own_hooks};
 
 use crate::api::device::{DEVICES, Device};
-use crate::hooks::{bindings, commands, events, kernels, memory, queries, refused};
+use crate::hooks::{bindings, events, kernels, memory, queries, refused};
 use crate::window;
 
 /// Answers the loader: this is the one symbol that it looks for.
@@ -95,7 +95,9 @@ impl Layer for Device {
 own_hooks! {
     "vkCmdPushConstants" => bindings::cmd_push_constants,
     "vkCmdPushConstants2" | "vkCmdPushConstants2KHR" => bindings::cmd_push_constants2,
-    "vkCmdCopyQueryPoolResults" => commands::cmd_copy_query_pool_results,
+    "vkCreateQueryPool" => queries::create_query_pool,
+    "vkDestroyQueryPool" => queries::destroy_query_pool,
+    "vkCmdCopyQueryPoolResults" => queries::cmd_copy_query_pool_results,
     "vkCmdBeginQuery" => queries::cmd_begin_query,
     "vkCmdEndQuery" => queries::cmd_end_query,
     "vkCmdResetQueryPool" => queries::cmd_reset_query_pool,

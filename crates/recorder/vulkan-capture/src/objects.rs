@@ -5,6 +5,7 @@
 pub mod command;
 pub mod kernels;
 pub mod memory;
+pub mod query_pool;
 pub mod refusal;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use gapscope_vulkan_layer::handles::{Handles, Serial};
 use command::CommandBuffer;
 use kernels::{Module, Pipeline, PipelineLayout};
 use memory::{Buffer, Memory};
+use query_pool::QueryPool;
 
 /// The descriptors of a set, by their index among all descriptors of the set. Descriptors that were never written
 /// are absent.
@@ -31,6 +33,7 @@ pub struct Objects {
     pub pipelines: Handles<Arc<Pipeline>>,
     pub descriptors: Descriptors<Contents>,
     pub semaphores: Handles<Semaphore>,
+    pub query_pools: Handles<QueryPool>,
     pub command_buffers: Handles<Arc<Mutex<CommandBuffer>>>,
 }
 

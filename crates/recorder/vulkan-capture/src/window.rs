@@ -19,6 +19,6 @@ mod split_submission;
 mod staging;
 mod submit_call;
 
-pub use control::{WindowControl, control, follow};
+pub use control::{WindowControl, control, unless_over};
 pub use labels::Labels;
 pub use submit_call::SubmitCall;

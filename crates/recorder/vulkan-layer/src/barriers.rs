@@ -29,18 +29,19 @@ pub struct BufferRange {
 /// The barriers of a command, as the program passes them.
 #[derive(Clone, Copy)]
 pub enum Barriers<'a> {
-    /// Those of a Vulkan 1.0 function, and those of synchronization2.
-    One(Barriers1<'a>),
-    Two(&'a [vk::DependencyInfo<'a>]),
+    /// The barriers of a Vulkan 1.0 function.
+    V1(BarriersV1<'a>),
+    /// The barriers of a function of synchronization2.
+    V2(&'a [vk::DependencyInfo<'a>]),
 }
 
 /// The barriers of a Vulkan 1.0 command, which all have the same stages.
 #[derive(Clone, Copy)]
-pub struct Barriers1<'a> {
+pub struct BarriersV1<'a> {
     /// The stages that the barriers wait for.
-    pub after: vk::PipelineStageFlags,
+    pub source_stages: vk::PipelineStageFlags,
     /// The stages that wait for the barriers.
-    pub before: vk::PipelineStageFlags,
+    pub destination_stages: vk::PipelineStageFlags,
     pub flags: vk::DependencyFlags,
     pub memory: &'a [vk::MemoryBarrier<'a>],
     pub buffers: &'a [vk::BufferMemoryBarrier<'a>],
@@ -53,10 +54,10 @@ impl Barriers<'_> {
     /// # Safety
     /// The program's own structures, during its call.
     pub unsafe fn stages(&self) -> (u64, u64) {
-        if let Barriers::One(barriers) = self {
+        if let Barriers::V1(barriers) = self {
             return (
-                barriers.after.as_raw().into(),
-                barriers.before.as_raw().into(),
+                barriers.source_stages.as_raw().into(),
+                barriers.destination_stages.as_raw().into(),
             );
         }
         let mut stages = (0, 0);
@@ -76,11 +77,11 @@ impl Barriers<'_> {
     /// The program's own structures, during its call.
     pub unsafe fn for_each(&self, mut visit: impl FnMut(Dependency, Option<BufferRange>)) {
         match self {
-            Barriers::One(barriers) => {
+            Barriers::V1(barriers) => {
                 let dependency = |after: vk::AccessFlags, before: vk::AccessFlags| Dependency {
-                    after_stages: barriers.after.as_raw().into(),
+                    after_stages: barriers.source_stages.as_raw().into(),
                     after_access: after.as_raw().into(),
-                    before_stages: barriers.before.as_raw().into(),
+                    before_stages: barriers.destination_stages.as_raw().into(),
                     before_access: before.as_raw().into(),
                 };
                 for m in barriers.memory {
@@ -106,7 +107,7 @@ impl Barriers<'_> {
                 }
             }
             // SAFETY: as the caller promises.
-            Barriers::Two(infos) => unsafe {
+            Barriers::V2(infos) => unsafe {
                 infos.iter().for_each(|info| for_each2(info, &mut visit));
             },
         }
@@ -118,13 +119,13 @@ impl Barriers<'_> {
     /// The program's own structures, during its call.
     pub unsafe fn concern_more(&self) -> bool {
         match self {
-            Barriers::One(barriers) => {
+            Barriers::V1(barriers) => {
                 let moves = |b: &vk::BufferMemoryBarrier<'_>| {
                     b.src_queue_family_index != b.dst_queue_family_index
                 };
                 !barriers.images.is_empty() || barriers.buffers.iter().any(moves)
             }
-            Barriers::Two(infos) => infos.iter().any(|info| {
+            Barriers::V2(infos) => infos.iter().any(|info| {
                 // SAFETY: as the caller promises.
                 let buffers = unsafe {
                     slice(
@@ -212,9 +213,9 @@ mod tests {
             vk::PipelineStageFlags::COMPUTE_SHADER,
             vk::PipelineStageFlags::TRANSFER,
         );
-        let one = Barriers::One(Barriers1 {
-            after,
-            before,
+        let one = Barriers::V1(BarriersV1 {
+            source_stages: after,
+            destination_stages: before,
             flags: vk::DependencyFlags::empty(),
             memory: &memory,
             buffers: &buffers,
@@ -237,7 +238,7 @@ mod tests {
             .memory_barriers(&memory)
             .buffer_memory_barriers(&buffers);
         let infos = [info];
-        let two = Barriers::Two(&infos);
+        let two = Barriers::V2(&infos);
         let told = |barriers: Barriers<'_>| {
             let mut told = Vec::new();
             // SAFETY: the structures are valid.

@@ -21,13 +21,14 @@ pub enum Command<'a> {
         sets: &'a [vk::DescriptorSet],
         dynamic_offsets: &'a [u32],
     },
-    /// Descriptors are pushed for compute, or by a template.
+    /// Descriptors are pushed for compute, or by a template, whose bind point is not kept.
     PushDescriptors {
         layout: vk::PipelineLayout,
         set: u32,
         descriptors: PushedDescriptors<'a>,
     },
-    /// Something is bound that compute does not use.
+    /// Something is bound for another bind point than compute. The command changes nothing in a layer, but the layer passes
+    /// the call on.
     BindOther,
     /// A kernel runs with `groups` workgroups; for `DispatchIndirect` their number is in a buffer.
     Dispatch {
@@ -79,23 +80,24 @@ pub enum PushedDescriptors<'a> {
 /// The regions of a copy between buffers.
 #[derive(Clone, Copy)]
 pub enum CopyRegions<'a> {
-    /// The regions of the Vulkan 1.0 function; `Two` has those of the later function.
-    One(&'a [vk::BufferCopy]),
-    Two(&'a [vk::BufferCopy2<'a>]),
+    /// The regions of the Vulkan 1.0 function.
+    V1(&'a [vk::BufferCopy]),
+    /// The regions of the function of copy_commands2.
+    V2(&'a [vk::BufferCopy2<'a>]),
 }
 
 impl CopyRegions<'_> {
     pub fn iter(&self) -> impl Iterator<Item = vk::BufferCopy> + '_ {
-        let (one, two): (&[_], &[_]) = match self {
-            CopyRegions::One(regions) => (regions, &[]),
-            CopyRegions::Two(regions) => (&[], regions),
+        let (v1, v2): (&[_], &[_]) = match self {
+            CopyRegions::V1(regions) => (regions, &[]),
+            CopyRegions::V2(regions) => (&[], regions),
         };
-        let two = two.iter().map(|region| vk::BufferCopy {
+        let v2 = v2.iter().map(|region| vk::BufferCopy {
             src_offset: region.src_offset,
             dst_offset: region.dst_offset,
             size: region.size,
         });
-        one.iter().copied().chain(two)
+        v1.iter().copied().chain(v2)
     }
 }
 

@@ -190,6 +190,8 @@ hooked_functions! {
     cmd_reset_event: PFN_vkCmdResetEvent = "vkCmdResetEvent";
     cmd_reset_event2: PFN_vkCmdResetEvent2 = "vkCmdResetEvent2" "vkCmdResetEvent2KHR";
     cmd_write_timestamp2: PFN_vkCmdWriteTimestamp2 = "vkCmdWriteTimestamp2" "vkCmdWriteTimestamp2KHR";
+    create_query_pool: PFN_vkCreateQueryPool = "vkCreateQueryPool";
+    destroy_query_pool: PFN_vkDestroyQueryPool = "vkDestroyQueryPool";
     create_pipeline_layout: PFN_vkCreatePipelineLayout = "vkCreatePipelineLayout";
     destroy_pipeline_layout: PFN_vkDestroyPipelineLayout = "vkDestroyPipelineLayout";
     get_device_buffer_memory_requirements: PFN_vkGetDeviceBufferMemoryRequirements = "vkGetDeviceBufferMemoryRequirements" "vkGetDeviceBufferMemoryRequirementsKHR";

@@ -1,5 +1,5 @@
 //! Writes the results of gates (limits that the user sets on the figures of a comparison) as JUnit XML, a test case
-//! for each gate, for services of continuous integration. A broken gate fails, an unknown or unjudged one is an
+//! for each gate, for services of continuous integration. A broken gate fails, an unknown one, and one that could not be judged, is an
 //! error, and an unknown one that is allowed is skipped.
 
 use super::shown;
@@ -13,7 +13,13 @@ pub fn text(diff: &Diff, name: &str) -> String {
             .count()
     };
     let (tests, failures) = (diff.gates.len(), count(GateStatus::Broken));
-    let errors = count(GateStatus::Unknown) + count(GateStatus::Unlike);
+    let errors = [
+        GateStatus::Noise,
+        GateStatus::Undecided,
+        GateStatus::Unknown,
+        GateStatus::Unlike,
+    ];
+    let errors: usize = errors.into_iter().map(count).sum();
     let skipped = count(GateStatus::UnknownAllowed);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     out.push_str(&format!(
@@ -51,8 +57,9 @@ fn case(gate: &GateResult) -> String {
     );
     let (sentence, detail) = (escaped(&gate.sentence), escaped(&detail));
     let inside = match gate.status {
-        GateStatus::Held | GateStatus::Noise => {
-            format!("      <system-out>{sentence}</system-out>\n")
+        GateStatus::Held => format!("      <system-out>{sentence}</system-out>\n"),
+        GateStatus::Noise | GateStatus::Undecided => {
+            format!("      <error message=\"{sentence}\" type=\"undecided\">{detail}</error>\n")
         }
         GateStatus::Broken => {
             format!("      <failure message=\"{sentence}\" type=\"gate\">{detail}</failure>\n")

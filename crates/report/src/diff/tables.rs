@@ -165,14 +165,22 @@ fn note(of: &Change, several: bool) -> Option<Text> {
             chance(typical.p_noise?)
         ))
     };
+    let was = |how: &str| {
+        let before = of.before_names.first()?;
+        Some(format!("before: {before}, {how}"))
+    };
     let said = match of.matched {
         Some(How::OnlyBefore) => Some("only before".to_owned()),
         Some(How::OnlyAfter) => Some("only after".to_owned()),
         Some(How::Fused | How::Split) => Some(of.what.clone()),
+        Some(How::SameCode) => was("the same code"),
+        Some(How::Replaced) => was("whose place it took"),
         _ => typical(),
     };
-    let label = of.label.as_ref().filter(|_| several);
-    let label = label.map(|label| format!("under {label}"));
+    let label = several.then(|| match &of.label {
+        Some(label) => format!("under {label}"),
+        None => "outside of labels".to_owned(),
+    });
     let notes: Vec<String> = label.into_iter().chain(said).collect();
     (!notes.is_empty()).then(|| Text::new().faint(notes.join("; ")))
 }

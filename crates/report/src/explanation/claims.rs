@@ -5,6 +5,7 @@ use crate::number;
 use crate::section::{accuracy, instructions, limits, verdict};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
+use gapscope_analysis::headline::HeadlineKind;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{CAUSES, KERNELS, TRANSFERS};
@@ -29,7 +30,10 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
         findings,
         words: vocabulary.words(),
     };
-    let mut claims = vec![teller.program(), teller.verdict()];
+    let mut claims = vec![teller.program()];
+    claims.extend(teller.head(true));
+    claims.push(teller.verdict());
+    claims.extend(teller.head(false));
     claims.extend(teller.largest_costs());
     claims.extend(teller.unknown(remarks));
     claims
@@ -85,6 +89,30 @@ impl Teller<'_> {
         }
     }
 
+    /// Tells what the report says with the verdict: before the verdict, where `before`, or after.
+    fn head(&self, before: bool) -> Vec<Claim> {
+        let findings = self.findings;
+        let notes = (findings.headline.iter())
+            .filter(|note| (note.kind == HeadlineKind::Contradiction) == before)
+            .map(|note| note.sentence.clone());
+        let mut texts: Vec<String> = notes.collect();
+        if !before {
+            let details = verdict::underfilled(findings, self.words).into_iter();
+            let details = details.chain(verdict::devices(findings));
+            texts.extend(details.map(|text| text.plain_text()));
+            let warm_up = &findings.warm_up.reason;
+            texts.extend((!warm_up.is_empty()).then(|| warm_up.clone()));
+        }
+        let texts = texts.into_iter();
+        texts
+            .map(|text| Claim {
+                kind: ClaimKind::Verdict,
+                text,
+                ..Claim::default()
+            })
+            .collect()
+    }
+
     /// Tells what bounds the speed of the program, and by which parts of its time.
     fn verdict(&self) -> Claim {
         let evidence = &self.findings.verdict_evidence;
@@ -96,7 +124,7 @@ impl Teller<'_> {
                 self.findings.verdict
             ),
         };
-        for part in evidence.parts.iter().take(MAX_COSTS) {
+        for part in &evidence.parts {
             text.push_str(&format!(" {}: {}", part.what, part.sentence));
         }
         let mut figures = Vec::new();
@@ -104,7 +132,7 @@ impl Teller<'_> {
             let name = "verdict_window_ns";
             figures.push(reported(name, ns, format!("/{name}")));
         }
-        for (place, part) in evidence.parts.iter().take(MAX_COSTS).enumerate() {
+        for (place, part) in evidence.parts.iter().enumerate() {
             let name = format!("{}_ns", part.what);
             let pointer = format!("/verdict_evidence/{place}/total_ns");
             figures.push(reported(&name, part.total_ns, pointer));
@@ -194,7 +222,7 @@ impl Teller<'_> {
         Claim {
             kind: ClaimKind::Idle,
             text,
-            advice: self.findings.advice(total.cause).map(str::to_owned),
+            advice: self.findings.advice_on(total.cause).map(str::to_owned),
             figures,
             rows,
             query: Some(format!(

@@ -5,7 +5,7 @@ use crate::document::{Block, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_timeline::busy::{self, DeviceBusy};
-use gapscope_trace::manifest::{ClockMethod, SamplingMode};
+use gapscope_trace::manifest::{Api, ClockMethod, SamplingMode};
 
 /// Returns sampling mode and clock error in a few words, for the head of every report.
 pub(crate) fn short(findings: &Findings) -> String {
@@ -116,11 +116,15 @@ fn clock(device: &DeviceBusy, name: &str) -> String {
 /// Says how many command buffers are in the busy time as a whole, and how many not at all.
 fn counted(device: &DeviceBusy) -> Vec<String> {
     let mut texts = Vec::new();
+    let whole = match device.api {
+        Api::Cuda | Api::Hip => ["graph", "graphs"],
+        Api::Vulkan | Api::Metal | Api::Unknown => ["command buffer", "command buffers"],
+    };
     let command_buffers = |n| number::count_of(n, "command buffer", "command buffers");
     if device.command_buffers_counted_whole > 0 {
         texts.push(format!(
-            "counted from start to end, because not all inside has times: {}; an upper bound.",
-            command_buffers(device.command_buffers_counted_whole)
+            "counted from start to end, because not all inside has times: {}; an upper bound. Inside of them the device may have idled; times of single dispatches tell.",
+            number::count_of(device.command_buffers_counted_whole, whole[0], whole[1])
         ));
     }
     if device.command_buffers_untimed > 0 {

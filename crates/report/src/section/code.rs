@@ -9,6 +9,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::code::{
     self, CauseCode, Code, CodeLine, CodeTime, ExactLine, MIN_SAMPLES_FOR_SHARES,
 };
+use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
 use std::collections::HashMap;
@@ -39,27 +40,31 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         .collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
+    // Lines of a cause that have the same name are told apart by their callers.
     let key = |cause: &CauseCode, line: &CodeLine| (cause.cause.as_str(), line.first.name());
-    let mut same: HashMap<(&str, String), u32> = HashMap::new();
+    let mut lines_of_name: HashMap<(&str, String), u32> = HashMap::new();
     for (cause, line) in &rows {
-        *same.entry(key(cause, line)).or_default() += 1;
+        *lines_of_name.entry(key(cause, line)).or_default() += 1;
     }
     let facts = |cause: &CauseCode| cause.cause.facts(words.api);
     let share = |line: &CodeLine| line.total_ns as f64 / total_ns as f64;
-    let has_shares = |cause: &CauseCode| cause.samples >= MIN_SAMPLES_FOR_SHARES;
+
     let known = |cause: &CauseCode, text: String| match has_shares(cause) {
         true => Text::from(text),
         false => Text::new().faint("too few"),
     };
     let table = Table::with_rows(&rows[..shown])
-        .name("code", |(cause, line)| match same.get(&key(cause, line)) {
-            Some(1) => line.first.name(),
-            _ => line.text.clone(),
+        .name("code", |(cause, line)| {
+            match lines_of_name.get(&key(cause, line)) {
+                Some(1) => line.first.name(),
+                _ => line.text.clone(),
+            }
         })
         .word("cause", |(cause, _)| {
             let facts = facts(cause);
             Text::new().with(Tone::Cause(facts.family), facts.name)
         })
+        // A narrow terminal lacks this column first.
         .spare(1)
         .number("≈ time", |(cause, line)| {
             known(cause, number::duration(line.total_ns))
@@ -72,6 +77,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
             let columns = if has_shares(cause) { 12 } else { 0 };
             Text::new().with(Tone::Cause(facts(cause).family), bar(share(line), columns))
         })
+        // The text of the source line stands below the row.
         .notes("the line", |(_, line)| {
             Some(Text::new().faint(source(line.first)?))
         })
@@ -95,9 +101,15 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
     blocks.extend(exact(code));
+    blocks.extend(sleep(code));
     blocks.extend(workers(code));
     blocks.extend(lock(code));
     blocks
+}
+
+/// Returns true where a cause has enough samples for shares of its time.
+fn has_shares(cause: &CauseCode) -> bool {
+    cause.samples >= MIN_SAMPLES_FOR_SHARES
 }
 
 /// Returns the text of the source line of the frame that represents a stack ([`code::own`]).
@@ -111,14 +123,15 @@ pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(CodeTime::name).unwrap_or_default()
 }
 
-/// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples.
+/// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples: these lines are exact
+/// where samples are too few.
 fn exact(code: &Code) -> Vec<Block> {
     let few = code
         .causes
         .iter()
         .filter(|cause| cause.samples < MIN_SAMPLES_FOR_SHARES);
     let lines: Vec<&ExactLine> = few.flat_map(|cause| &cause.exact).collect();
-    let said = |source: SampleSource, lead: &str| {
+    let sentence = |source: SampleSource, lead: &str| {
         let mut lines: Vec<(String, u64)> = (lines.iter())
             .filter(|line| line.source == source)
             .map(|line| (code::text(&line.frames), line.count))
@@ -132,12 +145,50 @@ fn exact(code: &Code) -> Vec<Block> {
         (!listed.is_empty())
             .then(|| Block::Sentence(Text::new().and(format!("{lead}{}.", listed.join(", ")))))
     };
-    let waits = said(SampleSource::AfterWait, "Waits ended in ");
-    let submissions = said(
+    let waits = sentence(SampleSource::AfterWait, "Waits ended in ");
+    let submissions = sentence(
         SampleSource::AtSubmission,
         "After gaps work was submitted in ",
     );
     waits.into_iter().chain(submissions).collect()
+}
+
+/// Says what late submitting threads waited for while they were blocked, and which other threads ran meanwhile.
+fn sleep(code: &Code) -> Option<Block> {
+    let late = code.of_cause(Cause::HostLate)?;
+    let slept_for = late.sleeps.iter().take(3).map(|sleep| {
+        let share = number::share_of(sleep.samples as i64, late.samples as i64);
+        match has_shares(late) {
+            true => format!("{} ({share})", sleep.words()),
+            false => sleep.words(),
+        }
+    });
+    let slept_for: Vec<String> = slept_for.collect();
+    if slept_for.is_empty() {
+        return None;
+    }
+    let mut text = format!(
+        "While it was late, the submitting thread slept in {} of {}, waiting for: {}.",
+        number::count(late.blocked()),
+        number::count_of(late.samples, "sample", "samples"),
+        slept_for.join("; "),
+    );
+    let ran = code.ran_meanwhile.iter().take(3).map(|thread| {
+        let name = match &thread.thread_name {
+            Some(name) => format!("{name} ({})", thread.thread),
+            None => format!("thread {}", thread.thread),
+        };
+        let samples = number::count_of(thread.samples, "sample", "samples");
+        match thread.frames.is_empty() {
+            true => format!("{name}, {samples}"),
+            false => format!("{name} in {}, {samples}", code::text(&thread.frames)),
+        }
+    });
+    let ran: Vec<String> = ran.collect();
+    if !ran.is_empty() {
+        text += &format!(" Meanwhile ran: {}.", ran.join("; "));
+    }
+    Some(Block::Sentence(text.into()))
 }
 
 /// Says in which code worker processes were while a submitting thread waited for them.
@@ -160,7 +211,7 @@ fn workers(code: &Code) -> Option<Block> {
     Some(Block::Sentence(text.into()))
 }
 
-/// Says which threads had Python's lock while a submitting thread waited for it.
+/// Says which threads held Python's lock while a submitting thread waited for it.
 fn lock(code: &Code) -> Option<Block> {
     let samples: u64 = code.gil.iter().map(|holder| holder.samples).sum();
     let holders = code.gil.iter().take(3).map(|holder| {
@@ -175,7 +226,7 @@ fn lock(code: &Code) -> Option<Block> {
         }
     });
     let text = format!(
-        "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which had: {}.",
+        "In {} of {} a submitting thread waited for the interpreter's lock (GIL), which was held by: {}.",
         number::count(samples),
         number::count_of(code.samples, "sample", "samples"),
         holders.collect::<Vec<_>>().join("; "),

@@ -96,6 +96,8 @@ fn spreads(comparison: &WorkComparison, words: &Words) -> Vec<Block> {
 fn name(figure: Figure, words: &Words) -> String {
     match figure {
         Figure::Dispatches => words.dispatch.many.to_owned(),
+        Figure::Workgroups => "workgroups".to_owned(),
+        Figure::Threads => "threads".to_owned(),
         Figure::CommandBuffers => words.command_buffer.many.to_owned(),
         Figure::Submissions => words.submission.many.to_owned(),
         Figure::BoundBytes => "bytes bound".to_owned(),
@@ -111,9 +113,11 @@ fn value(figure: Figure, value: Option<f64>) -> Text {
     or_unknown(value, |value| match figure {
         Figure::GpuBusy | Figure::Wall | Figure::Pace => number::duration_f64(value),
         Figure::BoundBytes | Figure::TransferBytes => number::bytes(value.round() as u64),
-        Figure::Dispatches | Figure::CommandBuffers | Figure::Submissions => {
-            number::mean_count(value)
-        }
+        Figure::Dispatches
+        | Figure::Workgroups
+        | Figure::Threads
+        | Figure::CommandBuffers
+        | Figure::Submissions => number::mean_count(value),
     })
 }
 
@@ -148,7 +152,11 @@ fn change(ratio: &Ratio) -> Text {
 /// Returns the word for an amount: `many` for counts, `much` for times and bytes.
 fn much(figure: Figure) -> &'static str {
     match figure {
-        Figure::Dispatches | Figure::CommandBuffers | Figure::Submissions => "many",
+        Figure::Dispatches
+        | Figure::Workgroups
+        | Figure::Threads
+        | Figure::CommandBuffers
+        | Figure::Submissions => "many",
         _ => "much",
     }
 }

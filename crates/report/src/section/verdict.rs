@@ -7,6 +7,7 @@ use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::fill::KernelFill;
+use gapscope_analysis::headline::{HeadlineKind, HeadlineNote};
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
@@ -27,7 +28,15 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     if !evidence.sentence.is_empty() {
         text = text.and("  ").strong(evidence.sentence.as_str());
     }
-    let mut blocks = vec![Block::Sentence(text)];
+    // Times that contradict each other come before the verdict, which they may make wrong.
+    let (before, after): (Vec<_>, Vec<_>) =
+        (findings.headline.iter()).partition(|note| note.kind == HeadlineKind::Contradiction);
+    let sentence = |note: &HeadlineNote| {
+        Block::Sentence(Text::new().with(Tone::Warning, note.sentence.as_str()))
+    };
+    let mut blocks: Vec<Block> = before.into_iter().map(sentence).collect();
+    blocks.push(Block::Sentence(text));
+    blocks.extend(after.into_iter().map(sentence));
     for part in &evidence.parts {
         blocks.push(Block::Item(Text::new().and(part.sentence.as_str())));
     }
@@ -42,7 +51,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
 }
 
 /// Returns a sentence on the kernels that leave most of a device idle, where that costs enough.
-fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
+pub(crate) fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
     const NAMED: usize = 3;
     const COLUMNS: usize = 40;
     let window_ns = findings.verdict_evidence.window_ns? as f64;
@@ -72,7 +81,7 @@ fn underfilled(findings: &Findings, words: &Words) -> Option<Text> {
 }
 
 /// Returns the verdict on each device, where there are several.
-fn devices(findings: &Findings) -> impl Iterator<Item = Text> {
+pub(crate) fn devices(findings: &Findings) -> impl Iterator<Item = Text> {
     let names = busy::names(&findings.devices);
     let devices = &findings.idle_time.devices;
     let several = devices.len() > 1;
@@ -92,7 +101,16 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
         let work = number::duration(window.length_ns());
         text = text.and(format!(", {work} from the first GPU work to the last"));
     }
-    text = text.and("; GPU busy ").strong(known(findings.gpu_busy_ns));
+    // Inside of work that is timed as a whole the GPU may have idled.
+    let counted_whole = findings
+        .devices
+        .iter()
+        .filter_map(|device| device.counted_whole_ns);
+    let most = match counted_whole.max() {
+        Some(1..) => "at most ",
+        _ => "",
+    };
+    text = (text.and("; GPU busy ").and(most)).strong(known(findings.gpu_busy_ns));
     if let (Some(busy), Some(wall)) = (findings.gpu_busy_ns, findings.wall_ns) {
         text = text.and(format!(
             " ({} of the recording)",

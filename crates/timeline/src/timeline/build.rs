@@ -16,7 +16,7 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, QueueId};
 use gapscope_trace::kernel_names::is_communication;
 use gapscope_trace::lookup::{IdIndex, NONE};
-use gapscope_trace::manifest::{Device, SamplingMode};
+use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::optional::Optional;
 use gapscope_trace::tables::{Dispatches, Table, Timing};
 use gapscope_trace::text_column::TextColumn;
@@ -150,11 +150,6 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         builder.find_queues();
         builder.find_submissions();
         let timeline = &mut builder.timeline;
-        let sized = |device: &Device| {
-            let limits = device.limits.as_ref();
-            limits.is_some_and(|limits| limits.multiprocessors.is_some())
-        };
-        timeline.dispatches.keeps_groups = trace.manifest.devices.iter().any(sized);
         timeline.dispatches.grids.kept =
             (trace.tables.kernels.accesses.iter()).any(Option::is_some);
         timeline.dispatches.keeps_all = keeps_all;
@@ -256,6 +251,10 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         let in_passes = self.timeline.trace.manifest.sampling_mode == SamplingMode::Pass;
         let mut last = (None, NONE, None);
         let mut last_queue = None;
+        let columns = &mut self.timeline.dispatches;
+        if columns.count == 0 {
+            columns.keeps_groups = columns.keeps_all && !piece.groups_x.is_empty();
+        }
         for at in 0..piece.queue.len() {
             let id = piece.command_buffer.at(at);
             if last.0 != id {
@@ -408,9 +407,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             let Some(own) = times.own else { continue };
             let declared = rows.dispatches[row] > 0 || rows.transfers[row] > 0;
             let has_more = rows.timing[row] == Timing::Bracketed || declared;
-            times.whole =
-                self.times_inside && (times.untimed > 0 || (times.timed == 0 && has_more));
-            if times.whole || !self.times_inside {
+            times.whole = !self.times_inside || times.untimed > 0 || (times.timed == 0 && has_more);
+            if times.whole {
                 let gpu = timeline.queues[timeline.command_buffer_queues[row] as usize].gpu;
                 let work = Work::new(own, row as u32, WorkKind::CommandBuffer, row);
                 self.packing.push(gpu as usize, work);
@@ -461,7 +459,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                 } = times.ran;
                 submission.add(Interval::new(first_start_ns, last_end_ns));
                 // A command buffer with work is timed by the work, or as a whole.
-                let ran = first_start_ns <= last_end_ns || times.untimed > 0;
+                let ran = times.ran.has_work() || times.untimed > 0;
                 submission.without_work += u32::from(!ran && times.own.is_some());
             }
         }

@@ -19,6 +19,8 @@ pub enum Content {
         communication: bool,
         /// True where the work may move data.
         transfer: bool,
+        /// True where the device may idle between the parts of the work.
+        idle: bool,
     },
 }
 
@@ -42,25 +44,31 @@ impl Timeline<'_> {
     }
 
     /// Returns the activity of a command buffer that is work itself, by its numbers of dispatches and transfers.
-    /// Without either, only a graph may do more than compute.
+    /// Only one with a single command is known to do that from its start to its end.
     fn content_of_command_buffer(&self, work: &Work) -> Content {
         let tables = &self.trace.tables;
         let rows = &tables.command_buffers;
+        let row = work.row();
+        let (dispatches, transfers) = (rows.dispatches[row], rows.transfers[row]);
         // The names of its kernels are known, and their times are not.
-        let communication = !self.communicates.is_empty();
-        match (rows.dispatches[work.row()], rows.transfers[work.row()]) {
-            (0, 0) => {
-                let submission = self.submission_of(work) as usize;
-                match tables.submissions.kind.get(submission) {
-                    Some(SubmissionKind::Graph) => Content::ANYTHING,
-                    _ => Content::Compute,
-                }
+        let communication = dispatches > 0 && !self.communicates.is_empty();
+        let times = &self.command_buffers[row];
+        let declared = dispatches.saturating_add(transfers);
+        let commands = declared.max(times.timed.saturating_add(times.untimed));
+        let idle = commands != 1 || rows.host_functions.at(row).is_some_and(|nodes| nodes > 0);
+        if declared == 0 {
+            let submission = self.submission_of(work) as usize;
+            if tables.submissions.kind.get(submission) == Some(&SubmissionKind::Graph) {
+                return Content::ANYTHING;
             }
-            (0, _) => Content::Transfer,
-            (_, 0) if !communication => Content::Compute,
-            (_, transfers) => Content::Whole {
+        }
+        match (dispatches, transfers) {
+            (0, 1..) if !idle => Content::Transfer,
+            (_, 0) if !idle && !communication => Content::Compute,
+            _ => Content::Whole {
                 communication,
                 transfer: transfers > 0,
+                idle,
             },
         }
     }
@@ -71,5 +79,6 @@ impl Content {
     const ANYTHING: Content = Content::Whole {
         communication: true,
         transfer: true,
+        idle: true,
     };
 }

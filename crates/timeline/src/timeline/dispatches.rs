@@ -1,7 +1,7 @@
 //! The columns that a timeline keeps of dispatches, filled from pieces of the table of dispatches as they are read.
 //!
 //! The whole table fills a gigabyte for ten million dispatches. These columns take six bytes a dispatch where there
-//! are few kernels and labels, eight where a device's size is known, and the [`Work`] of dispatches with known times.
+//! are few kernels and labels, eight where workgroups are read, and the [`Work`] of dispatches with known times.
 
 use super::numbers::Numbers;
 use super::work::{Work, WorkKind};
@@ -21,12 +21,11 @@ pub struct DispatchColumns {
     pub labels: Numbers,
     /// The id of each dispatch's set of bindings, or [`NONE`].
     pub(super) bindings: Numbers,
-    /// The number of each dispatch's workgroups, or [`NONE`]. They are kept only where a device's size is known,
-    /// since nothing else needs them.
-    pub groups: Numbers,
+    /// The number of each dispatch's workgroups, or [`NONE`].
+    pub(super) groups: Numbers,
     /// The numbers of each dispatch's workgroups by axis, kept only where a kernel's code says which bytes they touch.
     pub(super) grids: Grids,
-    /// True where workgroups are kept, provided that [`Self::keeps_all`] is true.
+    /// True where workgroups are kept, provided that [`Self::keeps_all`] is true: where they are read.
     pub(super) keeps_groups: bool,
     /// True where labels and bindings are kept, and workgroups if [`Self::keeps_groups`] is true too.
     pub(super) keeps_all: bool,
@@ -102,6 +101,13 @@ impl DispatchColumns {
         self.grids.all.get(place as usize).copied()
     }
 
+    /// Returns the number of workgroups of a dispatch; `None` where it is not known, or was not read.
+    #[inline]
+    pub fn groups(&self, row: usize) -> Option<u32> {
+        let groups = self.keeps_groups.then(|| self.groups.at(row))?;
+        (groups != NONE).then_some(groups)
+    }
+
     /// Returns the number of dispatches.
     pub fn count(&self) -> usize {
         self.count
@@ -132,11 +138,11 @@ impl DispatchColumns {
 
     /// Reserves memory for `rows` dispatches, if there is enough: a damaged trace may claim any number.
     pub(super) fn reserve(&mut self, rows: usize) {
+        // Whether workgroups are kept is known with the first piece.
         let columns = [
             (self.keeps_kernels, &mut self.kernels),
             (self.keeps_all, &mut self.labels),
             (self.keeps_all, &mut self.bindings),
-            (self.keeps_all && self.keeps_groups, &mut self.groups),
         ];
         for (_, column) in columns.into_iter().filter(|(kept, _)| *kept) {
             column.reserve(rows);

@@ -28,7 +28,7 @@ pub struct CommandBufferTimes {
     pub untimed: u32,
     /// The times of the work inside.
     pub ran: Ran,
-    /// True where the command buffer counts as busy from start to end although dispatches are timed.
+    /// True where the command buffer counts as busy from start to end, because not all that is inside has times.
     pub whole: bool,
 }
 
@@ -43,6 +43,12 @@ impl CommandBufferTimes {
             ran: Ran::default(),
             whole: false,
         }
+    }
+
+    /// Returns true where some of the work inside may have run at times that the trace does not tell: it has no
+    /// times of its own, and the command buffer has none that would cover it.
+    pub fn has_untimed_work(&self) -> bool {
+        self.own.is_none() && (self.untimed > 0 || !self.ran.has_work())
     }
 }
 
@@ -71,6 +77,11 @@ impl Default for Ran {
 }
 
 impl Ran {
+    /// Returns true where some of the work has known times.
+    pub fn has_work(&self) -> bool {
+        self.first_start_ns <= self.last_end_ns
+    }
+
     /// Adds work, in order of start. `inside` is false for the command buffer itself.
     #[inline]
     pub(super) fn add(&mut self, work: Interval, inside: bool) {

@@ -1,5 +1,6 @@
-//! Makes the comparisons that a file (a saved page) has: of whole traces with each other, and of labels inside of the
-//! same label. A side is a whole trace or the work under one label; its cost is what a comparison needs of its work.
+//! Makes the comparisons that a file (a saved page) has. A file has no server, so that all answers are made beforehand:
+//! of whole traces with each other, of labels with their siblings in a trace, and of a label with itself in other
+//! traces. A side is a whole trace or the work under one label; its cost is what a comparison needs of its work.
 
 use super::FileAnswer;
 use crate::analysed_trace::AnalysedTrace;
@@ -21,31 +22,32 @@ pub(super) struct ComparisonSides {
 }
 
 impl ComparisonSides {
-    /// Computes the costs of a trace. A `whole` trace is small enough for the comparison of its labels; `alone` means
-    /// that the file has no other trace.
-    pub(super) fn new(analysed: &AnalysedTrace, whole: bool, alone: bool) -> ComparisonSides {
+    /// Computes the costs of a trace. `with_labels` means that the trace is small enough for the comparison of its
+    /// labels; `alone` means that the file has no other trace.
+    pub(super) fn new(analysed: &AnalysedTrace, with_labels: bool, alone: bool) -> ComparisonSides {
+        // A cost has idle time by cause, and there is none without causes.
         if unknown_because(analysed.timeline.trace, CAUSES).is_some() {
             return ComparisonSides::default();
         }
         let labels = &analysed.found().labels;
         let mut paths: Vec<String> = labels.iter().map(|label| cut(&label.path)).collect();
         paths.dedup();
-        // The labels are those inside of the outermost label with several: `step / forward` and `step / backward`.
+        // Compared are the labels with siblings, at the smallest depth where there are any: `step / forward` and
+        // `step / backward`.
         let depth = |path: &str| path.matches(" / ").count();
-        let beside = |path: &String| {
-            let around = around(path);
-            let inside = paths.iter().filter(|other| self::around(other) == around);
-            inside.count() > 1
+        let has_siblings = |path: &String| {
+            let siblings = paths.iter().filter(|other| parent(other) == parent(path));
+            siblings.count() > 1
         };
         let outermost = paths
             .iter()
-            .filter(|path| beside(path))
+            .filter(|path| has_siblings(path))
             .map(|path| depth(path))
             .min();
         let listed = paths
             .iter()
-            .filter(|path| Some(depth(path)) == outermost && beside(path));
-        let room = if whole { MAX_COMPARED_LABELS } else { 0 };
+            .filter(|path| Some(depth(path)) == outermost && has_siblings(path));
+        let room = if with_labels { MAX_COMPARED_LABELS } else { 0 };
         let extents: Vec<Extent> = (listed.clone().take(room))
             .map(|path| Extent::Label(path.clone()))
             .collect();
@@ -61,8 +63,8 @@ impl ComparisonSides {
 }
 
 /// Returns the path of the label around the one with this path; empty for an outermost label.
-fn around(path: &str) -> &str {
-    path.rsplit_once(" / ").map_or("", |(around, _)| around)
+fn parent(path: &str) -> &str {
+    path.rsplit_once(" / ").map_or("", |(parent, _)| parent)
 }
 
 /// The costs of all sides of a file.
@@ -75,18 +77,18 @@ pub(super) struct ComparisonCosts {
 
 impl ComparisonCosts {
     /// Adds the sides of a trace.
-    pub(super) fn add(&mut self, trace: usize, of: ComparisonSides) {
-        let sides = of.sides.into_iter();
+    pub(super) fn add(&mut self, trace: usize, added: ComparisonSides) {
+        let sides = added.sides.into_iter();
         self.sides
             .extend(sides.map(|(extent, cost)| (trace, extent, cost)));
-        self.left_out += of.left_out;
+        self.left_out += added.left_out;
     }
 
     /// Returns a sentence with the number of labels that are not compared; `None` if all are.
     pub(super) fn left_out(&self) -> Option<String> {
         (self.left_out > 0).then(|| {
             format!(
-                "Of the labels, {} are not compared in it: `gapscope view` compares all.",
+                "{} labels are not compared in this file: `gapscope view` compares all.",
                 self.left_out
             )
         })

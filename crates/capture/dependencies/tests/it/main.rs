@@ -1,4 +1,5 @@
-//! Finds the dependencies of captures that tests write.
+//! Tests the dependencies of captures that the tests write, the kernels' footprints that they rest on, and that modules of
+//! real programs, damaged ones also, are evaluated.
 
 mod footprints;
 mod hostile;

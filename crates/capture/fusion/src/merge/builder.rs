@@ -9,6 +9,7 @@ mod push_constants;
 
 use std::collections::{HashMap, HashSet};
 
+use gapscope_spirv::numbers::version;
 use rspirv::dr::{Block, Function, Instruction, Module, ModuleHeader, Operand};
 use rspirv::grammar::INSTRUCTION_TABLE;
 use rspirv::spirv::{
@@ -99,7 +100,7 @@ impl<'a> Builder<'a> {
             version: versions
                 .map(|header| header.version)
                 .max()
-                .unwrap_or(0x0001_0300),
+                .unwrap_or(version::V1_3),
             types: HashMap::new(),
             imports: HashMap::new(),
             built_ins: HashMap::new(),
@@ -378,7 +379,7 @@ impl<'a> Builder<'a> {
             }],
         });
         // Since SPIR-V 1.4 the interface lists all variables.
-        let names_all = self.version >= 0x0001_0400;
+        let names_all = self.version >= version::V1_4;
         let interface = self.module.types_global_values.iter().filter(|of| {
             storage_class(of).is_some_and(|class| names_all || class == StorageClass::Input)
         });

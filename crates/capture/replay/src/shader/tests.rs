@@ -1,3 +1,5 @@
+//! Tests what is read of shaders: needs, bindings and entry points, of damaged modules also.
+
 use super::*;
 
 fn compile(wgsl: &str) -> Vec<u8> {

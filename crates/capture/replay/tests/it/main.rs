@@ -1,4 +1,4 @@
-//! Runs captures that tests write, on the software GPU.
+//! Tests replays of captures that the tests write, on the software GPU: outputs, traces, inspections, and refusals.
 
 mod captured;
 mod fewer_barriers;

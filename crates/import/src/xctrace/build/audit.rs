@@ -49,7 +49,7 @@ impl Builder {
 
     /// Notes other influences on the numbers: other processes (the three with most GPU time), performance states, and
     /// register spills.
-    pub(super) fn audit(&mut self) {
+    pub(super) fn note_other_influences(&mut self) {
         let times = |intervals: &[&GpuInterval]| {
             let spans = intervals.iter();
             union_ns(

@@ -75,6 +75,7 @@ struct DirectMemory;
 
 impl Memory for DirectMemory {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
+        // Nothing of an interpreter lies so low: such an address is a null pointer with an offset.
         if address < 1 << 16 {
             return None;
         }

@@ -3,7 +3,7 @@
 
 use ash::vk;
 use gapscope_capture::model::Dependency;
-use gapscope_vulkan_layer::barriers::{Barriers, Barriers1};
+use gapscope_vulkan_layer::barriers::{Barriers, BarriersV1};
 
 use crate::objects::command::{Barrier, BufferBarrier};
 
@@ -13,10 +13,10 @@ use crate::objects::command::{Barrier, BufferBarrier};
 /// The program's own structures, during its call.
 pub unsafe fn barrier(barriers: Barriers<'_>) -> Barrier {
     let mut kept = Barrier {
-        has_own_stages: matches!(barriers, Barriers::Two(_)),
+        has_own_stages: matches!(barriers, Barriers::V2(_)),
         flags: match barriers {
-            Barriers::One(barriers) => barriers.flags.as_raw(),
-            Barriers::Two(infos) => infos
+            Barriers::V1(barriers) => barriers.flags.as_raw(),
+            Barriers::V2(infos) => infos
                 .first()
                 .map_or(0, |info| info.dependency_flags.as_raw()),
         },
@@ -54,8 +54,8 @@ pub unsafe fn barrier(barriers: Barriers<'_>) -> Barrier {
 pub unsafe fn wait(barriers: Barriers<'_>) -> Barrier {
     let barriers = match barriers {
         // The host may have set an event, and the host is no stage of a barrier in a queue.
-        Barriers::One(barriers) => Barriers::One(Barriers1 {
-            after: match barriers.after & !vk::PipelineStageFlags::HOST {
+        Barriers::V1(barriers) => Barriers::V1(BarriersV1 {
+            source_stages: match barriers.source_stages & !vk::PipelineStageFlags::HOST {
                 none if none.is_empty() => vk::PipelineStageFlags::TOP_OF_PIPE,
                 stages => stages,
             },

@@ -26,7 +26,7 @@ pub unsafe fn push(
 ) -> Option<&'static Device> {
     // SAFETY: as the caller promises.
     let device = unsafe { DEVICES.get(buffer) }?;
-    window::follow(|| add(device, buffer, command(device)));
+    window::unless_over(|| add(device, buffer, command(device)));
     Some(device)
 }
 

@@ -1,16 +1,17 @@
 //! Keeps the command buffers of the program, and those of their commands that both layers (this one, and the one that
-//! records) follow: calls of the program go in, [`Command`]s in the state of the command buffer come out.
+//! records) follow: calls of the program go in, [`Command`]s that own their data come out, in the state of the command
+//! buffer. The commands of the shared code are `given`; those of this layer are kept.
 
 use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, CopyRegion};
-use gapscope_vulkan_layer::command::{self, Label};
+use gapscope_vulkan_layer::command::{self as given, Label};
 use gapscope_vulkan_layer::command_pools::{CommandPool, CommandPools};
 use gapscope_vulkan_layer::functions::DeviceFunctions;
 use gapscope_vulkan_layer::handles::lock;
 use gapscope_vulkan_layer::layer::{self, CommandHooks};
 
 use crate::api::device::Device;
-use crate::hooks::command::{add, commands};
+use crate::hooks::command::add;
 use crate::hooks::{barriers, bindings};
 use crate::objects::command::Command;
 use crate::window;
@@ -45,7 +46,7 @@ impl CommandHooks for Device {
     unsafe fn record<F>(
         handle: vk::CommandBuffer,
         function: impl Fn(&'static DeviceFunctions) -> Option<F>,
-        command: command::Command<'_>,
+        command: given::Command<'_>,
         call: impl FnOnce(F),
     ) {
         // SAFETY: as the caller promises.
@@ -53,7 +54,8 @@ impl CommandHooks for Device {
             let Some((device, next)) = layer::find::<Device, _>(handle, function) else {
                 return;
             };
-            window::follow(|| {
+            // A command buffer that is recorded before a window may be submitted in it.
+            window::unless_over(|| {
                 if let Some(command) = kept(device, command) {
                     add(device, handle, command);
                 }
@@ -63,7 +65,7 @@ impl CommandHooks for Device {
     }
 
     unsafe fn record_label(&'static self, handle: vk::CommandBuffer, label: Label<'_>) {
-        window::follow(|| {
+        window::unless_over(|| {
             let label = match label {
                 Label::Begin(text) => model::Label::Begin(text.into_owned()),
                 Label::End => model::Label::End,
@@ -86,9 +88,9 @@ impl Device {
 /// Returns a command as it is kept, or `None` if it does not matter to compute.
 ///
 /// # Safety
-/// The command is the program's, during its call.
-unsafe fn kept(device: &Device, command: command::Command<'_>) -> Option<Command> {
-    use command::Command as Given;
+/// The pointers in the command are valid: it is handed on during the program's call.
+unsafe fn kept(device: &Device, command: given::Command<'_>) -> Option<Command> {
+    use given::Command as Given;
     Some(match command {
         Given::BindPipeline(pipeline) => {
             Command::Pipeline(device.objects.pipelines.get(pipeline.as_raw()))
@@ -150,22 +152,4 @@ unsafe fn kept(device: &Device, command: command::Command<'_>) -> Option<Command
         }
         Given::ExecuteCommands(secondaries) => Command::Secondary(secondaries.to_vec()),
     })
-}
-
-commands! {
-    fn cmd_copy_query_pool_results(
-        pool: vk::QueryPool,
-        first: u32,
-        count: u32,
-        target: vk::Buffer,
-        offset: u64,
-        stride: u64,
-        flags: vk::QueryResultFlags,
-    ) = |_| Command::QueryResults {
-        buffer: target,
-        offset,
-        bytes: stride
-            .saturating_mul(u64::from(count.max(1)) - 1)
-            .saturating_add(16),
-    };
 }

@@ -155,6 +155,6 @@ impl ObjectHooks for Device {
     }
 
     fn follow(work: impl FnOnce()) {
-        window::follow(work);
+        window::unless_over(work);
     }
 }

@@ -63,7 +63,7 @@ struct WindowState {
 static ALL_WINDOWS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// Runs `work`, which keeps what a program records, unless no window can need it any more. A panic in it is caught.
-pub fn follow<R>(work: impl FnOnce() -> R) {
+pub fn unless_over<R>(work: impl FnOnce() -> R) {
     if !ALL_WINDOWS_OVER.load(Relaxed) {
         hook::guard(work);
     }

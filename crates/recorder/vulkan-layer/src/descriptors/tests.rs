@@ -1,3 +1,5 @@
+//! Tests writes of descriptors that reach beyond the end of their binding.
+
 use super::*;
 
 fn binding(number: u32, count: u32) -> LayoutBinding {

@@ -1,12 +1,13 @@
 //! Hooks the commands that programs record into command buffers; each is decoded as a [`Command`] and handed to the
-//! layer. The hooks are the hot path: nothing here takes a lock, allocates or enters the kernel.
+//! layer. The hooks are the hot path: until [`CommandHooks::record`] has the command, no hook takes a lock, allocates or
+//! makes a system call.
 
 use std::ffi::c_void;
 
 use ash::vk;
 
 use crate::arguments::slice;
-use crate::barriers::{Barriers, Barriers1};
+use crate::barriers::{Barriers, BarriersV1};
 use crate::command::{Command, CopyRegions, PushedDescriptors};
 use crate::layer::CommandHooks;
 
@@ -92,6 +93,7 @@ commands! {
             Command::BindOther
         };
 
+    // The bind point of a template is not kept, so that one for graphics counts as one for compute.
     fn cmd_push_descriptor_set_with_template(
         template: vk::DescriptorUpdateTemplate,
         layout: vk::PipelineLayout,
@@ -126,13 +128,13 @@ commands! {
         Command::CopyBuffer {
             from,
             to,
-            regions: CopyRegions::One(slice(regions, count)),
+            regions: CopyRegions::V1(slice(regions, count)),
         };
 
     fn cmd_copy_buffer2(info: *const vk::CopyBufferInfo2<'_>) = Command::CopyBuffer {
         from: (*info).src_buffer,
         to: (*info).dst_buffer,
-        regions: CopyRegions::Two(slice((*info).p_regions, (*info).region_count)),
+        regions: CopyRegions::V2(slice((*info).p_regions, (*info).region_count)),
     };
 
     fn cmd_fill_buffer(buffer: vk::Buffer, offset: u64, bytes: u64, value: u32) = Command::FillBuffer {
@@ -149,8 +151,8 @@ commands! {
     };
 
     fn cmd_pipeline_barrier(
-        after: vk::PipelineStageFlags,
-        before: vk::PipelineStageFlags,
+        source_stages: vk::PipelineStageFlags,
+        destination_stages: vk::PipelineStageFlags,
         flags: vk::DependencyFlags,
         memory_count: u32,
         memory: *const vk::MemoryBarrier<'_>,
@@ -158,9 +160,9 @@ commands! {
         buffers: *const vk::BufferMemoryBarrier<'_>,
         image_count: u32,
         images: *const vk::ImageMemoryBarrier<'_>,
-    ) = Command::PipelineBarrier(Barriers::One(Barriers1 {
-        after,
-        before,
+    ) = Command::PipelineBarrier(Barriers::V1(BarriersV1 {
+        source_stages,
+        destination_stages,
         flags,
         memory: slice(memory, memory_count),
         buffers: slice(buffers, buffer_count),
@@ -168,13 +170,13 @@ commands! {
     }));
 
     fn cmd_pipeline_barrier2(info: *const vk::DependencyInfo<'_>) =
-        Command::PipelineBarrier(Barriers::Two(slice(info, 1)));
+        Command::PipelineBarrier(Barriers::V2(slice(info, 1)));
 
     fn cmd_wait_events(
         count: u32,
         events: *const vk::Event,
-        after: vk::PipelineStageFlags,
-        before: vk::PipelineStageFlags,
+        source_stages: vk::PipelineStageFlags,
+        destination_stages: vk::PipelineStageFlags,
         memory_count: u32,
         memory: *const vk::MemoryBarrier<'_>,
         buffer_count: u32,
@@ -182,19 +184,19 @@ commands! {
         image_count: u32,
         images: *const vk::ImageMemoryBarrier<'_>,
     ) = {
-        let barriers = Barriers1 {
-            after,
-            before,
+        let barriers = BarriersV1 {
+            source_stages,
+            destination_stages,
             flags: vk::DependencyFlags::empty(),
             memory: slice(memory, memory_count),
             buffers: slice(buffers, buffer_count),
             images: slice(images, image_count),
         };
-        Command::WaitEvents(slice(events, count), Barriers::One(barriers))
+        Command::WaitEvents(slice(events, count), Barriers::V1(barriers))
     };
 
     fn cmd_wait_events2(count: u32, events: *const vk::Event, infos: *const vk::DependencyInfo<'_>) =
-        Command::WaitEvents(slice(events, count), Barriers::Two(slice(infos, count)));
+        Command::WaitEvents(slice(events, count), Barriers::V2(slice(infos, count)));
 
     fn cmd_execute_commands(count: u32, secondaries: *const vk::CommandBuffer) =
         Command::ExecuteCommands(slice(secondaries, count));

@@ -5,13 +5,15 @@ use super::{Id, Log, Mark};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
 
-/// The subsystem by which Instruments groups the labels and the import recognises them.
+/// The subsystem by which Instruments groups the labels, and by which `gapscope import` recognises them in exports of
+/// Instruments.
 const SUBSYSTEM: &CStr = c"gapscope";
 /// The category that Instruments records in every template (`OS_LOG_CATEGORY_POINTS_OF_INTEREST`).
 const CATEGORY: &CStr = c"PointsOfInterest";
 
-// The system stores only the addresses of name and format in the image, so that both must be in the section in which
-// tools look them up. Texts on the heap would be read as empty.
+// The system's log keeps not the texts of name and format but their places in the image (the loaded binary), and tools look
+// them up there, in this section. Texts on the heap would be read as empty.
+/// The name of all signposts. A name must be in the image, so that the label's text is the argument of the format.
 #[used]
 #[unsafe(link_section = "__TEXT,__oslogstring,cstring_literals")]
 static NAME: [u8; 6] = *b"label\0";
@@ -37,14 +39,19 @@ unsafe extern "C" {
     );
 }
 
-/// The arguments of one `%{public}s` in the layout of clang's `__builtin_os_log_format`: a flag that not all are
-/// numbers, their count, and for each its kind and size.
+/// The flag of [`Arguments`] that not all arguments are numbers.
+const HAS_NON_SCALAR: u8 = 2;
+/// The kind of a public string: 2 (a string) in the high half of the byte, and 2 (public) in the low half.
+const PUBLIC_STRING: u8 = 0x22;
+
+/// The arguments of one `%{public}s` in the layout of clang's `__builtin_os_log_format`: flags for all of them, their
+/// count, and for each its kind, its size and its value.
 #[repr(C, packed)]
 struct Arguments {
     flags: u8,
     count: u8,
-    /// The kind: a public string.
     kind: u8,
+    /// The number of bytes of `text`.
     size: u8,
     text: *const c_char,
 }
@@ -77,9 +84,9 @@ impl Log for OsLog {
     fn emit(&self, mark: Mark, id: Id, text: &CStr) {
         let Some(log) = self.0 else { return };
         let mut arguments = Arguments {
-            flags: 2,
+            flags: HAS_NON_SCALAR,
             count: 1,
-            kind: 0x22,
+            kind: PUBLIC_STRING,
             size: size_of::<*const c_char>() as u8,
             text: text.as_ptr(),
         };

@@ -1,0 +1,103 @@
+//! The reasons for which idle time has the cause [`Cause::Unknown`](super::Cause::Unknown), and what each may be.
+
+use gapscope_timeline::quantity::Nanoseconds;
+use gapscope_timeline::thresholds::START_UP_NS;
+use gapscope_trace::manifest::Api;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Why the cause of idle time is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownReason {
+    /// The submission of the next work is not in the trace.
+    NoSubmission,
+    /// Work without known times may have run.
+    UntimedWork,
+    /// The next work waited for something that is not in the trace, such as a host node of a graph, memory that is
+    /// decompressed, or a signal of unknown source.
+    UnrecordedWait,
+    /// The work was free to run for longer than a device needs to start, order or hand over work.
+    LongStart,
+    /// It was the first recorded work of its queue, which may have waited for work from before the recording.
+    BeforeRecording,
+    /// A wait of the host returned before the work that it waited for ended: the times contradict each other.
+    Contradiction,
+}
+
+impl UnknownReason {
+    /// The number of reasons.
+    pub(super) const COUNT: usize = 6;
+
+    /// All reasons, in the order in which they are declared.
+    pub(super) const ALL: [UnknownReason; UnknownReason::COUNT] = [
+        UnknownReason::NoSubmission,
+        UnknownReason::UntimedWork,
+        UnknownReason::UnrecordedWait,
+        UnknownReason::LongStart,
+        UnknownReason::BeforeRecording,
+        UnknownReason::Contradiction,
+    ];
+
+    /// Returns what may have been the cause, as a sentence without a capital and a full stop.
+    pub fn text(self, api: Api) -> String {
+        let cuda = matches!(api, Api::Cuda | Api::Hip);
+        match self {
+            UnknownReason::NoSubmission => {
+                "the call that submitted the next work is not in the trace".to_owned()
+            }
+            UnknownReason::UntimedWork => {
+                "work without known times may have run meanwhile".to_owned()
+            }
+            UnknownReason::UnrecordedWait => {
+                let such = match cuda {
+                    true => "a host node of a graph, a decompression of memory, or a signal of unknown source",
+                    false => "a semaphore of another program",
+                };
+                format!("what the next work waited for is not in the trace, such as {such}")
+            }
+            UnknownReason::LongStart => format!(
+                "the next work was free to run, and a device starts within {}: it may have waited for work that is not recorded, another process's time on the device, an event from outside, or a change of the power state",
+                Nanoseconds(START_UP_NS)
+            ),
+            UnknownReason::BeforeRecording => format!(
+                "the first recorded work of a {} may have waited for work from before the recording",
+                if cuda { "stream" } else { "queue" }
+            ),
+            UnknownReason::Contradiction => {
+                "waits returned before the work that they waited for ended, so the times of host and device contradict each other".to_owned()
+            }
+        }
+    }
+}
+
+/// Idle time of unknown cause, for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UnknownTotal {
+    /// Why the cause is not known.
+    pub reason: UnknownReason,
+    /// Idle time of devices.
+    pub total_ns: i64,
+}
+
+/// Sums of idle time by the reason for which its cause is unknown.
+#[derive(Debug, Default)]
+pub(super) struct UnknownTimes([i64; UnknownReason::COUNT]);
+
+impl UnknownTimes {
+    pub(super) fn add(&mut self, reason: UnknownReason, ns: i64) {
+        let sum = &mut self.0[reason as usize];
+        *sum = sum.saturating_add(ns);
+    }
+
+    /// Returns the reasons that have time, the greatest first.
+    pub(super) fn rows(&self) -> Vec<UnknownTotal> {
+        let all = UnknownReason::ALL.into_iter().zip(self.0);
+        let mut rows: Vec<UnknownTotal> = all
+            .filter(|(_, ns)| *ns > 0)
+            .map(|(reason, total_ns)| UnknownTotal { reason, total_ns })
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.total_ns));
+        rows
+    }
+}

@@ -1,0 +1,224 @@
+//! Finds the times in which work without known times may have run.
+//!
+//! In such a time the device is neither known to work nor known to idle. It begins with the call that submitted the
+//! work, and ends with the first of these: the hook saw that the command buffer had finished; the next work of the queue
+//! with known times started, or work of another queue that waited for it; the submitting thread returned from a wait that
+//! it began after the call.
+//!
+//! Input is a timeline; output is a set of intervals for each queue and for each GPU. Where all work is timed, the
+//! search takes one look at each submission and command buffer.
+
+use gapscope_timeline::host::{CallClass, HostThread};
+use gapscope_timeline::intervals::{Interval, union};
+use gapscope_timeline::{Standing, Timeline};
+use gapscope_trace::lookup::NONE;
+use gapscope_trace::tables::{Table, UNKNOWN_RESULT};
+use std::collections::HashMap;
+
+/// The times in which work without known times may have run.
+#[derive(Debug, Default)]
+pub(crate) struct Unmeasured {
+    /// The rows of the submissions of whose command buffers some are timed and some are not, sorted.
+    partly: Vec<u32>,
+    /// The times of each queue, by its index; empty where all work is timed. The intervals of a queue do not overlap.
+    queues: Vec<Vec<Interval>>,
+    /// The times of each GPU, likewise.
+    gpus: Vec<Vec<Interval>>,
+}
+
+/// A command buffer with the row of its submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Submitted {
+    submission: u32,
+    command_buffer: u32,
+}
+
+impl Unmeasured {
+    pub(super) fn new(timeline: &Timeline) -> Unmeasured {
+        let all = timeline.command_buffers.iter().zip(0u32..);
+        let mut open: Vec<u32> = all
+            .filter(|(times, _)| times.submission != NONE && times.has_untimed_work())
+            .map(|(times, _)| times.submission)
+            .collect();
+        let is_untimed = |row| matches!(timeline.standing(row), Standing::Untimed);
+        if open.is_empty() && !(0..timeline.submissions.len() as u32).any(is_untimed) {
+            return Unmeasured::default();
+        }
+        open.sort_unstable();
+        open.dedup();
+        let mut inside: Vec<Submitted> = (timeline.command_buffers.iter().zip(0u32..))
+            .filter(|(times, _)| open.binary_search(&times.submission).is_ok())
+            .map(|(times, command_buffer)| Submitted {
+                submission: times.submission,
+                command_buffer,
+            })
+            .collect();
+        inside.sort_unstable();
+        let bounds = Bounds {
+            waits: HostWaits::new(timeline),
+            awaited_ns: awaited(timeline),
+        };
+        let queues = timeline.submissions_by_queue(|_| true);
+        let mut queues: Vec<Vec<Interval>> = (queues.iter())
+            .map(|rows| of_queue(timeline, rows, &inside, &bounds))
+            .collect();
+        let mut gpus = vec![Vec::new(); timeline.gpus.len()];
+        for (queue, times) in timeline.queues.iter().zip(&mut queues) {
+            union(times);
+            gpus[queue.gpu as usize].extend_from_slice(times);
+        }
+        gpus.iter_mut().for_each(union);
+        open.retain(|row| matches!(timeline.standing(*row), Standing::Timed(_)));
+        Unmeasured {
+            partly: open,
+            queues,
+            gpus,
+        }
+    }
+
+    /// Returns true where all work is timed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.gpus.iter().all(Vec::is_empty)
+    }
+
+    /// Returns true where some of a submission's work is timed and some is not.
+    pub(super) fn has_a_part_of(&self, row: u32) -> bool {
+        self.partly.binary_search(&row).is_ok()
+    }
+
+    /// Returns the times of a queue, by its index.
+    pub(crate) fn on_queue(&self, queue: u32) -> &[Interval] {
+        self.queues.get(queue as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the times of a GPU, by its index.
+    pub(crate) fn on_gpu(&self, gpu: u32) -> &[Interval] {
+        self.gpus.get(gpu as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Returns the times in which untimed work of a queue may have run. `rows` are its submissions in the order of their
+/// calls, and `inside` are the command buffers of those with untimed work.
+fn of_queue(
+    timeline: &Timeline,
+    rows: &[u32],
+    inside: &[Submitted],
+    bounds: &Bounds,
+) -> Vec<Interval> {
+    let table = &timeline.trace.tables.submissions;
+    let seen_ns = &timeline.trace.tables.command_buffers.seen_ns;
+    let mut times = Vec::new();
+    let mut next_ns = i64::MAX;
+    for row in rows.iter().rev().copied() {
+        let at = row as usize;
+        let start_ns = table.start_ns[at];
+        let latest_ns = || bounds.latest_ns(timeline, row);
+        let from = inside.partition_point(|of| of.submission < row);
+        let own = inside[from..].iter().take_while(|of| of.submission == row);
+        let own: Vec<u32> = own.map(|of| of.command_buffer).collect();
+        for command_buffer in own.iter().rev().map(|row| *row as usize) {
+            let ran = &timeline.command_buffers[command_buffer];
+            if ran.has_untimed_work() {
+                let seen_ns = seen_ns.at(command_buffer).unwrap_or(i64::MAX);
+                let end_ns = next_ns.min(seen_ns).min(latest_ns());
+                times.push(Interval::new(start_ns, end_ns));
+            }
+            if ran.ran.has_work() {
+                next_ns = next_ns.min(ran.ran.first_start_ns);
+            }
+        }
+        match timeline.standing(row) {
+            Standing::Untimed if own.is_empty() => {
+                times.push(Interval::new(start_ns, next_ns.min(latest_ns())));
+            }
+            Standing::Timed(work) => next_ns = next_ns.min(work.start_ns),
+            Standing::Untimed | Standing::NoWork(_) => {}
+        }
+    }
+    times.retain(|time| !time.is_empty());
+    times
+}
+
+/// What tells that a submission has ended.
+struct Bounds {
+    waits: HostWaits,
+    /// When the first work started that waited for a submission, by the row of that submission.
+    awaited_ns: HashMap<u32, i64>,
+}
+
+impl Bounds {
+    /// Returns when a submission had ended at the latest.
+    fn latest_ns(&self, timeline: &Timeline, row: u32) -> i64 {
+        let table = &timeline.trace.tables.submissions;
+        let at = row as usize;
+        let thread = HostThread::from_row(table.process[at], table.thread.at(at));
+        let call_end_ns = table.end_ns(at);
+        let returned_ns = thread.and_then(|thread| self.waits.first_return(thread, call_end_ns));
+        let awaited_ns = self.awaited_ns.get(&row).copied();
+        let ends = [returned_ns, awaited_ns].into_iter().flatten();
+        ends.min().unwrap_or(i64::MAX)
+    }
+}
+
+/// Returns when the first timed work started that waited for each submission, by the row of that submission.
+fn awaited(timeline: &Timeline) -> HashMap<u32, i64> {
+    let table = &timeline.trace.tables.dependencies;
+    let mut awaited_ns: HashMap<u32, i64> = HashMap::new();
+    for row in 0..table.len() {
+        let Some(awaited) = table.waits_for.at(row) else {
+            continue;
+        };
+        let awaited = timeline.submission_ids.row(awaited);
+        let waiting = timeline.submission_ids.row(table.submission[row]);
+        let ran = timeline.submissions.get(waiting as usize);
+        if let Some(ran) = ran
+            .and_then(|times| times.interval())
+            .filter(|_| awaited != NONE)
+        {
+            let start_ns = awaited_ns.entry(awaited).or_insert(i64::MAX);
+            *start_ns = ran.start_ns.min(*start_ns);
+        }
+    }
+    awaited_ns
+}
+
+/// The waits of host threads for a device, by thread.
+struct HostWaits(HashMap<HostThread, Vec<Interval>>);
+
+impl HostWaits {
+    /// Collects the waits of a trace that did not run into their time limit. Each ends where the first of it and of
+    /// all later ones does.
+    fn new(timeline: &Timeline) -> HostWaits {
+        let table = &timeline.trace.tables.host_calls;
+        let mut threads: HashMap<HostThread, Vec<Interval>> = HashMap::new();
+        for row in 0..table.len() {
+            if CallClass::from_call(table.call[row]) != CallClass::Wait
+                || !matches!(table.result[row], 0 | UNKNOWN_RESULT)
+            {
+                continue;
+            }
+            let thread = HostThread::from_row(table.process[row], table.thread.at(row));
+            let times = (table.start_ns[row], table.duration_ns[row]);
+            let wait = Interval::from_row(Some(times.0), Some(times.1));
+            if let (Some(thread), Some(wait)) = (thread, wait) {
+                threads.entry(thread).or_default().push(wait);
+            }
+        }
+        for waits in threads.values_mut() {
+            waits.sort_unstable();
+            let mut end_ns = i64::MAX;
+            for wait in waits.iter_mut().rev() {
+                end_ns = end_ns.min(wait.end_ns);
+                wait.end_ns = end_ns;
+            }
+        }
+        HostWaits(threads)
+    }
+
+    /// Returns when a thread first returned from a wait that it began at `from_ns` or later.
+    fn first_return(&self, thread: HostThread, from_ns: i64) -> Option<i64> {
+        let waits = self.0.get(&thread)?;
+        let at = waits.partition_point(|wait| wait.start_ns < from_ns);
+        waits.get(at).map(|wait| wait.end_ns)
+    }
+}

@@ -1,0 +1,206 @@
+//! Makes the notes that stand beside the verdict: what a reader must know before believing it or acting on it.
+//!
+//! Input are the findings that the verdict rests on; output are sentences in the order in which they are read: times
+//! that contradict each other, of how much of the run the verdict speaks, lost and unused devices, and
+//! conditions that slowed a device down.
+
+use crate::conditions::{ConditionKind, ConditionNote};
+use crate::contradictions::Contradiction;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::busy::{self, DeviceBusy};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
+use gapscope_timeline::thresholds::{
+    CAPPED_SHARE, HARDLY_USED_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A sentence that belongs to the verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HeadlineNote {
+    /// What the note is about.
+    pub kind: HeadlineKind,
+    /// The note in a sentence.
+    pub sentence: String,
+}
+
+/// What a note beside the verdict is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadlineKind {
+    /// Host and device times that contradict each other.
+    Contradiction,
+    /// The part of the run that the verdict is of.
+    Scope,
+    /// A device that was lost.
+    LostDevice,
+    /// A device that ran nothing, or nearly nothing.
+    UnusedDevice,
+    /// Heat, a power limit, or another condition that slowed a device down.
+    Condition,
+}
+
+/// The findings that the notes are made from.
+pub(crate) struct HeadlineInput<'a> {
+    pub(crate) timeline: &'a Timeline<'a>,
+    pub(crate) devices: &'a [DeviceBusy],
+    pub(crate) conditions: &'a [ConditionNote],
+    pub(crate) contradictions: &'a [Contradiction],
+    /// The window that the verdict is of.
+    pub(crate) window: Option<Interval>,
+    /// The length of the recording.
+    pub(crate) wall_ns: Option<i64>,
+}
+
+/// Returns the notes in the order in which they are read.
+pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
+    let contradictions = input.contradictions.iter();
+    let contradictions =
+        contradictions.map(|found| (HeadlineKind::Contradiction, found.sentence.clone()));
+    let mut notes: Vec<(HeadlineKind, String)> = contradictions.collect();
+    notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
+    notes.extend(input.lost());
+    notes.extend(
+        input
+            .unused()
+            .map(|text| (HeadlineKind::UnusedDevice, text)),
+    );
+    notes.extend(input.hardly_used());
+    notes.extend(input.slowed());
+    let notes = notes.into_iter();
+    notes
+        .map(|(kind, sentence)| HeadlineNote { kind, sentence })
+        .collect()
+}
+
+impl HeadlineInput<'_> {
+    /// Says of how much of the run the verdict speaks, where that is not nearly all.
+    fn scope(&self) -> Option<String> {
+        let (window, wall_ns) = (self.window?, self.wall_ns?);
+        let share = ratio(window.length_ns(), wall_ns);
+        if wall_ns <= 0 || share >= WHOLE_RUN_SHARE || self.timeline.is_filtered() {
+            return None;
+        }
+        let start_ns = self.timeline.trace.manifest.start_ns;
+        let work = self.timeline.work_window()?;
+        let is_whole = self
+            .devices
+            .iter()
+            .all(|device| device.command_buffers_untimed == 0);
+        let outside = match window == work {
+            true if is_whole => "before and after, the GPU had no work",
+            true => "no work outside of that has known times",
+            false => "the rest is not judged",
+        };
+        Some(format!(
+            "This is about {} of the run of {}: the {} from {} on; {outside}.",
+            Percent(share),
+            Nanoseconds(wall_ns),
+            Nanoseconds(window.length_ns()),
+            Nanoseconds(window.start_ns.saturating_sub(start_ns)),
+        ))
+    }
+
+    /// Says which devices were lost, and when their last known work ended.
+    fn lost(&self) -> impl Iterator<Item = (HeadlineKind, String)> {
+        let names = busy::names(self.devices);
+        let start_ns = self.timeline.trace.manifest.start_ns;
+        let lost = self
+            .devices
+            .iter()
+            .zip(names)
+            .filter(|(device, _)| device.lost);
+        lost.map(move |(device, name)| {
+            let last = match device.work_window {
+                Some(work) => format!(
+                    "its last work with known times ended {} after the recording began",
+                    Nanoseconds(work.end_ns.saturating_sub(start_ns))
+                ),
+                None => "none of its work has known times".to_owned(),
+            };
+            let untimed = match device.command_buffers_untimed {
+                0 => String::new(),
+                count => format!(", and {count} of its command buffers have no times"),
+            };
+            let text = format!("{name}: the device was lost; {last}{untimed}.");
+            (HeadlineKind::LostDevice, text)
+        })
+    }
+
+    /// Says which devices had nothing to do, where others had.
+    fn unused(&self) -> Option<String> {
+        let mut is_used = vec![false; self.devices.len()];
+        for (device, used) in self.devices.iter().zip(&mut is_used) {
+            *used = device.work_window.is_some() || device.command_buffers_untimed > 0;
+        }
+        for times in &self.timeline.submissions {
+            let gpu = self.timeline.queues[times.queue as usize].gpu as usize;
+            is_used[gpu] = true;
+        }
+        let names = busy::names(self.devices);
+        let unused: Vec<String> = (names.into_iter().zip(&is_used))
+            .filter_map(|(name, used)| (!used).then_some(name))
+            .collect();
+        let all = self.devices.len();
+        if unused.is_empty() || unused.len() == all {
+            return None;
+        }
+        Some(format!(
+            "{} of {all} GPUs {} never used: {}.",
+            unused.len(),
+            if unused.len() == 1 { "was" } else { "were" },
+            some_of(&unused)
+        ))
+    }
+
+    /// Says which devices were busy for next to no time, where another was busy for far longer.
+    fn hardly_used(&self) -> Option<(HeadlineKind, String)> {
+        let busy_ns = |device: &DeviceBusy| device.analysed.map_or(0, |share| share.busy_ns);
+        let most_ns = self.devices.iter().map(busy_ns).max()?;
+        let names = busy::names(self.devices);
+        let hardly: Vec<String> = (self.devices.iter().zip(names))
+            .filter(|(device, _)| {
+                device.work_window.is_some()
+                    && (busy_ns(device) as f64) < HARDLY_USED_SHARE * most_ns as f64
+            })
+            .map(|(device, name)| format!("{name} ({})", Nanoseconds(busy_ns(device))))
+            .collect();
+        let text = format!(
+            "{} of {} GPUs {} hardly used beside one that was busy for {}: {}.",
+            hardly.len(),
+            self.devices.len(),
+            if hardly.len() == 1 { "was" } else { "were" },
+            Nanoseconds(most_ns),
+            some_of(&hardly)
+        );
+        (!hardly.is_empty()).then_some((HeadlineKind::UnusedDevice, text))
+    }
+
+    /// Says which devices were slowed down, by heat, power or their supply.
+    fn slowed(&self) -> impl Iterator<Item = (HeadlineKind, String)> {
+        let window_ns = self.window.map_or(0, Interval::length_ns);
+        let slowed = self.conditions.iter().filter(move |note| match note.kind {
+            ConditionKind::Heat
+            | ConditionKind::PowerBrake
+            | ConditionKind::Slowdown
+            | ConditionKind::ThermalState => true,
+            // A power limit is usual at full load: it counts where it lowered the clocks for long.
+            ConditionKind::PowerCap => {
+                note.clock_share.is_some_and(|share| share <= SLOWED_CLOCK)
+                    && ratio(note.held_ns, window_ns) >= CAPPED_SHARE
+            }
+            _ => false,
+        });
+        slowed.map(|note| (HeadlineKind::Condition, note.sentence.clone()))
+    }
+}
+
+/// Returns a list of names, of which only the first are named where they are many.
+fn some_of(names: &[String]) -> String {
+    const NAMED: usize = 4;
+    match names.len() {
+        0..=NAMED => names.join(", "),
+        all => format!("{} and {} more", names[..NAMED].join(", "), all - NAMED),
+    }
+}

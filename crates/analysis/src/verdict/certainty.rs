@@ -1,0 +1,148 @@
+//! Tells which other verdicts are possible, because device and host times agree only within the clock's error or
+//! contradict each other.
+//!
+//! Busy time is measured by one clock and stays. Idle time could be on another side of the verdict, by as much as the sides'
+//! ranges say. The verdict is made again with each side at its most and at its least.
+
+use super::times::Times;
+use crate::bound::Bound;
+use crate::gaps::Side;
+use gapscope_timeline::thresholds::UNCERTAIN_SHARE;
+
+/// The idle time of each side, in the order of [`Side::ALL`].
+pub(super) type Sides = [i64; Side::ALL.len()];
+
+/// How certain a verdict is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Certainty {
+    /// No other verdict is possible.
+    Certain,
+    /// The verdict's side has at least this much of the time, which is clearly less than the times say, and perhaps below the
+    /// verdict's share.
+    AtLeast(i64),
+    /// The verdict is mixed whatever the error, and how idle time splits into sides is not certain.
+    Split(Vec<(Side, i64, i64)>),
+    /// The side of another verdict may reach its share, with at most this much of the time.
+    Perhaps(Bound, i64),
+    /// Any of these verdicts may be true.
+    Open(Vec<Bound>),
+}
+
+impl Times<'_> {
+    /// Returns how certain a verdict is that these times give.
+    pub(super) fn certainty(&self, bound: Bound) -> Certainty {
+        let Some((least, most)) = self.ranges() else {
+            return Certainty::Certain;
+        };
+        let now = self.sides();
+        let mut others: Vec<Bound> = Vec::new();
+        let mut add = |sides: Sides| {
+            let other = Bound::with_sides(self, sides);
+            if other != bound && !others.contains(&other) {
+                others.push(other);
+            }
+        };
+        for side in 0..now.len() {
+            let mut more = now;
+            let missing = (0..now.len()).filter(|from| *from != side);
+            missing.for_each(|from| shift(&mut more, from, side, least[from], most[side]));
+            add(more);
+            for first in (0..now.len()).filter(|to| *to != side) {
+                let mut less = now;
+                shift(&mut less, side, first, least[side], most[first]);
+                for to in (0..now.len()).filter(|to| *to != side) {
+                    shift(&mut less, side, to, least[side], most[to]);
+                }
+                add(less);
+            }
+        }
+        let named: Vec<Bound> = (others.iter().copied())
+            .filter(|other| *other != Bound::Mixed)
+            .collect();
+        let side = |bound| side_of(bound).map(|side| side as usize);
+        let is_wide = |less_ns: i64, more_ns: i64| {
+            self.share(more_ns.saturating_sub(less_ns)) >= UNCERTAIN_SHARE
+        };
+        match (named.as_slice(), side(bound)) {
+            ([], Some(side)) if others.is_empty() && is_wide(least[side], now[side]) => {
+                Certainty::AtLeast(least[side])
+            }
+            ([], _) if bound == Bound::Mixed => {
+                let sides = Side::ALL.map(|side| (side, least[side as usize], most[side as usize]));
+                let wide = sides
+                    .into_iter()
+                    .filter(|(_, least, most)| is_wide(*least, *most));
+                match wide.collect::<Vec<_>>() {
+                    wide if wide.is_empty() => Certainty::Certain,
+                    wide => Certainty::Split(wide),
+                }
+            }
+            ([], _) if others.is_empty() => Certainty::Certain,
+            ([], Some(side)) => {
+                let others = (0..most.len()).filter(|other| *other != side);
+                match others.map(|other| most[other]).max() {
+                    Some(ns) if ns > least[side] => Certainty::Open(vec![bound, Bound::Mixed]),
+                    _ => Certainty::AtLeast(least[side]),
+                }
+            }
+            ([other], _) if bound == Bound::Mixed => match side(*other) {
+                Some(side) => Certainty::Perhaps(*other, most[side]),
+                None => Certainty::Open(named),
+            },
+            _ => {
+                let bounds = [bound].into_iter().chain(others);
+                Certainty::Open(bounds.collect())
+            }
+        }
+    }
+
+    /// Returns the idle time of each side.
+    pub(super) fn sides(&self) -> Sides {
+        Side::ALL.map(|side| match side {
+            Side::Host => self.host_ns,
+            Side::Sync => self.sync_ns,
+            Side::Launch => self.launch_ns,
+            Side::Unknown => self.unknown_ns,
+        })
+    }
+
+    /// Returns the least and the most idle time that each side could have; `None` where the clock's error is not known.
+    fn ranges(&self) -> Option<(Sides, Sides)> {
+        let now = self.sides();
+        let idle_ns = now.into_iter().fold(0, i64::saturating_add);
+        let (mut least, mut most) = (now, now);
+        for range in &self.ranges {
+            let side = range.side as usize;
+            let (at_least_ns, at_most_ns) = range.at_least_ns.zip(range.at_most_ns)?;
+            let lost_ns = range.total_ns.saturating_sub(at_least_ns).max(0);
+            let won_ns = at_most_ns.saturating_sub(range.total_ns).max(0);
+            least[side] = least[side].saturating_sub(lost_ns).max(0);
+            most[side] = most[side].saturating_add(won_ns).min(idle_ns);
+        }
+        // What the trace does not say is not known any better or worse.
+        for side in [Side::Host, Side::Sync, Side::Launch].map(|side| side as usize) {
+            least[side] = least[side].saturating_sub(self.contradicted_ns).max(0);
+            most[side] = most[side].saturating_add(self.contradicted_ns).min(idle_ns);
+        }
+        Some((least, most))
+    }
+}
+
+/// Moves as much time as possible from one side to another.
+fn shift(sides: &mut Sides, from: usize, to: usize, least_ns: i64, most_ns: i64) {
+    let spare_ns = sides[from].saturating_sub(least_ns).max(0);
+    let ns = spare_ns.min(most_ns.saturating_sub(sides[to]).max(0));
+    sides[from] -= ns;
+    sides[to] += ns;
+}
+
+/// Returns the side whose idle time a verdict rests on.
+fn side_of(bound: Bound) -> Option<Side> {
+    match bound {
+        Bound::HostBound => Some(Side::Host),
+        Bound::SyncBound => Some(Side::Sync),
+        Bound::LatencyBound => Some(Side::Launch),
+        Bound::Unknown => Some(Side::Unknown),
+        _ => None,
+    }
+}

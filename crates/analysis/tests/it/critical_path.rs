@@ -1,0 +1,291 @@
+//! Work that overlaps: whether computing waits for copies or collectives beside it, or these for computing.
+
+use crate::program::{assert_says, findings_of};
+use gapscope_analysis::Findings;
+use gapscope_analysis::verdict::Bound;
+use std::fmt::Write;
+
+const KERNEL: &str = "kernel=1";
+const ONE_BLOCK: &str = "kernel=1 groups_x=1 groups_y=1 groups_z=1";
+const ALL_REDUCE: &str = "kernel=2";
+const COPY: &str = "copy";
+
+/// A CUDA program with four streams on one device, or with two on each of two devices.
+struct Streams {
+    text: String,
+    next: u64,
+}
+
+/// How a piece of work was handed to its stream.
+#[derive(Clone, Copy)]
+enum Call {
+    /// The call was made long before.
+    Ahead,
+    /// The call was made at this microsecond.
+    At(i64),
+    /// The trace lacks the call.
+    NotRecorded,
+}
+
+impl Streams {
+    fn new() -> Streams {
+        Streams {
+            text: "manifest sampling_mode=dispatch
+                process id=1 pid=10 hook=cuda
+                thread process=1 thread=7 name=main
+                device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=1000 limits.multiprocessors=100
+                device id=2 process=1 api=cuda name=GPU uuid=bb clock.error_ns=1000 limits.multiprocessors=100
+                queue id=1 device=1 index=1\nqueue id=2 device=1 index=2\nqueue id=3 device=1 index=3\nqueue id=4 device=1 index=4
+                queue id=5 device=2 index=5\nqueue id=6 device=2 index=6
+                kernel id=1 process=1 name=gemm
+                kernel id=2 process=1 name=ncclDevKernel_AllReduce_Sum_f32_RING_LL\n"
+                .to_owned(),
+            next: 1,
+        }
+    }
+
+    /// Adds work between two microseconds; returns the id of its submission.
+    fn work(&mut self, queue: u32, what: &str, call: Call, [start, end]: [i64; 2]) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        let call = match call {
+            Call::Ahead => Some(id as i64 - 1_000_000),
+            Call::At(at) => Some(at),
+            Call::NotRecorded => None,
+        };
+        let kind = if what == COPY { "transfer" } else { "kernel" };
+        let mut submission = String::new();
+        if let Some(at) = call {
+            submission = format!("submission={id}");
+            self.line(&format!(
+                "submission id={id} process=1 queue={queue} thread=7 start_ns={at}us duration_ns=1us kind={kind}"
+            ));
+        }
+        let columns = format!(
+            "{submission} queue={queue} start_ns={start}us duration_ns={}us",
+            end - start
+        );
+        self.line(&match what {
+            COPY => format!("transfer {columns} kind=host-to-device bytes=1"),
+            kernel if kernel == KERNEL => {
+                format!("dispatch {columns} {KERNEL} groups_x=900 groups_y=1 groups_z=1")
+            }
+            kernel => format!("dispatch {columns} {kernel}"),
+        });
+        id
+    }
+
+    fn waits(&mut self, submission: u64, on: u64) {
+        self.line(&format!(
+            "dependency submission={submission} waits_for={on}"
+        ));
+    }
+
+    fn line(&mut self, line: &str) {
+        writeln!(self.text, "{line}").expect("a text can be written");
+    }
+
+    fn findings(&self) -> Findings {
+        findings_of(&self.text)
+    }
+}
+
+/// Copies back to back on stream 2, and kernels of `kernel_us` on stream 1 that each start after a copy of 10 ms.
+fn copies_and_kernels(kernel_us: i64, call: Call, recorded: bool) -> Findings {
+    let mut streams = Streams::new();
+    for turn in 0..30 {
+        let t = turn * 10_000;
+        let copy = streams.work(2, COPY, call, [t, t + 9_990]);
+        let start = t + 9_995;
+        let kernel = streams.work(1, KERNEL, call, [start, start + kernel_us]);
+        if recorded {
+            streams.waits(kernel, copy);
+        }
+    }
+    streams.findings()
+}
+
+#[test]
+fn copies_that_every_kernel_waits_for_bound_the_program_however_much_computes_beside() {
+    let findings = copies_and_kernels(6_000, Call::Ahead, true);
+    assert_eq!(findings.verdict, Bound::TransferBound);
+    let sentence = &findings.verdict_evidence.sentence;
+    assert_says(sentence, "Computing waits for transfers on stream 2");
+    assert_says(sentence, "faster kernels would win at most");
+    let path = &findings.critical_paths[0];
+    assert_eq!((path.what, path.queue.as_str()), ("transfer", "stream 2"));
+    assert!(path.path_ns as f64 > 0.9 * path.window_ns as f64);
+    assert_eq!(path.inferred_ns, 0);
+    // The parts keep their meaning.
+    let parts = &findings.verdict_evidence.parts;
+    assert_eq!(parts[0].what, "compute");
+}
+
+#[test]
+fn without_recorded_waits_the_sentence_says_that_times_alone_show_it() {
+    for call in [Call::Ahead, Call::NotRecorded] {
+        let findings = copies_and_kernels(6_000, call, false);
+        assert_eq!(findings.verdict, Bound::TransferBound);
+        let sentence = &findings.verdict_evidence.sentence;
+        assert_says(sentence, "As far as start and end times show");
+    }
+}
+
+#[test]
+fn a_pipeline_in_balance_and_a_saturated_kernel_stream_are_device_bound() {
+    for kernel_us in [9_500, 9_900, 9_999] {
+        for recorded in [true, false] {
+            let findings = copies_and_kernels(kernel_us, Call::Ahead, recorded);
+            assert_eq!(findings.verdict, Bound::DeviceBound, "{kernel_us}");
+        }
+    }
+}
+
+#[test]
+fn kernels_that_the_host_is_late_with_do_not_wait_for_copies_beside() {
+    let mut streams = Streams::new();
+    for turn in 0..60 {
+        let t = turn * 10_000;
+        streams.work(2, COPY, Call::Ahead, [t, t + 9_990]);
+        let start = t + 3_700;
+        streams.work(1, KERNEL, Call::At(start - 8), [start, start + 6_000]);
+    }
+    assert_eq!(streams.findings().verdict, Bound::DeviceBound);
+}
+
+#[test]
+fn a_host_that_waits_for_each_copy_and_then_launches_makes_kernels_wait_for_it() {
+    let mut streams = Streams::new();
+    for turn in 0..30 {
+        let t = turn * 10_000;
+        streams.work(2, COPY, Call::Ahead, [t, t + 9_990]);
+        streams.line(&format!(
+            "host_call process=1 thread=7 call=wait-event start_ns={}us duration_ns=8000us",
+            t + 1_994
+        ));
+        let start = t + 10_004;
+        streams.work(1, KERNEL, Call::At(start - 6), [start, start + 6_000]);
+    }
+    let findings = streams.findings();
+    assert_eq!(findings.verdict, Bound::TransferBound);
+    assert_says(&findings.verdict_evidence.sentence, "As far as");
+}
+
+#[test]
+fn a_path_through_kernels_is_not_the_copies_that_hide_behind_them() {
+    // To the device, the kernel, and back: the copy back of one turn runs beside the kernel of the next.
+    let mut streams = Streams::new();
+    let mut before = None;
+    for turn in 0..30 {
+        let t = turn * 10_000;
+        let copy = streams.work(2, COPY, Call::Ahead, [t, t + 3_990]);
+        let kernel = streams.work(1, KERNEL, Call::Ahead, [t + 4_000, t + 9_990]);
+        streams.waits(kernel, copy);
+        let back = streams.work(3, COPY, Call::Ahead, [t + 10_000, t + 15_900]);
+        streams.waits(back, kernel);
+        if let Some(before) = before {
+            streams.waits(copy, before);
+        }
+        before = Some(kernel);
+    }
+    assert_eq!(streams.findings().verdict, Bound::DeviceBound);
+}
+
+/// Collectives of 1 ms on `streams` in turn, and a kernel of `kernel_us` after each.
+fn collectives(queues: &[u32], kernel_us: i64, recorded: bool) -> Findings {
+    let mut streams = Streams::new();
+    for turn in 0..100 {
+        let t = turn * 1_000;
+        let queue = queues[turn as usize % queues.len()];
+        let gather = streams.work(queue, ALL_REDUCE, Call::Ahead, [t, t + 998]);
+        let kernel = streams.work(1, KERNEL, Call::Ahead, [t + 1_003, t + 1_003 + kernel_us]);
+        if recorded {
+            streams.waits(kernel, gather);
+        }
+    }
+    streams.findings()
+}
+
+#[test]
+fn collectives_back_to_back_bound_the_program_on_one_stream_or_on_several() {
+    for queues in [&[2][..], &[2, 3]] {
+        for recorded in [true, false] {
+            let findings = collectives(queues, 780, recorded);
+            assert_eq!(findings.verdict, Bound::CommunicationBound, "{queues:?}");
+            let sentence = &findings.verdict_evidence.sentence;
+            assert_says(sentence, "waits for communication on stream");
+        }
+        assert_eq!(collectives(queues, 960, true).verdict, Bound::DeviceBound);
+    }
+}
+
+#[test]
+fn collectives_beside_kernels_with_a_short_exposed_end_leave_the_device_the_bound() {
+    for kernel in [800, 850, 900, 950] {
+        let mut streams = Streams::new();
+        for turn in 0..100 {
+            let t = turn * 1_000;
+            streams.work(1, KERNEL, Call::Ahead, [t, t + kernel]);
+            streams.work(2, ALL_REDUCE, Call::Ahead, [t + 100, t + 999]);
+        }
+        assert_eq!(streams.findings().verdict, Bound::DeviceBound, "{kernel}");
+    }
+}
+
+#[test]
+fn short_collectives_that_kernels_start_after_by_chance_do_not_bound_the_program() {
+    let mut streams = Streams::new();
+    let mut at = 0;
+    for turn in 0..2_000 {
+        let t = turn * 25;
+        streams.work(2, ALL_REDUCE, Call::Ahead, [t, t + 24]);
+        if t >= at {
+            // Neighbouring starts lie anywhere between the ends of the collectives.
+            at = t + 40 + (turn * 7) % 25;
+            streams.work(1, KERNEL, Call::NotRecorded, [at, at + 55]);
+            at += 55;
+        }
+    }
+    assert_ne!(streams.findings().verdict, Bound::CommunicationBound);
+}
+
+#[test]
+fn a_kernel_of_one_block_beside_collectives_is_no_computing_device() {
+    let mut streams = Streams::new();
+    for turn in 0..100 {
+        let t = turn * 1_000;
+        streams.work(2, ALL_REDUCE, Call::Ahead, [t, t + 990]);
+        streams.work(1, ONE_BLOCK, Call::Ahead, [t, t + 999]);
+    }
+    let findings = streams.findings();
+    assert_eq!(findings.verdict, Bound::CommunicationBound);
+    let sentence = &findings.verdict_evidence.sentence;
+    assert_says(sentence, "could fill less than a quarter of it");
+}
+
+#[test]
+fn devices_are_judged_together_and_each_alone() {
+    let mut streams = Streams::new();
+    for turn in 0..30 {
+        let t = turn * 10_000;
+        for (kernels, copies, length) in [(1, 2, 6_000), (5, 6, 5_000)] {
+            let copy = streams.work(copies, COPY, Call::Ahead, [t, t + 9_990]);
+            let kernel = streams.work(
+                kernels,
+                KERNEL,
+                Call::Ahead,
+                [t + 9_995, t + 9_995 + length],
+            );
+            streams.waits(kernel, copy);
+        }
+    }
+    let findings = streams.findings();
+    assert_eq!(findings.verdict, Bound::TransferBound);
+    assert_eq!(findings.critical_paths.len(), 2);
+    let each = findings.idle_time.devices.iter();
+    assert!(each.clone().count() == 2);
+    assert!(
+        each.into_iter()
+            .all(|device| device.verdict == Bound::TransferBound)
+    );
+}

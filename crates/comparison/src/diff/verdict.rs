@@ -1,0 +1,295 @@
+//! Writes the verdict of a comparison of runs and its sentence: the changes of figures and kernels go in.
+
+use super::change::{Change, ChangeKind};
+use super::matching::How;
+use super::metric::Metric;
+use super::result::{Diff, Verdict};
+use super::words::{FACTOR_FROM, factor, from_change, interval, value};
+use gapscope_timeline::quantity;
+
+/// The maximum number of reasons that the verdict names.
+const MAX_REASONS: usize = 3;
+/// The least share of the greatest change that makes another change a reason.
+const MIN_REASON_SHARE: f64 = 0.1;
+
+/// Returns the verdict of a comparison, then its sentence.
+pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
+    let find = |metric: Metric| {
+        let key = metric.key();
+        let of = |c: &&Change| matches!(c.kind, ChangeKind::Time) && c.name == key;
+        diff.changes.iter().find(of)
+    };
+    let (wall, gpu) = (find(Metric::WallTime), find(Metric::GpuTime));
+    let known = |change: Option<&Change>| change.is_some_and(|change| change.ratio.is_some());
+    if !known(wall) && !known(gpu) {
+        let sentence =
+            "Times of GPU work are not known on both sides: only counts can be compared.";
+        return (Verdict::Unknown, sentence.to_owned());
+    }
+    let told = [wall, gpu]
+        .into_iter()
+        .flatten()
+        .find(|change| change.significant);
+    let reasons = reasons(diff);
+    let all = wall.or(gpu).map_or_else(String::new, could_not_tell);
+    let mut sentence = String::new();
+    match diff.equal_work.equal {
+        Some(false) => sentence.push_str("The work is not equal. "),
+        None if diff.equal_work.in_doubt => sentence.push_str("The work may not be equal. "),
+        _ => {}
+    }
+    let verdict = match told {
+        Some(change) => {
+            let is_wall = change.name == Metric::WallTime.key();
+            sentence.push_str(&headline(change));
+            sentence.push_str(match (is_wall, diff.equal_work.per_evaluation) {
+                (true, true) => " from start to end an evaluation",
+                (true, false) => " from start to end",
+                (false, true) => " of GPU time an evaluation",
+                (false, false) => " of GPU time",
+            });
+            if !is_wall {
+                sentence.push_str(&format!(
+                    "; from start to end they could not be told apart{all}"
+                ));
+            }
+            match change.grew() {
+                true => Verdict::Slower,
+                false => Verdict::Faster,
+            }
+        }
+        None if reasons.is_empty() => {
+            sentence.push_str(&format!(
+                "From start to end they could not be told apart{all}"
+            ));
+            match diff.equal_work.equal {
+                Some(false) => Verdict::Changed,
+                _ => Verdict::NoDifference,
+            }
+        }
+        None => {
+            sentence.push_str(&format!(
+                "From start to end they could not be told apart{all}, but there are changes within"
+            ));
+            Verdict::Changed
+        }
+    };
+    if !reasons.is_empty() {
+        sentence.push_str(&format!(": {}", reasons.join(", ")));
+    }
+    if verdict != Verdict::NoDifference {
+        for text in unchanged(diff) {
+            sentence.push_str(&format!("; {text}"));
+        }
+    }
+    sentence.push('.');
+    if told.is_some() && diff.equal_work.sizes_unknown {
+        sentence.push_str(
+            " How large the dispatches were is not known: less work would look the same.",
+        );
+    }
+    (verdict, sentence)
+}
+
+/// Returns, in brackets, the interval of a figure that noise may have changed, and the least change that would have been told.
+fn could_not_tell(change: &Change) -> String {
+    let ends = change.low.zip(change.high).zip(change.ratio);
+    match ends.zip(change.least_ratio_told) {
+        Some((((low, high), ratio), least)) => format!(
+            " ({}; these runs could show only changes above {})",
+            interval(ratio, low, high),
+            from_change(least)
+        ),
+        None => " (how much runs vary is not known)".to_owned(),
+    }
+}
+
+/// Formats the change of the verdict, such as `12.3 % slower (10.9 … 13.8 %)`.
+fn headline(change: &Change) -> String {
+    let (Some(ratio), Some(low), Some(high)) = (change.ratio, change.low, change.high) else {
+        return String::new();
+    };
+    if ratio >= FACTOR_FROM {
+        return format!(
+            "{} as long ({} … {})",
+            factor(ratio),
+            factor(low).trim_end_matches(" ×"),
+            factor(high)
+        );
+    }
+    if ratio <= 1.0 / FACTOR_FROM {
+        let [by, least, most] = [ratio, high, low].map(|ratio| factor(1.0 / ratio));
+        return format!("{by} as fast ({} … {most})", least.trim_end_matches(" ×"));
+    }
+    let slower = ratio > 1.0;
+    let percent = |ratio: f64| {
+        let by = if slower { ratio - 1.0 } else { 1.0 - ratio } * 100.0;
+        let digits = if by.abs() < 1.0 { 2 } else { 1 };
+        format!("{by:.digits$}").replace('-', "−")
+    };
+    let (least, most) = if slower { (low, high) } else { (high, low) };
+    let word = if slower { "slower" } else { "faster" };
+    format!(
+        "{} % {word} ({} … {} %)",
+        percent(ratio),
+        percent(least),
+        percent(most)
+    )
+}
+
+/// Returns texts for the greatest changes; each kernel is named once.
+fn reasons(diff: &Diff) -> Vec<String> {
+    let told = |change: &&Change| match change.kind {
+        ChangeKind::Kernel => change.significant || change.has_typical_change(),
+        ChangeKind::Idle => change.significant,
+        _ => false,
+    };
+    let weight = |change: &Change| change.by().map_or(0.0, f64::abs);
+    let changes: Vec<&Change> = diff.changes.iter().filter(told).collect();
+    let most = changes.first().map_or(0.0, |change| weight(change));
+    let great = (changes.into_iter()).filter(|change| weight(change) >= MIN_REASON_SHARE * most);
+    let mut groups: Vec<Vec<&Change>> = Vec::new();
+    for change in great {
+        let same = |group: &&mut Vec<&Change>| is_same_kernel(group[0], change);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(change),
+            None => groups.push(vec![change]),
+        }
+    }
+    let reason = |group: Vec<&Change>| match group[0].kind {
+        ChangeKind::Idle => idle(group[0]),
+        _ => kernel(diff, &group),
+    };
+    groups
+        .into_iter()
+        .take(MAX_REASONS)
+        .filter_map(reason)
+        .collect()
+}
+
+/// Returns true for two changes of one kernel under different labels.
+fn is_same_kernel(one: &Change, other: &Change) -> bool {
+    let is_kernel = |change: &Change| {
+        let renamed = !change.before_names.is_empty() || !change.after_names.is_empty();
+        change.kind == ChangeKind::Kernel && !renamed
+    };
+    is_kernel(one) && is_kernel(other) && one.name == other.name
+}
+
+/// Returns the text for a change of idle time.
+fn idle(change: &Change) -> Option<String> {
+    let by = change.by()?;
+    Some(format!(
+        "{} {} idle ({})",
+        quantity::duration_f64(by.abs()),
+        if by > 0.0 { "more" } else { "less" },
+        change.what.trim_start_matches("idle: ")
+    ))
+}
+
+/// Returns the text for the changes of one kernel, such as "`softmax` takes 2.10 × as long"; `None` if a side is
+/// unknown. Where the kernel ran under several labels, each change is told with its label.
+fn kernel(diff: &Diff, changes: &[&Change]) -> Option<String> {
+    let first = changes[0];
+    let rows = diff
+        .changes
+        .iter()
+        .filter(|other| is_same_kernel(first, other));
+    let is_elsewhere = rows.count() > 1;
+    let place = |change: &Change| match (&change.label, is_elsewhere) {
+        (_, false) => String::new(),
+        (Some(label), true) => format!(" under `{label}`"),
+        (None, true) => " outside of labels".to_owned(),
+    };
+    let texts = changes.iter().map(|change| {
+        let (before, after) = (change.before?, change.after?);
+        let place = place(change);
+        Some(match change.matched {
+            Some(How::OnlyAfter) => format!("is new{place} ({})", value(after, change.unit)),
+            Some(How::OnlyBefore) if is_elsewhere => {
+                format!("no longer runs{place} ({})", value(before, change.unit))
+            }
+            Some(How::OnlyBefore) => format!("is gone ({})", value(before, change.unit)),
+            _ => match change.typical.as_ref().filter(|_| !change.significant) {
+                Some(typical) => format!("{} a dispatch{place}", takes(typical.ratio?)),
+                None => format!("{}{}{place}", takes(change.ratio?), counts(change)),
+            },
+        })
+    });
+    let texts: Option<Vec<String>> = texts.collect();
+    let name = match first.matched {
+        Some(How::Fused | How::Split) => format!("{},", first.what),
+        Some(How::Replaced) => match first.before_names.first() {
+            Some(before) => format!("`{before}` became `{}`,", first.name),
+            None => format!("`{}`", first.name),
+        },
+        Some(How::SameCode) => match first.before_names.first() {
+            Some(before) => format!("`{}` (before: `{before}`)", first.name),
+            None => format!("`{}`", first.name),
+        },
+        _ => format!("`{}`", first.name),
+    };
+    Some(format!("{name} {}", quantity::listed(&texts?)))
+}
+
+/// Returns a text that a kernel ran a different number of times.
+fn counts(change: &Change) -> String {
+    match change.counts {
+        Some([before, after]) if before > 0.0 && (after / before - 1.0).abs() > 0.01 => format!(
+            " in {} instead of {} dispatches",
+            quantity::mean_count(after),
+            quantity::mean_count(before)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Returns the words for a ratio of times, from a certain size on as a factor.
+fn takes(ratio: f64) -> String {
+    if ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM {
+        return format!("takes {} as long", factor(ratio));
+    }
+    let percent = (ratio - 1.0).abs() * 100.0;
+    let word = if ratio > 1.0 { "longer" } else { "shorter" };
+    format!("takes {percent:.1} % {word}")
+}
+
+/// Returns texts on launches, which are as before where their numbers are the same, and on gaps and GPU time, of which
+/// only the changes are known that could have been told.
+fn unchanged(diff: &Diff) -> Vec<String> {
+    let find = |metric: Metric| {
+        let key = metric.key();
+        let mut changes = diff.changes.iter();
+        changes.find(|c| c.name == key && c.kind != ChangeKind::Kernel)
+    };
+    let mut texts = Vec::new();
+    let is_same = |metric: Metric| {
+        find(metric).is_some_and(|change| change.before.is_some() && change.before == change.after)
+    };
+    if is_same(Metric::Dispatches) && is_same(Metric::Submissions) {
+        texts.push("launches are as before".to_owned());
+    }
+    let unclear = |(metric, name): (Metric, &'static str)| {
+        let change = find(metric)?;
+        let both = change.before.is_some() && change.after.is_some();
+        (both && !change.significant).then_some((name, change.least_ratio_told))
+    };
+    let figures = [(Metric::IdleTime, "gaps"), (Metric::GpuTime, "GPU time")];
+    let unclear: Vec<_> = figures.into_iter().filter_map(unclear).collect();
+    let least = unclear
+        .iter()
+        .filter_map(|(_, least)| *least)
+        .reduce(f64::max);
+    let names: Vec<&str> = unclear.iter().map(|(name, _)| *name).collect();
+    if !names.is_empty() {
+        let names = quantity::listed(&names);
+        texts.push(match least {
+            Some(least) => format!(
+                "{names} could not be told apart (only changes above {} would show)",
+                from_change(least)
+            ),
+            None => format!("whether {names} changed is not known"),
+        });
+    }
+    texts
+}
