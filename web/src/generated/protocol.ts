@@ -126,7 +126,8 @@ export type ClockMethod = "calibrated" | "brackets" | "none";
 
 /** The code behind idle time. */
 export interface Code {
-  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; ran_meanwhile: RanMeanwhile[]; samples: number; workers: Workers | null;
+  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; missing_samples: number; ran_meanwhile: RanMeanwhile[]; samples: number; taken_samples: number;
+  workers: Workers | null;
 }
 
 /** A frame of a stack. */
@@ -151,8 +152,8 @@ export interface Collective {
 
 /** Collectives of a kind. */
 export interface CollectiveKind {
-  contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null; matched_count: number;
-  skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean;
+  by_order_alone: boolean; contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null;
+  matched_count: number; skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean; unpaired_count: number;
 }
 
 /** Where a column of a frame lies. */
@@ -555,6 +556,9 @@ export interface LateCause {
   longer_ns: number; share: number; what: string;
 }
 
+/** A reason why a rank is late. */
+export type LateReason = "more-work" | "slower-clock" | "heat" | "power" | "data-loading" | "network";
+
 /** The shape of a kernel's launches, on GPUs whose size is known. Means are by time. */
 export interface Launches {
   known_ns: number; mean_multiprocessors: number; multiprocessors: number; occupancy: number | null; occupancy_limited_by: string | null; tail_ns: number;
@@ -688,6 +692,11 @@ export interface Pattern {
   regularity: Regularity; share: number | null; spread_share: number | null; total_ns: number;
 }
 
+/** Ranks that are the stages of a pipeline. */
+export interface Pipeline {
+  least_compute_share: number | null; most_compute_share: number | null; ranks: number[]; sentence: string; slowest: number | null;
+}
+
 /** A recorded process. */
 export interface Process {
   arguments: string[]; end_ns: number | null; executable: string; hook: string; id: ProcessId; parent_pid: number | null; pid: number; start_ns: number;
@@ -760,8 +769,8 @@ export interface Rank {
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
-  world_size: number | null;
+  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[];
+  verdict_sentence: string; world_size: number | null;
 }
 
 /** One rank. */
@@ -775,7 +784,7 @@ export interface RankRow {
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
+  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
   verdict_sentence: string; world_size: number | null;
 }
 
@@ -931,7 +940,8 @@ export interface StallShare {
 
 /** The rank that the others wait for most. */
 export interface Straggler {
-  cause: LateCause | null; last_count: number; longer: LateCause[]; of_count: number; rank: number; share: number; skew_ns: number;
+  cause: LateCause | null; chance: number; cost_ns: number; evidence: string | null; last_count: number; longer: LateCause[]; of_count: number; rank: number;
+  reason: LateReason | null; share: number; skew_ns: number; stretch: Interval | null;
 }
 
 /** Texts of a trace: names in frames are indices into the list of all of them. */
