@@ -26,19 +26,21 @@ mod individual_samples;
 mod sleep;
 mod stacks;
 mod thread_samples;
+mod waited_for;
 
 pub use code_line::CodeLine;
 pub use idle_code::{
     CauseCode, Code, CodeTime, ExactLine, LockHolder, RanMeanwhile, Sleep, WorkerCode, Workers,
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
-pub use sleep::WaitedFor;
-pub use stacks::{CodeFrame, Stacks, line_of, own, text, text_with_caller};
+pub use stacks::{CodeFrame, Stacks, line_of, own, text};
+pub use waited_for::WaitedFor;
 
 use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
+use gapscope_trace::LossKind;
 use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
 use sleep::SleepSums;
@@ -109,6 +111,10 @@ impl<'a> CodeSamples<'a> {
             });
         }
         let mut code = sum.into_code(self);
+        code.taken_samples = self.threads.taken();
+        let losses = self.timeline.trace.manifest.losses.iter();
+        let missing = losses.filter(|loss| loss.kind == LossKind::StackSamples);
+        code.missing_samples = missing.map(|loss| loss.count).fold(0, u64::saturating_add);
         code.longest = longest.iter().map(|gap| self.in_gap(gap)).collect();
         code
     }
@@ -341,6 +347,8 @@ impl CodeSums {
             samples: causes.iter().map(|cause| cause.samples).sum(),
             causes,
             longest: Vec::new(),
+            taken_samples: 0,
+            missing_samples: 0,
             workers: self.workers.describe(samples),
             gil: holders(self.locks, samples),
             ran_meanwhile: self.sleeps.ran(samples),

@@ -6,7 +6,7 @@
 
 mod withdraw;
 
-use crate::code::{Code, CodeSamples, CodeTime};
+use crate::code::{CauseCode, Code, CodeSamples, CodeTime, line_of};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
 use crate::contradictions::Contradiction;
@@ -15,9 +15,10 @@ use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
+use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime, SampledHost};
 use crate::headline::{HeadlineInput, HeadlineNote, headline};
 use crate::instructions::{self, SampledKernel};
+use crate::kernel_bytes;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, FoldedLabel, LabelRow};
 use crate::latency::{self, QueueLatency};
@@ -353,6 +354,7 @@ impl Findings {
         let (manifest, tables) = (&selected.trace.manifest, &selected.trace.tables);
         let gpu_busy_ns = busy::any_busy_ns(selected);
         let mut kernels = kernels::kernels(selected, bindings, None, gpu_busy_ns);
+        kernel_bytes::add(selected, bindings, None, &mut kernels);
         let window = match timeline.is_filtered() {
             true => selected.work_window(),
             false => options.window,
@@ -362,13 +364,10 @@ impl Findings {
                 reason: "Warm-up was not looked for: the window was given.".to_owned(),
                 ..WarmUp::default()
             },
-            None if timeline.is_filtered() => {
-                warm_up::warm_up(timeline, &kernels::kernels(timeline, bindings, None, None))
-            }
-            None => warm_up::warm_up(timeline, &kernels),
+            None => warm_up::warm_up(timeline),
         };
         let equal_work = (options.equal_work.as_ref()).and_then(|(before, after)| {
-            let first_uses = FirstUses::new(selected, &kernels, &warm_up);
+            let first_uses = FirstUses::new(selected, &warm_up);
             let excludes = options.exclude_warm_up && !timeline.is_filtered();
             let first_uses = excludes.then_some(&first_uses);
             equal_work::equal_work(selected, bindings, first_uses, before, after)
@@ -379,7 +378,8 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
-        let samples = CodeSamples::new(selected);
+        // As the gaps, the code behind them is of the whole devices.
+        let samples = CodeSamples::new(timeline);
         let judged = Judgement::new(
             timeline,
             analysed_window,
@@ -390,7 +390,12 @@ impl Findings {
         let code = judged.code;
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let advice = gaps::advice(timeline, &judged.idle_time, code.as_ref(), pressure);
+        let advice = gaps::advice(
+            timeline,
+            &judged.idle_time,
+            sampled_host(code.as_ref()),
+            pressure,
+        );
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -491,6 +496,18 @@ impl Findings {
             true => (findings, Vec::new()),
             false => (findings, recorded),
         }
+    }
+}
+
+/// Returns what samples show of the submitting threads.
+fn sampled_host(code: Option<&Code>) -> SampledHost {
+    let of_cause = |cause| code.and_then(|code| code.of_cause(cause));
+    let (late, built) = (of_cause(Cause::HostLate), of_cause(Cause::HostCompile));
+    let sleep = late.and_then(CauseCode::mostly_slept_for);
+    SampledHost {
+        slept_for: sleep.map(|sleep| [sleep.words(), sleep.waited_for.advice().to_owned()]),
+        ran: sleep.is_none() && late.is_some_and(|late| late.thread_was().is_some()),
+        build_line: built.and_then(|built| line_of(&built.code.first()?.frames)),
     }
 }
 

@@ -50,7 +50,7 @@ mod unknown_reason;
 pub(crate) mod visit;
 pub(crate) mod waits;
 
-pub(crate) use advice::advice;
+pub(crate) use advice::{SampledHost, advice};
 
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};

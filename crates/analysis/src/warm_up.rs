@@ -2,7 +2,8 @@
 //!
 //! Programs compile pipelines, and drivers compile kernels, when they are first used. Left in, this hides what the
 //! program does afterwards. Signs of warm-up are calls that create pipelines or shader modules or load code after the
-//! first GPU work, and first dispatches that took more than [`SLOW`] times the median of their kernel. Warm-up is the prefix of
+//! first GPU work, and first dispatches that took more than [`SLOW`] times the median of equal ones: of the same code with as many
+//! workgroups. A larger launch takes longer for its size, and is no sign. Warm-up is the prefix of
 //! the work window that holds the first signs: it begins only where a sign lies in the first [`FIRST_SHARE`] of the
 //! window, goes on while the next sign is no farther away than the prefix is long, and ends where the next work
 //! begins. It is left out only when
@@ -13,16 +14,15 @@
 //! What this cannot know: warm-up without such signs, such as that of caches, rising clocks, or a first iteration that does
 //! other work.
 //!
-//! The timeline and its kernels go in; out come a [`WarmUp`], which says why warm-up was excluded or kept, and
+//! The timeline goes in; out come a [`WarmUp`], which says why warm-up was excluded or kept, and
 //! [`FirstUses`], which finds the cold ones of several repetitions.
 
-use crate::kernels::Kernel;
-use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{self, Nanoseconds, Percent, ratio};
 use gapscope_timeline::thresholds::{
     FIRST_SHARE, LEAST_COMMAND_BUFFERS, LEAST_DISPATCHES, MOST_SHARE, SLOW,
 };
+use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::tables::{HostCallKind, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub struct WarmUp {
     pub reason: String,
     /// Calls in it that created pipelines or shaders or loaded code.
     pub compile_calls: u64,
-    /// Kernels whose first dispatch, in it, took much longer than their median.
+    /// Kernels whose first dispatch, in it, took much longer than the median of their dispatches of that size.
     pub slow_first_dispatches: u64,
     /// Command buffers that start in it, and launches that are in none.
     pub command_buffer_count: u64,
@@ -50,8 +50,59 @@ struct Sign {
     compile_calls: u64,
 }
 
-/// Finds the warm-up of a recording whose kernels are `kernels`.
-pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
+/// The first timed dispatch of a kernel, with how many are equal to it.
+#[derive(Debug, Clone, Copy)]
+struct FirstDispatch {
+    interval: Interval,
+    /// The number of workgroups; dispatches of unknown size count as equal to each other.
+    groups: Option<u32>,
+    /// The number of timed dispatches with as many workgroups, the first included.
+    equal: u64,
+    /// How many of these the first took more than [`SLOW`] times as long as.
+    much_faster: u64,
+}
+
+impl FirstDispatch {
+    /// Returns true where there are enough equal dispatches for a comparison.
+    fn compares(&self) -> bool {
+        self.equal >= LEAST_DISPATCHES
+    }
+
+    /// Returns true where the first took more than [`SLOW`] times the median of the equal ones.
+    fn is_slow(&self) -> bool {
+        self.compares() && 2 * self.much_faster >= self.equal
+    }
+}
+
+/// Returns the first timed dispatch of each kernel that has one.
+fn first_dispatches(timeline: &Timeline) -> Vec<FirstDispatch> {
+    let mut firsts: Vec<Option<FirstDispatch>> = vec![None; timeline.trace.tables.kernels.len()];
+    timeline.each_work(|work| {
+        if work.kind() != WorkKind::Dispatch {
+            return;
+        }
+        let row = work.row();
+        let Some(first) = timeline.kernel_row(row).and_then(|row| firsts.get_mut(row)) else {
+            return;
+        };
+        let groups = timeline.dispatches.groups(row);
+        let first = first.get_or_insert(FirstDispatch {
+            interval: work.interval,
+            groups,
+            equal: 0,
+            much_faster: 0,
+        });
+        if groups == first.groups {
+            let slow_ns = work.interval.length_ns().saturating_mul(SLOW);
+            first.equal += 1;
+            first.much_faster += u64::from(slow_ns < first.interval.length_ns());
+        }
+    });
+    firsts.into_iter().flatten().collect()
+}
+
+/// Finds the warm-up of a recording.
+pub fn warm_up(timeline: &Timeline) -> WarmUp {
     let kept = |reason: String| WarmUp {
         reason,
         ..WarmUp::default()
@@ -59,7 +110,8 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
     let Some(window) = timeline.work_window().filter(|window| !window.is_empty()) else {
         return kept("No GPU work has known times.".to_owned());
     };
-    let signs = signs(timeline, kernels, window);
+    let firsts = first_dispatches(timeline);
+    let signs = signs(timeline, &firsts, window);
     let first_ns = (window.length_ns() as f64 * FIRST_SHARE) as i64;
     let mut end_ns = window.start_ns;
     let mut taken = 0;
@@ -72,7 +124,7 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
         taken += 1;
     }
     if taken == 0 {
-        return kept(none_found(timeline, kernels, signs.len()));
+        return kept(none_found(timeline, &firsts, signs.len()));
     }
     let next = |gpu: &gapscope_timeline::Gpu| {
         let at = gpu
@@ -139,10 +191,9 @@ pub fn warm_up(timeline: &Timeline, kernels: &[Kernel]) -> WarmUp {
 
 /// Returns a sentence that the first of `signs` signs comes too late, or that there are no signs and why there may be
 /// none.
-fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
+fn none_found(timeline: &Timeline, firsts: &[FirstDispatch], signs: usize) -> String {
     let calls = !timeline.trace.tables.host_calls.call.is_empty();
-    let enough = |kernel: &Kernel| kernel.durations.timed_count >= LEAST_DISPATCHES;
-    let enough = kernels.iter().any(enough);
+    let enough = firsts.iter().any(FirstDispatch::compares);
     if signs > 0 {
         return format!(
             "No warm-up was found: code is compiled, loaded or first run after the GPU's first work ({}), but not in the first {} of the time.",
@@ -152,13 +203,13 @@ fn none_found(timeline: &Timeline, kernels: &[Kernel], signs: usize) -> String {
     }
     let reason = match (calls, enough) {
         (true, true) => {
-            "No warm-up was found: no code is compiled or loaded after the GPU's first work, and first dispatches are no slower than others."
+            "No warm-up was found: no code is compiled or loaded after the GPU's first work, and first dispatches are no slower than others of their size."
         }
         (true, false) => {
             "No warm-up was found: no code is compiled or loaded after the GPU's first work. Whether first dispatches are slower is not known: too few have times."
         }
         (false, true) => {
-            "No warm-up was found: first dispatches are no slower than others. What the host compiled is not in the trace."
+            "No warm-up was found: first dispatches are no slower than others of their size. What the host compiled is not in the trace."
         }
         (false, false) => {
             "Whether there is warm-up is not known: the trace has no host calls, and too few times of dispatches."
@@ -177,10 +228,10 @@ pub struct FirstUses {
 }
 
 impl FirstUses {
-    /// Finds the first uses of code in a recording with these kernels and this warm-up.
-    pub fn new(timeline: &Timeline, kernels: &[Kernel], warm_up: &WarmUp) -> FirstUses {
+    /// Finds the first uses of code in a recording with this warm-up.
+    pub fn new(timeline: &Timeline, warm_up: &WarmUp) -> FirstUses {
         let window = timeline.work_window().unwrap_or_default();
-        let signs = signs(timeline, kernels, window).into_iter();
+        let signs = signs(timeline, &first_dispatches(timeline), window).into_iter();
         FirstUses {
             warm_up: warm_up.excluded,
             signs: signs.map(|sign| sign.interval).collect(),
@@ -210,10 +261,10 @@ fn seen(compile_calls: u64, slow_first_dispatches: u64) -> String {
     let dispatches = match slow_first_dispatches {
         0 => None,
         1 => Some(format!(
-            "one kernel's first dispatch takes over {SLOW} times its median"
+            "one kernel's first dispatch takes over {SLOW} times the median of that size"
         )),
         n => Some(format!(
-            "the first dispatches of {n} kernels take over {SLOW} times their median"
+            "the first dispatches of {n} kernels take over {SLOW} times the median of their size"
         )),
     };
     let all: Vec<String> = calls.into_iter().chain(dispatches).collect();
@@ -221,7 +272,7 @@ fn seen(compile_calls: u64, slow_first_dispatches: u64) -> String {
 }
 
 /// Returns the signs in `window`, in order of time.
-fn signs(timeline: &Timeline, kernels: &[Kernel], window: Interval) -> Vec<Sign> {
+fn signs(timeline: &Timeline, firsts: &[FirstDispatch], window: Interval) -> Vec<Sign> {
     let calls = &timeline.trace.tables.host_calls;
     let mut signs: Vec<Sign> = (0..calls.len())
         .filter(|row| {
@@ -238,15 +289,10 @@ fn signs(timeline: &Timeline, kernels: &[Kernel], window: Interval) -> Vec<Sign>
             })
         })
         .collect();
-    signs.extend(kernels.iter().filter_map(|kernel| {
-        let (first_ns, p50_ns) = (kernel.first_ns?, kernel.durations.p50_ns?);
-        let slow = first_ns > p50_ns.saturating_mul(SLOW);
-        let known = kernel.durations.timed_count >= LEAST_DISPATCHES;
-        let interval = Interval::from_row(kernel.first_start_ns, kernel.first_ns)?;
-        (slow && known).then_some(Sign {
-            interval,
-            compile_calls: 0,
-        })
+    let slow = firsts.iter().filter(|first| first.is_slow());
+    signs.extend(slow.map(|first| Sign {
+        interval: first.interval,
+        compile_calls: 0,
     }));
     signs.sort();
     signs

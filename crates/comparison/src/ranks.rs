@@ -2,8 +2,8 @@
 //!
 //! A *collective* is an operation that the ranks of a *communicator* take part in, such as an all-reduce; messages from one rank to another
 //! count too, as collectives of two. On the device it is a kernel of NCCL (or RCCL, whose names are the same), recognised by its name; on the
-//! host, a label that begins with `nccl`. NCCL's NVTX ranges say which communicator a call is of (`ranks/nccl.rs`, `ranks/parts.rs`). The n-th
-//! collective of a kind on a communicator on one rank is the n-th of that kind there on its other ranks (`ranks/matched.rs`). Where
+//! host, a label that begins with `nccl`. NCCL's NVTX ranges say which communicator a call is of (`ranks/nccl.rs`, `ranks/parts.rs`). Collectives of
+//! ranks are one by their number on the communicator, or else by order, kind, size and time (`ranks/matched.rs`). Where
 //! the communicator is not known, or a rank of it has no trace, collectives are counted and in no figure.
 //!
 //! A collective's *arrival* on a rank is the start of its kernel there; its *skew* is from the first arrival to the last, and each rank waits
@@ -13,21 +13,28 @@
 //! Kernels of most kinds cannot end before all ranks have arrived. Where the matched kernels of such a kind do not all
 //! overlap, or differ in their bytes, they were not one collective (one was not recorded): they are counted, and no skew has them.
 //!
-//! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'.
+//! A rank is called late where equal ranks would hardly have one as late (`ranks/chance.rs`). The order in which stages of a pipeline arrive is no
+//! lateness (`ranks/pipelines.rs`).
 //!
-//! What this cannot know: whether a rank that computes for longer has more to do or is slower; what its host did instead.
+//! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'. Numbers of
+//! kernels, clocks, conditions, labels and stacks may show the reason for that (`ranks/late_reason.rs`).
+mod alignment;
 mod bandwidth;
 mod before;
+mod chance;
 mod clocks;
 mod comparison;
 mod digest;
 mod findings;
 mod late;
+mod late_reason;
+mod loading;
 mod matched;
 mod nccl;
 mod outliers;
 mod part;
 mod parts;
+mod pipelines;
 mod ranges;
 mod rank_row;
 mod sentences;
@@ -40,9 +47,12 @@ pub use digest::RankDigest;
 pub use findings::{Arrival, Collective, CollectiveKind, CommunicatorRow, RankFindings, Straggler};
 use gapscope_analysis::joint_verdict::joint_verdict;
 pub use late::{Doing, LateCause};
+pub use late_reason::LateReason;
 use matched::{communicators, matched};
 pub use outliers::{Outlier, Unlike, list};
 pub use part::Communicator;
+pub use pipelines::Pipeline;
+use pipelines::Pipelines;
 pub use rank_row::{Idle, RankRow};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,14 +86,16 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     let mut comparison = Comparison::new(&digests, longest);
     let mut bandwidths = Bandwidths::default();
     let mut matched_of: BTreeMap<Communicator, u64> = BTreeMap::new();
+    let pipelines = Pipelines::new(&digests, &groups);
     let device_error = |a, b| clocks.device_error_ns(a, b);
     let counts = matched(
         &digests,
         |d| &d.device,
         &groups,
+        &device_error,
         |one| {
             *matched_of.entry(one.communicator).or_default() += 1;
-            if comparison.add(&one, device_error, true) {
+            if comparison.add(&one, device_error, true, pipelines.tells_lateness(&one)) {
                 bandwidths.add(&one, &clocks);
             }
         },
@@ -95,8 +107,10 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         &digests,
         |d| &d.called,
         &of_calls,
+        // Calls of one collective need not overlap: their times do not tell which are one.
+        &|_, _| None,
         |one| {
-            calls.add(&one, host_error, false);
+            calls.add(&one, host_error, false, false);
         },
     );
     let mut rows: Vec<CommunicatorRow> = (groups.iter())
@@ -127,8 +141,9 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         clock_error_ns: clocks.worst_error_ns(),
         communicators: rows,
         bandwidth: bandwidths.rows(),
-        straggler: comparison.straggler(),
-        outliers: outliers::outliers(&digests),
+        straggler: comparison.straggler(&digests),
+        outliers: outliers::outliers(&digests, &pipelines),
+        pipelines: pipelines.rows(&digests),
         longest: comparison.longest(),
         ranks: comparison.rows(),
         collectives: comparison.kinds(counts),
@@ -136,7 +151,8 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         ..RankFindings::default()
     };
     findings.not_matched_because = sentences::not_matched(&findings, &digests);
-    findings.sentences = sentences::sentences(&findings, numbered);
+    let origin_ns = digests.iter().map(|d| d.start_ns).min().unwrap_or(0);
+    findings.sentences = sentences::sentences(&findings, numbered, origin_ns);
     findings
 }
 

@@ -6,7 +6,7 @@
 
 pub(crate) use gapscope_model::Span;
 pub(crate) use gapscope_timeline_builder::{
-    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, FunctionId,
+    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, FunctionId, GraphId,
     HostRange, Overhead, StreamEvent, StreamPlace,
 };
 

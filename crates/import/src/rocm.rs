@@ -302,6 +302,7 @@ impl<'a> Recorded<'a> {
             queue,
             span: times.and_then(|(start_ns, end_ns)| Span::checked(start_ns, end_ns)),
             of_graph: false,
+            graph: None,
             label: None,
             kind,
         };

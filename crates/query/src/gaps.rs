@@ -11,12 +11,12 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::DataType;
 use gapscope_analysis::gaps::{Cause, each_gap_between};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
-use gapscope_analysis::{Findings, kernels, warm_up};
-use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_analysis::{Findings, warm_up};
+use gapscope_timeline::Timeline;
 use gapscope_timeline::vocabulary::Gpus;
-use gapscope_timeline::{Timeline, busy};
 use gapscope_trace::Trace;
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
+use gapscope_trace::tables::Dispatches;
 use std::sync::Arc;
 
 /// Defines the table.
@@ -68,7 +68,10 @@ struct GapRows {
 
 /// Finds the gaps of a trace. Problems are reported as remarks, and the trace then has no rows.
 fn read_gaps(library: &Library, source: &Source) -> GapRows {
-    library.compute(source, &Findings::selection_of_times(), "gaps", |trace| {
+    // Warm-up is told by the sizes of dispatches.
+    let selection = (Findings::selection_of_times())
+        .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"]);
+    library.compute(source, &selection, "gaps", |trace| {
         // Missing work would show up as gaps.
         if unknown_because(trace, CAUSES).is_some() {
             library.remark(format!("{}: its gaps are unknown", source.name));
@@ -82,9 +85,7 @@ impl GapRows {
     /// Finds the gaps of each device; each part with one cause is a row, or two where the warm-up ends in it.
     fn from_trace(trace: &Trace) -> GapRows {
         let timeline = Timeline::new(trace);
-        let busy_ns = busy::any_busy_ns(&timeline);
-        let kernels = kernels::kernels(&timeline, &BindingSets::new(trace), None, busy_ns);
-        let excluded = warm_up::warm_up(&timeline, &kernels).excluded;
+        let excluded = warm_up::warm_up(&timeline).excluded;
         let warm_until_ns = excluded.map_or(i64::MIN, |excluded| excluded.end_ns);
         let labels = LabelPaths::new(&trace.tables.labels);
         let by = &trace.tables.submissions;

@@ -265,7 +265,8 @@ impl RanksReport<'_> {
         };
         blocks.push(Block::Item(Text::new().strong("Clock: ").and(clock)));
         let matched = match &self.findings.not_matched_because {
-            None => "the n-th collective of a kind on a communicator on one rank is the n-th of that kind there on its others."
+            None => "collectives are matched by their numbers where the trace has them, and else in their order on a communicator, by kind, \
+                     size and time."
                 .to_owned(),
             Some(reason) => format!("not all collectives were matched: {reason}."),
         };

@@ -4,6 +4,7 @@
 
 use crate::bounds::Bounds;
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
+use crate::graph_bodies::GraphBodies;
 use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::ThreadLabels;
 use crate::output::Output;
@@ -42,6 +43,8 @@ pub struct TimelineBuilder {
     functions: FxHashMap<FunctionId, Function>,
     /// Calls and work that wait for their other half, by correlation (the number that joins the two).
     pub(crate) launches: Launches,
+    /// The launches of graphs that bodies of conditional nodes may belong to.
+    pub(crate) graph_bodies: GraphBodies,
     /// Polls of threads that may go on.
     polls: FxHashMap<Option<ThreadId>, Polls>,
     /// Events, and the waits of streams for them.
@@ -166,8 +169,10 @@ impl TimelineBuilder {
         self.event_waits.waits(place, event, now_ns, &self.bounds);
     }
 
-    /// Writes the waits of streams that nothing changes any more. Call this now and then.
+    /// Writes the waits of streams that nothing changes any more, and the bodies of graphs whose launches are certain. Call this now
+    /// and then.
     pub fn settle(&mut self, out: &mut Output<'_>) {
+        self.bodies(Some(out.now_ns), out);
         (self.event_waits).settle(out.now_ns, false, &self.bounds, out.tables);
     }
 

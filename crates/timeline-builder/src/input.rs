@@ -44,6 +44,19 @@ impl CorrelationWidener {
     }
 }
 
+/// The number of an executable graph in its process, as the tracing library counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GraphId(pub u32);
+
+impl GraphId {
+    /// Returns the graph of a node by the node's number, of which CUPTI makes the upper half the graph's; `None` for the numbers of
+    /// other producers and of no node.
+    pub fn from_node(node: i64) -> Option<GraphId> {
+        let graph = u32::try_from(node >> 32).ok()?;
+        (graph != 0).then_some(GraphId(graph))
+    }
+}
+
 /// The number of a function that a process calls, as its producer counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FunctionId(pub u32);
@@ -105,6 +118,8 @@ pub struct DeviceWork {
     pub span: Option<Span>,
     /// The work is a node of a graph, or a whole graph.
     pub of_graph: bool,
+    /// The executable graph that the work is a node of; `None` where the producer does not say it.
+    pub graph: Option<GraphId>,
     /// The label that the producer's file itself gives the work. `None`: the work has that of its call.
     pub label: Option<LabelId>,
     /// What the work is.

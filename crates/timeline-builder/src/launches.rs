@@ -95,7 +95,8 @@ impl TimelineBuilder {
         }
     }
 
-    /// Takes a piece of work that a device did for the call with a correlation; `None` where no call is known.
+    /// Takes a piece of work that a device did for the call with a correlation; `None` where no call is known, as for
+    /// bodies of conditional nodes of graphs.
     #[inline]
     pub fn work(
         &mut self,
@@ -103,19 +104,59 @@ impl TimelineBuilder {
         work: DeviceWork,
         out: &mut Output<'_>,
     ) {
+        match (correlation, work.graph) {
+            (Some(correlation), graph) => {
+                if let Some(graph) = graph {
+                    (self.graph_bodies).started(graph, correlation, &work, &self.bounds);
+                }
+                self.work_of_call(correlation, work, out);
+            }
+            (None, Some(graph)) => {
+                if !self.graph_bodies.wait(graph, work, &self.bounds) {
+                    self.bodies(None, out);
+                }
+            }
+            (None, None) => self.without_any_call(work, out),
+        }
+    }
+
+    /// Writes the bodies of graphs whose launches are certain at `now_ns`, or all where that is `None`. A body is on the queue of its
+    /// launch, and says nothing about the clocks: no number of its own joins it to a call.
+    pub(crate) fn bodies(&mut self, now_ns: Option<i64>, out: &mut Output<'_>) {
+        for (graph, body, launch) in self.graph_bodies.take(now_ns) {
+            let Some(launch) = launch else {
+                self.without_any_call(body, out);
+                continue;
+            };
+            let work = DeviceWork {
+                queue: launch.queue,
+                ..body
+            };
+            let slot = self.launches.slots.get_mut(&launch.correlation);
+            match slot.map(|slot| &mut slot.content) {
+                Some(SlotContent::Launched(launch)) => write_work(launch, None, work, out),
+                // The record of the call may still come.
+                Some(SlotContent::PendingWork(_)) if now_ns.is_some() => {
+                    self.graph_bodies.wait(graph, body, &self.bounds);
+                }
+                Some(SlotContent::PendingWork(known)) => known.more.push(work),
+                _ => self.without_any_call(work, out),
+            }
+        }
+    }
+
+    /// Takes a piece of work of the call with a correlation.
+    fn work_of_call(&mut self, correlation: Correlation, work: DeviceWork, out: &mut Output<'_>) {
         let alone = LaunchedWork {
             first: work,
             more: Vec::new(),
-        };
-        let Some(correlation) = correlation else {
-            return self.without_call(alone, out);
         };
         let slot = self.launches.slots.get_mut(&correlation);
         match slot.map(|slot| &mut slot.content) {
             // A profiled kernel runs several times, and the first of its records counts.
             Some(SlotContent::Launched(launch)) if launch.is_profiled => {}
             Some(SlotContent::Launched(launch)) => {
-                write_work(launch, correlation, work, out);
+                write_work(launch, Some(correlation), work, out);
             }
             Some(SlotContent::PendingWork(known)) if known.more.len() < self.bounds.pieces => {
                 known.more.push(work);
@@ -243,7 +284,7 @@ impl TimelineBuilder {
             is_profiled,
             ..Launch::default()
         };
-        write_work(&mut launch, correlation, first, out);
+        write_work(&mut launch, Some(correlation), first, out);
         if is_profiled {
             self.profiled_launches.push(ProfiledLaunch {
                 correlation,
@@ -252,7 +293,7 @@ impl TimelineBuilder {
             });
         } else {
             for work in more {
-                write_work(&mut launch, correlation, work, out);
+                write_work(&mut launch, Some(correlation), work, out);
             }
         }
         self.put(correlation, SlotContent::Launched(launch), out);
@@ -302,6 +343,16 @@ impl TimelineBuilder {
         );
     }
 
+    /// Writes work that no number joins to a call. A single node of a graph is not a launch of the graph.
+    fn without_any_call(&mut self, work: DeviceWork, out: &mut Output<'_>) {
+        let first = DeviceWork {
+            of_graph: work.of_graph && work.kind == DeviceWorkKind::Graph,
+            ..work
+        };
+        let more = Vec::new();
+        self.without_call(LaunchedWork { first, more }, out);
+    }
+
     /// Writes work whose call is not known.
     fn without_call(&mut self, LaunchedWork { first, more }: LaunchedWork, out: &mut Output<'_>) {
         let count = 1 + more.len() as u64;
@@ -309,7 +360,7 @@ impl TimelineBuilder {
         out.ledger.add(LossKind::HostCallsOfWork, count, reason);
         let mut launch = Launch::default();
         for work in std::iter::once(first).chain(more) {
-            write_work(&mut launch, Correlation(0), work, out);
+            write_work(&mut launch, None, work, out);
         }
         close_graph(launch, out);
     }
@@ -335,6 +386,7 @@ impl TimelineBuilder {
 
     /// Writes all that waits: nothing more comes. `missing` is the reason why work of a launch never came, where it is lost.
     pub(crate) fn finish_launches(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) {
+        self.bodies(None, out);
         let captures = self.stream_captures.periods();
         for content in self.launches.take_all() {
             if let (SlotContent::PendingCall(pending), Some(reason)) = (&content, missing)
@@ -372,18 +424,18 @@ impl TimelineBuilder {
     }
 }
 
-/// Writes the row of a piece of work.
+/// Writes the row of a piece of work. `correlation` is the number that joins it to its call.
 #[inline]
 fn write_work(
     launch: &mut Launch,
-    correlation: Correlation,
+    correlation: Option<Correlation>,
     mut work: DeviceWork,
     out: &mut Output<'_>,
 ) {
     work.of_graph |= launch.graph.is_some();
     if let Some(span) = work.span {
         out.observer.ran(span);
-        if let Some(call) = &launch.call {
+        if let (Some(call), Some(correlation)) = (&launch.call, correlation) {
             out.observer.joined(Joined {
                 call,
                 correlation,

@@ -11,6 +11,7 @@
 mod bounds;
 mod builder;
 mod event_waits;
+mod graph_bodies;
 mod input;
 mod labels;
 mod launches;
@@ -27,7 +28,7 @@ pub use builder::{Finished, ProfiledLaunch, TimelineBuilder};
 pub use event_waits::{EventOccurrence, StreamPlace};
 pub use input::{
     ApiCall, CallQueue, Correlation, CorrelationWidener, DeviceWork, DeviceWorkKind, Function,
-    FunctionId,
+    FunctionId, GraphId,
 };
 pub use labels::{
     CategoryId, Forgotten, LabelDomain, LabelKey, LabelScope, LabelStart, ProcessRangeId,

@@ -148,6 +148,9 @@ thresholds! {
     NVLINK_TOLD_BYTES_PER_S: f64 = 10_737_418_240.0, BytesPerSecond,
         "The same for NVLink.",
         "A single link of the first generation carries 20 GB/s in each direction.";
+    CREDIBLE_PEAK_SHARE: f64 = 1.05, Share,
+        "Above this share of the measured bandwidth the bytes that a kernel touches, or has bound, cannot all have come from the memory, and no share is told.",
+        "Repetitions of the measurement that differ by more than 5 % are said to be uncertain; beyond them caches served a part, or not all that is bound was touched.";
     ADVICE_SHARE: f64 = 0.01, Share,
         "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
         "Advice on what costs less would hide the advice that counts.";
@@ -172,6 +175,12 @@ thresholds! {
     SAME_CLOCK_NS: i64 = 1_000_000_000, Nanoseconds,
         "Ranks whose traces name no boot have one clock where what these say of the wall clock differs by less.",
         "Machines are not started within the same second, and a wall clock is not set by more in passing.";
+    FALSE_BLAME: f64 = 0.01, Share,
+        "A rank is called late where equal ranks would have one as late in at most this share of programs.",
+        "Of a hundred programs with equal ranks, one at most sends its reader after a rank.";
+    LATE_PART_SHARE: f64 = 0.5, Share,
+        "A rank that is late in a stretch of at most this share of the time is called late in that stretch.",
+        "What holds for the greater part of the time is said of all of it.";
     LATE_CAUSE_SHARE: f64 = 0.5, Share,
         "What a late rank did for longer than the others is the cause of its lateness from this share of it on.",
         "From half on, nothing else can have made it later.";
@@ -245,7 +254,7 @@ thresholds! {
         "So many gaps at most are looked for in one period.",
         "A step of a program has a few large gaps; of more, some have a period of their own.";
     SLOW: i64 = 3, Times,
-        "A kernel's first dispatch that took more than this times its median is a sign of warm-up.",
+        "A kernel's first dispatch that took more than this times the median of its dispatches with as many workgroups is a sign of warm-up.",
         "Below, it may be chance; a driver that compiles takes far longer.";
     LEAST_DISPATCHES: u64 = 5, Count,
         "Timed dispatches that a kernel needs before its first is compared with its median.",
@@ -328,6 +337,9 @@ thresholds! {
     SAMPLES_TOLD: u64 = 100, Count,
         "From so many samples of its instructions on an explanation says where a kernel has most of them.",
         "A share of a hundred samples is known to 5 points (one standard deviation of half of them).";
+    MISSING_SAMPLES: f64 = 0.1, Share,
+        "From this share of missing samples of stacks on the report says how many of them were taken.",
+        "With less the lines of code and their order stay: each share is off by less than its error with a hundred samples.";
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";

@@ -4,7 +4,6 @@
 use crate::snapshot::Snapshot;
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
-use gapscope_analysis::kernels::kernels;
 use gapscope_analysis::warm_up::{FirstUses, warm_up};
 use gapscope_analysis::{Findings, Options};
 use gapscope_timeline::Timeline;
@@ -70,10 +69,8 @@ impl<'a> AnalysedTrace<'a> {
     }
 
     pub fn first_uses(&self) -> &FirstUses {
-        self.first_uses.get_or_init(|| {
-            let kernels = kernels(self.timeline, self.bindings(), None, None);
-            FirstUses::new(self.timeline, &kernels, &warm_up(self.timeline, &kernels))
-        })
+        self.first_uses
+            .get_or_init(|| FirstUses::new(self.timeline, &warm_up(self.timeline)))
     }
 
     /// Returns all findings.

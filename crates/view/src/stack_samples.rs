@@ -110,7 +110,8 @@ pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     frame.f64((table.period_ns.iter()).map(|ns| ns.map_or(f64::NAN, |ns| ns as f64)));
     frame.u32(thread.into_iter());
     let stack = |id| stack_rows.get(&id).copied();
-    frame.u32((table.stack.iter()).map(|id| id.and_then(stack).unwrap_or(NONE)));
+    let program = |id| samples.program(id).and_then(stack).unwrap_or(NONE);
+    frame.u32((table.stack.iter()).map(|id| id.map_or(NONE, program)));
     frame.u32(call.into_iter());
     frame.u32((table.gil_holder.iter()).map(|thread| thread.map_or(NONE, |thread| thread.0)));
     let place = |at: Option<usize>| at.unwrap_or(0) as u8;

@@ -11,8 +11,9 @@ from .processes import Failed
 
 csv.field_size_limit(1 << 30)
 
-# What a trace may lack of code, and not of work: that of libraries is too large to be kept.
+# What a trace may lack of code, and not of work: that of libraries is too large to be kept, and samples of stacks may come late.
 CODE = {
+    "stack samples",
     "pieces of loaded code",
     "sources of kernels",
     "pieces of code whose kernels can launch others",

@@ -48,6 +48,9 @@ export interface BusyShare {
   idle_ns: number; transfer_only_ns: number | null; window: Interval; window_ns: number;
 }
 
+/** The evidence for the bytes that a kernel must move at least. */
+export type BytesEvidence = "code" | "bound-ranges";
+
 /** A kind of host call. */
 export interface CallFacts {
   call: string; cause: Cause | null; waits: boolean;
@@ -123,7 +126,8 @@ export type ClockMethod = "calibrated" | "brackets" | "none";
 
 /** The code behind idle time. */
 export interface Code {
-  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; ran_meanwhile: RanMeanwhile[]; samples: number; workers: Workers | null;
+  causes: CauseCode[]; gil: LockHolder[]; longest: CodeTime[][]; missing_samples: number; ran_meanwhile: RanMeanwhile[]; samples: number; taken_samples: number;
+  workers: Workers | null;
 }
 
 /** A frame of a stack. */
@@ -148,8 +152,8 @@ export interface Collective {
 
 /** Collectives of a kind. */
 export interface CollectiveKind {
-  contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null; matched_count: number;
-  skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean;
+  by_order_alone: boolean; contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null;
+  matched_count: number; skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean; unpaired_count: number;
 }
 
 /** Where a column of a frame lies. */
@@ -482,12 +486,13 @@ export interface Interval {
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */
 export interface Kernel {
-  bound_count: number; bound_read_bytes: number | null; bound_written_bytes: number | null; busy_ns: number | null; busy_share: number | null; codes: number;
-  count: number; counters: KernelCounters | null; distance: number | null; first_ns: number | null; first_start_ns: number | null; full_name: string | null;
+  bound_count: number; bound_read_bytes: number | null; bound_written_bytes: number | null; busy_ns: number | null; busy_share: number | null;
+  bytes_at_least?: number | null; bytes_evidence?: BytesEvidence | null; bytes_per_s?: number | null; codes: number; count: number;
+  counters: KernelCounters | null; distance: number | null; first_ns: number | null; first_start_ns: number | null; full_name: string | null;
   launches: Launches | null; limit: KernelLimit | null; limited_by: LimitingUnit | null; max_ns: number | null; mean_ns: number | null; min_ns: number | null;
   name: string; name_source: string; p50_ns: number | null; p99_ns: number | null; phases?: KernelPhase[]; reached: number | null; reached_error: number | null;
-  sources: KernelSource[]; timed_count: number; times_unknown_because?: string | null; total_ns: number | null; untimed_count: number; variants: number;
-  winnable_ns: number | null;
+  share_of_peak?: number | null; share_of_peak_unknown_because?: NoPeakShare | null; sources: KernelSource[]; timed_count: number;
+  times_unknown_because?: string | null; total_ns: number | null; untimed_count: number; variants: number; winnable_ns: number | null;
 }
 
 /** The change of a kernel. */
@@ -550,6 +555,9 @@ export interface LabelWork {
 export interface LateCause {
   longer_ns: number; share: number; what: string;
 }
+
+/** A reason why a rank is late. */
+export type LateReason = "more-work" | "slower-clock" | "heat" | "power" | "data-loading" | "network";
 
 /** The shape of a kernel's launches, on GPUs whose size is known. Means are by time. */
 export interface Launches {
@@ -629,6 +637,9 @@ export interface Neighbours {
   note: string; predecessors: Neighbour[]; successors: Neighbour[];
 }
 
+/** Why the share of the peak of a kernel whose bytes are known is not. */
+export type NoPeakShare = "not-measured" | "above-peak";
+
 /** The kind of a command. */
 export type NodeKind = "dispatch" | "copy" | "fill" | "update";
 
@@ -679,6 +690,11 @@ export type PathUnit = "ns" | "commands";
 export interface Pattern {
   apart_p25_ns: number | null; apart_p75_ns: number | null; gap_count: number; gaps_per_period: number | null; period_ns: number | null; reason?: string | null;
   regularity: Regularity; share: number | null; spread_share: number | null; total_ns: number;
+}
+
+/** Ranks that are the stages of a pipeline. */
+export interface Pipeline {
+  least_compute_share: number | null; most_compute_share: number | null; ranks: number[]; sentence: string; slowest: number | null;
 }
 
 /** A recorded process. */
@@ -753,8 +769,8 @@ export interface Rank {
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
-  world_size: number | null;
+  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[];
+  verdict_sentence: string; world_size: number | null;
 }
 
 /** One rank. */
@@ -768,7 +784,7 @@ export interface RankRow {
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
   longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
+  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
   verdict_sentence: string; world_size: number | null;
 }
 
@@ -924,7 +940,8 @@ export interface StallShare {
 
 /** The rank that the others wait for most. */
 export interface Straggler {
-  cause: LateCause | null; last_count: number; longer: LateCause[]; of_count: number; rank: number; share: number; skew_ns: number;
+  cause: LateCause | null; chance: number; cost_ns: number; evidence: string | null; last_count: number; longer: LateCause[]; of_count: number; rank: number;
+  reason: LateReason | null; share: number; skew_ns: number; stretch: Interval | null;
 }
 
 /** Texts of a trace: names in frames are indices into the list of all of them. */

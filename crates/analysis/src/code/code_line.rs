@@ -1,18 +1,18 @@
-//! Merges stacks that have the same text into one line, for lists of the code behind idle time.
+//! Merges the stacks of one line of code, for lists of the code behind idle time.
 
 use super::MIN_SAMPLES_FOR_SHARES;
 use super::idle_code::{CauseCode, CodeTime};
-use super::stacks::text;
+use super::stacks::{line_text, text, text_of_line};
 use gapscope_timeline::quantity::share_of;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Stacks that have the same text.
+/// The stacks of one line of code.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodeLine<'a> {
-    /// The text of the stacks.
+    /// The line, with the functions that it calls.
     pub text: String,
-    /// The stack with the most time. The others differ from it in parts that the text omits.
+    /// The stack with the most time.
     pub first: &'a CodeTime,
     /// The sum of the times of all stacks.
     pub total_ns: i64,
@@ -21,30 +21,32 @@ pub struct CodeLine<'a> {
 }
 
 impl<'a> CodeLine<'a> {
-    /// Merges those stacks in a list, sorted by time in descending order, for which `text` returns the same. The line
-    /// with the most time comes first.
-    pub fn from_times(
-        times: &'a [CodeTime],
-        text: impl Fn(&CodeTime) -> String,
-    ) -> Vec<CodeLine<'a>> {
-        let mut lines: Vec<CodeLine<'a>> = Vec::new();
+    /// Merges those stacks in a list, sorted by time in descending order, that have the same line. The line with the
+    /// most time comes first.
+    pub fn from_times(times: &'a [CodeTime]) -> Vec<CodeLine<'a>> {
+        let mut lines: Vec<Vec<&CodeTime>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for time in times {
-            let text = text(time);
-            let place = *places.entry(text.clone()).or_insert(lines.len());
+            let place = *places.entry(line_text(&time.frames)).or_insert(lines.len());
             match lines.get_mut(place) {
-                Some(line) => {
-                    line.total_ns += time.total_ns;
-                    line.samples += time.samples;
-                }
-                None => lines.push(CodeLine {
-                    text,
-                    first: time,
-                    total_ns: time.total_ns,
-                    samples: time.samples,
-                }),
+                Some(line) => line.push(time),
+                None => lines.push(vec![time]),
             }
         }
+        let mut lines: Vec<CodeLine<'a>> = (lines.into_iter())
+            .map(|times| CodeLine {
+                text: match times[0].frames.is_empty() {
+                    true => times[0].name(),
+                    false => {
+                        let stacks: Vec<_> = times.iter().map(|time| &time.frames[..]).collect();
+                        text_of_line(&stacks)
+                    }
+                },
+                first: times[0],
+                total_ns: times.iter().map(|time| time.total_ns).sum(),
+                samples: times.iter().map(|time| time.samples).sum(),
+            })
+            .collect();
         lines.sort_by_key(|line| Reverse((line.total_ns, line.samples)));
         lines
     }
@@ -65,7 +67,7 @@ impl CauseCode {
     /// the most time, or, where none could be read, the most frequent line that hooks saw. The shares are left out
     /// where there are few samples.
     pub fn in_short(&self) -> Option<String> {
-        let lines = CodeLine::from_times(&self.code, CodeTime::name).into_iter();
+        let lines = CodeLine::from_times(&self.code).into_iter();
         let lines: Vec<String> = lines
             .filter(|line| !line.first.frames.is_empty())
             .take(2)

@@ -2,9 +2,11 @@
 //! A hook is gapscope's library in a program; a worker is a process that works for a recorded one, as a data loader.
 
 use super::MIN_SAMPLES_FOR_SHARES;
-use super::sleep::WaitedFor;
+
 use super::stacks::{CodeFrame, own};
+use super::waited_for::WaitedFor;
 use crate::gaps::Cause;
+use gapscope_timeline::thresholds;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::SampleSource;
 use schemars::JsonSchema;
@@ -15,6 +17,10 @@ use serde::Serialize;
 pub struct Code {
     /// Samples of submitting threads in gaps.
     pub samples: u64,
+    /// Samples of all threads that were taken in the whole recording at regular times.
+    pub taken_samples: u64,
+    /// Samples that are missing in the whole recording: they were not taken in time, or their stacks could not be read.
+    pub missing_samples: u64,
     /// The code by cause, without causes that belong to no thread.
     pub causes: Vec<CauseCode>,
     /// For each of the longest gaps, in their order: its code, the greatest first.
@@ -110,6 +116,12 @@ pub struct CauseCode {
 }
 
 impl Code {
+    /// Returns true where so many samples are missing that their number has to be said.
+    pub fn misses_many(&self) -> bool {
+        let wanted = self.taken_samples.saturating_add(self.missing_samples);
+        self.missing_samples as f64 >= thresholds::MISSING_SAMPLES * wanted as f64 && wanted > 0
+    }
+
     /// Returns the code of a cause, where a submitting thread has idle time of that cause.
     pub fn of_cause(&self, cause: Cause) -> Option<&CauseCode> {
         self.causes.iter().find(|code| code.cause == cause)

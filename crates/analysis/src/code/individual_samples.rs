@@ -1,14 +1,15 @@
 //! Lists the samples that belong to idle time one by one, for drawing on a timeline, and the line of code that
 //! represents each stack.
 
-use super::stacks::is_idle_event_loop;
+use super::stacks::{line_text, text_of_line};
 use super::{CodeSamples, CodeSums, own, until};
 use crate::gaps::{Cause, each_gap_between};
 use gapscope_timeline::Work;
 use gapscope_timeline::host::HostThread;
-use gapscope_trace::ids::LabelId;
+use gapscope_trace::ids::{LabelId, StackId};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// The reason why a sample belongs to idle time.
@@ -58,10 +59,18 @@ pub struct IdleCause {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "CodeLine")]
 pub struct StackLine {
-    /// `train.py:41 load_batch > resize`.
+    /// `train.py:41 load_batch > resize, crop and 3 more`.
     pub text: String,
     /// Row of its frame in the table `frames`.
     pub frame: u32,
+}
+
+/// The stacks of one line.
+struct LineStacks {
+    /// The row of the line's frame in the table `frames`.
+    frame: u32,
+    /// The stacks, with their numbers of samples.
+    stacks: Vec<(Reverse<u64>, StackId)>,
 }
 
 impl CodeSamples<'_> {
@@ -141,35 +150,48 @@ impl CodeSamples<'_> {
     /// its line, or `None` for a stack without samples.
     pub fn lines(&self) -> (Vec<StackLine>, Vec<Option<u32>>) {
         let tables = &self.timeline.trace.tables;
+        let mut samples: HashMap<StackId, u64> = HashMap::new();
+        for stack in tables.samples.stack.iter().flatten() {
+            *samples.entry(stack).or_default() += 1;
+        }
         let mut of_stack = vec![None; tables.stacks.id.len()];
-        let mut lines: Vec<StackLine> = Vec::new();
-        let mut known: HashMap<(u32, String), u32> = HashMap::new();
+        let mut lines: Vec<LineStacks> = Vec::new();
+        let mut known: HashMap<String, u32> = HashMap::new();
         for (row, id) in tables.stacks.id.iter().enumerate() {
             // Stacks that only are parts of others have no sample.
-            if self.stacks.group(Some(*id)).is_none() {
+            let Some(samples) = samples.get(id) else {
                 continue;
-            }
+            };
             let rows: Vec<usize> = self.stacks.frame_rows(*id).collect();
             let frames: Vec<_> = rows.iter().map(|row| self.stacks.frame(*row)).collect();
             let Some(own) = own(&frames) else { continue };
-            let mut text = frames[own].text();
-            if is_idle_event_loop(&frames) {
-                text += " (event loop idle)";
-            } else if let Some(callee) = own.checked_sub(1) {
-                text += " > ";
-                text += frames[callee].short_name();
-            }
-            let frame = rows[own] as u32;
-            let line = *known.entry((frame, text)).or_insert_with_key(|(_, text)| {
-                lines.push(StackLine {
-                    text: text.clone(),
-                    frame,
+            let next = lines.len() as u32;
+            let line = *known.entry(line_text(&frames)).or_insert(next);
+            if line == next {
+                lines.push(LineStacks {
+                    frame: rows[own] as u32,
+                    stacks: Vec::new(),
                 });
-                lines.len() as u32 - 1
-            });
+            }
+            lines[line as usize].stacks.push((Reverse(*samples), *id));
             of_stack[row] = Some(line);
         }
-        (lines, of_stack)
+        let lines = lines.into_iter().map(|mut line| {
+            line.stacks.sort_unstable();
+            let stacks = line.stacks.iter().map(|(_, id)| self.stacks.frames(*id));
+            let stacks: Vec<_> = stacks.collect();
+            let stacks: Vec<_> = stacks.iter().map(Vec::as_slice).collect();
+            StackLine {
+                text: text_of_line(&stacks),
+                frame: line.frame,
+            }
+        });
+        (lines.collect(), of_stack)
+    }
+
+    /// Returns the stack of a sample without the recording's own frames at the innermost end.
+    pub fn program(&self, stack: StackId) -> Option<StackId> {
+        self.stacks.program(stack)
     }
 
     /// Returns a frame by its row in the table `frames`.

@@ -45,6 +45,11 @@ const INTERPRETERS: [&str; 2] = ["python", "libpython"];
 const HOOK_PREFIX: &str = "libgapscope_";
 /// The name of the C library, in which threads wait. Its frames say little about the reason of a wait.
 const LIBC: &str = "libc.so";
+/// Beginnings of the names of the functions in which event loops wait: `epoll_wait`, `epoll_pwait2`, and glibc's `__epoll_wait_nocancel`
+/// of Linux, and `kevent` of other systems. `poll` and `select` are left out: programs wait in them for single files, too.
+const EVENT_WAITS: [&str; 3] = ["epoll_", "__epoll_", "kevent"];
+/// The number of functions that a line of code names where its stacks differ.
+const NAMED_FUNCTIONS: usize = 2;
 
 impl CodeFrame {
     /// Returns true for the program's own code, as far as the path tells.
@@ -77,11 +82,16 @@ impl CodeFrame {
         self.kind == FrameKind::Native && self.function.as_deref().is_some_and(begins)
     }
 
+    /// Returns true for a function of the C library in which a thread waits for whatever comes next on many files, as
+    /// event loops do.
+    fn waits_for_events(&self) -> bool {
+        let function = self.function.as_deref();
+        self.kind == FrameKind::Native
+            && function.is_some_and(|name| EVENT_WAITS.iter().any(|wait| name.starts_with(wait)))
+    }
+
     /// Returns the last part of the function's name, or the library's name where the function is not known.
     pub fn short_name(&self) -> &str {
-        if self.is_in_hook() {
-            return "recorded call";
-        }
         match (&self.function, &self.library) {
             (Some(function), _) => function.rsplit("<locals>.").next().unwrap_or(function),
             (None, Some(library)) => file_name(library),
@@ -147,7 +157,8 @@ impl<'a> Stacks<'a> {
             .collect::<HashSet<_>>();
         let groups = sampled.into_iter().map(|stack| {
             let frames = stacks.frames(stack);
-            let own = own(&frames).and_then(|own| Some((own, stacks.above(stack, own)?)));
+            let program = stacks.program(stack);
+            let own = own(&frames).and_then(|own| Some((own, stacks.above(program?, own)?)));
             let key = own.map(|(own, at)| {
                 // Native frames below Python do not count, since they cannot always be read.
                 let callee = own.checked_sub(1).map(|below| &frames[below]);
@@ -174,8 +185,24 @@ impl<'a> Stacks<'a> {
         })
     }
 
-    /// Returns the rows of a stack's frames in the table `frames`, the innermost first.
+    /// Returns the stack that remains without the recording's own frames at the innermost end: what the program called
+    /// was its API, and not a hook. `None` where nothing remains.
+    pub fn program(&self, stack: StackId) -> Option<StackId> {
+        let mut walk = self.walk(stack);
+        let outside = walk.find(|(_, row)| row.is_none_or(|row| !self.frame(row).is_in_hook()));
+        outside.map(|(stack, _)| stack)
+    }
+
+    /// Returns the rows of a stack's frames in the table `frames`, the innermost first, without the recording's own
+    /// frames at the innermost end.
     pub fn frame_rows(&self, stack: StackId) -> impl Iterator<Item = usize> + '_ {
+        let program = self.program(stack).into_iter();
+        let walk = program.flat_map(|stack| self.walk(stack));
+        walk.filter_map(|(_, row)| row)
+    }
+
+    /// Walks from a stack to its callers: each stack, and the row of its innermost frame in the table `frames`.
+    fn walk(&self, stack: StackId) -> impl Iterator<Item = (StackId, Option<usize>)> + '_ {
         let mut next = Some(stack);
         let mut left = MAX_FRAMES;
         std::iter::from_fn(move || {
@@ -189,9 +216,8 @@ impl<'a> Stacks<'a> {
                 .parent
                 .at(row)
                 .filter(|parent| *parent < id);
-            Some(self.frames.get(&self.tables.stacks.frame[row]).copied())
+            Some((id, self.frames.get(&self.tables.stacks.frame[row]).copied()))
         })
-        .flatten()
     }
 
     /// Returns the frame in a row of the table `frames`.
@@ -240,28 +266,76 @@ pub fn own(frames: &[CodeFrame]) -> Option<usize> {
 /// Returns a stack in one line, such as `train.py:41 load_batch > resize`: the own frame, the function that it calls
 /// and the innermost function; `…` stands for those between.
 pub fn text(frames: &[CodeFrame]) -> String {
-    let Some(own) = own(frames) else {
-        return "unknown code".to_owned();
-    };
-    if is_idle_event_loop(frames) {
-        return format!("{} (event loop idle)", frames[own].text());
+    text_of_line(&[frames])
+}
+
+/// Returns the text of the line of code that represents a stack: the own frame without what it calls. Stacks with the same text are one
+/// line in lists.
+pub fn line_text(frames: &[CodeFrame]) -> String {
+    match own(frames) {
+        Some(own) if is_idle_event_loop(frames) => {
+            format!("{} (event loop idle)", frames[own].text())
+        }
+        Some(own) => frames[own].text(),
+        None => "unknown code".to_owned(),
     }
-    let mut text = frames[own].text();
-    let below = frames[..own].iter().enumerate();
-    // Below a hook that is the innermost frame may be the driver, whose frames could not be read.
-    let is_told = |(depth, frame): &(usize, &CodeFrame)| {
-        !frame.is_in_interpreter() && (*depth == 0 || !frame.is_in_hook())
+}
+
+/// Returns stacks that have one line of code ([`line_text`]), the most frequent first, in one text: the line, the functions that it
+/// calls and, where that is one, the innermost functions below.
+pub fn text_of_line(stacks: &[&[CodeFrame]]) -> String {
+    let Some(first) = stacks.first() else {
+        return String::new();
     };
-    let below: Vec<&CodeFrame> = below.filter(is_told).map(|(_, frame)| frame).collect();
-    if let Some(callee) = below.last() {
-        text += " > ";
-        text += callee.short_name();
+    let mut text = line_text(first);
+    if is_idle_event_loop(first) {
+        return text;
     }
-    if below.len() > 1 {
-        text += if below.len() > 2 { " > … > " } else { " > " };
-        text += below[0].short_name();
+    let below: Vec<Vec<&CodeFrame>> = stacks.iter().map(|frames| named_below(frames)).collect();
+    let callees = distinct(below.iter().filter_map(|below| below.last()));
+    if callees.is_empty() {
+        return text;
+    }
+    text += " > ";
+    text += &listed(&callees);
+    let innermost = below.iter().filter(|below| below.len() > 1);
+    let innermost = distinct(innermost.map(|below| &below[0]));
+    if callees.len() == 1 && !innermost.is_empty() {
+        let is_direct = below.iter().all(|below| below.len() <= 2);
+        text += if is_direct { " > " } else { " > … > " };
+        text += &listed(&innermost);
     }
     text
+}
+
+/// Returns the frames below the own frame that a text may name, the innermost first: neither the interpreter's nor the recording's.
+fn named_below(frames: &[CodeFrame]) -> Vec<&CodeFrame> {
+    let below = &frames[..own(frames).unwrap_or(0)];
+    let is_named = |frame: &&CodeFrame| !frame.is_in_interpreter() && !frame.is_in_hook();
+    below.iter().filter(is_named).collect()
+}
+
+/// Returns the short names of frames, each once, in their order.
+fn distinct<'a>(frames: impl Iterator<Item = &'a &'a CodeFrame>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut listed = HashSet::new();
+    for frame in frames {
+        let name = frame.short_name();
+        if listed.insert(name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Lists names, such as `resize, crop and 3 more`.
+fn listed(names: &[&str]) -> String {
+    let (named, more) = names.split_at(names.len().min(NAMED_FUNCTIONS));
+    let text = named.join(", ");
+    match more.len() {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
 }
 
 /// Returns the line of the frame that represents a stack, such as `train.py:41`; `None` where no line is known.
@@ -270,26 +344,18 @@ pub fn line_of(frames: &[CodeFrame]) -> Option<String> {
     Some(format!("{}:{}", file_name(own.file.as_deref()?), own.line?))
 }
 
-/// Returns a stack in one line with the caller, such as `train.py:41 load_batch > resize ← main`.
-pub fn text_with_caller(frames: &[CodeFrame]) -> String {
-    let caller = own(frames).and_then(|own| frames.get(own + 1));
-    match caller {
-        Some(caller) => format!("{} ← {}", text(frames), caller.short_name()),
-        None => text(frames),
-    }
-}
-
 /// Returns true where an event loop waits for work: the innermost Python frame is in `selectors.py`, called by
-/// `asyncio`.
+/// `asyncio`; or the innermost frame is a function in which native loops (libuv, libevent, tokio) wait.
 pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
     let in_file = |frame: &CodeFrame, end: &str| {
         frame.kind == FrameKind::Python && frame.file.as_deref().is_some_and(|f| f.ends_with(end))
     };
-    let innermost = frames.iter().find(|frame| frame.kind == FrameKind::Python);
-    innermost.is_some_and(|frame| in_file(frame, "/selectors.py"))
-        && frames
-            .iter()
-            .any(|frame| in_file(frame, "/asyncio/base_events.py"))
+    let python = frames.iter().find(|frame| frame.kind == FrameKind::Python);
+    // A program that selects among files by Python's own module may wait for its workers.
+    if python.is_some_and(|frame| in_file(frame, "/selectors.py")) {
+        return (frames.iter()).any(|frame| in_file(frame, "/asyncio/base_events.py"));
+    }
+    frames.first().is_some_and(CodeFrame::waits_for_events)
 }
 
 /// Returns true where Python waits for another thread or process to hand it something: the innermost Python frame

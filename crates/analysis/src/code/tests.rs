@@ -203,11 +203,7 @@ fn stacks_are_told_by_the_programs_own_code() {
     let hook = native("/opt/gapscope/libgapscope_vulkan.so", None);
     let app = || native("/home/a/app", Some("run"));
     let driver = native("/usr/lib/libvulkan_lvp.so", None);
-    assert_eq!(
-        text(&[driver, hook.clone(), app()]),
-        "app run > libvulkan_lvp.so"
-    );
-    assert_eq!(text(&[hook, app()]), "app run > recorded call");
+    assert_eq!(text(&[driver, hook, app()]), "app run > libvulkan_lvp.so");
     let asyncio = [
         python(
             "/usr/lib/python3.12/selectors.py",
@@ -222,6 +218,22 @@ fn stacks_are_told_by_the_programs_own_code() {
         python("/home/a/serve.py", 3, "main"),
     ];
     assert_eq!(text(&asyncio), "serve.py:3 main (event loop idle)");
+    let libc = |function| native("/usr/lib/libc.so.6", Some(function));
+    let poll = native("/home/a/deno", Some("uv__io_poll"));
+    for wait in ["epoll_wait", "epoll_pwait2", "__epoll_wait_nocancel"] {
+        let stack = [libc(wait), poll.clone()];
+        assert_eq!(text(&stack), "deno uv__io_poll (event loop idle)", "{wait}");
+    }
+    let reads = [libc("recvmsg"), poll.clone()];
+    assert_eq!(text(&reads), "deno uv__io_poll > recvmsg");
+    // Python's own selectors may wait for workers, whose code is told beside the line.
+    let selects = [
+        libc("epoll_wait"),
+        python("/usr/lib/python3.12/selectors.py", 415, "select"),
+        python("/home/a/train.py", 55, "step"),
+    ];
+    assert!(waits_for_others(&selects));
+    assert_eq!(text(&selects), "train.py:55 step > select > epoll_wait");
     let made = [
         python("<string>", 3, "compiled_match"),
         python("/home/a/train.py", 55, "step"),
@@ -264,7 +276,77 @@ fn samples_one_by_one_sum_to_what_the_causes_have() {
     assert_eq!(count(SampleRole::Worker), 0);
     let (lines, of_stack) = samples.lines();
     let line = |stack: usize| of_stack[stack].map(|line| lines[line as usize].text.as_str());
-    assert_eq!(line(3), Some("train.py:41 load_batch > resize"));
+    let resize = "train.py:41 load_batch > resize > ImagingResample";
+    assert_eq!(line(3), Some(resize));
     assert_eq!(line(4), Some("train.py:50 crop"));
     assert_eq!(line(2), None, "no sample has it");
+}
+
+/// A program without Python whose function `run` of one executable calls others, one of them through a hook.
+fn native_program(stacks: &[u32]) -> Trace {
+    let samples = (0..).zip(stacks).map(|(n, stack)| {
+        let at = 13_000 + 2_000 * n;
+        sample(at, &format!("stack={stack}"), "")
+    });
+    let rows = "frame id=10 kind=native function=run library=/home/a/app
+        frame id=11 kind=native function=memcpy library=/usr/lib/libc.so.6
+        frame id=12 kind=native function=malloc library=/usr/lib/libc.so.6
+        frame id=13 kind=native function=vkQueueSubmit library=/opt/gapscope/libgapscope_vulkan.so
+        frame id=14 kind=native function=clock_gettime library=/opt/gapscope/libgapscope_vulkan.so
+        frame id=15 kind=native function=deflate library=/usr/lib/libz.so.1
+        frame id=16 kind=native function=free library=/usr/lib/libc.so.6
+        stack id=10 frame=10
+        stack id=11 parent=10 frame=11
+        stack id=12 parent=10 frame=12
+        stack id=13 parent=10 frame=13
+        stack id=14 parent=13 frame=14
+        stack id=15 parent=10 frame=15
+        stack id=16 parent=15 frame=11
+        stack id=17 parent=15 frame=16
+        stack id=18 parent=10 frame=16\n";
+    trace(&(rows.to_owned() + &samples.collect::<String>()))
+}
+
+fn lines_of(stacks: &[u32]) -> Vec<(String, u64)> {
+    let code = code_of(&native_program(stacks));
+    let lines = CodeLine::from_times(&code.causes[0].code);
+    (lines.into_iter())
+        .map(|line| (line.text, line.samples))
+        .collect()
+}
+
+#[test]
+fn a_line_of_code_is_one_row_with_its_innermost_functions() {
+    let one = |text: &str, samples| vec![(text.to_owned(), samples)];
+    assert_eq!(lines_of(&[11; 14]), one("app run > memcpy", 14));
+    let several = [11, 11, 11, 12, 12, 15, 18, 10];
+    assert_eq!(
+        lines_of(&several),
+        one("app run > memcpy, malloc and 2 more", 8)
+    );
+    // Of stacks that call the same function, the most frequent one stands for all.
+    let below_one = [16, 16, 17, 15];
+    assert_eq!(lines_of(&below_one), one("app run > deflate > memcpy", 4));
+}
+
+#[test]
+fn the_frame_that_called_the_api_is_innermost_and_no_hook() {
+    let trace = native_program(&[14, 14, 13, 10]);
+    let code = code_of(&trace);
+    let times = &code.causes[0].code;
+    assert_eq!((times.len(), times[0].samples), (1, 4));
+    let functions = times[0]
+        .frames
+        .iter()
+        .map(|frame| frame.function.as_deref());
+    assert_eq!(functions.collect::<Vec<_>>(), [Some("run")]);
+    let timeline = Timeline::new(&trace);
+    let samples = CodeSamples::new(&timeline).unwrap();
+    let (lines, of_stack) = samples.lines();
+    let texts: Vec<&str> = lines.iter().map(|line| &*line.text).collect();
+    assert_eq!(texts, ["app run"]);
+    let row = |stack| (trace.tables.stacks.id.iter()).position(|id| id.0 == stack);
+    let lines = [10, 13, 14].map(|stack| of_stack[row(stack).unwrap()]);
+    assert_eq!(lines, [Some(0); 3]);
+    assert_eq!(samples.program(StackId(14)), Some(StackId(10)));
 }

@@ -56,6 +56,11 @@ impl<'a> ThreadSamples<'a> {
         threads
     }
 
+    /// Returns how many samples were taken at regular times, without those of workers.
+    pub fn taken(&self) -> u64 {
+        self.sampled.values().map(|rows| rows.len() as u64).sum()
+    }
+
     /// Returns those of `rows`, which are in order of time, that lie in `interval` without its end.
     fn inside<'r>(&self, rows: &'r [u32], interval: Interval) -> &'r [u32] {
         let before = |ns: i64| rows.partition_point(|row| self.table.time_ns[*row as usize] < ns);

@@ -4,8 +4,7 @@
 //! called once the idle time of the whole window is known.
 
 use super::submit_calls::{SlowCalls, Submitted, Typical, typical};
-use super::{Cause, IdleTime, UnknownTotal};
-use crate::code::{CauseCode, Code, line_of};
+use super::{Cause, HostTime, IdleTime, UnknownTotal};
 use crate::command_buffers::mean_dispatches;
 use crate::conditions::Pressure;
 use gapscope_timeline::quantity::{self, duration, ratio};
@@ -17,13 +16,13 @@ use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
 use gapscope_timeline::{Timeline, Work, WorkKind, is_work};
 use gapscope_trace::ids::SubmissionId;
 use gapscope_trace::manifest::{Api, Manifest};
-use gapscope_trace::tables::{HostCallKind, SubmissionKind};
+use gapscope_trace::tables::{HostCallKind, SubmissionKind, TransferKind};
 
 /// Returns the advice on each cause in `idle_time.causes`, in their order; empty where nothing helps.
 pub(crate) fn advice(
     timeline: &Timeline,
     idle_time: &IdleTime,
-    code: Option<&Code>,
+    samples: SampledHost,
     pressure: Pressure,
 ) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
@@ -34,7 +33,7 @@ pub(crate) fn advice(
         timeline,
         words: *vocabulary.words(),
         idle_time,
-        code,
+        samples,
         pressure,
         has_losses: !manifest.losses.is_empty(),
         mean_dispatches: mean_dispatches(timeline),
@@ -48,13 +47,24 @@ pub(crate) fn advice(
         .collect()
 }
 
+/// What samples of stacks show of the submitting threads; empty without samples.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SampledHost {
+    /// What a late thread mostly slept for, and what to do about it, as ends of sentences.
+    pub(crate) slept_for: Option<[String; 2]>,
+    /// True where a late thread mostly ran.
+    pub(crate) ran: bool,
+    /// The line at which most code is compiled or loaded.
+    pub(crate) build_line: Option<String>,
+}
+
 /// The facts about a recording that its advice must fit.
 struct Adviser<'a> {
     timeline: &'a Timeline<'a>,
     words: Words,
     idle_time: &'a IdleTime,
-    /// The code behind the idle time.
-    code: Option<&'a Code>,
+    /// What samples of stacks show.
+    samples: SampledHost,
     /// How long tasks waited for parts of the machine.
     pressure: Pressure,
     /// True where something was not recorded.
@@ -77,6 +87,7 @@ impl Adviser<'_> {
         let usual = cause.facts(self.words.api).advice;
         match (cause, self.words.api) {
             (Cause::HostCall, _) => self.for_calls(usual),
+            (Cause::HostAllocate, _) => self.for_allocations(usual),
             (Cause::HostCompile, _) => self.for_building(usual, total_ns),
             (Cause::HostLate, _) => self.for_a_late_host(usual, total_ns, gaps),
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
@@ -121,11 +132,19 @@ impl Adviser<'_> {
     fn for_building(&self, usual: &str, total_ns: i64) -> String {
         let (builds, building_ns) = (self.idle_time.builds, self.idle_time.building_ns);
         if builds == 0 || ratio(building_ns, total_ns) < MOST_OF_CALLS_SHARE {
-            return usual.to_owned();
+            let longest = self.longest_call(Cause::HostCompile);
+            let builds_graphs =
+                longest.is_some_and(|time| time.call == HostCallKind::BuildGraph.as_str());
+            return match builds_graphs {
+                true => {
+                    "build graphs before the loop, and update them in place of building them again"
+                        .to_owned()
+                }
+                false => usual.to_owned(),
+            };
         }
-        let code = self.code.and_then(|code| code.of_cause(Cause::HostCompile));
-        let line = code.and_then(|code| line_of(&code.code.first()?.frames));
-        let line = line.map_or(String::new(), |line| format!(", at {line}"));
+        let line =
+            (self.samples.build_line.as_ref()).map_or(String::new(), |line| format!(", at {line}"));
         format!(
             "new code is built and loaded {}{line}, with {} before each load: build it once and keep it, such as by keeping shapes the same",
             quantity::count_of(builds, "time", "times"),
@@ -152,6 +171,44 @@ impl Adviser<'_> {
                     "most of it waits for copies of pageable memory: {}",
                     self.pin()
                 )
+            }
+            None if self.is_cuda() && !self.copies_to_host() => {
+                "the wait serialises host and GPU: synchronise less often".to_owned()
+            }
+            None => usual.to_owned(),
+        }
+    }
+
+    /// Returns true where the trace has copies from a device to the host.
+    fn copies_to_host(&self) -> bool {
+        let kinds = &self.timeline.trace.tables.transfers.kind;
+        kinds.contains(&TransferKind::DeviceToHost)
+    }
+
+    fn is_cuda(&self) -> bool {
+        matches!(self.words.api, Api::Cuda | Api::Hip)
+    }
+
+    /// Returns the function in which the host was for the longest time of those whose calls have a cause, with its kind of
+    /// call.
+    fn longest_call(&self, cause: Cause) -> Option<&HostTime> {
+        let idle = self.idle_time;
+        let has_cause = |time: &&HostTime| {
+            let mut kinds = HostCallKind::ALL.iter();
+            let kind = kinds.find(|kind| kind.as_str() == time.call);
+            kind.is_some_and(|kind| Cause::while_in(*kind) == cause)
+        };
+        let all = idle.host_calls.iter().chain(&idle.other_thread_calls);
+        all.filter(has_cause).max_by_key(|time| time.total_ns)
+    }
+
+    /// Returns the advice on allocations. A pool of device memory does not help against those of the host's memory.
+    fn for_allocations(&self, usual: &str) -> String {
+        let function = self.longest_call(Cause::HostAllocate);
+        let function = function.and_then(|time| time.function.as_deref());
+        match function.filter(|name| name.contains("Host") || name.contains("Managed")) {
+            Some(name) => {
+                format!("it was mostly in {name}: allocate that memory once, and reuse it")
             }
             None => usual.to_owned(),
         }
@@ -289,7 +346,7 @@ impl Adviser<'_> {
     /// Returns the advice where the host had not submitted for `total_ns` in `gaps` gaps: what to do, and, as shares of
     /// that time, how much of it other threads compiled or is not known.
     fn for_a_late_host(&self, usual: &str, total_ns: i64, gaps: u64) -> String {
-        let is_cuda = matches!(self.words.api, Api::Cuda | Api::Hip);
+        let is_cuda = self.is_cuda();
         // Between launches that follow each other the thread prepares one launch; a long time it spends on something else.
         let is_between_launches = total_ns / (gaps.max(1) as i64) <= ROUND_TRIP_NS;
         let what_to_do = match is_cuda {
@@ -301,14 +358,11 @@ impl Adviser<'_> {
             false => "prepare work ahead, or submit more at once",
         };
         let thread = if is_cuda { "launching" } else { "submitting" };
-        let late = self.code.and_then(|code| code.of_cause(Cause::HostLate));
-        let outside = match late.and_then(CauseCode::mostly_slept_for) {
-            Some(sleep) => format!(
-                "the {thread} thread slept, waiting for {}: {}",
-                sleep.words(),
-                sleep.waited_for.advice()
-            ),
-            None if late.is_some_and(|late| late.thread_was().is_some()) => {
+        let outside = match &self.samples.slept_for {
+            Some([waited_for, to_do]) => {
+                format!("the {thread} thread slept, waiting for {waited_for}: {to_do}")
+            }
+            None if self.samples.ran => {
                 format!("the {thread} thread ran its own code: {what_to_do}")
             }
             None if is_cuda && self.is_python => format!(

@@ -240,7 +240,7 @@ causes! {
         letter: 'e',
         colour: "#e8b07a",
         name: "process start",
-        sentence: "The process that submitted the next work had not used the GPU yet: it had not started, or was still preparing.",
+        sentence: "The process that submitted the next work had made no call in the trace before: it had not started, or was still preparing.",
         advice: "start that process earlier, or judge each process by itself",
         host_was: "before the first call of the process that went on",
     }

@@ -3,10 +3,7 @@
 use crate::program::{Program, US};
 use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_analysis::latency::QueueLatency;
-use gapscope_analysis::{Findings, Options};
-use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::ids::QueueId;
-use gapscope_trace::tables::{Dispatches, Table as _};
 
 /// A CUDA program: stream 1 is the default one, 2 is blocking, 3 and 4 are not.
 fn cuda() -> Program {
@@ -185,14 +182,7 @@ fn under_a_label_work_is_left_out_for_what_waits_of_other_work() {
     ));
     p.depends(id, other);
     let trace = p.trace();
-    let feed = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
-        take(&trace.tables.dispatches);
-        Some(())
-    };
-    let filter = LabelFilter::new(&trace, "step", feed).unwrap();
-    let timeline =
-        Timeline::from_pieces(&trace, Some(&filter), trace.tables.dispatches.len(), feed);
-    let findings = Findings::from_timeline(&timeline.unwrap().0, &Options::default());
+    let findings = crate::program::findings_under(&trace, "step");
     assert_eq!(findings.latency.len(), 1);
     assert_eq!(findings.latency[0].submission_count, 1);
     assert_eq!(waited(&findings.latency[0]), [(OtherQueue, 1)]);

@@ -2,7 +2,9 @@
 
 use gapscope_analysis::gaps::{Cause, CauseSummary, GapTotal};
 use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::Trace;
+use gapscope_trace::tables::{Dispatches, Table as _};
 
 pub const US: i64 = 1_000;
 
@@ -155,6 +157,18 @@ pub fn findings(trace: &Trace) -> Findings {
         ..Options::default()
     };
     Findings::new(trace, &options)
+}
+
+/// Findings of the work whose label contains a text.
+pub fn findings_under(trace: &Trace, label: &str) -> Findings {
+    let feed = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
+        take(&trace.tables.dispatches);
+        Some(())
+    };
+    let filter = LabelFilter::new(trace, label, feed).unwrap();
+    let rows = trace.tables.dispatches.len();
+    let (timeline, _) = Timeline::from_pieces(trace, Some(&filter), rows, feed).unwrap();
+    Findings::from_timeline(&timeline, &Options::default())
 }
 
 #[track_caller]

@@ -151,3 +151,86 @@ fn what_is_compiled_later_is_not_passed_over() {
         "No warm-up was found: code is compiled, loaded or first run after the GPU's first work (1 time), but not in the first 10.0 % of the time."
     );
 }
+
+/// Launches of one kernel of 200 us each; each has a number of workgroups, where it is known, and a duration in us.
+fn sized(launches: &[(Option<u32>, i64)]) -> gapscope_trace::Trace {
+    let mut text = String::from(
+        "manifest sampling_mode=dispatch
+         process id=1 pid=10
+         device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0
+         queue id=1 device=1
+         kernel id=1 process=1 name=work\n",
+    );
+    let mut start = 0;
+    for (turn, (groups, duration)) in launches.iter().enumerate() {
+        let size = groups.map_or_else(String::new, |groups| {
+            format!("groups_x={groups} groups_y=1 groups_z=1")
+        });
+        text += &format!(
+            "submission id={turn} process=1 queue=1 thread=7 start_ns={}us duration_ns=5us
+             dispatch queue=1 kernel=1 submission={turn} {size} start_ns={start}us duration_ns={duration}us\n",
+            start - 10
+        );
+        start += duration + 100;
+    }
+    gapscope_trace::Trace::from_text(&text).unwrap()
+}
+
+#[test]
+fn a_first_launch_is_compared_with_launches_of_its_size_only() {
+    let many = |groups: Option<u32>, duration: i64| vec![(groups, duration); 60];
+    let first = |groups: Option<u32>, duration: i64, then: &[(Option<u32>, i64)]| {
+        [&[(groups, duration)], then].concat()
+    };
+    let small = many(Some(64), 100);
+    // Large launches are among the small ones, and as long as the first.
+    let mut mixed = small.clone();
+    for at in [5, 15, 25, 35, 45] {
+        mixed[at] = (Some(4_096), 6_000);
+    }
+    for (name, launches, excludes) in [
+        (
+            "a large first launch",
+            first(Some(4_096), 6_000, &small),
+            false,
+        ),
+        (
+            "large launches later, too",
+            first(Some(4_096), 6_000, &mixed),
+            false,
+        ),
+        (
+            "a slow launch of the same size",
+            first(Some(64), 1_000, &small),
+            true,
+        ),
+        (
+            "a slow large launch",
+            first(Some(4_096), 20_000, &mixed),
+            true,
+        ),
+        (
+            "sizes are not known",
+            first(None, 1_000, &many(None, 100)),
+            true,
+        ),
+        (
+            "a small first launch that is slow before large ones",
+            first(
+                Some(64),
+                1_000,
+                &[many(Some(64), 100), many(Some(4_096), 1_000)].concat(),
+            ),
+            true,
+        ),
+    ] {
+        let findings = Findings::new(&sized(&launches), &Options::default());
+        let warm_up = &findings.warm_up;
+        assert_eq!(
+            warm_up.excluded.is_some(),
+            excludes,
+            "{name}: {}",
+            warm_up.reason
+        );
+    }
+}

@@ -2,16 +2,18 @@
 //! of its kernel): skews (from the first arrival to the last), waits, and the rank that was last. After
 //! [`Comparison::add`] for each collective, the results are taken, [`Comparison::kinds`] last.
 
+use super::chance::{LastArrival, LateRank, LateRanks};
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, Straggler};
 use super::late::{LateCause, Lateness};
+use super::late_reason;
 use super::matched::{KindCounts, Matched};
 use super::rank_row::RankRow;
 use gapscope_timeline::collectives::{SEND_RECV, facts};
 use gapscope_timeline::durations::Durations;
 use gapscope_timeline::intervals::{Interval, length_ns, union};
 use gapscope_timeline::quantity::ratio;
-use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
+use gapscope_timeline::thresholds::{FALSE_BLAME, LATE_CAUSE_SHARE, LATE_PART_SHARE};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +29,8 @@ pub(super) struct Comparison {
     waits: Vec<Vec<Interval>>,
     /// For each rank, what it did for longer than the others where it was last.
     late: Vec<Lateness>,
+    /// For each rank, the leads of its late arrivals.
+    leads: LateRanks,
     kinds: BTreeMap<&'static str, Compared>,
     /// The collectives with the greatest skews, and some more.
     all: Vec<Collective>,
@@ -57,20 +61,22 @@ impl Comparison {
             rows: digests.iter().map(|d| d.row.clone()).collect(),
             waits: vec![Vec::new(); digests.len()],
             late: vec![Lateness::default(); digests.len()],
+            leads: LateRanks::default(),
             kinds: BTreeMap::new(),
             all: Vec::new(),
             longest,
         }
     }
 
-    /// Adds a collective, whose parts (one of each rank) are kernels if `overlaps`. `error_ns` returns the error of
-    /// the times of two ranks (indices), or `None` if they cannot be compared. Returns false where the parts cannot
-    /// be of one collective.
+    /// Adds a collective, whose parts (one of each rank) are kernels if `overlaps`, and whose last rank kept the others
+    /// waiting if `tells_lateness`. `error_ns` returns the error of the times of two ranks (indices), or `None` if they
+    /// cannot be compared. Returns false where the parts cannot be of one collective.
     pub(super) fn add(
         &mut self,
         one: &Matched,
         error_ns: impl Fn(usize, usize) -> Option<i64>,
         overlaps: bool,
+        tells_lateness: bool,
     ) -> bool {
         let compared = self.kinds.entry(one.kind).or_default();
         compared.matched += 1;
@@ -116,6 +122,21 @@ impl Comparison {
             }
         }
         let skew_ns = late_ns(first);
+        let others = of_parts.clone().filter(|at| *at != last);
+        let second = others.clone().min_by_key(|at| late_ns(*at));
+        if let Some(second) = second.filter(|_| tells_lateness) {
+            let third_ns = others.filter(|at| *at != second).map(late_ns).min();
+            self.leads.add(&LastArrival {
+                communicator: one.communicator,
+                ranks: one.parts.len(),
+                time: Interval::new(start_ns(first), start_ns(last)),
+                rank: one.parts[last].0,
+                lead_ns: late_ns(second),
+                second: one.parts[second].0,
+                second_lead_ns: third_ns.map_or(i64::MAX, |ns| ns.saturating_sub(late_ns(second))),
+                error_ns: errors[second],
+            });
+        }
         if skew_ns <= errors[first] {
             compared.uncertain += 1;
             return true;
@@ -127,11 +148,11 @@ impl Comparison {
             .any(|at| at != last && late_ns(at) <= errors[at])
         {
             compared.last_unknown += 1;
-        } else {
+        } else if tells_lateness {
             let row = &mut self.rows[rank];
             row.last_count = row.last_count.map(|count| count + 1);
             row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
-            self.late[rank].add(one, last);
+            self.late[rank].add(one, last, errors[first]);
         }
         let mut arrivals: Vec<Arrival> = of_parts
             .map(|at| {
@@ -192,6 +213,13 @@ impl Comparison {
     ) -> Vec<CollectiveKind> {
         let row = |(kind, counts): (_, KindCounts)| {
             let mut compared = self.kinds.remove(kind).unwrap_or_default();
+            // Which are one is not known, so that their skews mean nothing.
+            if counts.unequal && counts.order_alone {
+                compared = Compared {
+                    matched: compared.matched,
+                    ..Compared::default()
+                };
+            }
             let known = |count: u64| (compared.comparable > 0).then_some(count);
             CollectiveKind {
                 kind,
@@ -200,6 +228,8 @@ impl Comparison {
                 unassigned_count: counts.unassigned,
                 incomplete_count: counts.incomplete,
                 unequal: counts.unequal,
+                unpaired_count: counts.unpaired,
+                by_order_alone: counts.order_alone,
                 contradictory_count: known(compared.contradictory),
                 uncertain_count: known(compared.uncertain),
                 last_unknown_count: known(compared.last_unknown),
@@ -211,23 +241,46 @@ impl Comparison {
         rows
     }
 
-    /// Returns the rank that the others wait for most, if there is one.
-    pub(super) fn straggler(&self) -> Option<Straggler> {
-        // Ranks that cannot be compared have no skew, and are left out here.
-        let known =
-            (self.rows.iter().enumerate()).filter_map(|(at, r)| Some((r.last_skew_ns?, at)));
-        let total_ns = (known.clone()).fold(0i64, |sum, (ns, _)| sum.saturating_add(ns));
-        let of_count = self.rows.iter().filter_map(|r| r.last_count).sum();
-        let (skew_ns, worst) = known.max_by_key(|(ns, at)| (*ns, Reverse(*at)))?;
+    /// Returns the rank that the others wait for most and by more than chance, if there is one.
+    pub(super) fn straggler(&self, digests: &[&RankDigest]) -> Option<Straggler> {
+        let late = self.leads.beyond_chance(FALSE_BLAME).into_iter();
+        let LateRank {
+            rank: worst,
+            lead_ns,
+            chance,
+            stretch,
+            whole,
+        } = late.max_by_key(|late| (late.lead_ns, Reverse(late.rank)))?;
+        let rows = self.rows.iter();
+        let total_ns = (rows.clone().filter_map(|row| row.last_skew_ns))
+            .fold(0i64, |sum, ns| sum.saturating_add(ns));
         let longer = self.late[worst].causes();
         let named = |cause: &&LateCause| cause.share >= LATE_CAUSE_SHARE;
-        (skew_ns > 0).then(|| Straggler {
-            rank: self.rows[worst].rank,
-            last_count: self.rows[worst].last_count.unwrap_or_default(),
-            of_count,
+        let row = &self.rows[worst];
+        let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
+        let is_part = stretch.length_ns() as f64 <= LATE_PART_SHARE * whole.length_ns() as f64;
+        let stretch = is_part.then_some(stretch);
+        let cause = longer.first().filter(named).copied();
+        let others = digests.iter().enumerate().filter(|(at, _)| *at != worst);
+        let ranks = late_reason::Ranks {
+            late: digests[worst],
+            others: others.map(|(_, digest)| *digest).collect(),
+            stretch,
+        };
+        let explained = cause.map(|cause| late_reason::reason(&cause, &self.late[worst], &ranks));
+        let (reason, evidence) = explained.unzip();
+        Some(Straggler {
+            rank: row.rank,
+            last_count,
+            of_count: rows.filter_map(|row| row.last_count).sum(),
             skew_ns,
             share: ratio(skew_ns, total_ns),
-            cause: longer.first().filter(named).copied(),
+            cost_ns: lead_ns,
+            chance,
+            stretch,
+            cause,
+            reason: reason.flatten(),
+            evidence,
             longer,
         })
     }

@@ -1,21 +1,27 @@
 //! Reduces the trace of a rank (a process of a distributed program) to the digest that the comparison of ranks needs.
 
 use super::before;
+use super::loading;
 use super::nccl::Member;
 use super::part::{CollectivePart, Communicator, Message};
 use super::parts::{members, parts};
 use super::ranges::{HostCall, Ranges};
 use super::rank_row::{Idle, RankRow};
 use gapscope_analysis::Findings;
+use gapscope_analysis::code::{CauseCode, text};
+use gapscope_analysis::conditions::ConditionKind;
+use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::joint_verdict::DeviceTimes;
 use gapscope_analysis::unread::KERNELS;
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::collectives::{ProcessDevice, kind_of};
-use gapscope_timeline::intervals::union_length_ns;
+use gapscope_timeline::counters::{self, CounterOwner};
+use gapscope_timeline::intervals::{Interval, union_length_ns};
+use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
 use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::Host;
-use gapscope_trace::tables::{Dispatches, Table as _};
+use gapscope_trace::tables::{Condition, Dispatches, Table as _};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The data that a comparison needs of one rank, so that not all traces have to be in memory at once.
@@ -30,6 +36,8 @@ pub struct RankDigest {
     pub(super) host: Host,
     /// The times of the rank's devices by the parts of the verdict.
     pub(super) times: DeviceTimes,
+    /// The start of the recording.
+    pub(super) start_ns: i64,
     /// The difference between the wall clock and the host's clock, in nanoseconds; `None` where it is unknown.
     pub(super) offset_ns: Option<i64>,
     /// The error of the devices' times against the host's clock; `None` where it is unknown.
@@ -40,13 +48,49 @@ pub struct RankDigest {
     pub(super) has_payloads: bool,
     /// The number of runs and the sum of their times, for each kernel that is no collective's and has times.
     pub(super) kernels: BTreeMap<String, (u64, i64)>,
+    /// The clock of the rank's multiprocessors, in hertz, over the time for which it is known.
+    pub(super) clock: Vec<(Interval, f64)>,
+    /// The conditions that slowed the rank's devices down.
+    pub(super) slowdowns: Vec<Slowdown>,
+    /// The label of most of the time in which the host loaded data, by its labels.
+    pub(super) loading_label: Option<String>,
+    /// The idle time in which the host loaded data, by its sampled stacks, with the stack of most of it.
+    pub(super) loading_code: Option<(i64, String)>,
+    /// The code of most of the idle time of a cause, where one stack has half of it.
+    pub(super) idle_code: Vec<IdleLine>,
     /// The rank's parts in collectives on the device (kernels), in order of time.
     pub(super) device: Vec<CollectivePart>,
     /// The rank's parts in collectives on the host (calls).
     pub(super) called: Vec<CollectivePart>,
 }
 
+/// A condition that slowed a device down.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Slowdown {
+    pub(super) kind: ConditionKind,
+    pub(super) held_ns: i64,
+}
+
+/// The code of most of the idle time of a cause.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct IdleLine {
+    pub(super) cause: Cause,
+    pub(super) text: String,
+}
+
 impl RankDigest {
+    /// Returns the mean clock of the rank's multiprocessors in a stretch, or over all of its time without one; `None` where it is
+    /// not known.
+    pub(super) fn clock_hertz(&self, stretch: Option<Interval>) -> Option<f64> {
+        let mut sum = (0.0, 0.0);
+        for (interval, hertz) in &self.clock {
+            let inside = stretch.map_or(*interval, |stretch| interval.intersection(stretch));
+            let ns = inside.length_ns() as f64;
+            sum = (sum.0 + ns * hertz, sum.1 + ns);
+        }
+        (sum.1 > 0.0 && sum.0 > 0.0).then(|| sum.0 / sum.1)
+    }
+
     /// Returns the columns of a trace that the findings and [`RankDigest::from_timeline`] read.
     pub fn selection() -> Selection {
         Findings::selection_with(&[
@@ -96,6 +140,10 @@ impl RankDigest {
             times: DeviceTimes::new(findings, |_| true),
             world_size: known.map(|r| r.world_size),
             clock_error_ns: findings.clock_error_ns,
+            clock: (0..timeline.gpus.len())
+                .flat_map(|gpu| clock(timeline, gpu))
+                .collect(),
+            slowdowns: slowdowns(findings, |_| true),
             called: called(&ranges, |_| true),
             kernels: kernels(findings),
             members: process.map_or_else(BTreeMap::new, |id| members(&ranges, id, false)),
@@ -128,11 +176,17 @@ impl RankDigest {
             world_size: None,
             host: manifest.host.clone(),
             times: DeviceTimes::default(),
+            start_ns: manifest.start_ns,
             offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
             clock_error_ns: None,
             members: BTreeMap::new(),
             has_payloads: (ranges.calls.iter()).any(|call| call.call.bytes.is_some()),
             kernels: BTreeMap::new(),
+            clock: Vec::new(),
+            slowdowns: Vec::new(),
+            loading_label: loading::longest_label(timeline.trace),
+            loading_code: loading::sampled(findings),
+            idle_code: idle_code(findings),
             device,
             called: Vec::new(),
         }
@@ -152,6 +206,44 @@ impl RankDigest {
         );
         RankDigest { row, ..empty }
     }
+}
+
+/// Returns the clock of a GPU's multiprocessors over the time for which it is known.
+fn clock(timeline: &Timeline, gpu: usize) -> Vec<(Interval, f64)> {
+    let manifest = &timeline.trace.manifest;
+    let window = Interval::new(manifest.start_ns, manifest.end_ns);
+    let counters = counters::recorded(timeline);
+    let clock = counters::find(&counters, CounterOwner::Gpu(gpu), Condition::SmClock);
+    clock
+        .into_iter()
+        .flat_map(|clock| clock.values_in(window))
+        .collect()
+}
+
+/// Returns the conditions that slowed down the devices for whose index `of` is true.
+fn slowdowns(findings: &Findings, of: impl Fn(u32) -> bool) -> Vec<Slowdown> {
+    let notes = findings.conditions.iter();
+    notes
+        .filter(|note| note.device.is_some_and(&of))
+        .map(|note| Slowdown {
+            kind: note.kind,
+            held_ns: note.held_ns,
+        })
+        .collect()
+}
+
+/// Returns the code of most of the idle time of each cause, where one stack has half of it.
+fn idle_code(findings: &Findings) -> Vec<IdleLine> {
+    let causes = findings.code.iter().flat_map(|code| &code.causes);
+    let line = |code: &CauseCode| {
+        let first = code.code.first().filter(|first| !first.frames.is_empty())?;
+        let enough = first.total_ns as f64 >= LATE_CAUSE_SHARE * code.total_ns as f64;
+        enough.then(|| IdleLine {
+            cause: code.cause,
+            text: text(&first.frames),
+        })
+    };
+    causes.filter_map(line).collect()
 }
 
 /// Returns the kernels that are no collectives', with their runs and times.
@@ -214,6 +306,8 @@ fn of_device(
         times,
         world_size,
         clock_error_ns: found.and_then(|d| d.clock_error_ns),
+        clock: gpu.map_or_else(Vec::new, |gpu| clock(timeline, gpu)),
+        slowdowns: slowdowns(findings, |index| Some(index as usize) == gpu),
         called: called(ranges, |call| alone && call.process == process),
         members,
         ..RankDigest::new(timeline, findings, row, ranges, parts)
@@ -261,6 +355,7 @@ fn called(ranges: &Ranges, of: impl Fn(&HostCall) -> bool) -> Vec<CollectivePart
             .collect(),
         before: None,
         queue: None,
+        operation: host.call.operation,
     };
     calls.map(part).collect()
 }

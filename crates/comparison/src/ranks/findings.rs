@@ -3,11 +3,14 @@
 
 use super::bandwidth::Bandwidth;
 use super::late::LateCause;
+use super::late_reason::LateReason;
 use super::outliers::Outlier;
 use super::part::Communicator;
+use super::pipelines::Pipeline;
 use super::rank_row::RankRow;
 use gapscope_analysis::verdict::{Bound, VerdictPart};
 use gapscope_timeline::durations::Durations;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::QueueId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,8 +46,10 @@ pub struct RankFindings {
     pub collective_calls: Vec<CollectiveKind>,
     /// The collectives with the greatest skews.
     pub longest: Vec<Collective>,
-    /// The rank that the others wait for most.
+    /// The rank that the others wait for most. Absent where none is late by more than chance and the clocks' error explain.
     pub straggler: Option<Straggler>,
+    /// Ranks that are stages of a pipeline, whose order of arrivals says nothing of lateness.
+    pub pipelines: Vec<Pipeline>,
     /// Ranks that are unlike the others, what costs most first.
     pub outliers: Vec<Outlier>,
     /// The findings in sentences. What costs most comes first.
@@ -80,8 +85,13 @@ pub struct CollectiveKind {
     pub unassigned_count: u64,
     /// The number on all ranks that was not matched because a rank without a trace takes part.
     pub incomplete_count: u64,
-    /// True if ranks of one communicator differ in how many they have, so that the match by order may be off.
+    /// True if ranks of one communicator differ in how many they have.
     pub unequal: bool,
+    /// The number on all ranks that was not matched because the recording of another rank lacks its part.
+    pub unpaired_count: u64,
+    /// True if some were matched by their order alone, because they have no numbers and the ranks' times do not compare. With
+    /// `unequal` the match may then be off.
+    pub by_order_alone: bool,
     /// The number of matched ones that cannot be one collective, because their kernels do not all overlap or differ in their bytes. No skew
     /// counts them. Absent where no arrivals can be compared.
     pub contradictory_count: Option<u64>,
@@ -143,9 +153,19 @@ pub struct Straggler {
     pub skew_ns: i64,
     /// The same as a share of all skews.
     pub share: f64,
+    /// The time by which it arrived later than the second to last, in all: what the others would not have waited without it.
+    pub cost_ns: i64,
+    /// At most so probable is a rank as late as this one where all ranks are equal, from 0 to 1.
+    pub chance: f64,
+    /// The stretch that has nine tenths of its lateness, where that is a part of the time only.
+    pub stretch: Option<Interval>,
     /// What made the rank late: what its device did before for longer than the others', from
     /// [`LATE_CAUSE_SHARE`](gapscope_timeline::thresholds::LATE_CAUSE_SHARE) of the lateness on. Absent where no single cause did.
     pub cause: Option<LateCause>,
+    /// Why the device did so. Absent where the trace does not show why.
+    pub reason: Option<LateReason>,
+    /// What shows the reason, as the end of a sentence. Absent without a cause.
+    pub evidence: Option<String>,
     /// All that the device did for longer, the longest first.
     pub longer: Vec<LateCause>,
 }

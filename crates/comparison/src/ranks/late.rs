@@ -2,7 +2,7 @@
 //! longer before its arrivals than the others' devices.
 
 use super::matched::Matched;
-use super::part::CollectivePart;
+use super::part::{CollectivePart, WorkTotals};
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::quantity::ratio;
 use schemars::JsonSchema;
@@ -17,6 +17,8 @@ pub enum Doing {
     Compute,
     /// The device ran collectives alone, such as those of other communicators.
     Communication,
+    /// The device's part in the collective before ended later than the others', by more than the clocks' error.
+    LateEnd,
     /// The device ran nothing.
     Idle(Cause),
 }
@@ -27,6 +29,7 @@ impl Doing {
         match self {
             Doing::Compute => "compute",
             Doing::Communication => "communication",
+            Doing::LateEnd => "late-end",
             Doing::Idle(cause) => cause.as_str(),
         }
     }
@@ -58,21 +61,57 @@ pub(super) struct Lateness {
     late_ns: i64,
     /// For each activity the nanoseconds more than the mean of the others; negative where they are fewer.
     longer: BTreeMap<Doing, i64>,
+    /// The work of this rank, and the mean of the others'.
+    pub(super) own: WorkSums,
+    pub(super) usual: WorkSums,
+}
+
+/// Sums of work before collectives. They are means of ranks, so that they need not be whole numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WorkSums {
+    pub(super) compute_ns: f64,
+    pub(super) copying_ns: f64,
+    pub(super) copied_bytes: f64,
+    pub(super) launches: f64,
+    pub(super) workgroups: f64,
+    pub(super) unsized_launches: f64,
+    /// Idle time in which a label said that the host loaded data.
+    pub(super) loading_ns: f64,
+}
+
+impl WorkSums {
+    fn add(&mut self, work: WorkTotals, loading_ns: i64, share: f64) {
+        self.compute_ns += share * work.busy_ns as f64;
+        self.copying_ns += share * work.copying_ns as f64;
+        self.copied_bytes += share * work.copied_bytes as f64;
+        self.launches += share * work.launches as f64;
+        self.workgroups += share * work.workgroups as f64;
+        self.unsized_launches += share * work.unsized_launches as f64;
+        self.loading_ns += share * loading_ns as f64;
+    }
 }
 
 impl Lateness {
-    /// Adds a collective whose part `last` is that of this rank. Where it is not known what each rank did before,
-    /// nothing is added.
-    pub(super) fn add(&mut self, one: &Matched, last: usize) {
+    /// Adds a collective whose part `last` is that of this rank; times of it compare with the others' within `error_ns`. Where it is
+    /// not known what each rank did before, nothing is added.
+    pub(super) fn add(&mut self, one: &Matched, last: usize, error_ns: i64) {
         if one.parts.len() < 2 || one.parts.iter().any(|(_, part)| part.before.is_none()) {
             return;
         }
         let others = one.parts.len() as i64 - 1;
         let late = &one.parts[last].1;
         let mut mean: BTreeMap<Doing, i64> = BTreeMap::new();
-        let mut arrived_ns = 0i128;
+        let (mut arrived_ns, mut since_ns) = (0i128, 0i128);
         for (at, (_, part)) in one.parts.iter().enumerate() {
-            if at != last {
+            let Some(before) = &part.before else {
+                continue;
+            };
+            if at == last {
+                self.own.add(before.work, before.loading_ns, 1.0);
+            } else {
+                self.usual
+                    .add(before.work, before.loading_ns, 1.0 / others as f64);
+                since_ns += i128::from(before.since_ns);
                 arrived_ns += i128::from(part.interval.start_ns);
                 for (doing, ns) in activities(part) {
                     add(&mut mean, doing, ns);
@@ -84,6 +123,15 @@ impl Lateness {
         self.late_ns = self.late_ns.saturating_add(late_ns);
         for (doing, ns) in activities(late) {
             add(&mut self.longer, doing, ns);
+        }
+        if let Some(before) = &late.before {
+            let mean_ns = (since_ns / i128::from(others)) as i64;
+            let ended_later_ns = before.since_ns.saturating_sub(mean_ns);
+            add(
+                &mut self.longer,
+                Doing::LateEnd,
+                ended_later_ns.saturating_sub(error_ns).max(0),
+            );
         }
         for (doing, ns) in mean {
             add(&mut self.longer, doing, -(ns / others));
@@ -118,7 +166,7 @@ fn activities(part: &CollectivePart) -> impl Iterator<Item = (Doing, i64)> + '_ 
             .iter()
             .map(|(cause, ns)| (Doing::Idle(*cause), *ns));
         idle.chain([
-            (Doing::Compute, before.compute_ns),
+            (Doing::Compute, before.work.busy_ns),
             (Doing::Communication, before.communication_ns),
         ])
     })

@@ -27,6 +27,9 @@ pub(super) struct Call {
     /// The number of the other rank in the communicator, then true if this rank sends; `None` but for `ncclSend` and
     /// `ncclRecv`.
     pub(super) peer: Option<(u32, bool)>,
+    /// A number that all ranks give this call among those of its communicator: PyTorch's `Seq`, or else its
+    /// `Comms Id`; `None` where the payload has neither.
+    pub(super) operation: Option<u64>,
 }
 
 /// A process's place in a communicator.
@@ -85,6 +88,7 @@ impl Range {
                     peer: small("Peer rank")
                         .filter(|_| kind == SEND_RECV)
                         .map(|peer| (peer, sends)),
+                    operation: number("Seq").or_else(|| number("Comms Id")),
                 })
             }
         })

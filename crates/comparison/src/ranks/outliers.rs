@@ -12,6 +12,7 @@
 //! inputs do.
 
 use super::digest::RankDigest;
+use super::pipelines::Pipelines;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
 use gapscope_timeline::thresholds::{
     ADVICE_SHARE, FEW_RANKS, OUTLIER_MOST, OUTLIER_SHARE, OUTLIER_SPREADS,
@@ -69,7 +70,7 @@ struct Value {
 }
 
 /// Returns the outliers among all ranks, the most costly first.
-pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
+pub(super) fn outliers(ranks: &[&RankDigest], pipelines: &Pipelines) -> Vec<Outlier> {
     let mut outliers = Vec::new();
     let values = |figure: &dyn Fn(&RankDigest) -> Option<i64>| -> Vec<Value> {
         let each = ranks.iter().enumerate();
@@ -79,13 +80,18 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
         })
         .collect()
     };
+    // How long a stage of a pipeline waits, idle or in a receive, depends on its place.
+    let outside = |mut values: Vec<Value>| {
+        values.retain(|value| !pipelines.has(value.rank));
+        values
+    };
     let computed = |digest: &RankDigest| {
         let (busy_ns, collective_ns) = (digest.row.gpu_busy_ns?, digest.row.collective_ns?);
         Some(busy_ns.saturating_sub(collective_ns))
     };
     outliers.extend(unlike(ranks, Unlike::Computes, None, &values(&computed)));
     let idle = |digest: &RankDigest| Some(digest.row.idle?.total_ns);
-    outliers.extend(unlike(ranks, Unlike::Idles, None, &values(&idle)));
+    outliers.extend(unlike(ranks, Unlike::Idles, None, &outside(values(&idle))));
     // Ranks that take part in other collectives wait in others.
     let count = |digest: &RankDigest| digest.row.collective_count.map(|count| count as i64);
     let usual_count = median(ranks.iter().filter_map(|rank| count(rank)));
@@ -94,7 +100,12 @@ pub(super) fn outliers(ranks: &[&RankDigest]) -> Vec<Outlier> {
         let ns = digest.row.collective_ns.filter(|ns| *ns > 0);
         ns.filter(|_| usual(digest))
     };
-    outliers.extend(unlike(ranks, Unlike::Awaited, None, &values(&collective)));
+    outliers.extend(unlike(
+        ranks,
+        Unlike::Awaited,
+        None,
+        &outside(values(&collective)),
+    ));
     let mut kernels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for (rank, digest) in ranks.iter().enumerate() {
         for (name, (count, total_ns)) in &digest.kernels {
@@ -295,7 +306,7 @@ mod tests {
 
     fn outliers_of(digests: &[RankDigest]) -> Vec<(Unlike, Vec<u32>, Option<String>)> {
         let digests: Vec<&RankDigest> = digests.iter().collect();
-        let outliers = outliers(&digests).into_iter();
+        let outliers = outliers(&digests, &Pipelines::default()).into_iter();
         let facts = outliers.map(|outlier| (outlier.what, outlier.ranks, outlier.machine));
         facts.collect()
     }

@@ -47,6 +47,25 @@ pub(super) struct CollectivePart {
     pub(super) before: Option<Before>,
     /// The id of the queue that ran the kernel; `None` for a call.
     pub(super) queue: Option<QueueId>,
+    /// The number that all ranks give this operation on the communicator; `None` where the trace has none.
+    pub(super) operation: Option<u64>,
+}
+
+impl CollectivePart {
+    /// Returns true for a kernel or call that only sends messages, or only receives them. Such a part says nothing about
+    /// the lateness of a rank: who receives waits for what another rank has yet to compute.
+    pub(super) fn goes_one_way(&self) -> bool {
+        let mut messages = self.messages.iter().map(|message| message.sends);
+        let first = messages.next();
+        first.is_some() && messages.all(|sends| Some(sends) == first)
+    }
+
+    /// Returns a message of a part that only sends to one rank, or only receives from one.
+    pub(super) fn only_peer(&self) -> Option<Message> {
+        let first = *self.messages.first()?;
+        let same = |message: &Message| (message.peer, message.sends) == (first.peer, first.sends);
+        self.messages.iter().all(same).then_some(first)
+    }
 }
 
 /// A message between two ranks, as one of them sees it.
@@ -61,10 +80,45 @@ pub(super) struct Message {
 /// The activities of a device since the end of the communicator's collective before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Before {
-    /// The time in which the device ran something that is no collective.
-    pub(super) compute_ns: i64,
+    /// The end of the collective before.
+    pub(super) since_ns: i64,
+    /// The work that is no collective.
+    pub(super) work: WorkTotals,
     /// The time in which the device ran only collectives: of other communicators, or of this one on another stream.
     pub(super) communication_ns: i64,
     /// The causes for which the device ran nothing, each with its nanoseconds.
     pub(super) idle: Box<[(Cause, i64)]>,
+    /// The time in which the device ran nothing while a label of the host said that it loaded data.
+    pub(super) loading_ns: i64,
+}
+
+/// Totals of the work of a device that is no collective.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct WorkTotals {
+    /// The time in which the device ran some of it.
+    pub(super) busy_ns: i64,
+    /// The time in which the device copied.
+    pub(super) copying_ns: i64,
+    /// The bytes of the copies whose size is known.
+    pub(super) copied_bytes: u64,
+    /// The number of kernels that started.
+    pub(super) launches: u64,
+    /// Their workgroups, as far as they are known.
+    pub(super) workgroups: u64,
+    /// The number of kernels whose workgroups are not known.
+    pub(super) unsized_launches: u64,
+}
+
+impl WorkTotals {
+    /// Returns the totals between two moments, from those up to each.
+    pub(super) fn between(earlier: WorkTotals, later: WorkTotals) -> WorkTotals {
+        WorkTotals {
+            busy_ns: later.busy_ns - earlier.busy_ns,
+            copying_ns: later.copying_ns - earlier.copying_ns,
+            copied_bytes: later.copied_bytes.saturating_sub(earlier.copied_bytes),
+            launches: later.launches - earlier.launches,
+            workgroups: later.workgroups.saturating_sub(earlier.workgroups),
+            unsized_launches: later.unsized_launches - earlier.unsized_launches,
+        }
+    }
 }

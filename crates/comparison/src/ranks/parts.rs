@@ -87,6 +87,7 @@ pub(super) fn parts(
             messages: call.messages,
             before: None,
             queue: kernel.queue,
+            operation: call.operation,
         });
     }
     parts
@@ -136,6 +137,8 @@ struct Called {
     bytes: Option<u64>,
     /// The messages that the kernel sends and receives; empty where it has none, or they are not known.
     messages: Box<[Message]>,
+    /// The number of the operation, or of the first of several in one kernel.
+    operation: Option<u64>,
 }
 
 /// Returns the properties that the calls of a group tell of its `count` kernels of a kind on one of so many devices,
@@ -173,6 +176,7 @@ fn called(
     let one = Called {
         kind,
         communicator,
+        operation: calls[0].operation,
         ..Called::default()
     };
     if kind == SEND_RECV {
@@ -193,6 +197,7 @@ fn called(
     if count == each && devices == 1 {
         let with = |call: &&Call| Called {
             bytes: call.bytes,
+            operation: call.operation,
             ..one.clone()
         };
         return calls.iter().map(with).collect();

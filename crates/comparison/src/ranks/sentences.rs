@@ -44,8 +44,9 @@ fn is_unnamed(rank: &RankDigest) -> bool {
 }
 
 /// Returns all sentences: first those on tables that could not be read, then the findings, the most costly first, then
-/// what is missing or uncertain. `numbered` says whether the numbers of the ranks are known.
-pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> {
+/// what is missing or uncertain. `numbered` says whether the numbers of the ranks are known; times in
+/// sentences count from `origin_ns`.
+pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64) -> Vec<String> {
     let mut costs: Vec<(i64, String)> = Vec::new();
     if let Some(sentence) = verdicts(findings) {
         costs.push((idle_ns(findings), sentence));
@@ -53,16 +54,27 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
     if let Some(straggler) = &findings.straggler {
         let others = (findings.ranks.iter()).filter(|rank| rank.rank != straggler.rank);
         let mean_ns = mean(others.filter_map(|rank| rank.waited_ns));
-        costs.push((mean_ns, late(straggler)));
+        costs.push((mean_ns, late(straggler, origin_ns)));
     }
     let outliers = findings.outliers.iter().take(LISTED_OUTLIERS);
     costs.extend(outliers.map(|outlier| (outlier.cost_ns, outlier.sentence.clone())));
+    let slow_stages = findings
+        .pipelines
+        .iter()
+        .filter(|pipeline| pipeline.slowest.is_some());
+    costs.extend(slow_stages.map(|pipeline| (i64::MAX, pipeline.sentence.clone())));
     costs.sort_by_key(|(ns, _)| Reverse(*ns));
     let unread = findings.ranks.iter().flat_map(|rank| {
         (rank.unread.iter()).map(|unread| format!("Rank {}: {unread}.", rank.rank))
     });
     let costs = costs.into_iter().map(|(_, sentence)| sentence);
     let mut sentences: Vec<String> = unread.chain(costs).collect();
+    let even_stages = findings
+        .pipelines
+        .iter()
+        .filter(|pipeline| pipeline.slowest.is_none());
+    sentences.extend(even_stages.map(|pipeline| pipeline.sentence.clone()));
+    sentences.extend(within_chance(findings));
     if !findings.missing_ranks.is_empty() {
         let missing = &findings.missing_ranks;
         let mut first: Vec<String> = missing.iter().map(u32::to_string).collect();
@@ -98,9 +110,18 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool) -> Vec<String> 
         sentences.push(format!("Who arrives last is not known: {reason}."));
     }
     for row in &findings.collectives {
-        if row.unequal {
+        if row.unequal && row.by_order_alone {
             sentences.push(format!(
-                "The ranks differ in their numbers of {}: the match by order may be off.",
+                "The ranks differ in their numbers of {}: the match by order may be off, and their skews are unknown.",
+                row.kind
+            ));
+        } else if row.unpaired_count > 0 {
+            sentences.push(format!(
+                "{} of {} {} have no counterpart in another rank's recording, and no figure counts them: the ranks differ in their numbers \
+                 of {}.",
+                row.unpaired_count,
+                row.counts.iter().sum::<u64>(),
+                row.kind,
                 row.kind
             ));
         }
@@ -198,15 +219,37 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
     })
 }
 
+/// Returns a sentence that no rank is late by more than chance, where ranks were compared and none is.
+fn within_chance(findings: &RankFindings) -> Option<String> {
+    let ranks = findings.ranks.iter();
+    let all: u64 = ranks.clone().filter_map(|rank| rank.last_count).sum();
+    let most = ranks.max_by_key(|rank| (rank.last_count, rank.last_skew_ns, Reverse(rank.rank)))?;
+    let last_count = most.last_count.filter(|count| *count > 0)?;
+    let (rank, of) = (most.rank, count_of(all, "collective", "collectives"));
+    findings.straggler.is_none().then(|| {
+        format!(
+            "No rank is late by more than chance: rank {rank} was last most often, at {last_count} of {of}."
+        )
+    })
+}
+
 /// Returns a sentence on the rank that is late, and why.
-fn late(straggler: &Straggler) -> String {
+fn late(straggler: &Straggler, origin_ns: i64) -> String {
+    let stretch = straggler.stretch.map_or_else(String::new, |stretch| {
+        format!(
+            ", most of it from {} to {}",
+            Nanoseconds(stretch.start_ns.saturating_sub(origin_ns)),
+            Nanoseconds(stretch.end_ns.saturating_sub(origin_ns))
+        )
+    });
     let mut text = format!(
-        "Rank {} arrived last at {} of {}, by {} in all: {} of all skew.",
+        "Rank {} arrived last at {} of {}, by {} in all: {} of all skew{}.",
         straggler.rank,
         straggler.last_count,
         count_of(straggler.of_count, "collective", "collectives"),
         Nanoseconds(straggler.skew_ns),
-        Percent(straggler.share)
+        Percent(straggler.share),
+        stretch
     );
     let Some(cause) = straggler.cause else {
         if !straggler.longer.is_empty() {
@@ -216,18 +259,25 @@ fn late(straggler: &Straggler) -> String {
     };
     let longer = Nanoseconds(cause.longer_ns);
     text.push_str(&match cause.what {
-        Doing::Compute => format!(" Before them it computed {longer} longer than the others did."),
+        Doing::Compute => format!(" Before them it computed {longer} longer than the others did"),
         Doing::Communication => {
-            format!(" Before them it was in collectives of other groups {longer} longer than the others were.")
+            format!(" Before them it was in collectives of other groups {longer} longer than the others were")
+        }
+        Doing::LateEnd => {
+            format!(" Its parts in the collectives before ended {longer} later than the others'")
         }
         Doing::Idle(why) => {
             let facts = why.facts(Api::Cuda);
             let doing = facts.host_was.map_or(String::new(), |was| format!(", its thread {was}"));
             format!(
-                " Before them its GPU idled {longer} longer than the others did: {}{doing}.",
+                " Before them its GPU idled {longer} longer than the others did ({}{doing})",
                 facts.name,
             )
         }
     });
+    if let Some(evidence) = &straggler.evidence {
+        text.push_str(&format!(": {evidence}"));
+    }
+    text.push('.');
     text
 }

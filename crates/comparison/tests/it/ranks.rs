@@ -1,7 +1,9 @@
 //! Ranks of a distributed program: collectives matched by communicator, who arrives last and why, how fast they are.
 
 mod arrivals;
+mod late;
 mod matching;
+mod reasons;
 mod traces;
 
 use gapscope_analysis::{Findings, Options};

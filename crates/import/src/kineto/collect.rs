@@ -310,6 +310,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             queue,
             span: Some(span),
             of_graph: args.of_graph && args.correlation.is_some(),
+            graph: args.graph,
             label: None,
             kind,
         };
@@ -348,6 +349,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             queue,
             span: Some(span),
             of_graph: false,
+            graph: None,
             label,
             kind,
         };

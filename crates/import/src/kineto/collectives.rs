@@ -15,6 +15,7 @@ pub(super) fn payload(args: &[u8]) -> String {
     let mut fields = Vec::new();
     let (mut name, mut dtype) = ("", "");
     let (mut received, mut sent, mut size) = (None, None, None);
+    let (mut source, mut target) = (None, None);
     let mut group: (&[u8], &[u8]) = (b"", b"");
     for (key, value) in members(args) {
         let count = || whole(value).and_then(|n| u64::try_from(n).ok());
@@ -24,19 +25,29 @@ pub(super) fn payload(args: &[u8]) -> String {
             b"In msg nelems" => sent = count(),
             b"Out msg nelems" => received = count(),
             b"Group size" => size = count(),
+            b"Src Rank" => source = count(),
+            b"Dst Rank" => target = count(),
             b"Process Group Name" => group.0 = bare(value),
             b"Process Group Ranks" => group.1 = bare(value),
             b"Rank"
-            | b"Src Rank"
-            | b"Dst Rank"
             | b"Process Group Description"
             | b"Seq"
+            | b"Comms Id"
             | b"In split size"
             | b"Out split size" => {}
             _ => continue,
         }
         let text = json::text(bare(value)).replace(", ", ",");
         fields.push(format!("{}={text}", json::text(key)));
+    }
+    // PyTorch names the other rank of a message by its number in the group, as NCCL does.
+    let peer = match function(name) {
+        Some("ncclSend") => target,
+        Some("ncclRecv") => source,
+        _ => None,
+    };
+    if let Some(peer) = peer {
+        fields.push(format!("Peer rank={peer}"));
     }
     let mut payload = String::new();
     if !group.0.is_empty() || !group.1.is_empty() {

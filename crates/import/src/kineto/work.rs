@@ -5,7 +5,7 @@ use super::json::{bare, elements, members};
 use super::number::whole;
 use super::streams::Stream;
 use crate::inventory::KernelFacts;
-use crate::profile::{Correlation, DeviceWorkKind};
+use crate::profile::{Correlation, DeviceWorkKind, GraphId};
 use crate::transfers;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::ProcessId;
@@ -28,6 +28,8 @@ pub(super) struct WorkArgs<'a> {
     bytes: Option<u64>,
     /// Whether the work is a node of a CUDA graph.
     pub(super) of_graph: bool,
+    /// The executable graph of that node.
+    pub(super) graph: Option<GraphId>,
     /// PyTorch's description of the collective that the kernel runs; `None` for other kernels.
     pub(super) collective: Option<&'a [u8]>,
 }
@@ -48,7 +50,11 @@ impl<'a> WorkArgs<'a> {
                 b"registers per thread" => parsed.registers = small(value),
                 b"shared memory" => parsed.shared_bytes = small(value),
                 b"bytes" => parsed.bytes = whole(value).and_then(|n| u64::try_from(n).ok()),
-                b"graph node id" => parsed.of_graph = whole(value).is_some_and(|id| id != 0),
+                b"graph node id" => {
+                    let node = whole(value).filter(|id| *id != 0);
+                    parsed.of_graph = node.is_some();
+                    parsed.graph = node.and_then(GraphId::from_node);
+                }
                 b"Collective name" => parsed.collective = Some(bare(value)),
                 _ => {}
             }

@@ -4,7 +4,7 @@
 use super::import::{Import, span};
 use crate::Error;
 use crate::inventory::KernelFacts;
-use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, StreamEvent, StreamPlace};
+use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, GraphId, StreamEvent, StreamPlace};
 use crate::sqlite::Row;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId};
@@ -126,6 +126,7 @@ impl Import {
             queue,
             span: span(row),
             of_graph: graph_node.is_some_and(|node| node != 0),
+            graph: graph_node.and_then(GraphId::from_node),
             label: None,
             kind,
         };

@@ -270,6 +270,7 @@ impl Collector {
             queue,
             span: Some(span),
             of_graph: false,
+            graph: None,
             label: self.label(event),
             kind,
         };

@@ -84,6 +84,8 @@ ids! {
     Pool(u32);
     /// The id of a line of a Python function, unique in the log of one thread.
     Frame(u32);
+    /// The number that the tracing library gives an executable CUDA graph. [`NONE`](Self::NONE) stands for work outside of graphs.
+    Graph(u32);
     /// The id of a CUDA event. [`NONE`](Self::NONE) stands for an unknown event.
     CudaEvent(u32);
     /// A correlation, the number that CUDA gives to a call and to the work that the call caused. Correlations are

@@ -19,24 +19,22 @@ fn activity() -> impl Strategy<Value = Activity> {
     let key = || prop_oneof![0..4u32, any::<u32>()];
     let correlation = || prop_oneof![0..50u32, any::<u32>()];
     prop_oneof![
-        (key(), span(), correlation(), any::<bool>()).prop_map(
-            |(launch, span, correlation, of_graph)| {
-                Activity::Kernel {
-                    launch: ids::Launch(launch),
-                    span,
-                    correlation: ids::Correlation(correlation),
-                    of_graph,
-                }
+        (key(), span(), correlation(), key()).prop_map(|(launch, span, correlation, graph)| {
+            Activity::Kernel {
+                launch: ids::Launch(launch),
+                span,
+                correlation: ids::Correlation(correlation),
+                graph: ids::Graph(graph),
             }
-        ),
-        (key(), any::<u64>(), span(), correlation(), any::<bool>()).prop_map(
-            |(route, bytes, span, correlation, of_graph)| {
+        }),
+        (key(), any::<u64>(), span(), correlation(), key()).prop_map(
+            |(route, bytes, span, correlation, graph)| {
                 Activity::Transfer {
                     route: ids::Route(route),
                     bytes,
                     span,
                     correlation: ids::Correlation(correlation),
-                    of_graph,
+                    graph: ids::Graph(graph),
                 }
             }
         ),
@@ -151,7 +149,7 @@ fn a_batch_can_be_read_without_the_one_before() {
             duration_ns: 2_000,
         }),
         correlation: ids::Correlation(100 + n * 5),
-        of_graph: false,
+        graph: ids::Graph::NONE,
     };
     (0..10).for_each(|n| packer.push(&entry(n)));
     packer.clear();
@@ -188,7 +186,7 @@ fn a_launch_in_a_loop_takes_few_bytes() {
                 duration_ns: 1_900 + jitter,
             }),
             correlation: ids::Correlation(correlation),
-            of_graph: false,
+            graph: ids::Graph::NONE,
         });
     }
     let each = |bytes: usize| bytes as f64 / f64::from(LAUNCHES);

@@ -10,8 +10,8 @@ const MAX_CORE_SHARE: f64 = 0.045;
 const ADJUST_EVERY_NS: i64 = 100_000_000;
 /// The largest factor by which the period becomes longer than requested.
 const MAX_SLOWDOWN: f64 = 250.0;
-/// An interval this many times as long as the period is not jitter.
-const LATE_FACTOR: f64 = 2.0;
+/// The longest interval, in periods, that one sample may stand for. What is longer is no jitter: samples are missing.
+const MAX_PERIODS: f64 = 1.5;
 /// The weight of the newest interval in the mean.
 const NEWEST_WEIGHT: f64 = 1.0 / 16.0;
 
@@ -22,13 +22,16 @@ pub struct Pace {
     asked_ns: f64,
     /// The factor by which the period is longer than requested.
     slowdown: f64,
-    /// The mean interval between the last rounds, and the last interval.
+    /// The mean interval between the last rounds, without the parts of intervals in which samples are missing.
     mean_ns: f64,
-    interval_ns: f64,
     /// The time of the last round; `None` before the first and after a rest.
     last_ns: Option<i64>,
     /// The time of the last adjustment, and the thread's processor time then.
     looked: Option<(i64, i64)>,
+    /// The thread's processor time at the last round.
+    worked_ns: i64,
+    /// The thread worked for most of the time since the round before.
+    worked_through: bool,
 }
 
 impl Pace {
@@ -38,20 +41,22 @@ impl Pace {
             asked_ns,
             slowdown: 1.0,
             mean_ns: asked_ns,
-            interval_ns: asked_ns,
             last_ns: None,
             looked: None,
+            worked_ns: 0,
+            worked_through: false,
         }
     }
 
     /// Notes that samples are taken now. `worked_ns` is the processor time of this thread so far.
     pub fn tick(&mut self, now_ns: i64, worked_ns: i64) {
         if let Some(last) = self.last_ns.replace(now_ns) {
-            self.interval_ns = (now_ns - last) as f64;
-            // One hole says little about the samples after it.
-            let usual = self.interval_ns.min(4.0 * self.mean_ns);
-            self.mean_ns += (usual - self.mean_ns) * NEWEST_WEIGHT;
+            let interval_ns = (now_ns - last) as f64;
+            self.worked_through = (worked_ns - self.worked_ns) as f64 > interval_ns / 2.0;
+            let usual_ns = interval_ns.min(MAX_PERIODS * self.asked_ns * self.slowdown);
+            self.mean_ns += (usual_ns - self.mean_ns) * NEWEST_WEIGHT;
         }
+        self.worked_ns = worked_ns;
         let Some((looked_ns, had_worked_ns)) = self.looked else {
             self.looked = Some((now_ns, worked_ns));
             return;
@@ -69,19 +74,18 @@ impl Pace {
     /// Notes that there was nothing to do for a while, which does not mean that the thread was late.
     pub fn rest(&mut self) {
         self.last_ns = None;
-        self.interval_ns = self.asked_ns;
         self.looked = None;
     }
 
-    /// Returns the mean time between two samples. After a time in which this thread was not scheduled, returns that
-    /// time: the sample after it stands for more than others.
+    /// Returns the time that a sample stands for: the mean time between two samples. A sample after a time in which
+    /// this thread was not scheduled stands for no more: what happened in that time is not known from it.
     pub fn period_ns(&self) -> i64 {
-        let period_ns = self.mean_ns.max(self.asked_ns * self.slowdown);
-        if self.interval_ns > LATE_FACTOR * period_ns {
-            self.interval_ns as i64
-        } else {
-            period_ns as i64
-        }
+        self.mean_ns.max(self.asked_ns * self.slowdown) as i64
+    }
+
+    /// Returns true where the thread itself worked for most of the time between the last two rounds.
+    pub fn worked_through(&self) -> bool {
+        self.worked_through
     }
 
     /// Returns the factor by which the period is longer than requested.
@@ -132,23 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn the_period_says_that_samples_come_late() {
-        let (pace, _) = after(5, 10_000, 6_000_000);
-        assert!((7_000_000..9_000_000).contains(&pace.period_ns()));
-    }
-
-    #[test]
-    fn a_sample_after_a_hole_stands_for_the_hole() {
-        let (mut pace, _) = after(1, 10_000, 0);
-        let now = 2_000_000_000;
-        pace.rest();
-        pace.tick(now, 0);
-        pace.tick(now + 30_000_000, 0);
-        assert_eq!(pace.period_ns(), 30_000_000);
-        pace.tick(now + 32_000_000, 0);
-        assert!(pace.period_ns() < 8_000_000, "{}", pace.period_ns());
-        pace.rest();
-        assert!(pace.period_ns() < 8_000_000);
+    fn a_late_sample_stands_for_its_own_time_and_not_for_that_of_missing_ones() {
+        for (late_ns, period) in [
+            (500_000, 2_200_000..2_800_000),
+            (6_000_000, 2_800_000..3_100_000),
+        ] {
+            let (pace, _) = after(5, 10_000, late_ns);
+            assert!(period.contains(&pace.period_ns()), "{}", pace.period_ns());
+        }
     }
 
     #[test]

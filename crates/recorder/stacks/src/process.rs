@@ -8,7 +8,7 @@ mod thread;
 use crate::elf::Interpreters;
 use crate::messages::{Frame, Update};
 use crate::native::{Libraries, Native};
-use crate::procfs::{ActivityFile, Proc, now_ns};
+use crate::procfs::{ActivityFile, Proc, TurnsFile, now_ns};
 use crate::python::{Attachment, Reader, attach};
 use crate::stack_ids::StackIds;
 use crate::system_calls;
@@ -46,9 +46,40 @@ pub struct SamplerState {
     calls: FxHashMap<i64, Arc<str>>,
     /// The message that the kernel does not record threads was sent.
     reported_no_recording: bool,
+    /// The sampling thread worked for most of the time since the last round, or longer.
+    pub worked_through: bool,
+    /// The samples of each process since losses were last reported.
+    counts: BTreeMap<u32, SampleCounts>,
+}
+
+/// Why samples are missing where the sampling thread came late.
+const CAME_LATE: &str = "the thread that takes them got no turn in time: the processors were busy";
+/// Why samples are missing where the sampling thread worked itself.
+const WAS_BUSY: &str = "the thread that takes them was reading libraries and their symbols";
+/// Missing samples are a loss where they are this share of a process's samples of about a second. Fewer make no share of the time wrong by
+/// more than its error, and the time that they would have stood for has no samples in any case.
+const MISSING_SHARE: f64 = 0.1;
+
+/// The samples of a process since its losses were last reported.
+#[derive(Debug, Default)]
+struct SampleCounts {
+    taken: u64,
+    /// Those that are missing because the sampling thread came late, and because it worked itself.
+    came_late: u64,
+    was_busy: u64,
 }
 
 impl SamplerState {
+    /// Counts a sample of a thread, and those before it that were not taken in time.
+    fn count_sample(&mut self, pid: u32, missing: u64) {
+        let counts = self.counts.entry(pid).or_default();
+        counts.taken += 1;
+        match self.worked_through {
+            true => counts.was_busy += missing,
+            false => counts.came_late += missing,
+        }
+    }
+
     /// Counts a dropped sample.
     fn drop_sample(&mut self, pid: u32, reason: &'static str) {
         *self.dropped.entry((pid, reason)).or_default() += 1;
@@ -56,6 +87,17 @@ impl SamplerState {
 
     /// Sends the counts of samples that were dropped since the last time.
     pub fn report_dropped(&mut self) {
+        for (pid, counts) in std::mem::take(&mut self.counts) {
+            let missing = counts.came_late + counts.was_busy;
+            if (missing as f64) < MISSING_SHARE * (missing + counts.taken) as f64 {
+                continue;
+            }
+            for (count, reason) in [(counts.came_late, CAME_LATE), (counts.was_busy, WAS_BUSY)] {
+                if count > 0 {
+                    *self.dropped.entry((pid, reason)).or_default() += count;
+                }
+            }
+        }
         for ((pid, reason), count) in std::mem::take(&mut self.dropped) {
             self.updates.push(Update::Loss {
                 kind: LossKind::StackSamples,
@@ -178,8 +220,11 @@ impl Process {
     fn add(&mut self, inner: u32, reason: Reason) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
         let task = self.proc.thread_here(self.pid, inner).ok_or_else(gone)?;
-        let activity = ActivityFile::open(&self.folder.join(format!("task/{task}")))?;
-        self.threads.push(Thread::new(inner, activity, reason));
+        let folder = self.folder.join(format!("task/{task}"));
+        let activity = ActivityFile::open(&folder)?;
+        let turns = TurnsFile::open(&folder);
+        self.threads
+            .push(Thread::new(inner, activity, turns, reason));
         Ok(())
     }
 

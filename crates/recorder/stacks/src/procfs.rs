@@ -217,6 +217,27 @@ impl ActivityFile {
     }
 }
 
+/// The file that tells how often a thread has been given a processor, kept open. A thread that sleeps between two readings has the same
+/// number in both.
+#[derive(Debug)]
+pub struct TurnsFile(Option<File>);
+
+impl TurnsFile {
+    /// Opens the file; `folder` is the task's folder. A kernel that does not count turns has none.
+    pub fn open(folder: &Path) -> TurnsFile {
+        TurnsFile(File::open(folder.join("schedstat")).ok())
+    }
+
+    /// Reads the number; `None` where it is not known.
+    pub fn read(&self) -> Option<u64> {
+        let mut bytes = [0; 128];
+        let length = self.0.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        // The time on processors, the time of waiting for one, and the number of turns.
+        let text = std::str::from_utf8(&bytes[..length]).ok()?;
+        text.split_ascii_whitespace().nth(2)?.parse().ok()
+    }
+}
+
 /// Parses `running`, `NUMBER ARGUMENTS.. SP PC`, or `-1 SP PC`.
 fn call(text: &str) -> Option<Activity> {
     let mut words = text.split_ascii_whitespace();

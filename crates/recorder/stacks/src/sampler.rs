@@ -55,7 +55,7 @@ struct Sampler<'a> {
 
 /// Takes samples until the owner ends the thread.
 pub fn run(options: &Options, shared: &Shared) {
-    priority::lower();
+    priority::wake_soon();
     let mut sampler = Sampler {
         proc: Proc(options.root.join("proc")),
         shared,
@@ -93,7 +93,8 @@ impl Sampler<'_> {
                 continue;
             }
             self.round(now);
-            // Late samples are not made up for: they would come at once, and mostly where something else is slow.
+            // Late samples are not made up for: they would come at once, and mostly where something else is slow. What a thread did
+            // meanwhile is known where it did not run; otherwise the missing samples are counted as lost.
             next_ns = now.max(next_ns) + self.pace.next().as_nanos() as i64;
             next_ns = next_ns.max(now_ns());
         }
@@ -102,6 +103,7 @@ impl Sampler<'_> {
     /// Samples all threads once, then workers (descendants that run Python) of waiting processes; sends the messages.
     fn round(&mut self, now: i64) {
         self.pace.tick(now, worked_ns());
+        self.state.worked_through = self.pace.worked_through();
         if now - self.checked_ns >= CHECK_EVERY_NS {
             self.checked_ns = now;
             let state = &mut self.state;

@@ -12,7 +12,6 @@ use gapscope_analysis::code::{
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
-use std::collections::HashMap;
 
 /// Makes the section; none where the findings have no stacks, or no idle time.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
@@ -31,21 +30,12 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     let mut blocks = vec![Block::Heading("Code behind the idle time".into(), aside)];
     let mut rows: Vec<(&CauseCode, CodeLine)> = (code.causes.iter())
         .flat_map(|cause| {
-            let lines = CodeLine::from_times(&cause.code, |time| match time.frames.is_empty() {
-                true => time.name(),
-                false => code::text_with_caller(&time.frames),
-            });
+            let lines = CodeLine::from_times(&cause.code);
             lines.into_iter().map(move |line| (cause, line))
         })
         .collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse((line.total_ns, line.samples)));
     let shown = rows.len().min(top);
-    // Lines of a cause that have the same name are told apart by their callers.
-    let key = |cause: &CauseCode, line: &CodeLine| (cause.cause.as_str(), line.first.name());
-    let mut lines_of_name: HashMap<(&str, String), u32> = HashMap::new();
-    for (cause, line) in &rows {
-        *lines_of_name.entry(key(cause, line)).or_default() += 1;
-    }
     let facts = |cause: &CauseCode| cause.cause.facts(words.api);
     let share = |line: &CodeLine| line.total_ns as f64 / total_ns as f64;
 
@@ -54,12 +44,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         false => Text::new().faint("too few"),
     };
     let table = Table::with_rows(&rows[..shown])
-        .name("code", |(cause, line)| {
-            match lines_of_name.get(&key(cause, line)) {
-                Some(1) => line.first.name(),
-                _ => line.text.clone(),
-            }
-        })
+        .name("code", |(_, line)| line.text.clone())
         .word("cause", |(cause, _)| {
             let facts = facts(cause);
             Text::new().with(Tone::Cause(facts.family), facts.name)
@@ -100,6 +85,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
+    blocks.extend(missing(code));
     blocks.extend(exact(code));
     blocks.extend(sleep(code));
     blocks.extend(workers(code));
@@ -121,6 +107,17 @@ fn source(time: &CodeTime) -> Option<&str> {
 /// Returns the name of the code that most samples in a gap show; `code` has the most frequent first.
 pub(crate) fn of_gap(code: &[CodeTime]) -> String {
     code.first().map(CodeTime::name).unwrap_or_default()
+}
+
+/// Says how many samples were taken, where many are missing.
+fn missing(code: &Code) -> Option<Block> {
+    let wanted = code.taken_samples.saturating_add(code.missing_samples);
+    let text = format!(
+        "The sampler got {} of {} in the recording; the losses say why.",
+        number::count(code.taken_samples),
+        number::count_of(wanted, "sample", "samples"),
+    );
+    code.misses_many().then(|| Block::Sentence(text.into()))
 }
 
 /// Lists the lines that hooks saw (after waits and at submissions), for causes with few samples: these lines are exact

@@ -31,8 +31,14 @@ fn stacks_that_read_the_same_are_one_line() {
             "sample time_ns={time_ms}ms process=1 thread=7 stack={stack} state=running source=sampled period_ns=2ms\n"
         );
     }
+    assert!(!terminal(&read(&text)).contains("The sampler got"));
+    text += "loss what=\"stack samples\" count=20 reason=busy\n";
     let page = terminal(&read(&text));
     let words = words(&page);
+    assert!(
+        words.contains("The sampler got 30 of 50 samples in the recording"),
+        "{page}"
+    );
     assert!(words.contains("→ train.py:41 load 100 %"), "{page}");
     let rows = page
         .lines()

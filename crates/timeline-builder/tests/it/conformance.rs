@@ -91,6 +91,75 @@ case!(
 );
 
 case!(
+    bodies_of_conditional_nodes_belong_to_the_launch_of_their_graph_before_them,
+    EVERYWHERE,
+    "call t1 c1 cudaGraphLaunch 10..20
+     kernel q7 c1 30..40 graph6
+     kernel q17 c- 50..60 graph6
+     kernel q17 c- 70..80 graph6
+     call t1 c2 cudaGraphLaunch 25..28
+     kernel q7 c2 90..95 graph6
+     copy q18 c- 100..110 device-to-host graph6",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     submission cudaGraphLaunch@25 of graph to q7 with 1 graph
+     kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
+     kernel 50..60 on q7 #1 by graph of cudaGraphLaunch@10
+     kernel 70..80 on q7 #2 by graph of cudaGraphLaunch@10
+     kernel 90..95 on q7 #0 by graph of cudaGraphLaunch@25
+     device-to-host 100..110 on q7 #1 by graph of cudaGraphLaunch@25
+     graph of cudaGraphLaunch@10 30..80 on q7: 3 kernels, 0 transfers
+     graph of cudaGraphLaunch@25 90..110 on q7: 1 kernels, 1 transfers"
+);
+
+#[test]
+fn bodies_come_after_many_launches_of_their_graph() {
+    let mut script = String::new();
+    let mut expected = String::new();
+    for n in 1..=100 {
+        let (call, root, body) = (n * 100, n * 100 + 10, n * 100 + 20);
+        script += &format!(
+            "call t1 c{n} cudaGraphLaunch {call}..{}\nkernel q7 c{n} {root}..{} graph6\n",
+            call + 1,
+            root + 5
+        );
+        let of_launch = format!("by graph of cudaGraphLaunch@{call}");
+        expected += &format!(
+            "kernel {root}..{} on q7 #0 {of_launch}\nkernel {body}..{} on q7 #1 {of_launch}\n",
+            root + 5,
+            body + 5
+        );
+    }
+    for n in 1..=100 {
+        let body = n * 100 + 20;
+        script += &format!("kernel q17 c- {body}..{} graph6\n", body + 5);
+    }
+    let is_kernel = |line: &str| line.starts_with("kernel").then(|| line.to_owned());
+    check(&Script::parse(&script), &expected, IN_ORDER, is_kernel);
+}
+
+case!(
+    a_body_waits_for_the_launch_of_its_graph_and_of_no_other,
+    EVERYWHERE,
+    "call t1 c1 cudaGraphLaunch 10..20
+     kernel q17 c- 50..60 graph6
+     kernel q7 c1 30..40 graph6
+     call t1 c2 cudaGraphLaunch 22..24
+     kernel q7 c2 35..38 graph8
+     kernel q17 c- 20..25 graph6
+     kernel q19 c- 50..60 graph9",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     submission cudaGraphLaunch@22 of graph to q7 with 1 graph
+     kernel 30..40 on q7 #0 by graph of cudaGraphLaunch@10
+     kernel 50..60 on q7 #1 by graph of cudaGraphLaunch@10
+     kernel 35..38 on q7 #0 by graph of cudaGraphLaunch@22
+     graph of cudaGraphLaunch@10 30..60 on q7: 2 kernels, 0 transfers
+     graph of cudaGraphLaunch@22 35..38 on q7: 1 kernels, 0 transfers
+     kernel 20..25 on q17 #0 by nothing
+     kernel 50..60 on q19 #0 by nothing
+     lost 2 host calls of GPU work"
+);
+
+case!(
     two_processes_have_the_same_correlations,
     EVERYWHERE,
     "call t1 c1 cudaLaunchKernel 10..20

@@ -5,7 +5,7 @@
 //! | `process P` | the lines that follow are of this process; the first is 1 |
 //! | `call tT cC FUNCTION A..B [=RESULT]` | a call returned; `c-` has no correlation, `t-` no thread |
 //! | `queue cC qQ` | the call waits for this queue, or puts something on it |
-//! | `kernel qQ cC A..B [graph]` | a kernel ran; `?` instead of times where they are not known |
+//! | `kernel qQ cC A..B [graph]` | a kernel ran; `?` instead of times where they are not known; `graph3` is of executable graph 3 |
 //! | `copy qQ cC A..B KIND [MEMORY]` | a copy ran |
 //! | `run qQ cC` | a call on thread 1 at ten times C launched a kernel, which ran |
 //! | `graph qQ cC A..B` | a graph ran, which is timed as a whole |
@@ -115,10 +115,13 @@ impl Script {
                 event: number(words[3], 'e').unwrap(),
             };
             let work = |of_graph, kind| {
+                let mut graphs = words.iter().filter_map(|word| word.strip_prefix("graph"));
+                let number = graphs.find_map(|number| number.parse().ok());
                 let work = DeviceWork {
                     queue: queue(1),
                     span: span(words[3]),
-                    of_graph,
+                    of_graph: of_graph || number.is_some(),
+                    graph: number.map(GraphId),
                     label: None,
                     kind,
                 };

@@ -363,7 +363,7 @@ impl Recorded {
                 launch,
                 span,
                 correlation,
-                of_graph,
+                graph,
             } => {
                 // A shape is defined before its first use.
                 let shape = self.launches[&launch];
@@ -373,7 +373,7 @@ impl Recorded {
                     shape,
                     span,
                     correlation: correlation.0,
-                    of_graph,
+                    of_graph: graph.some().is_some(),
                 });
             }
             Activity::Transfer {

@@ -25,8 +25,8 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
         .map(|r| (r.last_count.unwrap(), r.last_skew_ns.unwrap() / US))
         .collect();
     assert_eq!(last, [(1, 10), (1, 150), (1, 50)]);
-    let worst = found.straggler.as_ref().unwrap();
-    assert_eq!((worst.rank, worst.last_count, worst.of_count), (1, 1, 3));
+    // Of three collectives each rank is the last of one: chance.
+    assert_eq!(found.straggler, None);
     let longest = &found.longest[0];
     assert_eq!(longest.last_rank, 1);
     assert_eq!(longest.number, 1);
@@ -58,7 +58,10 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
     assert_eq!(communicator.communicator.to_string(), "0x4d");
     assert_eq!(communicator.size, Some(3));
     assert!(communicator.complete);
-    assert_says(&found, "Rank 1 arrived last at 1 of 3 collectives");
+    assert_says(
+        &found,
+        "No rank is late by more than chance: rank 1 was last most often, at 1 of 3 collectives",
+    );
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn kernels_that_do_not_overlap_are_no_one_collective() {
     };
     let found = compare(&[broadcast(0, [300, 400]), broadcast(1, [900, 950])]);
     assert_eq!(found.collectives[0].contradictory_count, Some(0));
-    assert_eq!(found.straggler.unwrap().rank, 1);
+    assert_eq!(found.ranks[1].last_count, Some(1));
     // Of different sizes they are not one either.
     let sized = |number: u32, bytes: u64| {
         let mut rank = Rank::new(number).init(WORLD, 2, number);
@@ -193,7 +196,7 @@ fn what_the_straggler_did_longer_is_the_cause() {
     // The others compute 100 us between collectives. Rank 1 computes 60 us more, or launches 60 us later.
     let busy = |number: u32, compute: i64, late: i64| {
         let mut rank = Rank::new(number).init(WORLD, 3, number);
-        for step in 0..5 {
+        for step in 0..6 {
             let at = 1000 * step + 100;
             rank.kernel("gemm", at - 30, [at, at + compute]);
             let start = at + compute + late;
@@ -207,16 +210,16 @@ fn what_the_straggler_did_longer_is_the_cause() {
     };
     let found = compare(&[busy(0, 100, 0), busy(1, 160, 0), busy(2, 100, 0)]);
     let straggler = found.straggler.as_ref().unwrap();
-    assert_eq!((straggler.rank, straggler.last_count), (1, 5));
+    assert_eq!((straggler.rank, straggler.last_count), (1, 6));
     let cause = straggler.cause.unwrap();
     // Of the first collective there is none before.
-    assert_eq!((cause.what, cause.longer_ns), (Doing::Compute, 4 * 60 * US));
+    assert_eq!((cause.what, cause.longer_ns), (Doing::Compute, 5 * 60 * US));
     assert!((cause.share - 1.0).abs() < 1e-9);
-    assert_says(&found, "it computed 240 µs longer than the others");
+    assert_says(&found, "it computed 300 µs longer than the others");
     let found = compare(&[busy(0, 100, 0), busy(1, 100, 60), busy(2, 100, 0)]);
     let cause = found.straggler.as_ref().unwrap().cause.unwrap();
     assert_eq!(cause.what, Doing::Idle(Cause::HostLate));
-    assert_eq!(cause.longer_ns, 4 * 58 * US);
+    assert_eq!(cause.longer_ns, 5 * 58 * US);
     assert_says(&found, "host late, its thread");
     // Half of one and half of the other: from half on it is the cause.
     let found = compare(&[busy(0, 100, 0), busy(1, 130, 32), busy(2, 100, 0)]);
@@ -247,7 +250,12 @@ fn what_costs_most_is_said_first() {
     );
     assert_begins(&found.sentences[1], "Rank 1 arrived last");
     // Where they wait for each other for longer, that is first.
-    let waiting = |number: u32, late: i64| rank(number, 2, &[(20, 500), (520 + late, 1000)]);
+    let waiting = |number: u32, late: i64| {
+        let times: Vec<_> = (0..10)
+            .map(|n| (1000 * n + 20 + late, 1000 * n + 980))
+            .collect();
+        rank(number, 2, &times)
+    };
     let found = compare(&[waiting(0, 0), waiting(1, 400)]);
     assert_begins(&found.sentences[0], "Rank 1 arrived last");
 }

@@ -28,7 +28,7 @@ fn one_boot_is_one_clock_whatever_the_wall_clock_says() {
         trace
     };
     let found = compare(&[booted(0, 100, "a", 1), booted(1, 150, "a", 1)]);
-    assert_eq!(found.straggler.unwrap().rank, 1);
+    assert_eq!(found.ranks[1].last_count, Some(1));
     for (boot, namespace) in [("b", 1), ("a", 2)] {
         let found = compare(&[booted(0, 100, "a", 1), booted(1, 150, boot, namespace)]);
         assert!(found.not_comparable_because.is_some(), "{boot} {namespace}");
@@ -39,7 +39,7 @@ fn one_boot_is_one_clock_whatever_the_wall_clock_says() {
         let mut other = rank(1, 2, &[(150, 200)]);
         *other.manifest.start_unix_ns.as_mut().unwrap() += apart_ns;
         let found = compare(&[rank(0, 2, &[(100, 200)]), other]);
-        assert_eq!(found.straggler.is_some(), one, "{apart_ns}");
+        assert_eq!(found.ranks[0].waited_ns.is_some(), one, "{apart_ns}");
     }
 }
 
@@ -69,7 +69,7 @@ fn several_processes_or_devices_in_one_trace_are_ranks() {
     let found = compare(std::slice::from_ref(&trace));
     // The second process is rank 0: NCCL says so.
     assert!(found.ranks.iter().map(|rank| rank.rank).eq([0, 1]));
-    assert_eq!(found.straggler.as_ref().unwrap().rank, 0);
+    assert_eq!(found.ranks[0].last_count, Some(1));
     assert_eq!(found.world_size, Some(2));
     let notes = findings(&trace).notes;
     assert_begins(&notes[0], "2 processes ran collectives");

@@ -58,7 +58,7 @@ impl Reader {
                 launch,
                 span,
                 correlation: ids::Correlation(record.get(CORRELATION)),
-                of_graph: record.get(GRAPH) != 0,
+                graph: ids::Graph(record.get(GRAPH)),
             });
         }
     }
@@ -78,7 +78,7 @@ impl Reader {
                 bytes: record.get(fields.bytes),
                 span,
                 correlation: ids::Correlation(record.get(fields.correlation)),
-                of_graph: record.get(fields.graph) != 0,
+                graph: ids::Graph(record.get(fields.graph)),
             });
         }
     }

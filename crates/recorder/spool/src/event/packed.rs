@@ -23,7 +23,7 @@ const KINDS: usize = 8;
 const NO_SPAN: u8 = 0x08;
 /// Flag: the correlation advances by the same step as in the last entry.
 const STEADY: u8 = 0x10;
-/// The flag of kernels and transfers: the entry is a node of a graph.
+/// The flag of kernels and transfers: the entry is a node of a graph, whose number follows the times.
 const OF_GRAPH: u8 = 0x20;
 /// Flag: the launch (kernel), route (transfer), thread (overhead) or queue (other kinds) is that of the last entry.
 const SAME: u8 = 0x40;
@@ -96,22 +96,24 @@ impl Packer {
                 launch,
                 span,
                 correlation,
-                of_graph,
+                graph,
             } => {
                 let mut entry = self.entry(KERNEL, launch.0, span, correlation);
-                entry.flag(OF_GRAPH, of_graph);
+                entry.flag(OF_GRAPH, graph.some().is_some());
                 entry.head_with_key();
+                entry.graph(graph);
             }
             Activity::Transfer {
                 route,
                 bytes,
                 span,
                 correlation,
-                of_graph,
+                graph,
             } => {
                 let mut entry = self.entry(TRANSFER, route.0, span, correlation);
-                entry.flag(OF_GRAPH, of_graph);
+                entry.flag(OF_GRAPH, graph.some().is_some());
                 entry.head_with_key();
+                entry.graph(graph);
                 entry.number(bytes);
             }
             Activity::GraphRun {
@@ -231,6 +233,14 @@ impl Entry<'_> {
         self.last.correlation = self.correlation;
     }
 
+    /// Writes the graph of a node, which the flag [`OF_GRAPH`] announces.
+    #[inline]
+    fn graph(&mut self, graph: ids::Graph) {
+        if let Some(graph) = graph.some() {
+            self.number(u64::from(graph.0));
+        }
+    }
+
     #[inline]
     fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
@@ -323,20 +333,23 @@ impl Reader<'_> {
             None
         };
         let (key, correlation) = (last.key, ids::Correlation(last.correlation));
-        let of_graph = tag & OF_GRAPH != 0;
+        let graph = match (tag & OF_GRAPH != 0, kind) {
+            (true, KERNEL | TRANSFER) => ids::Graph(self.small()?),
+            _ => ids::Graph::NONE,
+        };
         let activity = match kind {
             KERNEL => Activity::Kernel {
                 launch: ids::Launch(key),
                 span,
                 correlation,
-                of_graph,
+                graph,
             },
             TRANSFER => Activity::Transfer {
                 route: ids::Route(key),
                 bytes: self.number()?,
                 span,
                 correlation,
-                of_graph,
+                graph,
             },
             GRAPH_RUN => Activity::GraphRun {
                 queue: ids::Queue(key),

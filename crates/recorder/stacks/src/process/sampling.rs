@@ -25,6 +25,8 @@ impl Process {
     ) -> (SampleOutcome, Option<u32>) {
         let thread = &self.threads[index];
         let inner = thread.inner;
+        // The turns come first: a thread that has the same number at its next sample was not on a processor between the two.
+        let turns = thread.turns.read();
         let doing = match thread.activity.read() {
             Ok(doing) => doing,
             Err(error) if is_refused(&error) => return (SampleOutcome::Refused, None),
@@ -38,10 +40,20 @@ impl Process {
             Interpreter::Found { reader, .. } => reader.stack(inner, time_ns, &mut python),
             _ => Err(NoStack::NotPython),
         };
+        let call = match doing {
+            Activity::Blocked(call) => call,
+            Activity::Running => None,
+        };
+        let thread = &mut self.threads[index];
+        let (period_ns, missing) = thread.stands_for((time_ns, period_ns), call, turns);
+        // Workers are sampled only while somebody waits for them.
+        if !self.is_worker {
+            state.count_sample(self.pid, missing);
+        }
         let times = (time_ns, period_ns);
         let outcome = match self.outcome_without_stack(read, doing, state) {
             Some(outcome) => (outcome, None),
-            None => self.send(index, times, doing, &python, state),
+            None => self.send(index, times, (doing, turns), &python, state),
         };
         self.python = python;
         outcome
@@ -85,7 +97,7 @@ impl Process {
         &mut self,
         index: usize,
         (time_ns, period_ns): (i64, i64),
-        doing: Activity,
+        (doing, turns): (Activity, Option<u64>),
         python: &[u64],
         state: &mut SamplerState,
     ) -> (SampleOutcome, Option<u32>) {
@@ -104,6 +116,9 @@ impl Process {
             Activity::Running => (None, None),
         };
         // The thread runs, or did so while its stack was read.
+        if let Some(last) = &mut self.threads[index].last {
+            last.turns = turns;
+        }
         let Some(stack) = stack else {
             self.record(index, state);
             let thread = &mut self.threads[index];
@@ -291,6 +306,7 @@ impl Process {
             call,
             python: python.to_vec(),
             stack,
+            turns: None,
         });
         Some(stack)
     }

@@ -6,7 +6,7 @@ use gapscope_model::{LossKind, TransferKind};
 use gapscope_spool::event::{Activity, Span, WaitKind};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::{
-    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, Overhead, StreamPlace,
+    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, GraphId, Overhead, StreamPlace,
 };
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
@@ -26,12 +26,12 @@ impl Assembler {
     /// Adds an activity to the timeline of its process.
     #[inline]
     pub(super) fn activity(&mut self, process: ProcessId, activity: Activity, tables: &mut Tables) {
-        let (queue, span, correlation, of_graph, kind) = match activity {
+        let (queue, span, correlation, graph, kind) = match activity {
             Activity::Kernel {
                 launch,
                 span,
                 correlation,
-                of_graph,
+                graph,
             } => {
                 let known = self.processes[process].cuda.launches.get(&launch).copied();
                 let known = known.unwrap_or_else(|| self.lost_launch(process));
@@ -39,14 +39,14 @@ impl Assembler {
                     kernel: known.kernel,
                     groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
                 };
-                (known.queue, span, correlation, of_graph, kind)
+                (known.queue, span, correlation, graph, kind)
             }
             Activity::Transfer {
                 route,
                 bytes,
                 span,
                 correlation,
-                of_graph,
+                graph,
             } => {
                 let known = self.processes[process].cuda.routes.get(&route).copied();
                 let known = known.unwrap_or_else(|| self.lost_route(process));
@@ -55,7 +55,7 @@ impl Assembler {
                     bytes: Some(bytes),
                     host_memory: known.host_memory,
                 };
-                (known.queue, span, correlation, of_graph, kind)
+                (known.queue, span, correlation, graph, kind)
             }
             Activity::GraphRun {
                 queue,
@@ -63,7 +63,8 @@ impl Assembler {
                 correlation,
             } => {
                 let queue = self.queue(process, queue);
-                (queue, span, correlation, true, DeviceWorkKind::Graph)
+                let graph = hook::Graph::NONE;
+                (queue, span, correlation, graph, DeviceWorkKind::Graph)
             }
             Activity::Wait {
                 kind,
@@ -140,7 +141,8 @@ impl Assembler {
         let work = DeviceWork {
             queue,
             span: self.checked(span),
-            of_graph,
+            of_graph: kind == DeviceWorkKind::Graph || graph.some().is_some(),
+            graph: graph.some().map(|graph| GraphId(graph.0)),
             label: None,
             kind,
         };

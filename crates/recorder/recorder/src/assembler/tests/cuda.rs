@@ -211,7 +211,7 @@ fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded
         launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
         correlation: hook::Correlation(correlation),
-        of_graph: false,
+        graph: hook::Graph::NONE,
     })
 }
 
@@ -231,7 +231,7 @@ fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
         launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
         correlation: hook::Correlation(correlation),
-        of_graph: true,
+        graph: hook::Graph(1),
     })
 }
 

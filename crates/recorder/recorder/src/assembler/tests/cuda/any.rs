@@ -19,22 +19,22 @@ fn activity() -> impl Strategy<Value = Activity> {
         )
     };
     prop_oneof![
-        (id(), time(), id(), any::<bool>()).prop_map(|(launch, span, correlation, of_graph)| {
+        (id(), time(), id(), 0..3u32).prop_map(|(launch, span, correlation, graph)| {
             Activity::Kernel {
                 launch: hook::Launch(launch),
                 span,
                 correlation: hook::Correlation(correlation),
-                of_graph,
+                graph: hook::Graph(graph),
             }
         }),
-        (id(), any::<u64>(), time(), id(), any::<bool>()).prop_map(
-            |(route, bytes, span, correlation, of_graph)| {
+        (id(), any::<u64>(), time(), id(), 0..3u32).prop_map(
+            |(route, bytes, span, correlation, graph)| {
                 Activity::Transfer {
                     route: hook::Route(route),
                     bytes,
                     span,
                     correlation: hook::Correlation(correlation),
-                    of_graph,
+                    graph: hook::Graph(graph),
                 }
             }
         ),
@@ -121,7 +121,7 @@ fn kernels() -> Packer {
             launch: hook::Launch(launch),
             span: span(100, 200),
             correlation: hook::Correlation(7),
-            of_graph: false,
+            graph: hook::Graph::NONE,
         });
     }
     packer

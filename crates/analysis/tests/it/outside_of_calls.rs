@@ -1,0 +1,218 @@
+//! What a thread does outside of calls: it runs, sleeps, or builds code that it then loads. Each with a program in which it is so and
+//! one in which it looks alike and is not.
+
+use crate::program::{Program, assert_says};
+use crate::true_causes::{advice, cuda, us_of};
+use gapscope_analysis::Findings;
+use gapscope_analysis::gaps::Cause::*;
+
+/// A program whose thread 7 launches a kernel each 10 ms, and is sampled each 2 ms as `sample` says of each time. `rows` are
+/// further rows.
+fn sampled(sample: impl Fn(i64) -> String, rows: &str) -> Findings {
+    let mut p = cuda();
+    p.line(
+        "thread process=1 thread=8 name=compiler
+         frame id=0 kind=python function=main file=/home/a/train.py line=60
+         frame id=1 kind=python function=step file=/home/a/train.py line=41
+         frame id=2 kind=python function=Condition.wait file=/usr/lib/python3.12/threading.py line=355
+         frame id=3 kind=python function=Connection.poll file=/usr/lib/python3.12/multiprocessing/connection.py line=257
+         frame id=4 kind=native function=__libc_recvmsg library=/usr/lib/libc.so.6
+         frame id=5 kind=native function=build library=/home/a/libbuild.so
+         stack id=0 frame=0\nstack id=1 parent=0 frame=1\nstack id=2 parent=1 frame=2
+         stack id=3 parent=1 frame=3\nstack id=4 parent=1 frame=4\nstack id=5 frame=5",
+    );
+    for turn in 0..20 {
+        let t = turn * 10_000;
+        p.launch(1, [t, t + 5], t + 8, 992);
+        // So that the calls of the thread are known.
+        p.call("other-call", [t + 1_001, t + 1_002]);
+        for at in (t + 1_500..t + 10_000).step_by(2_000) {
+            p.line(&sample(at));
+        }
+    }
+    p.line(rows);
+    p.findings()
+}
+
+fn sample(at: i64, more: &str) -> String {
+    format!("sample time_ns={at}us process=1 thread=7 source=sampled period_ns=2ms {more}")
+}
+
+#[test]
+fn a_thread_that_sleeps_is_not_in_code_of_the_program() {
+    for (more, waited_for) in [
+        (
+            "state=blocked stack=1 system_call=recvmsg",
+            "a socket (the network or another process), in recvmsg",
+        ),
+        (
+            "state=blocked stack=4",
+            "a socket (the network or another process)",
+        ),
+        (
+            "state=blocked stack=1 system_call=futex",
+            "another thread, in futex",
+        ),
+        (
+            "state=blocked stack=2 system_call=futex",
+            "another thread, in futex",
+        ),
+        (
+            "state=blocked stack=3 system_call=poll",
+            "another process, in poll",
+        ),
+        (
+            "state=blocked stack=1 system_call=wait4",
+            "another process, in wait4",
+        ),
+        (
+            "state=blocked stack=1 system_call=clock_nanosleep",
+            "a sleep of its own to end, in clock_nanosleep",
+        ),
+        (
+            "state=blocked stack=1 system_call=epoll_wait",
+            "events on files or sockets, as an event loop does, in epoll_wait",
+        ),
+        (
+            "state=blocked stack=1 system_call=pread64",
+            "a disk, in pread64",
+        ),
+        (
+            "state=blocked stack=1 system_call=futex gil_holder=8",
+            "the interpreter's lock (GIL), in futex",
+        ),
+        ("state=blocked", "something that the samples do not name"),
+    ] {
+        let findings = sampled(|at| sample(at, more), "");
+        let host = &findings.verdict_evidence.parts[0].sentence;
+        assert_says(host, &format!("it was asleep, waiting for {waited_for}."));
+        let told = format!("the launching thread slept, waiting for {waited_for}: ");
+        assert_says(advice(&findings, HostLate), &told);
+    }
+}
+
+#[test]
+fn a_thread_that_runs_is_in_code_of_the_program_and_without_samples_nothing_is_said() {
+    let findings = sampled(|at| sample(at, "state=running stack=1"), "");
+    let host = &findings.verdict_evidence.parts[0].sentence;
+    assert_says(host, "it was in code of the program.");
+    assert_says(
+        advice(&findings, HostLate),
+        "the launching thread ran its own code",
+    );
+    let findings = sampled(|_| String::new(), "");
+    let host = &findings.verdict_evidence.parts[0].sentence;
+    assert_says(host, "it was outside of GPU calls.");
+    // It sleeps in one of five samples.
+    let mixed = |at: i64| match at % 10_000 {
+        1_500 => sample(at, "state=blocked stack=1 system_call=futex"),
+        _ => sample(at, "state=running stack=1"),
+    };
+    let findings = sampled(mixed, "");
+    let host = &findings.verdict_evidence.parts[0].sentence;
+    assert_says(host, "it was in code of the program.");
+}
+
+#[test]
+fn the_threads_that_ran_while_the_submitting_one_slept_are_named_with_their_code() {
+    let others: String = (0..20)
+        .map(|turn| {
+            let t = turn * 10_000;
+            // One sample while thread 7 is blocked, one while it launches, and one in which thread 8 sleeps, too.
+            format!(
+                "sample time_ns={}us process=1 thread=8 source=sampled period_ns=2ms state=running stack=5
+                 sample time_ns={}us process=1 thread=8 source=sampled period_ns=2ms state=running stack=5
+                 sample time_ns={}us process=1 thread=8 source=sampled period_ns=2ms state=blocked stack=5 system_call=futex\n",
+                t + 3_600,
+                t + 100,
+                t + 5_600
+            )
+        })
+        .collect();
+    let asleep = |at| sample(at, "state=blocked stack=2 system_call=futex");
+    let findings = sampled(asleep, &others);
+    let code = findings.code.as_ref().unwrap();
+    let ran = &code.ran_meanwhile;
+    assert_eq!(ran.len(), 1);
+    assert_eq!(ran[0].thread_name.as_deref(), Some("compiler"));
+    assert_eq!(ran[0].samples, 19);
+    assert_eq!(ran[0].frames[0].function.as_deref(), Some("build"));
+    // Beside a thread that runs, the others are no reason.
+    let awake = |at| sample(at, "state=running stack=1");
+    let findings = sampled(awake, &others);
+    assert_eq!(findings.code.unwrap().ran_meanwhile, []);
+}
+
+/// A decoder of 100 tokens, of 20 launches each; `pause(token)` is the time in us that the thread is outside of calls before each
+/// token, and `loads(token)` whether it then loads code.
+fn decoder(pause: impl Fn(i64) -> i64, loads: impl Fn(i64) -> bool, rows: &str) -> Findings {
+    let mut p = cuda();
+    let mut t = 0;
+    for token in 0..100 {
+        t += pause(token);
+        if loads(token) {
+            p.call("load-module", [t, t + 100]);
+            t += 200;
+        }
+        for _ in 0..20 {
+            p.launch(1, [t, t + 5], t + 8, 10);
+            t += 20;
+        }
+        p.call("wait-queue-idle", [t, t + 5]);
+        t += 5;
+    }
+    p.line(rows);
+    p.findings()
+}
+
+#[test]
+fn the_time_that_leads_to_loading_new_code_again_and_again_builds_it() {
+    let samples: String = (0..100)
+        .map(|n| format!("{}\n", sample(300 + n * 51_000, "state=running stack=1")))
+        .collect();
+    let rows = format!(
+        "frame id=1 kind=python function=forward file=/home/a/sdpa_attention.py line=158\nstack id=1 frame=1\n{samples}"
+    );
+    let findings = decoder(|_| 50_000, |_| true, &rows);
+    // 99 gaps of 50 ms in no call and 100 us in the load; the time behind the load is late.
+    assert_eq!(us_of(&findings, HostCompile), 99 * 50_100);
+    assert_says(
+        advice(&findings, HostCompile),
+        "new code is built and loaded 99 times, at sdpa_attention.py:158, with 50.0 ms before each load",
+    );
+    // The same on Vulkan, whose pipelines are compiled in the call and translated before it.
+    let mut p = Program::new();
+    for turn in 0..20 {
+        let t = turn * 10_000;
+        p.dispatch(1, [t, t + 5], t + 10, 100);
+        p.call("create-shader-module", [t + 4_000, t + 4_100]);
+        p.call("create-pipelines", [t + 6_000, t + 9_900]);
+    }
+    assert_eq!(us_of(&p.findings(), HostCompile), 19 * (9_900 - 110));
+}
+
+#[test]
+fn time_before_loads_that_comes_without_loads_too_is_late() {
+    // Each token waits as long, and every fifth loads code.
+    let findings = decoder(|_| 50_000, |token| token % 5 == 0, "");
+    assert_eq!(us_of(&findings, HostCompile), 19 * 100);
+    // Twice is how programs start.
+    let findings = decoder(
+        |token| if token < 3 { 50_000 } else { 50 },
+        |token| token < 3,
+        "",
+    );
+    assert!(us_of(&findings, HostCompile) < 1_000);
+    // A short time before each load is none in which code is built.
+    let findings = decoder(|_| 500, |_| true, "");
+    assert_eq!(us_of(&findings, HostCompile), 99 * 100);
+    // Code that is loaded at its first use, inside of the launch, is not built.
+    let mut p = cuda();
+    for turn in 0..50 {
+        let t = turn * 60_000;
+        p.launch(1, [t, t + 1_000], t + 1_010, 100);
+        p.call("load-module", [t + 10, t + 900]);
+    }
+    let findings = p.findings();
+    assert_eq!(us_of(&findings, HostCompile), 49 * 890);
+}

@@ -1,0 +1,71 @@
+"""Graphs whose bodies the device runs as often as it decides, and what CUPTI itself says of them."""
+
+import json
+from collections import Counter, defaultdict
+
+from .. import machine
+from ..processes import program
+from ..registry import part
+
+GRAPH_LAUNCHES = {"plain": 1, "loop": 1, "nested": 1, "untaken": 1, "pair": 2}
+
+
+@part("conditional")
+def conditional(bench, result):
+    """Loops and branches in graphs: every kernel of a body belongs to the launch of its graph."""
+    command = program("conditional")
+    alone = bench.alone(command)
+    ran, trace, _ = bench.recorded(command)
+    facts = ran.facts
+    result.equal("what could not be made", facts["failures"], {})
+    result.equal("counts are those by construction", facts["counted"], facts["expected"])
+    result.equal("counts are those of a run alone", facts["counted"], alone.facts["counted"])
+    for name, region in facts["regions"].items():
+        span = trace.within(region["begin_ns"], region["end_ns"])
+        result.equal(f"{name}: kernels", span.kernels, region["kernels"])
+        result.equal(f"{name}: graph launches", span.command_buffers, facts["launches"] * GRAPH_LAUNCHES[name])
+    latencies, without = trace.launched_before()
+    result.equal("kernels without a launch call", without, 0)
+    result.equal("kernels before their launch call", sum(ns < 0 for ns in latencies), 0)
+    result.equal("nothing lost", trace.lost_work, [])
+    report = trace.report()
+    result.measure("verdict", report["verdict"])
+    result.measure("idle by cause", {gap["cause"]: gap["total_ns"] for gap in report["gaps"]})
+
+
+@part("graph-records")
+def graph_records(bench, result):
+    """What CUPTI alone says of conditional graphs: which numbers their records share with their launches."""
+    library = machine.build("graph_records", bench.scratch, shared=True)
+    for name, options in (("nodes", {}), ("nodes, device graphs", {"GRAPH_DEVICE": "1"}), ("whole", {"GRAPH_WHOLE": "1"})):
+        path = bench.file(".jsonl")
+        ran = bench.alone(
+            program("conditional", 4),
+            CUDA_INJECTION64_PATH=str(library),
+            GRAPH_CUPTI=str(machine.cupti()),
+            GRAPH_REPORT=str(path),
+            **options,
+        )
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        result.equal(f"{name}: what CUPTI refused", [line for line in lines if "failed" in line], [])
+        launches = [line for line in lines if line.get("call", "").startswith("cuGraphLaunch") and "enters" in line]
+        records = [line for line in lines if "record" in line]
+        wanted = {line["correlation"] for line in launches}
+        result.measure(f"{name}: graph launches", [[line["correlation"], line["exec_id"]] for line in launches][:12])
+        for region, times in ran.facts["regions"].items():
+            inside = [line for line in records if times["begin_ns"] <= line.get("start", 0) < times["end_ns"]]
+            result.measure(f"{name}: {region}: records, by construction", [len(inside), times["kernels"]])
+            joined = Counter((line["record"], line.get("name"), line.get("graph"), line.get("correlation") in wanted,
+                              line.get("correlation") == 0) for line in inside)  # fmt: skip
+            result.measure(f"{name}: {region}: record, kernel, graph, correlation is a launch's, is 0: times",
+                           [[*key, count] for key, count in joined.items()])  # fmt: skip
+            result.measure(f"{name}: {region}: first records, by start",
+                           [[line["record"], line.get("name"), line.get("graph"), line.get("node"), line.get("correlation"),
+                             line.get("stream"), line.get("launch_type"), line.get("channel"), line.get("by_device")]
+                            for line in sorted(inside, key=lambda line: line["start"])][:20])  # fmt: skip
+        callbacks = defaultdict(list)
+        for line in lines:
+            if "callback" in line:
+                callbacks[line["callback"]].append({key: value for key, value in line.items() if key != "callback"})
+        result.measure(f"{name}: callbacks", {number: len(lines) for number, lines in callbacks.items()})
+        result.note(f"{name}: {path.name} has all lines; --keep keeps it")
