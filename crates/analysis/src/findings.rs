@@ -18,6 +18,7 @@ use crate::finding::Finding;
 use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime, SampledHost};
 use crate::headline::{HeadlineInput, HeadlineNote, headline};
 use crate::instructions::{self, SampledKernel};
+use crate::kernel_bytes;
 use crate::kernels::{self, Kernel};
 use crate::labels::{self, FoldedLabel, LabelRow};
 use crate::latency::{self, QueueLatency};
@@ -358,6 +359,7 @@ impl Findings {
         let (manifest, tables) = (&selected.trace.manifest, &selected.trace.tables);
         let gpu_busy_ns = busy::any_busy_ns(selected);
         let mut kernels = kernels::kernels(selected, bindings, None, gpu_busy_ns);
+        kernel_bytes::add(selected, bindings, None, &mut kernels);
         let window = match timeline.is_filtered() {
             true => selected.work_window(),
             false => options.window,

@@ -1,4 +1,5 @@
-//! The types of a kernel's limit, which tells what holds the kernel back, and of the hardware counters that show it.
+//! The types of a kernel's limit, which tells what holds the kernel back, of the hardware counters that show it, and of the
+//! evidence for the bytes that a kernel moves.
 //! The limit is what keeps a kernel from being faster; `launches.rs` finds it by the shape of launches, and
 //! `limits.rs` by counters.
 
@@ -218,4 +219,25 @@ impl LimitingUnit {
             LimitingUnit::Pcie | LimitingUnit::Nvlink => KernelLimit::Link,
         }
     }
+}
+
+/// The evidence for the bytes that a kernel must move at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BytesEvidence {
+    /// The code touches these bytes in every case.
+    Code,
+    /// They are bound, and at most as many as the invocations can touch: it is assumed that the kernel touches all of them.
+    BoundRanges,
+}
+
+/// Why the share of the peak of a kernel whose bytes are known is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoPeakShare {
+    /// The device's bandwidth was not measured before the recording: `gapscope bench device` does.
+    NotMeasured,
+    /// The bytes would need more than the measured bandwidth: caches served a part of them, or not all that is bound was
+    /// touched.
+    AbovePeak,
 }

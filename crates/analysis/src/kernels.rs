@@ -9,7 +9,9 @@
 //! there are no hardware counters ([`limits`](crate::limits)); durations in `command-buffer` mode, in which only counts are
 //! known.
 
-use crate::kernel_limit::{KernelCounters, KernelLimit, KernelPhase, LimitingUnit};
+use crate::kernel_limit::{
+    BytesEvidence, KernelCounters, KernelLimit, KernelPhase, LimitingUnit, NoPeakShare,
+};
 use crate::launches::{Launches, shapes};
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::durations::{Durations, GroupedDurations};
@@ -62,6 +64,26 @@ pub struct Kernel {
     pub bound_written_bytes: Option<u64>,
     /// Dispatches with known bindings, to which these bytes belong.
     pub bound_count: u64,
+    /// Bytes that its dispatches with known bindings and times must move at least between memory and device: an estimate. Each byte
+    /// that a dispatch reads counts once, and each that it writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_at_least: Option<u64>,
+    /// `code` where the code touches these bytes in every case; `bound-ranges` where they are those of the bound ranges, which the
+    /// kernel moves only if it touches all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_evidence: Option<BytesEvidence>,
+    /// `bytes_at_least` a second of the time in which those dispatches ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<u64>,
+    /// `bytes_per_s` over the bandwidth that the device was measured to have for this share of reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_of_peak: Option<f64>,
+    /// Why that share is unknown although the bytes are known.
+    #[serde(
+        rename = "share_of_peak_unknown_because",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub no_peak_share: Option<NoPeakShare>,
     /// Its limit, as far as hardware counters and the shape of its launches tell. Absent where they show no limit or are not
     /// known.
     pub limit: Option<KernelLimit>,

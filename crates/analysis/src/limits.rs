@@ -33,8 +33,10 @@ mod shares;
 mod stretches;
 
 pub use crate::kernel_limit::{
-    Estimate, KernelCounter, KernelCounters, KernelLimit, KernelPhase, LimitingUnit, ShareOfLimit,
+    BytesEvidence, Estimate, KernelCounter, KernelCounters, KernelLimit, KernelPhase, LimitingUnit,
+    NoPeakShare, ShareOfLimit,
 };
+pub(crate) use ceilings::ceilings;
 pub use ceilings::{Ceiling, CeilingSource};
 
 use crate::kernels::Kernel;
@@ -77,7 +79,7 @@ pub fn limit(
     kernels: &mut [Kernel],
 ) -> Option<KernelLimits> {
     let attribution = Attribution::new(timeline, recorded, window)?;
-    let ceilings = ceilings::ceilings(timeline, attribution.sampled.iter().map(|of| of.gpu));
+    let ceilings = ceilings(timeline, attribution.sampled.iter().map(|of| of.gpu));
     let names = timeline.kernel_names.all();
     // No two rows have the same name.
     let numbers = (names.iter().zip(0..)).map(|(named, number)| (named.name.as_str(), number));

@@ -392,6 +392,7 @@ impl Inventory {
                 local_bytes: facts.local_bytes,
                 static_shared_bytes: facts.static_shared_bytes,
                 dynamic_shared_bytes: facts.dynamic_shared_bytes,
+                accesses: None,
             });
         }
         for (id, facts) in self.counters.iter() {

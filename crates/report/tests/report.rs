@@ -16,6 +16,8 @@ mod counters;
 mod headline;
 #[path = "report/instructions.rs"]
 mod instructions;
+#[path = "report/kernel_bytes.rs"]
+mod kernel_bytes;
 #[path = "report/kernel_names.rs"]
 mod kernel_names;
 #[path = "report/launches.rs"]

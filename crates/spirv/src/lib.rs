@@ -3,10 +3,11 @@
 //! [`Instructions`] walks over the words of a module and allocates nothing. [`Description`] is the result of such a
 //! walk in hooks (gapscope's libraries in a program): entry points, the source's name, and the accesses of the code
 //! to descriptors. [`Module`] keeps types, constants, decorations, entry points and functions, and [`Constants`]
-//! evaluates its integer constants. Whatever the words are, reading them ends and does not panic.
+//! evaluates its integer constants. [`KernelAccesses`] says which bytes of bound buffers an invocation touches for certain. Whatever the words are, reading them ends and does not panic.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod accesses;
 mod constants;
 mod description;
 mod error;
@@ -16,6 +17,7 @@ pub mod numbers;
 mod types;
 mod words;
 
+pub use accesses::{ArrayLength, CertainAccess, KernelAccesses, MostBytes, Sum, Symbol};
 pub use constants::{Constants, Specialisation};
 pub use description::{BoundVariable, Description, EntryPointSize};
 pub use error::ReadError;

@@ -23,12 +23,29 @@ pub struct BoundBytes {
     pub written_bytes: u64,
 }
 
+/// A buffer range that is bound to a dispatch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BoundRange {
+    /// Descriptor set.
+    pub set: u32,
+    /// Binding in the set.
+    pub binding: u32,
+    /// The number of bytes, as far as the buffer reaches.
+    pub bytes: u64,
+    /// Access of the kernel's code to the range.
+    pub access: Access,
+}
+
 /// The bytes that dispatches may reach, for every set of bindings of a trace.
 #[derive(Debug, Default)]
 pub struct BindingSets {
     /// The place of each set in `bytes`, by the set's id.
     ids: IdIndex<BindingSetId>,
     bytes: Vec<BoundBytes>,
+    /// The ranges of all sets.
+    ranges: Vec<BoundRange>,
+    /// The end of each set's ranges.
+    ends: Vec<usize>,
 }
 
 impl BindingSets {
@@ -41,6 +58,8 @@ impl BindingSets {
         order.sort_by_key(|row| rows.id[*row as usize]);
         let mut ids = Vec::new();
         let mut bytes = Vec::new();
+        let mut ranges = Vec::new();
+        let mut ends = Vec::new();
         let mut read: Vec<(BufferId, Interval)> = Vec::new();
         let mut written: Vec<(BufferId, Interval)> = Vec::new();
         for set in order.chunk_by(|a, b| rows.id[*a as usize] == rows.id[*b as usize]) {
@@ -55,6 +74,12 @@ impl BindingSets {
                 };
                 let range = Interval::new(clamp(offset), clamp(end));
                 let access = rows.access[row];
+                ranges.push(BoundRange {
+                    set: rows.set[row],
+                    binding: rows.binding[row],
+                    bytes: range.length_ns().max(0) as u64,
+                    access,
+                });
                 if access != Access::Write {
                     read.push((rows.buffer[row], range));
                 }
@@ -62,6 +87,7 @@ impl BindingSets {
                     written.push((rows.buffer[row], range));
                 }
             }
+            ends.push(ranges.len());
             ids.push(rows.id[set[0] as usize]);
             bytes.push(BoundBytes {
                 read_bytes: distinct(&mut read),
@@ -71,7 +97,23 @@ impl BindingSets {
         BindingSets {
             ids: IdIndex::new(&ids),
             bytes,
+            ranges,
+            ends,
         }
+    }
+
+    /// Returns whether no bindings are known.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Returns the ranges of a set; none where they are not known.
+    pub fn ranges(&self, bindings: Option<BindingSetId>) -> &[BoundRange] {
+        let Some(row) = bindings.and_then(|id| self.ids.get(id)) else {
+            return &[];
+        };
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.ranges[start..self.ends[row]]
     }
 
     /// Returns the bytes of a dispatch with these bindings, or `None` when they are not known.

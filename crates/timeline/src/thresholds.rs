@@ -157,6 +157,9 @@ thresholds! {
     NVLINK_TOLD_BYTES_PER_S: f64 = 10_737_418_240.0, BytesPerSecond,
         "The same for NVLink.",
         "A single link of the first generation carries 20 GB/s in each direction.";
+    CREDIBLE_PEAK_SHARE: f64 = 1.05, Share,
+        "Above this share of the measured bandwidth the bytes that a kernel touches, or has bound, cannot all have come from the memory, and no share is told.",
+        "Repetitions of the measurement that differ by more than 5 % are said to be uncertain; beyond them caches served a part, or not all that is bound was touched.";
     ADVICE_SHARE: f64 = 0.01, Share,
         "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
         "Advice on what costs less would hide the advice that counts.";

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod accesses;
 pub mod build;
 mod checksums;
 pub mod column;

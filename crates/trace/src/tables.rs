@@ -360,6 +360,13 @@ table! {
         /// Shared memory of a workgroup that its launches request, in bytes. A kernel that is launched with several
         /// sizes, of workgroups or of this memory, has a row for each.
         dynamic_shared_bytes: Option<u32>,
+        /// What its code says of the bytes that its invocations touch through bindings (Vulkan), entries joined by
+        /// `; `. `threads 256.1.1`: the threads of a workgroup, with the pipeline's specialisation. `read 0.1 4 at 4*l0+1024*w0`: each invocation reads 4 bytes of binding 1 of set 0 at this byte of the bound
+        /// range, with the numbers of the invocation in its workgroup (`l`), of the workgroup (`w`) and of all
+        /// workgroups (`n`) by axis; followed by ` if 1*l0+256*w0 < 0.2+0/4` where it does so only if the sum is below the number of elements of
+        /// 4 bytes from byte 0 of binding 2 of set 0 on. `write 0.2 most 4`: an invocation writes at most 4 bytes of
+        /// binding 2. What is not understood is left out.
+        accesses: Option<Arc<str>>,
     }
 }
 

@@ -272,7 +272,7 @@ impl TraceWriter {
 }
 
 /// The folder of the kernels' sources, in that of the trace.
-const SOURCES_FOLDER: &str = "sources";
+pub const SOURCES_FOLDER: &str = "sources";
 
 fn make_folder(path: &Path) -> Result<(), Error> {
     create_private_folder(path).map_err(Error::write(path))

@@ -19,7 +19,7 @@ use gapscope_analysis::dataflow::Dependency;
 use gapscope_analysis::equal_work::{WorkCost, compare};
 use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
-use gapscope_analysis::{activity, kernels, limits, transfers};
+use gapscope_analysis::{activity, kernel_bytes, kernels, limits, transfers};
 use gapscope_report::Report;
 use gapscope_report::json::Json;
 use gapscope_timeline::WorkKind;
@@ -210,6 +210,7 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     let judged = Judgement::new(timeline, Some(window), 0, 10, None);
     let gpu_busy_ns = busy_in(timeline, window);
     let mut kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), gpu_busy_ns);
+    kernel_bytes::add(timeline, analysed.bindings(), Some(window), &mut kernels);
     limits::limit(timeline, analysed.counters(), Some(window), &mut kernels);
     let transfers = transfers::transfers_in(timeline, Some(window));
     let known = transfers.iter().all(|row| row.unknown_bytes_count == 0);

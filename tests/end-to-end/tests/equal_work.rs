@@ -4,7 +4,11 @@
 use crate::driver::Lavapipe;
 use crate::product::{built, source};
 use crate::recording::{Program, assert_contains, report};
+use gapscope_trace::manifest::{Manifest, MeasuredPeaks};
+use gapscope_trace::measured::{MeasuredDevice, Store};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
 
 const EVALUATIONS: u64 = 40;
 
@@ -57,6 +61,89 @@ fn eager_against_compiled() {
     assert!(busy["low"].as_f64() > Some(1.0), "{busy:#}");
     let sentences = comparison["sentences"].to_string();
     assert_contains(&sentences, "times less GPU time than eager");
+}
+
+/// The measured peaks of the software GPU, as `gapscope bench device` keeps them: far more than any processor reaches, so that a share is
+/// told whatever caches serve.
+fn keep_peaks(home: &Path, manifest: &Manifest) {
+    let device = &manifest.devices[0];
+    let limits = MeasuredPeaks {
+        driver: device.driver.clone(),
+        copy_bytes_per_s: Some(1 << 50),
+        read_bytes_per_s: Some(1 << 50),
+        write_bytes_per_s: Some(1 << 50),
+        ..MeasuredPeaks::default()
+    };
+    let measured = MeasuredDevice {
+        name: device.name.clone(),
+        uuid: device.uuid.clone(),
+        api: device.api,
+        limits,
+        ..MeasuredDevice::default()
+    };
+    let store = Store::new(&home.join("gapscope/devices"));
+    store.save(&measured).expect("it is kept");
+}
+
+#[test]
+fn kernels_have_the_bytes_that_they_must_move_at_least() {
+    const VALUES: u64 = 300_000;
+    let home = tempfile::tempdir().unwrap();
+    let fusion = built("fusion").to_string_lossy().into_owned();
+    let values = VALUES.to_string();
+    let command = [
+        &fusion,
+        "--n",
+        &values,
+        "--iterations",
+        "3",
+        "--warm-up",
+        "1",
+    ];
+    let recorded = || {
+        Program::new(command, &Lavapipe)
+            .variable("XDG_DATA_HOME", home.path())
+            .recorded()
+    };
+    let kernels = |report: &Value| report["kernels"].as_array().expect("kernels").clone();
+    let first = recorded();
+    let unmeasured = kernels(&report(&first.path(), &[]));
+    keep_peaks(home.path(), &first.trace().manifest);
+    let measured = kernels(&report(&recorded().path(), &[]));
+    for kernel in unmeasured.iter().chain(&measured) {
+        // Eager or compiled, each dispatch reads every value and writes every value, of four bytes.
+        let dispatches = kernel["count"].as_u64().unwrap();
+        assert_eq!(
+            kernel["bytes_at_least"],
+            8 * VALUES * dispatches,
+            "{kernel:#}"
+        );
+        assert_eq!(kernel["bytes_evidence"], "code", "{kernel:#}");
+        let seconds = kernel["busy_ns"].as_f64().unwrap() / 1e9;
+        let rate = kernel["bytes_per_s"].as_f64().unwrap();
+        assert!(
+            (rate * seconds / (8 * VALUES * dispatches) as f64 - 1.0).abs() < 0.01,
+            "{kernel:#}"
+        );
+    }
+    let names: BTreeSet<&str> = measured
+        .iter()
+        .filter_map(|kernel| kernel["name"].as_str())
+        .collect();
+    let expected = ["cos", "exp", "fused_sin_cos_exp_log", "log", "sin"];
+    assert!(names.into_iter().eq(expected));
+    for kernel in &unmeasured {
+        assert_eq!(kernel["share_of_peak"], Value::Null);
+        assert_eq!(kernel["share_of_peak_unknown_because"], "not-measured");
+    }
+    for kernel in &measured {
+        let share = kernel["share_of_peak"].as_f64().unwrap();
+        let rate = kernel["bytes_per_s"].as_f64().unwrap();
+        assert!(
+            (share * (1_u64 << 50) as f64 / rate - 1.0).abs() < 0.01,
+            "{kernel:#}"
+        );
+    }
 }
 
 /// Returns the first commands of the guide's section on comparing equal work.

@@ -48,6 +48,9 @@ export interface BusyShare {
   idle_ns: number; transfer_only_ns: number | null; window: Interval; window_ns: number;
 }
 
+/** The evidence for the bytes that a kernel must move at least. */
+export type BytesEvidence = "code" | "bound-ranges";
+
 /** A kind of host call. */
 export interface CallFacts {
   call: string; cause: Cause | null; waits: boolean;
@@ -484,12 +487,13 @@ export interface Interval {
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */
 export interface Kernel {
-  bound_count: number; bound_read_bytes: number | null; bound_written_bytes: number | null; busy_ns: number | null; busy_share: number | null; codes: number;
-  count: number; counters: KernelCounters | null; distance: number | null; first_ns: number | null; first_start_ns: number | null; full_name: string | null;
+  bound_count: number; bound_read_bytes: number | null; bound_written_bytes: number | null; busy_ns: number | null; busy_share: number | null;
+  bytes_at_least?: number | null; bytes_evidence?: BytesEvidence | null; bytes_per_s?: number | null; codes: number; count: number;
+  counters: KernelCounters | null; distance: number | null; first_ns: number | null; first_start_ns: number | null; full_name: string | null;
   launches: Launches | null; limit: KernelLimit | null; limited_by: LimitingUnit | null; max_ns: number | null; mean_ns: number | null; min_ns: number | null;
   name: string; name_source: string; p50_ns: number | null; p99_ns: number | null; phases?: KernelPhase[]; reached: number | null; reached_error: number | null;
-  sources: KernelSource[]; timed_count: number; times_unknown_because?: string | null; total_ns: number | null; untimed_count: number; variants: number;
-  winnable_ns: number | null;
+  share_of_peak?: number | null; share_of_peak_unknown_because?: NoPeakShare | null; sources: KernelSource[]; timed_count: number;
+  times_unknown_because?: string | null; total_ns: number | null; untimed_count: number; variants: number; winnable_ns: number | null;
 }
 
 /** The change of a kernel. */
@@ -633,6 +637,9 @@ export interface Neighbour {
 export interface Neighbours {
   note: string; predecessors: Neighbour[]; successors: Neighbour[];
 }
+
+/** Why the share of the peak of a kernel whose bytes are known is not. */
+export type NoPeakShare = "not-measured" | "above-peak";
 
 /** The kind of a command. */
 export type NodeKind = "dispatch" | "copy" | "fill" | "update";

@@ -14,6 +14,7 @@ mod fill;
 mod gaps;
 mod garbage;
 mod headline;
+mod kernel_bytes;
 mod kernel_names;
 mod latency;
 mod launches;

@@ -126,6 +126,39 @@ fn an_unknown_figure_fails_by_name() {
 }
 
 #[test]
+fn gates_are_counted_by_what_became_of_them() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    workplace.trace_of("b.gapscope", &slower());
+    let gates = [
+        "diff",
+        "--gate",
+        "dispatches > 0",
+        "--gate",
+        "gpu_time > 1%",
+        "--gate",
+        "kernel(\"softmax\") > 3%",
+        "a.gapscope",
+        "b.gapscope",
+    ];
+    let output = workplace.run(&gates);
+    assert_status(&output, 1);
+    // Lines are broken at the width of the terminal.
+    let page = text(&output.stdout)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert_contains(&page, "1 of 3 held, 1 not judged, 1 unknown");
+    assert_contains(
+        page,
+        "Not judged: these runs could show only changes above ",
+    );
+    let xml = workplace.run(&[&gates[..], &["--junit"]].concat());
+    assert_contains(text(&xml.stdout), "tests=\"3\" failures=\"0\" errors=\"2\"");
+    assert_contains(text(&xml.stdout), "type=\"undecided\"");
+}
+
+#[test]
 fn what_is_unlike_is_said_first() {
     let workplace = Workplace::new();
     workplace.trace("a.gapscope");

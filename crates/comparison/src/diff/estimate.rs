@@ -323,6 +323,9 @@ fn beside_a_trend(before: &[f64], after: &[f64], turns: &[Vec<f64>; 2]) -> Optio
 /// The number of blocks that both runs need for a comparison of blocks.
 const MIN_BLOCKS: usize = 6;
 
+/// The number of longer blocks that both runs need: the error of fewer is itself too uncertain to replace that of short ones.
+const MIN_LONGER_BLOCKS: usize = 16;
+
 /// Returns the standard error of the logarithm of the ratio of two sums over blocks, with its degrees of freedom: the greatest
 /// over blocks, pairs of them, and so on.
 fn relative_error(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
@@ -332,7 +335,9 @@ fn relative_error(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
         pairs.map(|two| two[0] + two[1]).collect()
     };
     let (mut before, mut after) = (pairs(before), pairs(after));
-    while let Some(longer) = error_of_blocks(&before, &after) {
+    while before.len().min(after.len()) >= MIN_LONGER_BLOCKS
+        && let Some(longer) = error_of_blocks(&before, &after)
+    {
         if longer.0 > greatest.0 {
             greatest = longer;
         }

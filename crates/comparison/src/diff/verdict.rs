@@ -4,7 +4,7 @@ use super::change::{Change, ChangeKind};
 use super::matching::How;
 use super::metric::Metric;
 use super::result::{Diff, Verdict};
-use super::words::{FACTOR_FROM, factor, from_change, interval, value};
+use super::words::{FACTOR_FROM, change, factor, from_change, interval, value};
 use gapscope_timeline::quantity;
 
 /// The maximum number of reasons that the verdict names.
@@ -31,7 +31,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
         .flatten()
         .find(|change| change.significant);
     let reasons = reasons(diff);
-    let all = wall.or(gpu).map_or_else(String::new, could_not_tell);
+    let all = wall.or(gpu).map_or_else(String::new, unclear);
     let mut sentence = String::new();
     match diff.equal_work.equal {
         Some(false) => sentence.push_str("The work is not equal. "),
@@ -49,9 +49,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
                 (false, false) => " of GPU time",
             });
             if !is_wall {
-                sentence.push_str(&format!(
-                    "; from start to end they could not be told apart{all}"
-                ));
+                sentence.push_str(&format!("; from start to end {all}"));
             }
             match change.grew() {
                 true => Verdict::Slower,
@@ -59,9 +57,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
             }
         }
         None if reasons.is_empty() => {
-            sentence.push_str(&format!(
-                "From start to end they could not be told apart{all}"
-            ));
+            sentence.push_str(&format!("From start to end {all}"));
             match diff.equal_work.equal {
                 Some(false) => Verdict::Changed,
                 _ => Verdict::NoDifference,
@@ -69,7 +65,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
         }
         None => {
             sentence.push_str(&format!(
-                "From start to end they could not be told apart{all}, but there are changes within"
+                "From start to end {all}, but there are changes within"
             ));
             Verdict::Changed
         }
@@ -91,17 +87,26 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
     (verdict, sentence)
 }
 
-/// Returns, in brackets, the interval of a figure that noise may have changed, and the least change that would have been told.
-fn could_not_tell(change: &Change) -> String {
+/// Says of a figure that noise may have changed what is known: its interval, and the least change that would have been told.
+fn unclear(change: &Change) -> String {
     let ends = change.low.zip(change.high).zip(change.ratio);
     match ends.zip(change.least_ratio_told) {
+        Some(_) if is_likely(change) => {
+            format!("{}, which is likely and not certain", headline(change))
+        }
         Some((((low, high), ratio), least)) => format!(
-            " ({}; these runs could show only changes above {})",
+            "they could not be told apart ({}; these runs could show only changes above {})",
             interval(ratio, low, high),
             from_change(least)
         ),
-        None => " (how much runs vary is not known)".to_owned(),
+        None => "they could not be told apart (how much runs vary is not known)".to_owned(),
     }
+}
+
+/// Returns true for a change that is not told, as one in so many may be noise, although its own interval is off 1.
+fn is_likely(change: &Change) -> bool {
+    !change.significant
+        && (change.low.zip(change.high)).is_some_and(|(low, high)| low > 1.0 || high < 1.0)
 }
 
 /// Formats the change of the verdict, such as `12.3 % slower (10.9 … 13.8 %)`.
@@ -272,13 +277,23 @@ fn unchanged(diff: &Diff) -> Vec<String> {
     let unclear = |(metric, name): (Metric, &'static str)| {
         let change = find(metric)?;
         let both = change.before.is_some() && change.after.is_some();
-        (both && !change.significant).then_some((name, change.least_ratio_told))
+        (both && !change.significant).then_some((name, change))
     };
     let figures = [(Metric::IdleTime, "gaps"), (Metric::GpuTime, "GPU time")];
-    let unclear: Vec<_> = figures.into_iter().filter_map(unclear).collect();
+    let (likely, unclear): (Vec<_>, Vec<_>) =
+        (figures.into_iter().filter_map(unclear)).partition(|(_, change)| is_likely(change));
+    for (name, likely) in likely {
+        if let (Some(ratio), Some(low), Some(high)) = (likely.ratio, likely.low, likely.high) {
+            texts.push(format!(
+                "{name} {} ({}), which is likely and not certain",
+                change(ratio),
+                interval(ratio, low, high)
+            ));
+        }
+    }
     let least = unclear
         .iter()
-        .filter_map(|(_, least)| *least)
+        .filter_map(|(_, change)| change.least_ratio_told)
         .reduce(f64::max);
     let names: Vec<&str> = unclear.iter().map(|(name, _)| *name).collect();
     if !names.is_empty() {

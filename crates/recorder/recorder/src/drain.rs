@@ -14,7 +14,7 @@ mod stacks;
 
 use crate::assembler::{Assembler, BusyInterval};
 use crate::conditions::ConditionUpdate;
-use crate::{Error, procfs};
+use crate::{Error, kernel_accesses, procfs};
 use checkpoint::{Checkpoint, CheckpointRef, STATE_VERSION, SpoolPosition};
 pub use finish::remove_leftovers;
 use finish::write_sources;
@@ -26,6 +26,7 @@ use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
 use gapscope_trace::measured::Store;
 use gapscope_trace::tables::Tables;
+use gapscope_trace::writer::SOURCES_FOLDER;
 use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 pub use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
@@ -295,6 +296,8 @@ impl Drain {
         // The checkpoint gives a copy of the assembler, so that finishing it does not disturb the recording.
         let mut copy = Checkpoint::read(self.folder())?.assembler;
         copy.finish(&self.header.names, &mut trace.tables);
+        let sources = self.folder().join(SOURCES_FOLDER);
+        kernel_accesses::fill(&sources, &mut trace.tables.kernels);
         copy.describe(&mut trace.manifest);
         Ok(trace)
     }

@@ -8,6 +8,7 @@ use crate::assembler::Capture;
 use crate::drain::Drain;
 use gapscope_model::LossKind;
 use gapscope_trace::manifest::Loss;
+use gapscope_trace::writer::SOURCES_FOLDER;
 use gapscope_trace::{Trace, TraceWriter};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::HashSet;
@@ -226,7 +227,7 @@ fn write_trace(trace: &Trace, recording: &Path, folder: &Path) -> Result<(), Err
         .map(|source| &**source)
         .collect();
     // A source that cannot be read is missing, which readers report; the times do not depend on it.
-    for source in fs::read_dir(recording.join("sources"))
+    for source in fs::read_dir(recording.join(SOURCES_FOLDER))
         .into_iter()
         .flatten()
         .flatten()

@@ -5,6 +5,7 @@ use crate::document::{Block, Table, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
+use gapscope_analysis::limits::{BytesEvidence, NoPeakShare};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Dispatches, Table as _};
 
@@ -43,28 +44,48 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         blocks.push(Block::Sentence(Text::new().faint(why)));
         return blocks;
     }
-    let table = Table::with_rows(shown)
+    let has_bytes = shown.iter().any(|kernel| kernel.bytes_at_least.is_some());
+    let has_peak =
+        (shown.iter()).any(|kernel| kernel.no_peak_share != Some(NoPeakShare::NotMeasured));
+    let mut table = Table::with_rows(shown)
         .name("kernel", |kernel| Text::new().strong(kernel.name.as_str()))
         .number("count", |kernel| count(kernel.count))
-        .spare(2)
+        .spare(4)
         .number("total", |kernel| duration(kernel.durations.total_ns))
         .number("share", |kernel| {
             or_unknown(kernel.busy_share, number::share)
         })
         .spare(1)
         .number("mean", |kernel| mean(kernel.durations.mean_ns))
-        .spare(4)
-        .number("p50", |kernel| duration(kernel.durations.p50_ns))
-        .spare(3)
-        .number("p99", |kernel| duration(kernel.durations.p99_ns))
-        .spare(5)
-        .number("min", |kernel| duration(kernel.durations.min_ns))
         .spare(7)
+        .number("p50", |kernel| duration(kernel.durations.p50_ns))
+        .spare(6)
+        .number("p99", |kernel| duration(kernel.durations.p99_ns))
+        .spare(8)
+        .number("min", |kernel| duration(kernel.durations.min_ns))
+        .spare(10)
         .number("max", |kernel| duration(kernel.durations.max_ns))
-        .spare(6);
+        .spare(9);
+    if has_bytes {
+        table = table
+            .number("bytes ≥", |kernel| {
+                or_unknown(kernel.bytes_at_least, |bytes| {
+                    format!("{}{}", number::bytes(bytes), assumed(kernel))
+                })
+            })
+            .spare(5)
+            .number("a second", |kernel| {
+                or_unknown(kernel.bytes_per_s, |bytes| number::bytes(bytes) + "/s")
+            })
+            .spare(3);
+        if has_peak {
+            table = table.number("of peak", peak).spare(2);
+        }
+    }
     blocks.push(Block::Table(table.build()));
     rest(&mut blocks, kernels.len(), shown.len(), "kernels");
     blocks.extend(variants(shown));
+    blocks.extend(bytes_note(shown));
     let untimed: u64 = kernels.iter().map(|k| k.untimed_count).sum();
     if untimed > 0 {
         let text = format!(
@@ -88,6 +109,53 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     let text = format!("share: of the GPU's busy time{overlap}.{names}");
     blocks.push(Block::Sentence(Text::new().faint(text)));
     blocks
+}
+
+/// Returns the mark of bytes that are moved only if the kernel touches all that is bound.
+fn assumed(kernel: &Kernel) -> &'static str {
+    match kernel.bytes_evidence {
+        Some(BytesEvidence::BoundRanges) => " *",
+        _ => "",
+    }
+}
+
+/// Returns the share of the measured bandwidth.
+fn peak(kernel: &Kernel) -> Text {
+    match (kernel.share_of_peak, kernel.no_peak_share) {
+        (None, Some(NoPeakShare::AbovePeak)) => "> 100 %".into(),
+        (share, _) => or_unknown(share, number::share),
+    }
+}
+
+/// Says what the bytes of the table are, and why some have no share of the peak.
+fn bytes_note(shown: &[Kernel]) -> Option<Block> {
+    let estimated = || (shown.iter()).filter(|kernel| kernel.bytes_at_least.is_some());
+    estimated().next()?;
+    let has = |evidence| estimated().any(|kernel| kernel.bytes_evidence == Some(evidence));
+    let lacks = |reason| estimated().any(|kernel| kernel.no_peak_share == Some(reason));
+    let mut text = "bytes ≥: an estimate of what the dispatches must move to and from memory at least, each byte that one reads or writes once".to_owned();
+    text.push_str(match (has(BytesEvidence::Code), has(BytesEvidence::BoundRanges)) {
+        (true, false) => "; the code touches them in every case.",
+        (_, true) => {
+            ". *: all that is bound, as far as the invocations reach: the kernel moves as much only if it touches all of it."
+        }
+        _ => ".",
+    });
+    match estimated().any(|kernel| kernel.share_of_peak.is_some()) {
+        true => text.push_str(" of peak: of the bandwidth that `gapscope bench device` measured."),
+        false if lacks(NoPeakShare::NotMeasured) => text.push_str(
+            " The device's bandwidth is unknown: run `gapscope bench device` once, then record again, for the share of the peak.",
+        ),
+        false => {}
+    }
+    if lacks(NoPeakShare::AbovePeak) {
+        text.push_str(" Above 100 % of the measured bandwidth: caches served a part of the bytes");
+        text.push_str(match has(BytesEvidence::BoundRanges) {
+            true => ", or the kernel did not touch all that is bound.",
+            false => ".",
+        });
+    }
+    Some(Block::Sentence(Text::new().faint(text)))
 }
 
 /// Notes which rows stand for several pipelines, which differ in their specialisation, or also in their code where the name says so.

@@ -150,6 +150,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         builder.find_queues();
         builder.find_submissions();
         let timeline = &mut builder.timeline;
+        timeline.dispatches.grids.kept =
+            (trace.tables.kernels.accesses.iter()).any(Option::is_some);
         timeline.dispatches.keeps_all = keeps_all;
         // The causes of gaps depend on which kernels communicate.
         timeline.dispatches.keeps_kernels = keeps_all || !timeline.communicates.is_empty();
@@ -284,6 +286,9 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                     .push(piece.bindings.at(at).map_or(NONE, |id| id.0));
                 if columns.keeps_groups {
                     columns.groups.push(groups(piece, at));
+                }
+                if columns.grids.kept {
+                    columns.grids.push(grid(piece, at));
                 }
             }
             let of_command_buffer = timeline.command_buffer_queues.get(command_buffer as usize);
@@ -464,13 +469,18 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
 
 /// Returns the number of workgroups of a dispatch, or [`NONE`] where it is unknown.
 fn groups(piece: &Dispatches, at: usize) -> u32 {
-    let axes = [&piece.groups_x, &piece.groups_y, &piece.groups_z];
-    let known = axes.map(|axis| axis.get(at));
-    let [Some(x), Some(y), Some(z)] = known else {
+    let Some([x, y, z]) = grid(piece, at) else {
         return NONE;
     };
     let groups = x.saturating_mul(y).saturating_mul(z);
     groups.min(NONE - 1)
+}
+
+/// Returns the numbers of workgroups of a dispatch by axis, or `None` where they are unknown.
+fn grid(piece: &Dispatches, at: usize) -> Option<[u32; 3]> {
+    let axes = [&piece.groups_x, &piece.groups_y, &piece.groups_z];
+    let [x, y, z] = axes.map(|axis| axis.get(at));
+    Some([x?, y?, z?])
 }
 
 /// Returns for each kernel whether it communicates with other devices. The list is empty where no kernel does.

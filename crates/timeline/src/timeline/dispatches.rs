@@ -8,6 +8,7 @@ use super::work::{Work, WorkKind};
 use gapscope_trace::ids::{BindingSetId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::Tables;
+use std::collections::HashMap;
 
 /// The kept columns, by row of the table of dispatches.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub struct DispatchColumns {
     pub(super) bindings: Numbers,
     /// The number of each dispatch's workgroups, or [`NONE`].
     pub(super) groups: Numbers,
+    /// The numbers of each dispatch's workgroups by axis, kept only where a kernel's code says which bytes they touch.
+    pub(super) grids: Grids,
     /// True where workgroups are kept, provided that [`Self::keeps_all`] is true: where they are read.
     pub(super) keeps_groups: bool,
     /// True where labels and bindings are kept, and workgroups if [`Self::keeps_groups`] is true too.
@@ -33,6 +36,30 @@ pub struct DispatchColumns {
     pub launched: Vec<Launched>,
     /// The dispatches without known times, in order of their rows.
     pub untimed: Vec<Untimed>,
+}
+
+/// The numbers of workgroups of dispatches by axis: many dispatches have few different ones.
+#[derive(Debug, Default)]
+pub(super) struct Grids {
+    /// True where they are kept, provided that all columns are.
+    pub(super) kept: bool,
+    /// The place in `all` of each dispatch's, or [`NONE`].
+    places: Numbers,
+    all: Vec<[u32; 3]>,
+    by_grid: HashMap<[u32; 3], u32>,
+}
+
+impl Grids {
+    /// Adds those of the next dispatch.
+    pub(super) fn push(&mut self, grid: Option<[u32; 3]>) {
+        let place = grid.map(|grid| {
+            *self.by_grid.entry(grid).or_insert_with(|| {
+                self.all.push(grid);
+                self.all.len() as u32 - 1
+            })
+        });
+        self.places.push(place.unwrap_or(NONE));
+    }
 }
 
 /// The queue and submission of a dispatch that is in no command buffer.
@@ -64,6 +91,14 @@ impl DispatchColumns {
         Some(self.bindings.at(row))
             .filter(|id| *id != NONE)
             .map(BindingSetId)
+    }
+
+    /// Returns the numbers of a dispatch's workgroups by axis, or `None` where they are unknown or not kept.
+    #[inline]
+    pub fn grid(&self, row: usize) -> Option<[u32; 3]> {
+        let is_kept = self.grids.kept && self.keeps_all;
+        let place = is_kept.then(|| self.grids.places.at(row))?;
+        self.grids.all.get(place as usize).copied()
     }
 
     /// Returns the number of workgroups of a dispatch; `None` where it is not known, or was not read.

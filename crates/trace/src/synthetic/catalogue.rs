@@ -89,6 +89,7 @@ pub(super) fn add(
             local_bytes: None,
             static_shared_bytes: None,
             dynamic_shared_bytes: None,
+            accesses: None,
         });
         // From 2 to 66 us, short ones more often.
         let duration_ns = (2_000 << noise.below(6)) + noise.between(0, 2_000);

@@ -362,6 +362,7 @@ impl Rows {
             local_bytes: None,
             static_shared_bytes: None,
             dynamic_shared_bytes: None,
+            accesses: None,
         });
     }
 }

@@ -114,6 +114,7 @@ impl Builder {
                 local_bytes: None,
                 static_shared_bytes: None,
                 dynamic_shared_bytes: None,
+                accesses: None,
             });
         }
     }

@@ -271,6 +271,7 @@ impl Kernels {
                 local_bytes: shape.map(|s| s.local_bytes),
                 static_shared_bytes: shape.map(|s| s.static_shared_bytes),
                 dynamic_shared_bytes: shape.map(|s| s.dynamic_shared_bytes),
+                accesses: None,
             });
         }
     }

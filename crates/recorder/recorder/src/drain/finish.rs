@@ -6,11 +6,13 @@ use super::{Drain, LAYER_FOLDER, SPOOL_FOLDER};
 use crate::Error;
 use crate::assembler::Assembler;
 use crate::code;
+use crate::kernel_accesses;
 use crate::label_injection;
 use gapscope_model::LossKind;
 use gapscope_trace::Names;
 use gapscope_trace::TraceWriter;
 use gapscope_trace::manifest::{self, Manifest};
+use gapscope_trace::writer::SOURCES_FOLDER;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,7 +91,10 @@ fn finish_assembler(
     names: &Names,
 ) -> Result<(), Error> {
     assembler.finish(names, writer.tables_mut());
-    write_sources(assembler, writer)
+    write_sources(assembler, writer)?;
+    let sources = writer.folder().join(SOURCES_FOLDER);
+    kernel_accesses::fill(&sources, &mut writer.tables_mut().kernels);
+    Ok(())
 }
 
 /// Writes the code of kernels that is new, and the source files of that code.

@@ -185,6 +185,7 @@ impl Builder {
                 local_bytes: None,
                 static_shared_bytes: None,
                 dynamic_shared_bytes: None,
+                accesses: None,
             });
         }
         self.labels.push_into(&mut self.tables.labels);
