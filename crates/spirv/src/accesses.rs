@@ -560,8 +560,10 @@ impl Walk<'_> {
                 None
             }
         };
-        let _ = type_id;
-        if let Some(value) = value {
+        // Sums of fewer bits wrap earlier than those of 32, which readers check.
+        let is_narrow = self.module.bits(type_id).is_some_and(|bits| bits < 32);
+        let is_sum = matches!(value, Some(Value::Sum(_) | Value::Vector(_)));
+        if let Some(value) = value.filter(|_| !(is_narrow && is_sum)) {
             self.values.insert(id, value);
         }
     }

@@ -50,7 +50,7 @@ fn what_is_unknown_is_empty_and_texts_are_quoted_where_needed() {
     let kernels = read("kernels.csv");
     // The kind of the code (the fourth column) has a value for unknown. An empty text is quoted, as nothing is unknown.
     let head = Kernels::COLUMNS.join(",");
-    let row = "1,1,\"a, \"\"b\"\"\nc\",unknown,\"\",00ff,,64,1,1,,,,,,,";
+    let row = "1,1,\"a, \"\"b\"\"\nc\",unknown,\"\",00ff,,64,1,1,,,,,,,,";
     assert_eq!(kernels, format!("{head}\n{row}\n"));
 }
 
