@@ -14,7 +14,7 @@ use super::part::CollectivePart;
 use gapscope_timeline::collectives::facts;
 
 /// The maximum number of operations of one rank that are passed over at once.
-const MOST_PASSED_OVER: usize = 256;
+const MAX_PASSED_OVER: usize = 256;
 
 /// The operations of two ranks, with the error within which their times compare; `None` where they do not.
 pub(super) struct Alignment<'a> {
@@ -30,7 +30,7 @@ impl Alignment<'_> {
         let (mut at, mut other) = (0, 0);
         while at < self.first.len() && other < self.second.len() {
             if !self.fit(at, other) {
-                let passed = (1..=MOST_PASSED_OVER).find_map(|count| {
+                let passed = (1..=MAX_PASSED_OVER).find_map(|count| {
                     if self.fit(at + count, other) {
                         Some((count, 0))
                     } else {

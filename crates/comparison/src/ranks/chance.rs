@@ -18,10 +18,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The number of blocks from which on two neighbours are joined.
-const MOST_BLOCKS: usize = 64;
+const MAX_BLOCKS: usize = 64;
 
 /// The maximum number of ranks of a communicator that are tested: those with the greatest leads.
-const MOST_TESTED: usize = 4;
+const MAX_TESTED: usize = 4;
 
 /// The share of a rank's leads that the stretch of its lateness holds.
 const STRETCH_SHARE: f64 = 0.9;
@@ -83,9 +83,9 @@ impl Blocks {
             Some(last) if last.count < self.size => last.join(collective),
             _ => self.blocks.push(collective),
         }
-        if self.blocks.len() > MOST_BLOCKS {
+        if self.blocks.len() > MAX_BLOCKS {
             self.size = 2 * self.size.max(1);
-            let mut joined: Vec<Block> = Vec::with_capacity(MOST_BLOCKS);
+            let mut joined: Vec<Block> = Vec::with_capacity(MAX_BLOCKS);
             for (at, block) in std::mem::take(&mut self.blocks).into_iter().enumerate() {
                 match joined.last_mut() {
                     Some(last) if at % 2 == 1 => last.join(block),
@@ -206,7 +206,7 @@ impl LateRanks {
             });
             let mut sums: Vec<(usize, i64)> = sums.into_iter().collect();
             sums.sort_by_key(|(rank, ns)| (Reverse(*ns), *rank));
-            for (rank, lead_ns) in sums.into_iter().take(MOST_TESTED) {
+            for (rank, lead_ns) in sums.into_iter().take(MAX_TESTED) {
                 let chance = blocks.chance(rank) * tested as f64;
                 let (true, Some((stretch, whole))) = (chance <= most, blocks.stretch(rank)) else {
                     continue;

@@ -13,6 +13,7 @@
 
 use super::digest::RankDigest;
 use super::pipelines::Pipelines;
+use super::rank_list::list;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
 use gapscope_timeline::thresholds::{
     ADVICE_SHARE, FEW_RANKS, OUTLIER_MOST, OUTLIER_SHARE, OUTLIER_SPREADS,
@@ -257,29 +258,6 @@ fn who(outlier: &Outlier) -> String {
     }
 }
 
-/// Returns numbers as text, with ranges for runs, such as `3, 64 to 71`.
-pub fn list(numbers: &[u32]) -> String {
-    const RUNS: usize = 6;
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *number => *last = *number,
-            _ => runs.push((*number, *number)),
-        }
-    }
-    let named = runs.iter().take(RUNS);
-    let named = named.map(|(first, last)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first}, {last}"),
-        _ => format!("{first} to {last}"),
-    });
-    let text = named.collect::<Vec<_>>().join(", ");
-    match runs.len() > RUNS {
-        true => format!("{text}, … ({} in all)", numbers.len()),
-        false => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,12 +316,5 @@ mod tests {
             .map(|number| rank(number, if number < 8 { 300_000 } else { 900_000 }, 1_000))
             .collect();
         assert_eq!(outliers_of(&ranks), []);
-    }
-
-    #[test]
-    fn ranks_are_listed_in_runs() {
-        assert_eq!(list(&[1, 2, 4, 5, 6, 9]), "1, 2, 4 to 6, 9");
-        let many: Vec<u32> = (0..40).step_by(2).collect();
-        assert_eq!(list(&many), "0, 2, 4, 6, 8, 10, … (20 in all)");
     }
 }

@@ -10,6 +10,7 @@
 use super::digest::RankDigest;
 use super::matched::{Matched, Ranks};
 use super::part::Communicator;
+use super::rank_list::list;
 use gapscope_timeline::collectives::SEND_RECV;
 use gapscope_timeline::quantity::{Percent, ratio};
 use gapscope_timeline::thresholds::OUTLIER_SHARE;
@@ -132,7 +133,7 @@ fn pipeline(ranks: &[&RankDigest], own: &[usize]) -> Pipeline {
         })
         .collect();
     let numbers: Vec<u32> = own.iter().map(|at| ranks[*at].row.rank).collect();
-    let named = super::list(&numbers);
+    let named = list(&numbers);
     let mut row = Pipeline {
         ranks: numbers,
         least_compute_share: None,
