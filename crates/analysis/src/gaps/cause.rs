@@ -238,7 +238,7 @@ causes! {
     ProcessStart = "process-start" {
         family: Host,
         letter: 'e',
-        colour: "#e8b07a",
+        colour: "#410c17",
         name: "process start",
         sentence: "The process that submitted the next work had made no call in the trace before: it had not started, or was still preparing.",
         advice: "start that process earlier, or judge each process by itself",
@@ -283,7 +283,7 @@ causes! {
     Display = "display" {
         family: HostWait,
         letter: 'd',
-        colour: "#d7b9f0",
+        colour: "#c51cfc",
         name: "display",
         sentence: "The next work had not been submitted: the submitting thread waited for the display to take or to give back an image, in the rhythm of the display.",
         advice: "",
@@ -323,7 +323,7 @@ causes! {
     PageMove = "page-move" {
         family: Unknown,
         letter: 'm',
-        colour: "#7d5a9c",
+        colour: "#fcffae",
         name: "page move",
         sentence: "The next work was submitted behind a move of managed memory, whose times are not recorded: the move took at most so long.",
         advice: "managed memory may have moved for so long: prefetch it earlier or on another stream, or keep it where it is used",
