@@ -1,5 +1,5 @@
 //! Builds the wheel of the Python package, installs it in a fresh environment and tests it, and runs the tests of
-//! the Python programs in `tests/cuda-programs`.
+//! the Python programs in `tests/cuda-programs` and `tests/scenarios`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,8 @@ pub fn run() -> Result<()> {
 /// Runs all tests of Python code. The workspace must have been built.
 pub fn test() -> Result<()> {
     let tools = ensure_tools()?;
-    harness(&tools)?;
+    unittest(&tools, "tests/cuda-programs", "test_harness")?;
+    unittest(&tools, "tests/scenarios", "test_scenarios")?;
     let wheel = wheel(&tools)?;
     uvx(&tools, &wheel)?;
     let installed = install(&wheel)?;
@@ -82,12 +83,12 @@ fn ensure_tools() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs the tests of the harness for machines with an NVIDIA GPU.
-fn harness(tools: &Path) -> Result<()> {
+/// Runs the tests of a module of Python code that is not part of the package, in its folder.
+fn unittest(tools: &Path, folder: &str, module: &str) -> Result<()> {
     let mut tests = Command::new(tools.join("bin/python"));
-    tests.args(["-m", "unittest", "--quiet", "test_harness"]);
+    tests.args(["-m", "unittest", "--quiet", module]);
     tests.env("PYTHONDONTWRITEBYTECODE", "1");
-    command::run(tests.current_dir("tests/cuda-programs"))
+    command::run(tests.current_dir(folder))
 }
 
 /// Builds a wheel of the debug build for another system; `cross` is as in [`dist`].

@@ -1,0 +1,206 @@
+"""Pairs of programs whose difference is known by construction: what `gapscope diff` must and must not say of each."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from trace_writer import TraceWriter
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A program before and after a change, with the right answer."""
+
+    name: str
+    text: str
+    """The right answer in a phrase, for the documentation."""
+    after: Callable[[], TraceWriter]
+    before: Callable[[], TraceWriter] = field(default_factory=lambda: lambda: steps())
+    verdict: str | None = None
+    """A pattern of the verdict."""
+    equal_work: tuple[bool | None, ...] = (True, False, None)
+    """What may be said of whether both did equal work; `None` is that this is unknown."""
+    wall_ratio: tuple[float, float] | None = None
+    """Between what the ratio of the times from start to end lies."""
+    kernel_ratios: dict[str, float] = field(default_factory=dict)
+    """How much longer kernels run after the change; each must be within 1 %."""
+    arguments: tuple[str, ...] = ()
+    exit_code: int = 0
+    says: tuple[str, ...] = ()
+    """Patterns that the text must contain."""
+    never_says: tuple[str, ...] = (r"-0\.0\b", r"−0\.0\b")
+    """Patterns that the text must not contain."""
+
+    def contradictions(self, code: int, findings: dict[str, Any], report: str) -> list[str]:
+        """Returns what is wrong in the answer, in sentences."""
+        wrong = []
+        if code != self.exit_code:
+            wrong.append(f"the exit code is {code}, not {self.exit_code}")
+        if self.verdict and not re.fullmatch(self.verdict, findings["verdict"]):
+            wrong.append(f"the verdict is {findings['verdict']}, not {self.verdict}")
+        equal = findings["equal_work"]["equal"]
+        if equal not in self.equal_work:
+            wrong.append(f"equal work is {equal}, not {self.equal_work}")
+        changes = {change["name"]: change for change in findings["changes"]}
+        if self.wall_ratio:
+            ratio = changes["wall_time"]["ratio"]
+            if not self.wall_ratio[0] <= ratio <= self.wall_ratio[1]:
+                wrong.append(f"the time from start to end is {ratio} times as long")
+        for kernel, right in self.kernel_ratios.items():
+            ratios = [
+                c["ratio"]
+                for name, c in changes.items()
+                if name == f"kernel({kernel})" or c["what"] == kernel
+            ]
+            if not any(ratio and math.isclose(ratio, right, rel_tol=0.01) for ratio in ratios):
+                wrong.append(f"{kernel} is {ratios} times as long, not {right}")
+        wrong += [f"it does not say /{p}/" for p in self.says if not re.search(p, report, re.I)]
+        for pattern in self.never_says:
+            if said := re.search(pattern, report, re.I):
+                wrong.append(f"it says {said[0]!r}")
+        return wrong
+
+
+def steps(
+    seed: int = 0,
+    kernels: dict[str, float] | None = None,
+    count: int = 50,
+    slower: dict[str, float] | None = None,
+    groups: int | None = None,
+    pause: float = 0,
+    copied_bytes: int = 2**22,
+    queues: dict[str, int] | None = None,
+    labels: bool = True,
+    code: str | None = None,
+) -> TraceWriter:
+    """Returns a program of `count` steps, each with its kernels (durations vary by 1 %), a copy and a pause."""
+    kernels = kernels or {"gemm": 400, "softmax": 100, "add": 50}
+    noise, trace, start = random.Random(seed), TraceWriter(), 1000.0
+    for step in range(count):
+        label = f"step {step}" if labels else None
+        if label:
+            trace.range(label, start - 20, sum(kernels.values()) + 20)
+        for kernel, usual in kernels.items():
+            duration = usual * math.exp(noise.gauss(0, 0.01)) * (slower or {}).get(kernel, 1)
+            if code and kernel.startswith("softmax"):
+                trace.kernel(kernel, source=code)
+            queue = (queues or {}).get(kernel, 1)
+            trace.launch(kernel, start - 15, start, duration, queue, 3, label=label, groups=groups)
+            start += duration + 2
+        trace.copy("device-to-host", start - 10, start, 50, copied_bytes, call_duration=3, label=label)
+        start += 72 + pause
+    return trace
+
+
+NO_CHANGE = "no-difference"
+
+COMPARISONS = [
+    Comparison("same_program", "no difference", lambda: steps(1), verdict=NO_CHANGE, equal_work=(True,)),
+    Comparison(
+        "one_kernel_10_percent_slower",
+        "softmax takes 1.10 times as long",
+        lambda: steps(2, slower={"softmax": 1.1}),
+        equal_work=(True,),
+        kernel_ratios={"softmax": 1.1},
+    ),
+    Comparison(
+        "twice_as_slow",
+        "slower, twice as long",
+        lambda: steps(2, slower={"gemm": 2, "softmax": 2, "add": 2}),
+        verdict="slower",
+        equal_work=(True,),
+    ),
+    Comparison(
+        "more_steps",
+        "the same for each step, although there are more of them",
+        lambda: steps(3, count=55),
+        verdict=NO_CHANGE,
+    ),
+    Comparison(
+        "half_the_workgroups",
+        "not equal work: half of the workgroups took half of the time",
+        lambda: steps(20, groups=500, slower={"gemm": 0.5, "softmax": 0.5, "add": 0.5}),
+        lambda: steps(20, groups=1000),
+        equal_work=(False,),
+        says=(r"workgroups|blocks|groups",),
+    ),
+    Comparison(
+        "half_the_workgroups_as_fast",
+        "not equal work: half of the workgroups in the same time",
+        lambda: steps(20, groups=500),
+        lambda: steps(20, groups=1000),
+        equal_work=(False,),
+    ),
+    Comparison(
+        "a_third_of_the_workgroups_of_one_kernel",
+        "not called equal work, and the kernel is named",
+        lambda: _other_groups("gemm", 300, 0.34),
+        lambda: _other_groups("gemm", 900, 1),
+        equal_work=(False, None),
+        says=(r"gemm",),
+    ),
+    Comparison(
+        "half_of_the_copied_bytes",
+        "not equal work: half of the bytes are copied",
+        lambda: steps(10, copied_bytes=2**21),
+        equal_work=(False,),
+        says=(r"bytes",),
+    ),
+    Comparison(
+        "a_kernel_less",
+        "not equal work: add is gone",
+        lambda: steps(11, {"gemm": 400, "softmax": 100}),
+        equal_work=(False,),
+    ),
+    Comparison(
+        "slower_host",
+        "slower: the host pauses for 0.2 ms more in each step",
+        lambda: steps(9, pause=200),
+        verdict="slower",
+        equal_work=(True,),
+        wall_ratio=(1.25, 1.40),
+    ),
+    Comparison(
+        "renamed_kernel_of_equal_code",
+        "softmax has a new name and the same code: one kernel, as fast as before",
+        lambda: steps(4, {"gemm": 400, "softmax_v2": 100, "add": 50}, code="7e57"),
+        lambda: steps(0, code="7e57"),
+        equal_work=(True,),
+        never_says=(r"\bgone\b", r"-0\.0\b", r"−0\.0\b"),
+    ),
+    Comparison(
+        "gate_that_holds",
+        "a gate of 50 % on equal programs holds",
+        lambda: steps(1),
+        arguments=("--gate", "gpu_time > 50%"),
+    ),
+    Comparison(
+        "gate_that_breaks",
+        "a gate of 20 % on a program that takes twice as long is broken",
+        lambda: steps(2, slower={"gemm": 2, "softmax": 2, "add": 2}),
+        arguments=("--gate", "gpu_time > 20%"),
+        exit_code=1,
+    ),
+    Comparison(
+        "gate_on_an_unknown_figure",
+        "a gate on bytes that no side knows cannot be judged, and fails",
+        lambda: steps(1),
+        arguments=("--gate", "idle_time(host-signal) > 5%", "--gate", "kernel(absent) > 5%"),
+        exit_code=1,
+    ),
+]
+
+
+def _other_groups(kernel: str, groups: int, factor: float) -> TraceWriter:
+    """Returns the program in which one kernel has another number of workgroups and takes `factor` times as long."""
+    trace = steps(21, slower={kernel: factor}, groups=900)
+    number = trace.kernels[(kernel, 1)]
+    for row in trace.rows["dispatches"]:
+        if row["kernel"] == number:
+            row["groups_x"] = groups
+    return trace

@@ -1,0 +1,927 @@
+"""Programs whose answer is known by construction: each function plants one, and says what is right and why."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trace_writer import H100_LIMITS, TraceWriter
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a report must and must not say of a program. Patterns are regular expressions, in any case."""
+
+    text: str
+    """The right answer in a phrase, for the documentation."""
+    verdicts: frozenset[str]
+    """The verdicts that are right."""
+    causes: frozenset[str] = frozenset()
+    """Causes of which one must have most of the idle time; none are asked for where this is empty."""
+    never_causes: frozenset[str] = frozenset()
+    """Causes that must have less than a tenth of the idle time."""
+    headline: tuple[str, ...] = ()
+    """Patterns that the verdict at the head of the report must contain."""
+    says: tuple[str, ...] = ()
+    """Patterns that the report must contain."""
+    never_says: tuple[str, ...] = ()
+    """Patterns that the report must not contain."""
+    advises: tuple[str, ...] = ()
+    """Patterns of which each must be in some advice."""
+    never_advises: tuple[str, ...] = ()
+    """Patterns that no advice may contain."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A program with its answer."""
+
+    name: str
+    answer: Answer
+    write: Callable[[], TraceWriter]
+
+
+SCENARIOS: list[Scenario] = []
+
+
+def scenario(
+    text: str,
+    verdicts: str,
+    causes: str = "",
+    never_causes: str = "",
+    headline: tuple[str, ...] = (),
+    says: tuple[str, ...] = (),
+    never_says: tuple[str, ...] = (),
+    advises: tuple[str, ...] = (),
+    never_advises: tuple[str, ...] = (),
+) -> Callable[[Callable[[], TraceWriter]], Callable[[], TraceWriter]]:
+    """Adds a function to the scenarios. Several verdicts or causes are parted by spaces."""
+    answer = Answer(
+        text,
+        frozenset(verdicts.split()),
+        frozenset(causes.split()),
+        frozenset(never_causes.split()),
+        headline,
+        says,
+        never_says,
+        advises,
+        never_advises,
+    )
+
+    def add(write: Callable[[], TraceWriter]) -> Callable[[], TraceWriter]:
+        SCENARIOS.append(Scenario(write.__name__, answer, write))
+        return write
+
+    return add
+
+
+# What the device is busy with
+
+
+@scenario("two processes take turns on one GPU that is never idle: it is bound by the device", "device-bound")
+def two_processes_in_turns() -> TraceWriter:
+    trace = TraceWriter(processes=2, devices=2, uuids=["aa", "aa"], queues=[(1, 1), (2, 2)])
+    for turn in range(200):
+        process = turn % 2 + 1
+        trace.launch(
+            f"k{process}", turn * 10, 2500 + turn * 1002, 1000, process, thread=6 + process, process=process
+        )
+    return trace
+
+
+@scenario("kernels without a pause while copies run beside them: bound by the device", "device-bound")
+def copies_beside_saturated_kernels() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        trace.launch("k", step * 10, 1200 + step * 1001, 1000)
+        trace.copy("host-to-device", step * 10 + 5, 1250 + step * 1001, 900, 2**24, queue=2)
+    return trace
+
+
+@scenario(
+    "each kernel waits for its copy and the copy engine never rests: transfers, since faster kernels win nothing",
+    "transfer-bound",
+)
+def kernels_wait_for_copies() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(60):
+        copy = trace.copy("host-to-device", step * 12, 1000 + step * 10_000, 9990, 250_000_000, queue=2)
+        kernel = trace.launch("k", step * 12 + 6, 1000 + step * 10_000 + 9995, 6000)
+        trace.depends(kernel, copy)
+    return trace
+
+
+@scenario(
+    "copies of results leave no pause on their stream, and the kernels wait until a buffer is free: transfers",
+    "transfer-bound",
+)
+def kernels_wait_for_copies_back() -> TraceWriter:
+    trace = TraceWriter()
+    copied: list[int] = []
+    for step in range(80):
+        # There are two buffers: a kernel starts when the copy before the last has ended.
+        start = (500, 3102)[step] if step < 2 else step * 4000 - 898
+        kernel = trace.launch("render", step * 15, start, 2600)
+        if step >= 2:
+            trace.depends(kernel, copied[-2])
+        copy = trace.copy("device-to-host", step * 15 + 6, 3102 + step * 4000, 3996, 96_000_000, queue=2)
+        trace.depends(copy, kernel)
+        copied.append(copy)
+    return trace
+
+
+@scenario(
+    "all-gathers leave no pause on their stream, and each layer waits for its own: communication",
+    "communication-bound",
+)
+def layers_wait_for_their_weights() -> TraceWriter:
+    trace = TraceWriter()
+    kernel_name = "ncclDevKernel_AllGather_RING_LL"
+    for layer in range(120):
+        gather = trace.launch(kernel_name, layer * 14, 800 + layer * 2000, 1995, queue=3)
+        gemm = trace.launch("gemm", layer * 14 + 7, 800 + layer * 2000 + 1998, 1550)
+        trace.depends(gemm, gather)
+    return trace
+
+
+@scenario(
+    "a tiny kernel polls beside all-reduces that never pause: communication, whatever one workgroup computes",
+    "communication-bound latency-bound",
+    never_says=(r"DEVICE-BOUND",),
+)
+def one_workgroup_beside_all_reduces() -> TraceWriter:
+    trace = TraceWriter(limits=H100_LIMITS)
+    for step in range(100):
+        trace.launch(ALL_REDUCE, step * 12, 900 + step * 3000, 2990, queue=2, groups=24)
+        trace.launch("watch_flag", step * 12 + 6, 905 + step * 3000, 2980, queue=3, groups=1)
+    return trace
+
+
+@scenario("four streams of kernels overlap: bound by the device", "device-bound")
+def four_streams_overlap() -> TraceWriter:
+    trace = TraceWriter(limits=H100_LIMITS)
+    for step in range(100):
+        for stream in range(4):
+            start = 3000 + step * 1000 + stream * 2
+            trace.launch(f"k{stream}", step * 40 + stream * 5, start, 995, stream + 1, groups=66)
+    return trace
+
+
+@scenario(
+    "one workgroup runs for 10 s: the device is busy but not used, which more work at once would mend",
+    "latency-bound",
+    never_says=(r"DEVICE-BOUND",),
+)
+def one_persistent_workgroup() -> TraceWriter:
+    trace = TraceWriter(limits=H100_LIMITS)
+    trace.launch("persistent", 0, 10, 1e7, groups=1)
+    return trace
+
+
+@scenario("kernels of one workgroup on four streams fill 4 of 132 multiprocessors: latency", "latency-bound")
+def four_workgroups() -> TraceWriter:
+    trace = TraceWriter(limits=H100_LIMITS)
+    for step in range(200):
+        for stream in range(4):
+            trace.launch("k", step * 40 + stream * 5, 9000 + step * 1000, 995, stream + 1, groups=1)
+    return trace
+
+
+@scenario("one kernel of 10 s fills the device: bound by the device, without a gap", "device-bound")
+def one_long_kernel() -> TraceWriter:
+    trace = TraceWriter(limits=H100_LIMITS)
+    trace.launch("k", 0, 10, 1e7, groups=100_000)
+    trace.call("wait-device-idle", 20, 1e7 - 5, "cudaDeviceSynchronize")
+    return trace
+
+
+@scenario("computing takes 90 %, of an all-reduce beside it a tenth is exposed: the device", "device-bound")
+def mostly_hidden_all_reduce() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        trace.launch("gemm", step * 100, 3000 + step * 1000, 900)
+        trace.launch(ALL_REDUCE, step * 100 + 6, 3100 + step * 1000, 899, queue=2)
+    return trace
+
+
+@scenario("eight steps of computing, then an exposed all-reduce of 6 %: the device", "device-bound")
+def gradients_gathered_over_steps() -> TraceWriter:
+    trace, call, start = TraceWriter(), 0, 3000
+    for _ in range(40):
+        for _ in range(8):
+            trace.launch("forward_backward", call, start, 9900)
+            start, call = start + 10_000, call + 6
+        trace.launch(ALL_REDUCE, call, start, 5000)
+        start, call = start + 5005, call + 6
+    return trace
+
+
+@scenario("fills of memory take 70 % and kernels 25 %: transfers", "transfer-bound")
+def fills_take_most() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = 3000 + step * 1000
+        trace.copy("fill", step * 10, start, 700, 2**30, function="cudaMemsetAsync")
+        trace.launch("k", step * 10 + 5, start + 702, 250)
+    return trace
+
+
+@scenario("a thousand launches ahead, then a wait: the device", "device-bound")
+def thousand_launches_ahead() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(5):
+        start = step * 120_000
+        for launch in range(1000):
+            trace.launch("k", start + launch * 4, start + 10 + launch * 101, 100, call_duration=3)
+        trace.call("wait-device-idle", start + 4001, 97_011, "cudaDeviceSynchronize")
+    return trace
+
+
+@scenario("a thread waits for a long copy on another stream: the device is not idle", "transfer-bound")
+def waits_for_a_long_copy() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(50):
+        start = step * 10_000
+        trace.launch("k", start, start + 10, 1000)
+        trace.copy("device-to-host", start + 6, start + 1010, 8000, 2**27, queue=2)
+        trace.call("wait-queue-idle", start + 12, 9100, "cudaStreamSynchronize")
+    return trace
+
+
+# What the host does
+
+
+@scenario("kernel B waits for kernel A, which the host launches late: the host", "host-bound", "host-late")
+def late_launch_before_a_dependent_kernel() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(40):
+        late = step * 1000 + 700
+        first = trace.submission(late, 5, 1)
+        trace.dispatch(first, "a", late + 8, 50, 1)
+        second = trace.submission(step * 1000 + 20, 5, 2, thread=8)
+        trace.depends(second, first)
+        trace.dispatch(second, "b", late + 62, 150, 2)
+    return trace
+
+
+@scenario("cudaMalloc takes 0.6 ms of each step: the host allocates", "host-bound", "host-allocate")
+def allocation_in_each_step() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 1000
+        trace.call("allocate-memory", start, 600, "cudaMalloc")
+        trace.launch("k", start + 605, start + 612, 380)
+    return trace
+
+
+@scenario(
+    "cudaFree waits for the kernel of each step: a wait, and not a late host",
+    "sync-bound mixed host-bound",
+    "after-host-wait host-allocate",
+    "host-late",
+)
+def free_that_synchronises() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 200
+        trace.launch("k", start, start + 8, 100)
+        trace.call("free-memory", start + 10, 103, "cudaFree")
+    return trace
+
+
+@scenario(
+    "an allocation of pinned memory waits for all work of each step: a wait, and not a late host",
+    "device-bound",
+    "after-host-wait host-allocate",
+    "host-late",
+)
+def pinned_allocation_that_synchronises() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(150):
+        start = step * 560
+        trace.launch("k", start, start + 9, 240)
+        trace.call("allocate-memory", start + 12, 243, "cudaHostAlloc")
+        trace.launch("k2", start + 300, start + 308, 205)
+        trace.call("free-memory", start + 312, 206, "cudaFreeHost")
+    return trace
+
+
+@scenario(
+    "one module load of 0.5 s among a hundred steps: one gap, in which code loads",
+    "host-bound mixed device-bound",
+    "host-compile",
+)
+def one_module_load() -> TraceWriter:
+    trace, start = TraceWriter(), 0
+    for step in range(100):
+        if step == 50:
+            trace.call("load-module", start, 500_000, "cuModuleLoadData")
+            start += 500_000
+        trace.launch("new" if step == 50 else "k", start, start + 10, 9000)
+        trace.launch("k", start + 15, start + 9015, 900)
+        start += 10_000
+    return trace
+
+
+@scenario(
+    "module loads take 60 % of the run before its steady part: code loads",
+    "host-bound mixed device-bound",
+    never_says=(r"bound by the device itself",),
+)
+def loads_before_the_steady_part() -> TraceWriter:
+    trace = TraceWriter()
+    trace.launch("k", 0, 10, 100)
+    start = 200
+    for load in range(6):
+        trace.call("load-module", start, 99_000, "cuModuleLoadData")
+        trace.launch(f"w{load}", start + 99_100, start + 99_110, 800)
+        start += 100_000
+    for _ in range(400):
+        trace.launch("k", start, start + 10, 990)
+        start += 1000
+    return trace
+
+
+@scenario(
+    "a pause of 50 ms after each ten steps: regular, and the host is late",
+    "device-bound mixed host-bound",
+    "host-late",
+)
+def regular_pauses() -> TraceWriter:
+    trace, start, noise = TraceWriter(), 0.0, random.Random(1)
+    for step in range(400):
+        trace.launch("k", start, start + 10, 9900)
+        start += 10_000 + noise.uniform(-20, 20)
+        if step % 10 == 9:
+            start += 50_000 + noise.uniform(-3000, 3000)
+    return trace
+
+
+@scenario(
+    "two threads submit in turn and sleep between: the host is late", "host-bound", "host-late host-waits"
+)
+def two_threads_in_turn() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        trace.launch("k", step * 1000 + 900, step * 1000 + 906, 90, thread=7 + step % 2)
+    return trace
+
+
+@scenario("three kernels with pauses between: the host", "host-bound", "host-late")
+def three_kernels() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(3):
+        trace.launch("k", step * 1000, step * 1000 + 10, 300)
+    return trace
+
+
+@scenario(
+    "each token's result is read back before the next is launched: a wait", "sync-bound", "after-host-wait"
+)
+def read_back_each_token() -> TraceWriter:
+    return tokens(180)
+
+
+@scenario(
+    "the same, with 0.4 ms of Python after the wait: host and waits in turn",
+    "host-bound sync-bound mixed",
+    "host-late after-host-wait",
+)
+def read_back_with_slow_python() -> TraceWriter:
+    return tokens(400)
+
+
+def tokens(pause: float) -> TraceWriter:
+    """Returns a decoder: 20 kernels, a copy of 4 bytes and a wait for each token, then a pause of the host."""
+    trace, start = TraceWriter(), 0.0
+    for _ in range(200):
+        for kernel in range(20):
+            trace.launch("decode", start + kernel * 5, start + 8 + kernel * 5.5, 5.2, call_duration=4)
+        end = start + 118
+        trace.copy("device-to-host", start + 101, end + 1, 1.5, 4, call_duration=4)
+        trace.call("wait-queue-idle", start + 106, end + 8 - (start + 106), "cudaStreamSynchronize")
+        start = end + pause
+    return trace
+
+
+@scenario(
+    "the processors are under pressure for 95 % of the time: the report says so",
+    "host-bound",
+    says=(r"pressure|stalled|waited for a processor|short of processors",),
+)
+def pressure_on_the_processors() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(2000):
+        trace.launch("k", step * 1000 + 700, step * 1000 + 706, 290)
+    values = [(step * 100_000.0, 95.0) for step in range(20)]
+    for name, source in (("machine", "/proc/pressure/cpu"), ("cgroup", "cpu.pressure")):
+        trace.counter(f"{name} stalled on cpu (some)", "percent", values, None, source, lasts=100_000)
+    return trace
+
+
+@scenario(
+    "a second process starts 9 s after the work of the first: no thread is late",
+    "host-bound unknown mixed",
+    never_says=(r"in code of the program",),
+    says=(r"before the first call of the process",),
+)
+def second_process_starts_later() -> TraceWriter:
+    trace = TraceWriter(processes=2, devices=2, uuids=["aa", "aa"], queues=[(1, 1), (2, 2)])
+    for step in range(1000):
+        trace.launch("k", step * 5, 10 + step * 1001, 1000)
+        trace.launch("k", 1e7 + step * 5, 1e7 + 10 + step * 1001, 1000, 2, thread=9, process=2)
+    trace.processes[1]["start_ns"] = 9_900_000_000
+    return trace
+
+
+@scenario(
+    "another thread allocates pinned memory while the submitting thread does nothing: the host allocates",
+    "host-bound",
+    "host-allocate",
+)
+def another_thread_allocates() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(50):
+        start = step * 10_000
+        trace.call("allocate-memory", start + 300, 6500, "cudaHostAlloc", thread=8)
+        trace.launch("k", start + 7000, start + 7006, 2990)
+    return trace
+
+
+@scenario(
+    "the recording itself takes 60 % of the time: this is not the program's",
+    "device-bound mixed",
+    "recording",
+)
+def recording_costs() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = step * 1000
+        trace.call("recording", start + 310, 600, "CUPTI")
+        trace.launch("k", start + 920, start + 930, 370)
+    return trace
+
+
+@scenario(
+    "two kinds of pauses, one regular and one at random: the host is late",
+    "device-bound mixed host-bound",
+    "host-late",
+)
+def two_kinds_of_pauses() -> TraceWriter:
+    trace, start, regular, noise = TraceWriter(), 0.0, 40_000.0, random.Random(2)
+    while start < 4e6:
+        duration = noise.uniform(500, 4000)
+        trace.launch("k", start, start + 5, duration)
+        start += duration + 5
+        if start > regular:
+            start, regular = start + 12_000, regular + 40_000
+        elif noise.random() < 0.1:
+            start += 3000
+    return trace
+
+
+@scenario(
+    "launches at random times: irregular, and the host is late", "device-bound mixed host-bound", "host-late"
+)
+def random_pauses() -> TraceWriter:
+    trace, start, noise = TraceWriter(), 0.0, random.Random(3)
+    for _ in range(500):
+        duration = noise.expovariate(1 / 2000)
+        trace.launch("k", start, start + 5, duration + 1)
+        start += duration + 1006
+    return trace
+
+
+@scenario(
+    "a copy of pageable memory blocks its call for 0.9 ms: pin the memory; fewer launches would not help",
+    "host-bound mixed sync-bound latency-bound transfer-bound",
+    advises=(r"\bpin",),
+    never_advises=(r"graph", r"fuse"),
+)
+def copies_of_pageable_memory() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = step * 1010
+        trace.copy(
+            "host-to-device", start, start + 800, 100, 2**22, call_duration=903, host_memory="pageable"
+        )
+        trace.launch("k", start + 904, start + 910, 90)
+    return trace
+
+
+@scenario(
+    "results are copied to pageable memory by a call that blocks: pin the memory",
+    "host-bound mixed sync-bound latency-bound transfer-bound",
+    advises=(r"\bpin",),
+    never_advises=(r"graph", r"fuse"),
+)
+def results_to_pageable_memory() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(120):
+        start = step * 3000
+        trace.launch("k", start, start + 9, 300)
+        trace.copy(
+            "device-to-host",
+            start + 8,
+            start + 312,
+            420,
+            12_000_000,
+            call_duration=2700,
+            host_memory="pageable",
+            function="cudaMemcpy",
+        )
+    return trace
+
+
+@scenario(
+    "one launch of 1.5 s among thousands loads code: many small launches are not the reason",
+    "host-bound mixed",
+    never_advises=(r"many small launches|fewer launches|graph",),
+)
+def one_slow_launch_among_thousands() -> TraceWriter:
+    trace, start = TraceWriter(), 0.0
+    for step in range(4000):
+        slow = step == 1700
+        duration = 1_500_000 if slow else 4
+        trace.launch("late" if slow else "k", start, start + duration + 3, 30, call_duration=duration)
+        start += duration + 36
+    return trace
+
+
+@scenario(
+    "a display shows 60 pictures a second and the GPU needs 3 ms for each: nothing is to be removed",
+    "sync-bound host-bound mixed",
+    says=(r"display|vertical|refresh|vsync",),
+    never_advises=(r"before the loop", r"remove", r"graph"),
+)
+def pictures_for_a_display() -> TraceWriter:
+    return pictures(16_667, 3000)
+
+
+@scenario(
+    "the same at 144 Hz with 2 ms of work",
+    "sync-bound host-bound mixed",
+    says=(r"display|vertical|refresh|vsync",),
+    never_advises=(r"before the loop", r"remove", r"graph"),
+)
+def pictures_at_144_hertz() -> TraceWriter:
+    return pictures(6944, 2000)
+
+
+def pictures(period: float, work: float) -> TraceWriter:
+    """Returns a Vulkan program that presents one picture a period and waits in the acquisition of the next."""
+    trace = TraceWriter(api="vulkan")
+    for picture in range(120):
+        start = picture * period
+        submission = trace.submission(start + 300, 50, kind="command-buffers", command_buffers=1)
+        number = trace.command_buffer(submission, start + 360, work, dispatches=1)
+        trace.dispatch(submission, "k", start + 360, 500, command_buffer=number)
+        trace.add(
+            "opaque_work",
+            command_buffer=number,
+            position=1,
+            queue=1,
+            kind="render-pass",
+            start_ns=round((start + 865) * 1000),
+            duration_ns=round((work - 510) * 1000),
+        )
+        trace.call("present", start + 360, 40, "vkQueuePresentKHR")
+        trace.call("acquire-image", start + 410, period - 210, "vkAcquireNextImageKHR")
+    return trace
+
+
+@scenario(
+    "the host signals a timeline semaphore 5 ms after the submission: the device waits for the host",
+    "sync-bound host-bound mixed",
+    "host-signal",
+)
+def signal_of_the_host() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for step in range(50):
+        start = step * 10_000
+        submission = trace.submitted(start, start + 5010, 4900)
+        trace.depends(submission, signal=start + 5000)
+    return trace
+
+
+# What was not measured
+
+
+@scenario(
+    "a graph with 9 ms between two kernels: what it waited for was not recorded",
+    "unknown",
+    "unknown",
+    "within-command-buffer graph-launch",
+)
+def pause_inside_a_graph() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(20):
+        start = step * 10_000
+        launch = trace.submission(start, 20, kind="graph", command_buffers=1)
+        number = trace.command_buffer(launch, start + 30, 9900, dispatches=2, host_functions=0)
+        trace.dispatch(launch, "k", start + 30, 450, command_buffer=number, position=0)
+        trace.dispatch(launch, "k", start + 9480, 450, command_buffer=number, position=2)
+    return trace
+
+
+@scenario(
+    "two dispatches of 0.45 ms with 9 ms between in a command buffer: it is not busy",
+    "unknown latency-bound sync-bound",
+    never_says=(r"DEVICE-BOUND",),
+)
+def pause_inside_a_command_buffer() -> TraceWriter:
+    return command_buffers_with_a_pause("dispatch")
+
+
+@scenario(
+    "the same, timed as a whole: how long it computed is unknown",
+    "unknown",
+    never_says=(r"DEVICE-BOUND", r"busy for 9\d"),
+)
+def command_buffers_timed_as_a_whole() -> TraceWriter:
+    return command_buffers_with_a_pause("command-buffer")
+
+
+def command_buffers_with_a_pause(mode: str) -> TraceWriter:
+    """Returns command buffers of 9.9 ms with 0.9 ms of work, whose dispatches have times in the mode `dispatch`."""
+    trace = TraceWriter(api="vulkan", sampling_mode=mode)
+    for step in range(50):
+        start = step * 10_000
+        submission = trace.submission(start, 20, kind="command-buffers", command_buffers=1)
+        number = trace.command_buffer(submission, start + 30, 9900, dispatches=2)
+        for position, at in ((0, start + 30), (1, start + 9480)):
+            timed = mode == "dispatch"
+            trace.dispatch(
+                submission,
+                "k",
+                at if timed else None,
+                450 if timed else None,
+                command_buffer=number,
+                position=position,
+            )
+    return trace
+
+
+@scenario(
+    "CUDA graphs that are timed as a whole: how long they compute is unknown",
+    "unknown",
+    never_says=(r"DEVICE-BOUND",),
+)
+def graphs_timed_as_a_whole() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(64):
+        start = step * 5000
+        launch = trace.submission(start, 14, kind="graph", command_buffers=1)
+        trace.command_buffer(launch, start + 25, 4960, dispatches=40, timing="measured")
+    return trace
+
+
+@scenario(
+    "the middle one of three command buffers has no times and 1 ms: this is not the device's own start-up",
+    "unknown device-bound mixed",
+    never_causes="launch-latency within-command-buffer graph-launch",
+)
+def command_buffer_without_times() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for step in range(60):
+        start = step * 2000
+        submission = trace.submission(start, 25, kind="command-buffers", command_buffers=3)
+        for at, duration in ((start + 40, 430.0), (None, None), (start + 1480, 480.0)):
+            number = trace.command_buffer(
+                submission,
+                at,
+                duration,
+                dispatches=1,
+                timing="measured" if at is not None else "no-timestamps",
+            )
+            trace.dispatch(submission, "k", at, duration, command_buffer=number)
+    return trace
+
+
+@scenario(
+    "the first half was launched before the recording: its pauses are unknown",
+    "unknown mixed device-bound host-bound",
+    "unknown host-late",
+)
+def launched_before_the_recording() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = step * 1000
+        if step < 100:
+            trace.dispatch(None, "k", start + 10, 500)
+        else:
+            trace.launch("k", start, start + 10, 500)
+    return trace
+
+
+@scenario(
+    "an import of kernels without calls, idle for 40 %: no cause is claimed",
+    "unknown mixed device-bound",
+    "unknown",
+)
+def kernels_without_calls() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(500):
+        trace.dispatch(None, "k", step * 1000, 600)
+    return trace
+
+
+@scenario("the same, idle for 70 %", "unknown", "unknown")
+def idle_kernels_without_calls() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(500):
+        trace.dispatch(None, "k", step * 1000, 300)
+    return trace
+
+
+@scenario(
+    "an import whose launches have no duration and no thread: the launches come late",
+    "host-bound unknown",
+    "host-late unknown",
+)
+def launches_without_threads() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(500):
+        trace.launch("k", step * 1000, step * 1000 + 5, 300, thread=None, call_duration=0)
+    return trace
+
+
+@scenario(
+    "each kernel starts 5 ms after its launch on an idle device: more than its own start-up takes",
+    "unknown mixed",
+    "unknown",
+    "launch-latency",
+    says=(r"another process|not recorded",),
+)
+def starts_late_on_an_idle_device() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 10_000
+        trace.launch("k", start, start + 5000, 4000)
+        trace.call("wait-device-idle", start + 6, 9000, "cudaDeviceSynchronize")
+    return trace
+
+
+@scenario(
+    "a prefetch of managed memory runs 6 ms before each kernel: this is not the device's own start-up",
+    "unknown transfer-bound mixed",
+    never_causes="launch-latency",
+)
+def prefetch_before_each_kernel() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(50):
+        start = step * 10_000
+        trace.submission(start, 5, 1, "prefetch", function="cudaMemPrefetchAsync")
+        trace.launch("k", start + 6, start + 6000, 3900)
+    return trace
+
+
+# What the clocks say
+
+
+@scenario(
+    "pauses of 2 µs with a clock that errs by 20 µs: the causes are uncertain",
+    "unknown mixed device-bound latency-bound host-bound",
+    says=(r"±|at least|uncertain|all of it",),
+)
+def pauses_below_the_clocks_error() -> TraceWriter:
+    trace = TraceWriter(clock_error_ns=20_000)
+    for step in range(2000):
+        trace.launch("k", step * 4, step * 4 + 2.5, 2, call_duration=1.5)
+    return trace
+
+
+@scenario(
+    "all kernels start 0.5 ms before their launch, with a stated error of 1 µs: the headline says that the times contradict each other",
+    "unknown",
+    headline=(r"contradict|cannot be right|before (its|their|the) (call|launch|submission)",),
+)
+def starts_before_its_launch() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        trace.launch("k", step * 1000 + 600, step * 1000 + 100, 300)
+    return trace
+
+
+@scenario(
+    "waits return 0.2 ms before the work that they waited for ends: the times contradict each other",
+    "unknown sync-bound mixed device-bound",
+    headline=(r"contradict|before the work .* end|too early|returned before",),
+)
+def waits_that_return_early() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(150):
+        start = step * 2000
+        trace.launch("k", start, start + 10, 1100)
+        trace.call("wait-queue-idle", start + 8, 902, "cudaStreamSynchronize", queue=1)
+    return trace
+
+
+# What belongs into the headline
+
+
+@scenario("the device was lost in the middle: said", "device-bound mixed unknown", headline=(r"lost",))
+def lost_device() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    trace.devices[0]["lost"] = True
+    for step in range(40):
+        start, finished = step * 1000.0, step < 30
+        submission = trace.submission(start, 5, kind="command-buffers", command_buffers=1)
+        at, duration = (start + 10, 900.0) if finished else (None, None)
+        number = trace.command_buffer(
+            submission, at, duration, dispatches=1, timing="measured" if finished else "device-lost"
+        )
+        trace.dispatch(submission, "k", at, duration, command_buffer=number)
+    return trace
+
+
+@scenario(
+    "seven of eight GPUs are busy and one is never used: said",
+    "device-bound mixed",
+    headline=(r"never used|not used|unused|ran nothing|no work",),
+)
+def unused_gpu() -> TraceWriter:
+    return seven_busy_gpus()
+
+
+@scenario(
+    "the eighth runs one kernel at the start: idle for most of the time",
+    "device-bound mixed",
+    says=(r"imbalance|idle|no work",),
+)
+def nearly_unused_gpu() -> TraceWriter:
+    trace = seven_busy_gpus()
+    trace.launch("k", 1, 1100, 1000, queue=8)
+    return trace
+
+
+def seven_busy_gpus() -> TraceWriter:
+    """Returns a program with eight GPUs of which seven are always busy."""
+    trace = TraceWriter(devices=8, queues=[(number, number) for number in range(1, 9)])
+    for step in range(100):
+        for device in range(7):
+            start = 1100 + step * 1001
+            trace.launch("k", step * 10 + device, start, 1000, queue=device + 1, thread=7 + device)
+    return trace
+
+
+@scenario(
+    "a power cap holds the clocks down for half of the time: said", "device-bound", headline=(r"power",)
+)
+def power_cap() -> TraceWriter:
+    trace, start = TraceWriter(), 0.0
+    for step in range(2000):
+        duration = 1000 * (1980 / 1200 if step >= 1000 else 1)
+        trace.launch("k", step * 5, 20_000 + start, duration)
+        start += duration + 1
+    half = 20_000 + 1000 * 1001
+    trace.counter("SM clock", "hertz", [(0, 1980e6), (half, 1200e6)])
+    trace.counter("clock limited: power cap", "percent", [(0, 0), (half, 100)])
+    return trace
+
+
+@scenario(
+    "the GPU works for 1 s of a program of 51 s: the headline says of how much it speaks",
+    "device-bound",
+    headline=(r"51(\.\d+)? s",),
+)
+def one_second_of_fifty() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(1000):
+        trace.launch("k", 2.5e7 + step * 5, 2.5e7 + 10 + step * 1001, 1000)
+    trace.end = 5.1e7
+    return trace
+
+
+@scenario(
+    "training is bound by the device and evaluation by the host: each is said",
+    "mixed host-bound device-bound",
+    headline=(r"train", r"eval"),
+)
+def training_and_evaluation() -> TraceWriter:
+    trace, start = TraceWriter(), 0
+    trace.range("train", 0, 3e6)
+    trace.range("eval", 3e6, 3e6)
+    for _ in range(300):
+        trace.launch("train_k", start, start + 20, 9950, label="train")
+        start += 10_000
+    for _ in range(300):
+        trace.launch("eval_k", start + 9000, start + 9010, 980, label="eval")
+        start += 10_000
+    return trace
+
+
+@scenario(
+    "a first launch of 4,096 workgroups before many of 64 is no warm-up",
+    "device-bound",
+    never_says=(r"\(\d+(\.\d+)? %\) are warm-up",),
+)
+def a_large_launch_first() -> TraceWriter:
+    trace = TraceWriter()
+    trace.launch("k", 0, 20, 640_000, groups=4096)
+    for step in range(64):
+        trace.launch("k", 30 + step * 8, 640_022 + step * 10_002, 10_000, groups=64)
+    return trace
