@@ -449,7 +449,7 @@ fn cut(
 /// verdict.
 fn by_change(slices: &[Sum], window: Interval, origin_ns: i64) -> Vec<Phase> {
     let whole_ns = Sum::new(slices).window_ns();
-    let mut pieces: Vec<Range<usize>> = Vec::from([0..slices.len()]);
+    let mut pieces: Vec<Range<usize>> = std::iter::once(0..slices.len()).collect();
     while pieces.len() < MAX_PHASES {
         let splits = pieces.iter().enumerate().filter_map(|(at, piece)| {
             let (middle, gain) = best_split(slices, piece.clone(), whole_ns)?;
