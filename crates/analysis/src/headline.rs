@@ -100,7 +100,7 @@ impl HeadlineInput<'_> {
             false => "the rest is not judged",
         };
         Some(format!(
-            "This is about {} of the run of {}: the {} from {} on; {outside}.",
+            "The verdict speaks of {} of the run of {}: the {} from {} on; {outside}.",
             Percent(share),
             Nanoseconds(wall_ns),
             Nanoseconds(window.length_ns()),

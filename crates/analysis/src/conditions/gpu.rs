@@ -128,12 +128,15 @@ fn hottest(temperature: Option<&Counter>, set: &[Interval]) -> String {
     }
 }
 
-/// Returns the text of the range of clocks, such as `, with SM clocks from 1208 to 1980 MHz`.
+/// Returns the text of the range of clocks, such as `, with SM clocks from 1208 to 1980 MHz`, or of the one clock.
 fn clocks(clock: Option<&Counter>, set: &[Interval]) -> String {
     match range(clock, set) {
         Some((least, most)) => {
-            let (least, most) = (least / 1e6, most / 1e6);
-            format!(", with SM clocks from {least:.0} to {most:.0} MHz")
+            let (least, most) = ((least / 1e6).round(), (most / 1e6).round());
+            match least == most {
+                true => format!(", with the SM clock at {most} MHz"),
+                false => format!(", with SM clocks from {least} to {most} MHz"),
+            }
         }
         None => String::new(),
     }
