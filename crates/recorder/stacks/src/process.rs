@@ -53,7 +53,7 @@ pub struct SamplerState {
 }
 
 /// Why samples are missing where the sampling thread came late.
-const CAME_LATE: &str = "the thread that takes them got no turn in time: the processors were busy";
+const CAME_LATE: &str = "the thread that takes them woke too late, as on busy processors";
 /// Why samples are missing where the sampling thread worked itself.
 const WAS_BUSY: &str = "the thread that takes them was reading libraries and their symbols";
 /// Missing samples are a loss where they are this share of a process's samples of about a second. Fewer make no share of the time wrong by
