@@ -14,7 +14,7 @@ const SLOWDOWNS: [(Condition, ConditionKind, &str); 3] = [
     (
         Condition::ClockHeatHardware,
         ConditionKind::Heat,
-        "ran at half its clock or less because of heat (hardware thermal slowdown)",
+        "ran below its clock because of heat (hardware thermal slowdown)",
     ),
     (
         Condition::ClockHeatSoftware,
@@ -24,11 +24,11 @@ const SLOWDOWNS: [(Condition, ConditionKind, &str); 3] = [
     (
         Condition::ClockPowerBrake,
         ConditionKind::PowerBrake,
-        "ran at half its clock or less because the power supply asked for it (hardware power brake)",
+        "ran below its clock because the power supply asked for it (hardware power brake)",
     ),
 ];
 /// The words for a slowdown without a cause.
-const UNSPECIFIC: &str = "ran at half its clock or less (hardware slowdown, for which the driver gives no cause: heat, power draw, or \
+const UNSPECIFIC: &str = "ran below its clock (hardware slowdown, for which the driver gives no cause: heat, power draw, or \
                           the power supply)";
 
 /// Returns the notes on one GPU, for the time from its first work to its last. `gpu` is its index, `name` is how

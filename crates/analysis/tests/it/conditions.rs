@@ -51,7 +51,7 @@ fn heat_is_told_with_how_long_from_when_and_how_hot() {
     assert_eq!(kinds(&notes), [ConditionKind::Heat]);
     assert_eq!(
         notes[0].sentence,
-        "Example ran at half its clock or less because of heat (hardware thermal slowdown) for 3.20 s, from 2.00 s on, at up to 91 °C: \
+        "Example ran below its clock because of heat (hardware thermal slowdown) for 3.20 s, from 2.00 s on, at up to 91 °C: \
          kernel times of then are not comparable with others."
     );
     assert_eq!(notes[0].start_ns, 2_000_000_000);
