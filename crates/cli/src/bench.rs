@@ -156,6 +156,16 @@ fn lines(device: &MeasuredDevice) -> Vec<String> {
             limits.write_bytes_per_s.map(rate),
         ),
         fixed(
+            "copy from the host",
+            "host_read_bytes_per_s",
+            limits.host_read_bytes_per_s.map(rate),
+        ),
+        fixed(
+            "copy to the host",
+            "host_write_bytes_per_s",
+            limits.host_write_bytes_per_s.map(rate),
+        ),
+        fixed(
             "multiply-adds, f32",
             "fma_f32_flops",
             limits.fma_f32_flops.map(flops),

@@ -23,6 +23,8 @@ const THREADS: u32 = 256;
 const WORKGROUPS_PER_MULTIPROCESSOR: u32 = 8;
 /// The most bytes of each of the two buffers.
 const MAX_BUFFER_BYTES: u64 = 4 << 30;
+/// Bytes of a copy between host and device: so many that its start takes less than a hundredth of its time.
+const HOST_COPY_BYTES: u64 = 256 << 20;
 /// Bytes of a vector, which an invocation reads or writes at once.
 const VECTOR_BYTES: u64 = 16;
 /// Number of vectors that an invocation reads or writes in a round of its loop.
@@ -79,6 +81,8 @@ fn measure_device(
     };
     let memory = bench.memory(&mut measurement, progress);
     measurement.take("Bandwidth", memory, |_, ()| ());
+    let host = bench.host_copies(&mut measurement, progress);
+    measurement.take("The bandwidth to the host", host, |_, ()| ());
     bench.arithmetic(&mut measurement, progress);
     let matrices = bench.matrices(driver, &mut measurement, progress);
     measurement.take("The rate of matrix units", matrices, |_, ()| ());
@@ -176,6 +180,37 @@ impl Bench<'_> {
             "Copy bandwidth by cuMemcpyDtoDAsync",
             copied,
             |figures, samples| figures.copy(bytes, samples, "cuMemcpyDtoDAsync"),
+        );
+        Ok(())
+    }
+
+    /// Measures copies from and to pinned memory of the host, one direction at a time.
+    fn host_copies(
+        &self,
+        measurement: &mut Measurement,
+        progress: Progress<'_>,
+    ) -> Result<(), Error> {
+        progress("bandwidth to the host");
+        let context = self.context;
+        let device = context.allocate(HOST_COPY_BYTES)?;
+        let host = context.allocate_host(HOST_COPY_BYTES)?;
+        // SAFETY: both have so many bytes.
+        let read = self.repeat(2, &mut || unsafe {
+            context.copy_from_host(&host, device.address, HOST_COPY_BYTES)
+        });
+        measurement.take(
+            "The bandwidth of copies from the host",
+            read,
+            |figures, samples| figures.host_read(HOST_COPY_BYTES, samples, "cuMemcpyHtoDAsync"),
+        );
+        // SAFETY: both have so many bytes.
+        let written = self.repeat(2, &mut || unsafe {
+            context.copy_to_host(device.address, &host, HOST_COPY_BYTES)
+        });
+        measurement.take(
+            "The bandwidth of copies to the host",
+            written,
+            |figures, samples| figures.host_write(HOST_COPY_BYTES, samples, "cuMemcpyDtoHAsync"),
         );
         Ok(())
     }

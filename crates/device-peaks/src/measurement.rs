@@ -89,6 +89,18 @@ impl Measurement {
         }
     }
 
+    /// Adds the time of a copy of `bytes` bytes from pinned memory of the host.
+    pub fn host_read(&mut self, bytes: u64, samples: Samples, by: &str) {
+        self.kept.limits.host_read_bytes_per_s = Some(per_second(bytes, samples));
+        self.state("host_read_bytes_per_s", samples, by);
+    }
+
+    /// Adds the time of a copy of `bytes` bytes to pinned memory of the host.
+    pub fn host_write(&mut self, bytes: u64, samples: Samples, by: &str) {
+        self.kept.limits.host_write_bytes_per_s = Some(per_second(bytes, samples));
+        self.state("host_write_bytes_per_s", samples, by);
+    }
+
     /// Adds the time of `count` multiply-adds, each of two operations.
     pub fn multiply_adds(&mut self, count: u64, samples: Samples, by: &str) {
         self.kept.limits.fma_f32_flops = Some(per_second(2 * count, samples));

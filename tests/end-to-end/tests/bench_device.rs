@@ -77,6 +77,10 @@ fn figures_of_a_device_of_cuda_are_what_its_events_say() {
     close(&device["copy_bytes_per_s"], 2.0 * bytes * per_second);
     close(&device["read_bytes_per_s"], bytes * per_second);
     close(&device["write_bytes_per_s"], bytes * per_second);
+    // Copies of the stub between host and device take a time of their own.
+    for key in ["host_read_bytes_per_s", "host_write_bytes_per_s"] {
+        assert!(device[key].as_u64() > Some(0), "{key}: {device}");
+    }
     let multiply_adds = invocations * 1024.0 * 256.0;
     close(&device["fma_f32_flops"], 2.0 * multiply_adds * per_second);
     close(&device["launch_interval_ns"], KERNEL_NS);

@@ -104,8 +104,12 @@ fn unbounded(link: LinkRate) -> String {
         HardwareCounter::NvlinkReceived => ("receives", "from another device"),
         _ => ("sends", "to another device"),
     };
+    let measure = match link.unit {
+        LimitingUnit::Pcie => ": `gapscope bench device` measures it",
+        _ => "",
+    };
     format!(
-        "It {way} {rate} over {} {other}, and is near no limit that is known; how much the link can carry is not known.",
+        "It {way} {rate} over {} {other}, and is near no limit that is known; how much the link can carry is not known{measure}.",
         link.unit.name()
     )
 }

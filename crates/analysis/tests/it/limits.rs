@@ -334,7 +334,7 @@ fn a_kernel_that_waits_for_a_link_is_not_limited_by_latency() {
     const POLLS: [f64; 7] = [99.0, 5.0, 5.0, 300.0, 0.0, 0.2, 0.0];
     let link = MEASURED.replace('\n', " limits.measured.host_read_bytes_per_s=27000000000\n");
     let fast = MEASURED.replace('\n', " limits.measured.host_read_bytes_per_s=55000000000\n");
-    let pcie = "It reads 23.3 GiB/s over PCIe from the host or another device, and is near no limit that is known; how much the link can carry is not known.";
+    let pcie = "It reads 23.3 GiB/s over PCIe from the host or another device, and is near no limit that is known; how much the link can carry is not known: `gapscope bench device` measures it.";
     let nvlink = "It receives 410 GiB/s over NVLink from another device, and is near no limit that is known; how much the link can carry is not known.";
     type Case<'a> = (&'a str, &'a [[f64; 7]], &'a str, Option<&'a str>);
     let cases: [Case; 9] = [

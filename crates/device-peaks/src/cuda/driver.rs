@@ -56,6 +56,10 @@ functions! {
         *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void
     );
     copy "cuMemcpyDtoDAsync_v2" (u64, u64, usize, *mut c_void);
+    allocate_host "cuMemAllocHost_v2" (*mut *mut c_void, usize);
+    free_host "cuMemFreeHost" (*mut c_void);
+    copy_from_host "cuMemcpyHtoDAsync_v2" (u64, *const c_void, usize, *mut c_void);
+    copy_to_host "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, *mut c_void);
     fill "cuMemsetD32Async" (u64, c_uint, usize, *mut c_void);
     event "cuEventCreate" (*mut *mut c_void, c_uint);
     record "cuEventRecord" (*mut c_void, *mut c_void);
@@ -161,6 +165,12 @@ pub struct Memory<'a> {
     pub address: u64,
 }
 
+/// Pinned memory of the host, until it is dropped.
+pub struct HostMemory<'a> {
+    context: &'a Context,
+    address: *mut c_void,
+}
+
 impl Context {
     /// Makes a context on a device.
     pub fn new(driver: Driver, device: &Device) -> Result<Context, Error> {
@@ -213,6 +223,19 @@ impl Context {
             (self.driver.allocate)(&mut address, bytes as usize)
         })?;
         Ok(Memory {
+            context: self,
+            address,
+        })
+    }
+
+    /// Allocates pinned memory of the host.
+    pub fn allocate_host(&self, bytes: u64) -> Result<HostMemory<'_>, Error> {
+        let mut address = ptr::null_mut();
+        // SAFETY: the call stores an address.
+        check("cuMemAllocHost", unsafe {
+            (self.driver.allocate_host)(&mut address, bytes as usize)
+        })?;
+        Ok(HostMemory {
             context: self,
             address,
         })
@@ -291,6 +314,38 @@ impl Context {
         check("cuMemcpyDtoDAsync", code)
     }
 
+    /// Copies pinned memory of the host to memory of the device.
+    ///
+    /// # Safety
+    /// Both have so many bytes and live until [`Self::time`] has returned.
+    pub unsafe fn copy_from_host(
+        &self,
+        from: &HostMemory<'_>,
+        to: u64,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        // SAFETY: as the caller promises.
+        let code =
+            unsafe { (self.driver.copy_from_host)(to, from.address, bytes as usize, self.stream) };
+        check("cuMemcpyHtoDAsync", code)
+    }
+
+    /// Copies memory of the device to pinned memory of the host.
+    ///
+    /// # Safety
+    /// Both have so many bytes and live until [`Self::time`] has returned.
+    pub unsafe fn copy_to_host(
+        &self,
+        from: u64,
+        to: &HostMemory<'_>,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        // SAFETY: as the caller promises.
+        let code =
+            unsafe { (self.driver.copy_to_host)(to.address, from, bytes as usize, self.stream) };
+        check("cuMemcpyDtoHAsync", code)
+    }
+
     /// Fills memory of the device with floats of 32 bits that are 1.
     ///
     /// # Safety
@@ -356,5 +411,12 @@ impl Drop for Memory<'_> {
     fn drop(&mut self) {
         // SAFETY: it was allocated in this context, and the stream has been waited for.
         unsafe { (self.context.driver.free)(self.address) };
+    }
+}
+
+impl Drop for HostMemory<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated in this context, and the stream has been waited for.
+        unsafe { (self.context.driver.free_host)(self.address) };
     }
 }

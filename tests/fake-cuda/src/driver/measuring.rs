@@ -49,6 +49,21 @@ pub extern "C" fn cuMemsetD32Async(_to: u64, _: c_uint, _: usize, stream: usize)
     cuMemcpyDtoDAsync_v2(0, 0, 0, stream)
 }
 
+/// Takes the memory from the C library, which does not pin it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *address = libc::malloc(bytes) };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemFreeHost(address: *mut c_void) -> c_int {
+    // SAFETY: the address is one of `cuMemAllocHost_v2`.
+    unsafe { libc::free(address) };
+    SUCCESS
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usize) -> c_int {
     let driver = driver();
