@@ -53,7 +53,7 @@ describe.each([
     const found = await rows(page);
     expect(found.map(([line, , part, count]) => [line, part, count])).toEqual([
       ["train.py:41 load_batch > resize", share(SAMPLES.load), String(SAMPLES.load)],
-      ["train.py:50 next_batch > Queue.get", share(SAMPLES.wait), String(SAMPLES.wait)],
+      ["train.py:50 next_batch > Queue.get > read", share(SAMPLES.wait), String(SAMPLES.wait)],
     ]);
     expect(await names(page)).toEqual(["all idle time with samples", "train.py:60 main", "train.py:41 load_batch", "Image.py:9 resize", "train.py:50 next_batch", "queues.py:103 Queue.get", "libc.so.6 read"]);
     // All widths are read in one step, because frames that are being redrawn have none.

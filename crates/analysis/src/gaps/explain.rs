@@ -158,8 +158,15 @@ impl<'a> Explainer<'a> {
             return;
         }
         explanation.doubt(|part| {
+            // A kernel that is being profiled has no times, and the recording holds the program up for it.
+            let in_doubt = part.cause != Cause::Recording;
             let ran = pieces(part.interval(), unmeasured);
-            ran.map(|(piece, ran)| (piece, ran.then_some(UnknownReason::UntimedWork)))
+            ran.map(move |(piece, ran)| {
+                (
+                    piece,
+                    (ran && in_doubt).then_some(UnknownReason::UntimedWork),
+                )
+            })
         });
     }
 
