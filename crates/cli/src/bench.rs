@@ -139,38 +139,29 @@ fn lines(device: &MeasuredDevice) -> Vec<String> {
     };
     let us = |ns: u64| format!("{:.2} us", ns as f64 / 1e3);
     let fixed = |name, key: &str, value| (name, key.to_owned(), value);
-    let mut figures = vec![
-        fixed(
-            "copy",
-            "copy_bytes_per_s",
-            limits.copy_bytes_per_s.map(rate),
-        ),
-        fixed(
-            "read",
-            "read_bytes_per_s",
-            limits.read_bytes_per_s.map(rate),
-        ),
-        fixed(
-            "write",
-            "write_bytes_per_s",
-            limits.write_bytes_per_s.map(rate),
-        ),
-        fixed(
+    let bandwidths = [
+        ("copy", "copy_bytes_per_s", limits.copy_bytes_per_s),
+        ("read", "read_bytes_per_s", limits.read_bytes_per_s),
+        ("write", "write_bytes_per_s", limits.write_bytes_per_s),
+        (
             "copy from the host",
             "host_read_bytes_per_s",
-            limits.host_read_bytes_per_s.map(rate),
+            limits.host_read_bytes_per_s,
         ),
-        fixed(
+        (
             "copy to the host",
             "host_write_bytes_per_s",
-            limits.host_write_bytes_per_s.map(rate),
-        ),
-        fixed(
-            "multiply-adds, f32",
-            "fma_f32_flops",
-            limits.fma_f32_flops.map(flops),
+            limits.host_write_bytes_per_s,
         ),
     ];
+    let mut figures: Vec<_> = bandwidths
+        .map(|(name, key, value)| fixed(name, key, value.map(rate)))
+        .into();
+    figures.push(fixed(
+        "multiply-adds, f32",
+        "fma_f32_flops",
+        limits.fma_f32_flops.map(flops),
+    ));
     for (inputs, value) in &limits.matrix_flops {
         let key = format!("matrix_flops.{inputs}");
         figures.push((inputs, key, Some(flops(*value))));
