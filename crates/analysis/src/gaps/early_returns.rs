@@ -10,7 +10,7 @@
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::EARLY_RETURN_NS;
+use gapscope_timeline::thresholds::{EARLY_RETURN_NS, UNSTATED_ERROR_NS};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::{HostCallKind, Table, UNKNOWN_RESULT};
 use std::collections::HashMap;
@@ -59,7 +59,9 @@ impl EarlyReturns {
                 continue;
             };
             let gpu = timeline.queues[queue as usize].gpu as usize;
-            let tolerated_ns = error_ns[gpu].unwrap_or(0).saturating_add(EARLY_RETURN_NS);
+            let tolerated_ns = error_ns[gpu]
+                .unwrap_or(UNSTATED_ERROR_NS)
+                .saturating_add(EARLY_RETURN_NS);
             let only = used.get(&process) == Some(&1);
             let mut rows = rows.iter().map(|row| *row as usize).peekable();
             let mut end_ns = i64::MIN;
