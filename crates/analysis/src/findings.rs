@@ -101,6 +101,10 @@ pub struct Findings {
     /// The critical paths through transfers and communication that computing waited for; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub critical_paths: Vec<CriticalPath>,
+    /// The one critical path through the work of all devices, by the kind of its work; absent where one device worked, or where
+    /// none waited for another or for transfers and communication.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joint_critical_paths: Vec<CriticalPath>,
     /// Device times that contradict host times; absent where none do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
@@ -457,7 +461,8 @@ impl Findings {
             verdict_evidence: judged.evidence,
             headline,
             phases,
-            critical_paths: judged.critical_paths,
+            critical_paths: judged.critical_paths.by_device,
+            joint_critical_paths: judged.critical_paths.joint,
             contradictions: judged.contradictions,
             sampling_mode: manifest.sampling_mode,
             clock_error_ns: clock_error_ns(selected),
