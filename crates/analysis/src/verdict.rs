@@ -55,7 +55,7 @@ mod phases;
 mod times;
 mod words;
 
-use crate::code::{Code, CodeSamples};
+use crate::code::{Code, HostCode};
 use crate::contradictions::{self, Contradiction};
 use crate::critical_path::{self, CriticalPaths};
 use crate::fill::{self, DeviceFill};
@@ -92,20 +92,20 @@ pub struct Judgement {
     pub bound: Bound,
     /// The evidence for the verdict.
     pub evidence: Evidence,
-    /// The code behind the idle time; `None` without samples.
+    /// The code behind the idle time; `None` without samples and ranges.
     pub code: Option<Code>,
 }
 
 impl Judgement {
     /// Judges `window`. Without a window, the verdict says that nothing was timed. Gaps shorter than
-    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `samples` show
+    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `host_code` tells
     /// what a thread did that was outside of calls.
     pub fn new(
         timeline: &Timeline,
         window: Option<Interval>,
         gap_threshold_ns: i64,
         longest: usize,
-        samples: Option<&CodeSamples>,
+        host_code: Option<&HostCode>,
     ) -> Judgement {
         let Some(window) = window else {
             let (bound, evidence) = Times::default().verdict();
@@ -127,8 +127,7 @@ impl Judgement {
                 (devices, fill, paths, contradictions)
             },
         );
-        let code =
-            samples.map(|samples| samples.code(window, gap_threshold_ns, &idle_time.longest));
+        let code = host_code.map(|code| code.code(window, gap_threshold_ns, &idle_time.longest));
         idle_time.late_host_was = code.as_ref().and_then(Code::late_host_was);
         let findings = DeviceFindings {
             devices: &devices,

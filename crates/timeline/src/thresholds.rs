@@ -352,6 +352,9 @@ thresholds! {
     MISSING_SAMPLES: f64 = 0.1, Share,
         "From this share of missing samples of stacks on the report says how many of them were taken.",
         "With less the lines of code and their order stay: each share is off by less than its error with a hundred samples.";
+    RANGE_TOLD: f64 = 0.05, Share,
+        "A range of a host thread with less than this share of a cause's idle time is told under the range around it.",
+        "At most twenty ranges have as much, and code with less cannot win more than a twentieth.";
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";

@@ -89,7 +89,7 @@ export interface CauseChange {
 
 /** The code of a cause. */
 export interface CauseCode {
-  cause: Cause; exact: ExactLine[]; samples: number; sleeps: Sleep[]; total_ns: number; without_samples_ns: number;
+  cause: Cause; exact: ExactLine[]; samples: number; sleeps: Sleep[]; source: CodeSource; total_ns: number; without_samples_ns: number;
 }
 
 /** All that is known of a cause, in the words of an API. */
@@ -139,6 +139,9 @@ export interface CodeFrame {
 export interface CodeLine {
   frame: number; text: string;
 }
+
+/** What tells the code of a cause. */
+export type CodeSource = "samples" | "ranges";
 
 /** The time of a group of stacks: they have the same own frame with the same callers, and call the same function from it. */
 export interface CodeTime {
