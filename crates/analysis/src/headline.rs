@@ -14,6 +14,7 @@ use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
 use gapscope_timeline::thresholds::{
     CAPPED_SHARE, HARDLY_USED_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
 };
+use gapscope_trace::LossKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,6 +33,8 @@ pub struct HeadlineNote {
 pub enum HeadlineKind {
     /// Host and device times that contradict each other.
     Contradiction,
+    /// A file that was imported and could not be read whole.
+    PartOfFile,
     /// The part of the run that the verdict is of.
     Scope,
     /// A device that was lost.
@@ -63,6 +66,7 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
     let contradictions =
         contradictions.map(|found| (HeadlineKind::Contradiction, found.sentence.clone()));
     let mut notes: Vec<(HeadlineKind, String)> = contradictions.collect();
+    notes.extend(input.unread_parts());
     notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
     let phases = input.phases.iter();
     notes.extend(phases.map(|phase| (HeadlineKind::Phase, phase.sentence.clone())));
@@ -81,6 +85,21 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
 }
 
 impl HeadlineInput<'_> {
+    /// Says what of the file that was imported could not be read.
+    fn unread_parts(&self) -> impl Iterator<Item = (HeadlineKind, String)> {
+        let losses = self.timeline.trace.manifest.losses.iter();
+        losses.filter_map(|loss| {
+            let what = match (&loss.kind, loss.count) {
+                (LossKind::FileParts, 1) => "A part of the file".to_owned(),
+                (LossKind::FileParts, count) => format!("{count} parts of the file"),
+                (LossKind::FileRests, _) => "The end of the file".to_owned(),
+                _ => return None,
+            };
+            let sentence = format!("{what} could not be read: {}.", loss.reason);
+            Some((HeadlineKind::PartOfFile, sentence))
+        })
+    }
+
     /// Says of how much of the run the verdict speaks, where that is not nearly all.
     fn scope(&self) -> Option<String> {
         let (window, wall_ns) = (self.window?, self.wall_ns?);

@@ -15,9 +15,11 @@ mod event;
 mod facts;
 mod files;
 mod import_file;
+mod join;
 mod json;
 mod lanes;
 mod manifest;
+mod merged;
 mod metadata;
 mod number;
 mod operands;
@@ -28,7 +30,7 @@ mod work;
 mod xla;
 
 use crate::{Error, Importer, Options, Output};
-use import_file::import;
+use import_file::{Part, import};
 use std::path::PathBuf;
 
 /// Imports Chrome's JSON.
@@ -44,9 +46,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let files = files::list(inputs)?;
     let all = files.iter().map(|path| files::bytes(path)).sum();
     match files.as_slice() {
+        [file] if merged::is_merged(file) => merged::ranks(file, all, options, output),
         [file] => {
             let new = output.trace()?;
-            import(file, new, (0, all), None, options, output)
+            import(file, new, Part::whole((0, all)), options, output)
         }
         _ => files::ranks(&files, all, options, output),
     }

@@ -64,6 +64,8 @@ loss_kinds! {
     DispatchTimes = "dispatch times",
     Dispatches = "dispatches",
     EventsOnQueues = "events on queues",
+    FileParts = "parts of files",
+    FileRests = "rests of files",
     Fills = "fills",
     GpuIntervals = "GPU intervals",
     GraphLaunches = "graph launches",

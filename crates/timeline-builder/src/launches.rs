@@ -413,9 +413,11 @@ impl TimelineBuilder {
             return None;
         }
         // A kernel always leaves a record, and one may still have been running long after others had ended. Copies of nothing and empty
-        // graphs leave none: of these, only what was called after all work that came is lost.
-        let is_kernel = kind == SubmissionKind::Kernel;
-        let is_lost = is_kernel || Some(start_ns) > self.launches.latest_start_ns;
+        // graphs leave none: of these, only what was called after all work that came is lost. The profilers of other tools often
+        // leave out the work of graphs, which are hardly ever empty.
+        let always_leaves_work = kind == SubmissionKind::Kernel
+            || kind == SubmissionKind::Graph && self.launches.counts_all_graphs;
+        let is_lost = always_leaves_work || Some(start_ns) > self.launches.latest_start_ns;
         is_lost.then_some(match kind {
             SubmissionKind::Kernel => LossKind::Dispatches,
             SubmissionKind::Graph => LossKind::CommandBuffers,

@@ -26,6 +26,8 @@ pub(crate) struct Launches {
     pub(crate) latest_start_ns: Option<i64>,
     /// Launching calls that came while another one had their correlation.
     pub(crate) collisions: u64,
+    /// A launch of a graph that left no work is lost, and not one of an empty graph.
+    pub(crate) counts_all_graphs: bool,
 }
 
 /// What is known under one correlation.

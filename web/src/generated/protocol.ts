@@ -439,7 +439,7 @@ export type Hazard = "read-after-write" | "write-after-read" | "write-after-writ
 export type HazardCertainty = "certain" | "possible";
 
 /** What a note beside the verdict is about. */
-export type HeadlineKind = "contradiction" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
+export type HeadlineKind = "contradiction" | "part-of-file" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
 
 /** A sentence that belongs to the verdict. */
 export interface HeadlineNote {

@@ -20,6 +20,7 @@ mod latency;
 mod launches;
 mod layers;
 mod limits;
+mod lost_launches;
 mod order;
 mod outside_of_calls;
 mod phases;

@@ -5,17 +5,21 @@
 use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
 use super::facts::STEP;
+use super::join::{CollectedWork, Joined, Launches, SourceProcesses, distrust_impossible};
 use crate::inventory::KernelFacts;
 use crate::profile::{
-    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, HostRange,
-    StreamEvent, StreamPlace,
+    CallQueue, DeviceWork, DeviceWorkKind, FileReasons, HostRange, StreamEvent, StreamPlace,
 };
+use gapscope_model::{LossKind, SubmissionKind};
 use gapscope_timeline_builder::Reasons;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::hash_map::Entry;
+
+/// A start of 0 is unknown where all other times of a file are further from 0 than this, and than the file is long:
+/// clocks of files that count from their own beginning do not wait so long for the first event.
+const FAR_FROM_ZERO_NS: i64 = 1_000_000_000;
 
 impl Collector<'_, '_> {
     /// Completes the collected rows in the profile. Returns why facts are missing in them.
@@ -30,57 +34,79 @@ impl Collector<'_, '_> {
         let mut devices = self.metadata.devices.iter();
         let uses_hip = self.uses_hip || devices.any(|device| is_amd(&device.name));
         self.profile.api = if uses_hip { Api::Hip } else { Api::Cuda };
-        let calls = &mut self.profile.recorded.calls;
+        self.forget_zero_times();
+        let recorded = &mut self.profile.recorded;
+        let calls = &mut recorded.calls;
         calls.sort_by_key(|(_, call)| (call.span.start_ns, call.correlation));
         let has_calls = !calls.is_empty();
-        let launches = self.launches();
+        let launches = Launches::new(calls, &recorded.functions);
+        let pids = self.lanes.pids();
+        let (works, sources) = (&self.works, &self.sources);
+        let sources = SourceProcesses::new(&launches, works, sources, &pids, calls, self.main);
+        let (joined, collisions) = launches.join(works, &sources, calls);
+        let inventory = &mut self.profile.inventory;
+        let kind = LossKind::Other("unambiguous calls of GPU work".into());
+        let reason = "several calls of their process have their correlation: the nearest one before them is taken";
+        inventory.lose(kind, collisions, reason);
+        if sources.by_order {
+            inventory.note("The file has several processes that used the same correlations at the same time: devices are given to them in the order of their numbers.");
+        }
         self.add_steps_of_other_threads();
-        self.add_collectives(&launches);
-        self.place_work(&launches);
+        self.add_collectives(&joined);
+        self.place_work(&joined, &sources);
         let overheads = std::mem::take(&mut self.overheads).into_iter();
         let overheads = overheads.map(|overhead| (self.main, overhead));
         self.profile.recorded.overheads.extend(overheads);
-        self.add_stream_events();
         let reasons = FileReasons::default();
         FileReasons {
             work: Reasons {
+                untimed: "the file has the time 0 for them, or times that are impossible",
                 without_call: match has_calls {
                     true => "the file has no call with their correlation",
                     false => "the file has no calls of a runtime",
                 },
-                ..reasons.work
             },
             unknown_waits: "the calls that recorded their events are not in the file",
             ..reasons
         }
     }
 
-    /// Returns the index of the call that launched the work of each correlation. If several calls have one
-    /// correlation, a call of a function that launches work is preferred.
-    fn launches(&self) -> FxHashMap<Correlation, u32> {
-        let recorded = &self.profile.recorded;
-        let is_launch = |call: &ApiCall| {
-            let class = recorded.functions[call.function.0 as usize].class;
-            class.submission_kind().is_some()
-        };
-        let mut launches: FxHashMap<Correlation, u32> = FxHashMap::default();
-        for (index, (_, call)) in (0..).zip(&recorded.calls) {
-            let Some(correlation) = call.correlation else {
-                continue;
-            };
-            match launches.entry(correlation) {
-                Entry::Vacant(entry) => {
-                    entry.insert(index);
-                }
-                Entry::Occupied(mut entry) => {
-                    let (_, before) = &recorded.calls[*entry.get() as usize];
-                    if !is_launch(before) && is_launch(call) {
-                        entry.insert(index);
-                    }
-                }
-            }
+    /// Takes the times of 0 away from work, and drops calls with such times, where 0 stands for an unknown time: all other
+    /// times of the file are far from 0.
+    fn forget_zero_times(&mut self) {
+        if self.works_at_zero.is_empty() && self.calls_at_zero.is_empty() {
+            return;
         }
-        launches
+        let is_zero = |list: &[u32], index: usize| list.binary_search(&(index as u32)).is_ok();
+        let recorded = &mut self.profile.recorded;
+        let works = self.works.iter().enumerate();
+        let works = works.filter(|(index, _)| !is_zero(&self.works_at_zero, *index));
+        let works = works.filter_map(|(_, collected)| collected.work.span);
+        let calls = recorded.calls.iter().enumerate();
+        let calls = calls.filter(|(index, _)| !is_zero(&self.calls_at_zero, *index));
+        let spans = works.chain(calls.map(|(_, (_, call))| call.span));
+        let (start_ns, end_ns) = spans.fold((i64::MAX, i64::MIN), |(start_ns, end_ns), span| {
+            (start_ns.min(span.start_ns), end_ns.max(span.end_ns()))
+        });
+        let is_near = start_ns > end_ns
+            || self.shift_ns.unwrap_or(0) == 0
+                && start_ns < FAR_FROM_ZERO_NS.max(end_ns.saturating_sub(start_ns));
+        if is_near {
+            return;
+        }
+        for index in &self.works_at_zero {
+            self.works[*index as usize].work.span = None;
+        }
+        let dropped = self.calls_at_zero.len() as u64;
+        for index in self.calls_at_zero.iter().rev() {
+            recorded.calls.remove(*index as usize);
+        }
+        let inventory = &mut self.profile.inventory;
+        inventory.lose(
+            LossKind::HostCalls,
+            dropped,
+            "the file has the time 0 for them",
+        );
     }
 
     /// Adds steps to the threads that have none of their own: a step belongs to the whole process, so that it also
@@ -107,18 +133,22 @@ impl Collector<'_, '_> {
 
     /// Adds a range around each call that launched a collective (an operation of several ranks, such as an
     /// all-reduce), with the names that NCCL's own ranges have.
-    fn add_collectives(&mut self, launches: &FxHashMap<Correlation, u32>) {
+    fn add_collectives(&mut self, joined: &[Joined]) {
         let mut done = FxHashSet::default();
         let domain = self.profile.text(DOMAIN);
-        for (correlation, payload) in std::mem::take(&mut self.collectives) {
-            let launch = correlation.and_then(|correlation| launches.get(&correlation));
-            let (Some(launch), Some(function)) = (launch, function_of_payload(&payload)) else {
+        let mut collectives = std::mem::take(&mut self.collectives);
+        let described = self.described_collectives(joined);
+        collectives.extend(described);
+        for (work, payload) in collectives {
+            let (Some(launch), Some(function)) =
+                (joined[work as usize].call, function_of_payload(&payload))
+            else {
                 continue;
             };
-            if !done.insert(correlation) {
+            if !done.insert(launch) {
                 continue;
             }
-            let (process, call) = self.profile.recorded.calls[*launch as usize];
+            let (process, call) = self.profile.recorded.calls[launch as usize];
             let range = HostRange {
                 process,
                 thread: call.thread,
@@ -136,40 +166,115 @@ impl Collector<'_, '_> {
         }
     }
 
-    /// Gives work and calls their queues. Queues and devices are numbered in the order in which calls first use them.
-    fn place_work(&mut self, launches: &FxHashMap<Correlation, u32>) {
-        let launch = |(correlation, _): &(Option<Correlation>, DeviceWork)| {
-            let launch = correlation.and_then(|correlation| launches.get(&correlation));
-            launch.copied().unwrap_or(u32::MAX)
+    /// Returns the descriptions of the kernels of NCCL that have none of their own: those of the innermost operator
+    /// around the call.
+    fn described_collectives(&mut self, joined: &[Joined]) -> Vec<(u32, String)> {
+        let mut described = std::mem::take(&mut self.described_calls);
+        if described.is_empty() {
+            return Vec::new();
+        }
+        described.sort_by_key(|(lane, span, _)| (*lane, span.start_ns));
+        let lanes: FxHashMap<_, u32> = (self.lanes.all.iter().zip(0..))
+            .map(|(lane, index)| ((lane.process, Some(lane.thread)), index))
+            .collect();
+        let of_work = |work: &u32| {
+            let call = joined[*work as usize].call?;
+            let (process, call) = self.profile.recorded.calls[call as usize];
+            let lane = *lanes.get(&(process, call.thread))?;
+            let key = (lane, call.span.start_ns);
+            let before = described.partition_point(|(lane, span, _)| (*lane, span.start_ns) <= key);
+            let (own, span, payload) = described.get(before.checked_sub(1)?)?;
+            let is_inside = *own == lane && call.span.start_ns <= span.end_ns();
+            is_inside.then(|| (*work, payload.clone()))
         };
-        let mut works = std::mem::take(&mut self.works);
-        works.sort_by_key(|work| (launch(work), work.1.span.map(|span| span.start_ns)));
+        self.nccl_works.iter().filter_map(of_work).collect()
+    }
+
+    /// Gives work and calls their queues. Queues and devices are numbered in the order in which calls first use them.
+    fn place_work(&mut self, joined: &[Joined], sources: &SourceProcesses) {
+        let works = std::mem::take(&mut self.works);
+        let mut works: Vec<(Joined, CollectedWork)> = joined.iter().copied().zip(works).collect();
+        let place = |(joined, collected): &(Joined, CollectedWork)| {
+            let start_ns = collected.work.span.map(|span| span.start_ns);
+            (joined.call.unwrap_or(u32::MAX), start_ns)
+        };
+        works.sort_by_key(place);
         let waits: FxHashMap<_, _> = (self.synchronisations.iter())
-            .filter_map(|wait| Some((wait.correlation?, wait.stream?)))
+            .filter_map(|wait| {
+                let process = sources.process(wait.source);
+                Some(((process, wait.correlation?), wait.stream?))
+            })
             .collect();
         let mut works = works.into_iter().peekable();
         for index in 0..self.profile.recorded.calls.len() {
-            // A device's event does not name its process of the host, which is the process of the call that
-            // launched the work.
             let (process, call) = self.profile.recorded.calls[index];
-            while let Some(work) = works.next_if(|work| launch(work) as usize == index) {
-                self.add_work(work, process);
+            while let Some((joined, collected)) =
+                works.next_if(|(joined, _)| joined.call == Some(index as u32))
+            {
+                // A call whose correlation was used before has another one.
+                let collected = CollectedWork {
+                    correlation: call.correlation,
+                    ..collected
+                };
+                self.add_work(joined.process, collected);
             }
-            let stream = call.correlation.and_then(|id| waits.get(&id));
+            let stream = call.correlation.and_then(|id| waits.get(&(process, id)));
             if let Some(queue) = stream.and_then(|stream| self.queue(process, *stream)) {
                 self.profile.recorded.calls[index].1.queue = CallQueue::Known(queue);
             }
         }
-        let main = self.main;
-        works.for_each(|work| self.add_work(work, main));
+        works.for_each(|(joined, collected)| self.add_work(joined.process, collected));
+        self.distrust_impossible_times();
+        self.add_stream_events(sources);
+    }
+
+    /// Takes the times away from work that ends after later work of its own stream. Nodes of graphs run side by side,
+    /// and AMD's streams share queues.
+    fn distrust_impossible_times(&mut self) {
+        if self.profile.api != Api::Cuda || !self.metadata.is_kineto {
+            return;
+        }
+        let mut queues: FxHashMap<QueueId, Vec<&mut DeviceWork>> = FxHashMap::default();
+        let recorded = &mut self.profile.recorded;
+        let graph_launches: FxHashSet<_> = (recorded.calls.iter())
+            .filter(|(_, call)| {
+                let class = recorded.functions[call.function.0 as usize].class;
+                class.submission_kind() == Some(SubmissionKind::Graph)
+            })
+            .filter_map(|(process, call)| Some((*process, call.correlation?)))
+            .collect();
+        for (process, correlation, work) in &mut recorded.work {
+            let launch = correlation.map(|correlation| (*process, correlation));
+            let of_graph =
+                work.of_graph || launch.is_some_and(|launch| graph_launches.contains(&launch));
+            if !of_graph && work.span.is_some() {
+                queues.entry(work.queue).or_default().push(work);
+            }
+        }
+        let mut count = 0;
+        for works in queues.values_mut() {
+            works.sort_by_key(|work| work.span.map(|span| span.start_ns));
+            count += distrust_impossible(works);
+        }
+        if count > 0 {
+            let s = if count == 1 {
+                "piece of work ends"
+            } else {
+                "pieces of work end"
+            };
+            self.profile.inventory.note(format!(
+                "{count} {s} after later work of the same stream, which is impossible: the times of that work are not used."
+            ));
+        }
     }
 
     /// Adds a piece of work of a process. Its queue and its kernel have the ids of the file until then.
-    fn add_work(
-        &mut self,
-        (correlation, mut work): (Option<Correlation>, DeviceWork),
-        process: ProcessId,
-    ) {
+    fn add_work(&mut self, process: ProcessId, collected: CollectedWork) {
+        let CollectedWork {
+            correlation,
+            mut work,
+            ..
+        } = collected;
         let Some(queue) = self.queue(process, work.queue) else {
             return;
         };
@@ -210,16 +315,16 @@ impl Collector<'_, '_> {
         })
     }
 
-    /// Adds the waits of streams for events, and the recording of these events, all to the main process. A wait names
+    /// Adds the waits of streams for events, and the recording of these events. A wait names
     /// the call that recorded its event, which therefore identifies the event; 0 stands for an unknown one.
-    fn add_stream_events(&mut self) {
-        let process = self.main;
+    fn add_stream_events(&mut self, sources: &SourceProcesses) {
         for wait in std::mem::take(&mut self.synchronisations) {
             let (Some(stream), Some(waits_on), Some(waiting)) =
                 (wait.stream, wait.waits_on, wait.correlation)
             else {
                 continue;
             };
+            let process = sources.process(wait.source);
             let event = wait.recorded_by.map_or(0, |recording| recording.0);
             let mut stream_event = |stream, correlation| {
                 let queue = self.queue(process, stream)?;

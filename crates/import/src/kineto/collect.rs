@@ -6,6 +6,8 @@ use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
 use super::facts::{OpenRange, Synchronisation, label_of};
+use super::import_file::Part;
+use super::join::{CollectedWork, WorkSource};
 use super::json;
 use super::lanes::Lanes;
 use super::metadata::Metadata;
@@ -46,6 +48,23 @@ pub(super) fn shift_of(first_ns: i64) -> i64 {
     }
 }
 
+/// Returns whether an event of the category `Operator` is a range that the program set. In 2021 PyTorch's profiler had
+/// no category of their own for them. Operators have a namespace (`aten::add`), and the nodes of the backward pass end
+/// with `Backward`, at times followed by a number.
+fn is_annotation_of_2021(event: &Event) -> bool {
+    let name = event.name.trim_ascii_end();
+    let digits = name
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let word = &name[..name.len() - digits];
+    event.category == b"Operator"
+        && !word.ends_with(b"Backward")
+        && !word.ends_with(b"record_param_comms")
+        && (memchr::memchr(b'#', name).is_some() || memchr::memmem::find(name, b"::").is_none())
+}
+
 /// Asynchronous ranges that have begun, by category, name and id, each with the index of its thread's lane.
 type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, OpenRange)>>;
 
@@ -68,11 +87,25 @@ pub(super) struct Collector<'o, 'p> {
     /// The kernels of the file, without their processes.
     pub(super) shapes: Interner<KernelFacts, KernelId>,
     /// The work of devices. Queues and kernels have their ids in the file, in `streams` and `shapes`.
-    pub(super) works: Vec<(Option<Correlation>, DeviceWork)>,
+    pub(super) works: Vec<CollectedWork>,
+    /// The devices of the file whose events the work is, by [`CollectedWork::source`].
+    pub(super) sources: Vec<WorkSource>,
+    source_numbers: FxHashMap<WorkSource, u32>,
+    /// The source of the last event, because neighbours mostly share one.
+    latest_source: u32,
+    /// The kernels of NCCL that do not describe their collective, by their index in `works`.
+    pub(super) nccl_works: Vec<u32>,
+    /// PyTorch's descriptions of collectives, with the lane and the time of the call that they are of.
+    pub(super) described_calls: Vec<(u32, Span, String)>,
+    /// Events whose start is 0, which may stand for an unknown time: work by its index, and calls by theirs.
+    pub(super) works_at_zero: Vec<u32>,
+    pub(super) calls_at_zero: Vec<u32>,
     pub(super) synchronisations: Vec<Synchronisation>,
     pub(super) overheads: Vec<Overhead>,
-    /// The collectives (work of several ranks): the correlation of each one's kernel, and PyTorch's description.
-    pub(super) collectives: Vec<(Option<Correlation>, String)>,
+    /// The collectives (work of several ranks): the index of each one's kernel in `works`, and PyTorch's description.
+    pub(super) collectives: Vec<(u32, String)>,
+    /// The beginning of the names of the processes whose events are taken; empty where all are.
+    prefix: Vec<u8>,
     operands: Operands,
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
@@ -86,16 +119,11 @@ pub(super) struct Collector<'o, 'p> {
 }
 
 impl<'o, 'p> Collector<'o, 'p> {
-    pub(super) fn new(
-        output: &'o Output<'p>,
-        new: NewTrace,
-        bytes: (u64, u64),
-        shift_ns: Option<i64>,
-    ) -> Collector<'o, 'p> {
+    pub(super) fn new(output: &'o Output<'p>, new: NewTrace, part: Part<'_>) -> Collector<'o, 'p> {
         Collector {
             output,
-            bytes,
-            shift_ns,
+            bytes: part.bytes,
+            shift_ns: part.shift_ns,
             new,
             texts: FxHashMap::default(),
             profile: Profile::new("", Api::Cuda),
@@ -104,9 +132,17 @@ impl<'o, 'p> Collector<'o, 'p> {
             streams: Streams::default(),
             shapes: Interner::default(),
             works: Vec::new(),
+            sources: Vec::new(),
+            source_numbers: FxHashMap::default(),
+            latest_source: 0,
+            nccl_works: Vec::new(),
+            described_calls: Vec::new(),
+            works_at_zero: Vec::new(),
+            calls_at_zero: Vec::new(),
             synchronisations: Vec::new(),
             overheads: Vec::new(),
             collectives: Vec::new(),
+            prefix: part.prefix.to_vec(),
             operands: Operands::default(),
             counters: Counters::default(),
             metadata: Metadata::default(),
@@ -131,13 +167,24 @@ impl<'o, 'p> Collector<'o, 'p> {
     /// Converts the times of an event to the trace's clock. Impossible times are counted and give `None`.
     fn span(&mut self, event: &Event) -> Option<Span> {
         let times = event.start_ns.zip(event.end_ns());
-        self.placed(times)
+        let span = self.placed(times)?;
+        // A start of 0 may stand for an unknown time.
+        if event.start_ns != Some(0) {
+            self.profile.inventory.spans(span.start_ns, span.end_ns());
+        }
+        Some(span)
     }
 
-    /// Adds the offset to a start and an end, and extends the span of the trace by them.
+    /// Adds the offset to a start and an end.
     fn placed(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
         let placed = times.and_then(|(start_ns, end_ns)| {
-            let shift_ns = *self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
+            // The first time that is not 0 decides, because 0 may stand for an unknown time.
+            let shift_ns = match (self.shift_ns, start_ns) {
+                (None, 0) => 0,
+                (shift_ns, _) => *self
+                    .shift_ns
+                    .insert(shift_ns.unwrap_or_else(|| shift_of(start_ns))),
+            };
             start_ns
                 .checked_add(shift_ns)
                 .zip(end_ns.checked_add(shift_ns))
@@ -146,7 +193,6 @@ impl<'o, 'p> Collector<'o, 'p> {
             self.lose_event("their times are absent or impossible");
             return None;
         };
-        self.profile.inventory.spans(start_ns, end_ns);
         Some(Span {
             start_ns,
             duration_ns: end_ns - start_ns,
@@ -156,7 +202,11 @@ impl<'o, 'p> Collector<'o, 'p> {
     /// Converts the start of an event like [`Self::span`].
     pub(super) fn moment(&mut self, event: &Event) -> Option<i64> {
         let at_ns = event.start_ns.map(|ns| (ns, ns));
-        self.placed(at_ns).map(|span| span.start_ns)
+        let at_ns = self.placed(at_ns)?.start_ns;
+        if event.start_ns != Some(0) {
+            self.profile.inventory.spans(at_ns, at_ns);
+        }
+        Some(at_ns)
     }
 
     /// Counts a lost event.
@@ -184,11 +234,22 @@ impl<'o, 'p> Collector<'o, 'p> {
             // The labels of the work carry the same information.
             return Ok(());
         }
-        let Some(span) = self.span(event) else {
+        let is_work = matches!(
+            category,
+            Category::Kernel | Category::Copy | Category::Fill | Category::Device(_)
+        );
+        // Not all times of work are believed, and the trace is as long as those that are.
+        let span = match is_work {
+            true => self.placed(event.start_ns.zip(event.end_ns())),
+            false => self.span(event),
+        };
+        let Some(span) = span else {
             return Ok(());
         };
         match category {
+            Category::Operator if is_annotation_of_2021(event) => self.annotation(event, span),
             Category::Operator => {
+                self.describe_call(event, span);
                 let payload = self.operands.payload(event.args);
                 self.range(event, OPERATOR, span, payload)?;
             }
@@ -282,13 +343,78 @@ impl<'o, 'p> Collector<'o, 'p> {
             queue: CallQueue::Unknown,
             host_functions: None,
         };
+        if event.start_ns == Some(0) {
+            self.calls_at_zero
+                .push(self.profile.recorded.calls.len() as u32);
+        }
         self.profile.recorded.calls.push((lane.process, call));
+    }
+
+    /// Keeps what an operator of PyTorch says of a collective. Kernels of NCCL that its thread launches inside of it
+    /// are of that collective.
+    fn describe_call(&mut self, event: &Event, span: Span) {
+        if event.name != b"record_param_comms" {
+            return;
+        }
+        let mut args = json::members(event.args);
+        if args.any(|(key, _)| key == b"Collective name")
+            && let Some(lane) = self.lane(event)
+        {
+            let payload = super::collectives::payload(event.args);
+            self.described_calls.push((lane, span, payload));
+        }
+    }
+
+    /// Returns the number of the device whose event an event is.
+    fn source(&mut self, event: &Event, device: Option<u32>) -> u32 {
+        let is_latest = |source: &WorkSource| *source.pid == *event.pid && source.device == device;
+        if self
+            .sources
+            .get(self.latest_source as usize)
+            .is_some_and(is_latest)
+        {
+            return self.latest_source;
+        }
+        let source = WorkSource {
+            pid: event.pid.into(),
+            device,
+        };
+        let sources = &mut self.sources;
+        self.latest_source = *self
+            .source_numbers
+            .entry(source)
+            .or_insert_with_key(|source| {
+                sources.push(source.clone());
+                sources.len() as u32 - 1
+            });
+        self.latest_source
+    }
+
+    /// Keeps a piece of work.
+    fn push_work(
+        &mut self,
+        event: &Event,
+        device: Option<u32>,
+        correlation: Option<Correlation>,
+        work: DeviceWork,
+    ) {
+        let source = self.source(event, device);
+        let index = self.works.len() as u32;
+        if event.start_ns == Some(0) {
+            self.works_at_zero.push(index);
+        }
+        self.works.push(CollectedWork {
+            source,
+            correlation,
+            work,
+        });
     }
 
     /// Collects a kernel, copy or fill of a device, and the description of its collective.
     fn work(&mut self, event: &Event, category: Category, span: Span) {
         let args = WorkArgs::parse(event.args);
-        let Some(queue) = self.stream(args.stream(event.pid, event.tid)) else {
+        let stream = args.stream(event.pid, event.tid);
+        let Some(queue) = self.stream(stream) else {
             return;
         };
         let kind = match category {
@@ -302,9 +428,12 @@ impl<'o, 'p> Collector<'o, 'p> {
                 }
             }
         };
+        let index = self.works.len() as u32;
         if args.collective.is_some() {
             let payload = super::collectives::payload(event.args);
-            self.collectives.push((args.correlation, payload));
+            self.collectives.push((index, payload));
+        } else if category == Category::Kernel && event.name.starts_with(b"nccl") {
+            self.nccl_works.push(index);
         }
         let work = DeviceWork {
             queue,
@@ -314,7 +443,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             label: None,
             kind,
         };
-        self.works.push((args.correlation, work));
+        self.push_work(event, stream.device, args.correlation, work);
     }
 
     /// Collects work of a device in the form of XLA's profiler, in which the event's process has the device's name.
@@ -353,7 +482,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             label,
             kind,
         };
-        self.works.push((args.correlation, work));
+        self.push_work(event, Some(device), args.correlation, work);
     }
 
     /// Collects a wait of the host or of a stream.
@@ -371,7 +500,9 @@ impl<'o, 'p> Collector<'o, 'p> {
         let stream = args.stream(b"", event.tid);
         let is_named = stream.stream.is_some_and(|stream| stream != u32::MAX);
         let known = is_named && !event.name.starts_with(b"Context");
+        let source = self.source(event, stream.device);
         self.synchronisations.push(Synchronisation {
+            source,
             correlation: args.correlation,
             stream: known.then(|| self.streams.id(stream)).flatten(),
             waits_on: waits_on.and_then(|stream| self.streams.id(stream)),
@@ -385,6 +516,20 @@ impl Sink for Collector<'_, '_> {
 
     /// Collects an event by its phase: a range, an instant, metadata, values of counters, or an arrow.
     fn event(&mut self, event: &Event) -> Result<(), Error> {
+        let own;
+        let event = match self.prefix.as_slice() {
+            [] => event,
+            prefix => {
+                let Some(pid) = event.pid.strip_prefix(prefix) else {
+                    return Ok(());
+                };
+                own = Event {
+                    pid: pid.trim_ascii(),
+                    ..*event
+                };
+                &own
+            }
+        };
         match event.phase {
             b'X' => self.complete(event),
             b'B' => {

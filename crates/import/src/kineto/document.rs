@@ -1,5 +1,6 @@
-//! Reads the events of a file whose document is `{"traceEvents": [EVENT, …], …}` or the array alone, and passes
-//! them to a [`Sink`].
+//! Reads the events of a file whose documents are `{"traceEvents": [EVENT, …], …}` or the array alone, and passes
+//! them to a [`Sink`]. A file may hold several documents, one behind the other. A part that is not JSON costs itself
+//! only: reading goes on at the next event.
 
 use super::event::Event;
 use super::json::{Stop, byte, skip_space, skip_string, skip_value};
@@ -8,6 +9,10 @@ use super::source::{Ending, Source};
 /// The maximum size of an event, or of a value of the object around the events. A longer value is skipped and
 /// counted.
 const MAX_VALUE_BYTES: usize = 64 << 20;
+
+/// The maximum size of an event at which reading goes on behind a part that is not JSON. Longer ones are taken for
+/// strings that begin inside of that part.
+const MAX_RECOVERED_BYTES: usize = 1 << 20;
 
 /// A receiver of the parts of a document.
 pub(super) trait Sink {
@@ -30,8 +35,16 @@ pub(super) struct Summary {
     pub(super) odd: u64,
     /// The number of events and other values that are longer than the maximum.
     pub(super) too_long: u64,
-    /// The reason why the end of the document was not read; `None` if all of it was read.
+    /// The reason why the end of the file was not read; `None` if all of it was read.
     pub(super) cut: Option<String>,
+    /// The number of documents.
+    pub(super) documents: u64,
+    /// The number of parts that are not JSON, their bytes, and the byte at which the first of them begins.
+    pub(super) broken_parts: u64,
+    pub(super) broken_bytes: u64,
+    pub(super) first_broken_at: u64,
+    /// The number of bytes of the file, decompressed, as far as it could be read.
+    pub(super) bytes: u64,
     /// The start of the content if the file is not JSON of this kind.
     pub(super) foreign: Option<String>,
 }
@@ -51,6 +64,15 @@ pub(super) struct Document {
 /// The error that the end of the file was reached.
 struct Ended;
 
+/// The reason why a value was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unread {
+    /// It is not JSON.
+    Bad,
+    /// It never ends, which the summary notes, or it is too long and was skipped.
+    Gone,
+}
+
 impl Document {
     pub(super) fn new(source: Source) -> Document {
         Document {
@@ -62,30 +84,49 @@ impl Document {
         }
     }
 
-    /// Reads the document into `sink`.
+    /// Reads the documents into `sink`.
     ///
     /// # Errors
     /// The error of the sink.
     pub(super) fn read<S: Sink>(mut self, sink: &mut S) -> Result<Summary, S::Error> {
         self.start();
         match self.next_byte() {
-            Some(b'[') => {
-                self.at += 1;
-                let closed = self.events(sink)?;
-                // A writer that is killed leaves the closing bracket out.
-                if !closed && self.summary.cut.is_none() {
-                    self.summary.cut = self.broken();
-                }
-            }
-            Some(b'{') => {
-                self.at += 1;
-                self.object(sink)?;
-            }
+            Some(b'[' | b'{') => {}
             Some(_) => self.summary.foreign = Some(self.beginning()),
             None => {
                 self.summary.foreign = Some(self.broken().unwrap_or("nothing".to_owned()));
             }
         }
+        while self.summary.foreign.is_none() && self.summary.cut.is_none() {
+            match self.next_byte() {
+                Some(b'[') => {
+                    self.at += 1;
+                    self.summary.documents += 1;
+                    let closed = self.events(sink)?;
+                    // A writer that is killed leaves the closing bracket out.
+                    if !closed && self.summary.cut.is_none() {
+                        self.summary.cut = self.broken();
+                    }
+                }
+                Some(b'{') => {
+                    self.at += 1;
+                    self.summary.documents += 1;
+                    self.object(sink)?;
+                }
+                // Writers of a document a line may put something between them, such as a comma or a zero byte.
+                Some(b',' | 0) => self.at += 1,
+                Some(_) => {
+                    if self.recover(self.at) {
+                        self.events(sink)?;
+                    }
+                }
+                None => {
+                    self.summary.cut = self.broken();
+                    break;
+                }
+            }
+        }
+        self.summary.bytes = self.before + self.buffer.len() as u64;
         Ok(self.summary)
     }
 
@@ -149,10 +190,50 @@ impl Document {
         self.summary.cut = Some(why.unwrap_or_else(|| "the file ends in the middle".to_owned()));
     }
 
-    /// Notes in the summary that the document is not JSON from here on.
-    fn malformed(&mut self) {
-        let at = self.before + self.at as u64;
-        self.summary.cut = Some(format!("it is not JSON at byte {at} and behind"));
+    /// Moves from a part that is not JSON, which begins at `from`, to the next event behind the position, and counts what
+    /// lies between. Returns false if there is no further event.
+    fn recover(&mut self, from: usize) -> bool {
+        let from = self.before + from as u64;
+        let mut next = self.at + 1;
+        let found = loop {
+            let rest = self.buffer.get(next..).unwrap_or_default();
+            let Some(offset) = memchr::memchr(b'{', rest) else {
+                self.at = self.buffer.len();
+                next = 0;
+                match self.more() {
+                    Ok(()) => continue,
+                    Err(Ended) => break false,
+                }
+            };
+            next += offset;
+            match Event::read(&self.buffer, next) {
+                Ok((event, _)) if event.phase != 0 => {
+                    self.at = next;
+                    break true;
+                }
+                // An event that is not complete yet is read again with more of the file.
+                Err(Stop::More) if self.buffer.len() - next <= MAX_RECOVERED_BYTES => {
+                    self.at = next;
+                    next = match self.more() {
+                        Ok(()) => 0,
+                        Err(Ended) => 1,
+                    };
+                }
+                _ => next += 1,
+            }
+        };
+        let summary = &mut self.summary;
+        if summary.broken_parts == 0 {
+            summary.first_broken_at = from;
+        }
+        summary.broken_parts += 1;
+        summary.broken_bytes += self.before + self.at as u64 - from;
+        found
+    }
+
+    /// Reads events behind a part of the document that is not JSON. Returns false if there are none.
+    fn go_on<S: Sink>(&mut self, sink: &mut S) -> Result<bool, S::Error> {
+        Ok(self.recover(self.at) && self.events(sink)?)
     }
 
     /// Reads the members of the object around the events.
@@ -160,25 +241,38 @@ impl Document {
         loop {
             match self.next_byte() {
                 Some(b',') => self.at += 1,
-                Some(b'}') => return Ok(()),
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
                 Some(b'"') => {
-                    let Some(key) = self.key() else { return Ok(()) };
+                    let key = match self.key() {
+                        Ok(key) => key,
+                        Err(Unread::Bad) => {
+                            if !self.go_on(sink)? {
+                                return Ok(());
+                            }
+                            continue;
+                        }
+                        Err(Unread::Gone) => return Ok(()),
+                    };
                     if key == b"traceEvents" && self.next_byte() == Some(b'[') {
                         self.at += 1;
                         let closed = self.events(sink)?;
                         if !closed && self.summary.cut.is_none() {
                             self.cut();
                         }
-                    } else {
-                        self.value(&key, sink)?;
+                    } else if !self.value(&key, sink)? && !self.go_on(sink)? {
+                        return Ok(());
                     }
                     if self.summary.cut.is_some() {
                         return Ok(());
                     }
                 }
                 Some(_) => {
-                    self.malformed();
-                    return Ok(());
+                    if !self.go_on(sink)? {
+                        return Ok(());
+                    }
                 }
                 None => {
                     self.cut();
@@ -188,63 +282,62 @@ impl Document {
         }
     }
 
-    /// Reads the key at the position and moves behind its colon. Returns `None` if the object has no further key.
-    fn key(&mut self) -> Option<Vec<u8>> {
+    /// Reads the key at the position and moves behind its colon.
+    fn key(&mut self) -> Result<Vec<u8>, Unread> {
         let end = self.whole(skip_string)?;
         let key = self.buffer[self.at + 1..end - 1].to_vec();
         self.at = end;
         match self.next_byte() {
             Some(b':') => {
                 self.at += 1;
-                Some(key)
+                Ok(key)
             }
-            Some(_) => {
-                self.malformed();
-                None
-            }
+            Some(_) => Err(Unread::Bad),
             None => {
                 self.cut();
-                None
+                Err(Unread::Gone)
             }
         }
     }
 
     /// Returns the end of the value that begins at the position, which `end` finds, and reads more of the file until
-    /// the value is complete. Returns `None` if the value never ends, which the summary then notes, or if it is too
-    /// long and was skipped.
-    fn whole(&mut self, end: impl Fn(&[u8], usize) -> Result<usize, Stop>) -> Option<usize> {
+    /// the value is complete.
+    fn whole(
+        &mut self,
+        end: impl Fn(&[u8], usize) -> Result<usize, Stop>,
+    ) -> Result<usize, Unread> {
         loop {
             match end(&self.buffer, self.at) {
-                Ok(end) => return Some(end),
-                Err(Stop::Bad) => {
-                    self.malformed();
-                    return None;
-                }
+                Ok(end) => return Ok(end),
+                Err(Stop::Bad) => return Err(Unread::Bad),
                 Err(Stop::More) if self.buffer.len() - self.at > MAX_VALUE_BYTES => {
                     self.skip();
-                    return None;
+                    return Err(Unread::Gone);
                 }
                 Err(Stop::More) => {
                     if self.more().is_err() {
                         self.cut();
-                        return None;
+                        return Err(Unread::Gone);
                     }
                 }
             }
         }
     }
 
-    /// Reads the value of a member and passes both to the sink.
-    fn value<S: Sink>(&mut self, key: &[u8], sink: &mut S) -> Result<(), S::Error> {
+    /// Reads the value of a member and passes both to the sink. Returns false if the value is not JSON.
+    fn value<S: Sink>(&mut self, key: &[u8], sink: &mut S) -> Result<bool, S::Error> {
         if self.next_byte().is_none() {
             self.cut();
-            return Ok(());
+            return Ok(true);
         }
-        if let Some(end) = self.whole(skip_value) {
-            sink.member(key, &self.buffer[self.at..end])?;
-            self.at = end;
+        match self.whole(skip_value) {
+            Ok(end) => {
+                sink.member(key, &self.buffer[self.at..end])?;
+                self.at = end;
+                Ok(true)
+            }
+            Err(unread) => Ok(unread == Unread::Gone),
         }
-        Ok(())
     }
 
     /// Reads events up to the end of their array. Returns false if the file ends before.
@@ -262,14 +355,15 @@ impl Document {
                     return Ok(true);
                 }
                 Some(_) => {
-                    let Some(end) = self.whole(skip_value) else {
-                        if self.summary.cut.is_some() {
-                            return Ok(false);
+                    match self.whole(skip_value) {
+                        Ok(end) => {
+                            self.summary.odd += 1;
+                            self.at = end;
                         }
-                        continue;
-                    };
-                    self.summary.odd += 1;
-                    self.at = end;
+                        Err(Unread::Bad) if self.recover(self.at) => {}
+                        Err(Unread::Gone) if self.summary.cut.is_none() => {}
+                        Err(_) => return Ok(false),
+                    }
                     continue;
                 }
                 None => {
@@ -298,8 +392,9 @@ impl Document {
                     }
                 }
                 Err(Stop::Bad) => {
-                    self.malformed();
-                    return Ok(false);
+                    if !self.recover(self.at) {
+                        return Ok(false);
+                    }
                 }
             }
         }

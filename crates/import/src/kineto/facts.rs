@@ -29,6 +29,8 @@ pub(super) struct OpenRange {
 /// A wait of the host or of a stream, as the device's profiler reports it. Streams have their ids in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Synchronisation {
+    /// The number of the device whose event it is.
+    pub(super) source: u32,
     /// The correlation (the number that a call and its work share) of the call that waits.
     pub(super) correlation: Option<Correlation>,
     /// The stream that waits, or that the host waits for; `None` for a wait for a whole context.

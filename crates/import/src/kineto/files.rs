@@ -1,14 +1,16 @@
 //! Finds the files of an import and joins the files of several ranks into one trace.
 
+use super::category::Category;
 use super::collect::shift_of;
 use super::document::{Document, Sink};
 use super::event::Event;
-use super::import_file::import;
+use super::import_file::{Part, import};
+use super::join::rank_prefix;
 use super::json;
 use super::metadata::Metadata;
 use super::source::{self, Source};
 use crate::{Error, Options, Output};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The number of bytes at the start of a document in which the events must begin; otherwise the file is not
@@ -75,7 +77,7 @@ fn is_document(path: &Path) -> bool {
 }
 
 /// Reads into `bytes` from `filled` on, and returns how many are filled when they are full or the file ends.
-fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> usize {
+pub(super) fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> usize {
     while filled < bytes.len() {
         match source::read_full(file, &mut bytes[filled..][..1]) {
             Ok(1) => filled += 1,
@@ -111,11 +113,16 @@ pub(super) fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |facts| facts.len())
 }
 
-/// What is read of a document in advance: its metadata and the time of its first event.
+/// What is read of a document in advance.
 #[derive(Default)]
-struct Aside {
-    metadata: Metadata,
-    first_ns: Option<i64>,
+pub(super) struct Aside {
+    pub(super) metadata: Metadata,
+    /// The time of the first event that has one.
+    pub(super) first_ns: Option<i64>,
+    /// Whether there is work of a device.
+    has_work: bool,
+    /// The prefixes of the names of processes, by which a merged file tells ranks apart.
+    pub(super) prefixes: BTreeSet<Vec<u8>>,
 }
 
 impl Sink for Aside {
@@ -123,7 +130,14 @@ impl Sink for Aside {
 
     fn event(&mut self, event: &Event) -> Result<(), Error> {
         if self.first_ns.is_none() && event.phase != b'M' {
-            self.first_ns = event.start_ns;
+            self.first_ns = event.start_ns.filter(|ns| *ns != 0);
+        }
+        let category = Category::parse(event.category);
+        self.has_work |= matches!(category, Category::Kernel | Category::Copy | Category::Fill);
+        if let Some(prefix) = rank_prefix(event.pid)
+            && !self.prefixes.contains(prefix)
+        {
+            self.prefixes.insert(prefix.to_vec());
         }
         Ok(())
     }
@@ -146,10 +160,27 @@ pub(super) fn ranks(
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {
-    let mut by_rank: BTreeMap<u32, (&Path, Aside)> = BTreeMap::new();
+    let mut asides = Vec::new();
     for path in files {
         let mut aside = Aside::default();
         Document::new(Source::open(path)?).read(&mut aside)?;
+        asides.push((path.as_path(), aside));
+    }
+    // The front end of a server has a profile of its own beside those of the ranks, in which no device works.
+    let is_beside = |aside: &Aside| aside.metadata.rank.is_none() && !aside.has_work;
+    let has_ranks = asides
+        .iter()
+        .any(|(_, aside)| aside.metadata.rank.is_some());
+    let mut notes = Vec::new();
+    let mut by_rank: BTreeMap<u32, (&Path, Aside)> = BTreeMap::new();
+    for (path, aside) in asides {
+        if has_ranks && is_beside(&aside) {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            notes.push(format!(
+                "{file} was left out: it has no rank and no GPU work, as the file of a server's front end. Import it alone to see it."
+            ));
+            continue;
+        }
         let Some(rank) = aside.metadata.rank else {
             return Err(Error::foreign(
                 path,
@@ -177,12 +208,18 @@ pub(super) fn ranks(
             .map_or(0, |(own, first)| own.saturating_sub(first));
         let shift_ns = Some(common_ns.saturating_add(from_base_ns));
         let trace = output.rank(*rank)?;
-        import(path, trace, (before, all_bytes), shift_ns, options, output)?;
+        let part = Part {
+            bytes: (before, all_bytes),
+            shift_ns,
+            ..Part::default()
+        };
+        import(path, trace, part, options, output)?;
         before += bytes(path);
     }
     let note = format!(
         "Imported from {} files of PyTorch's profiler (Kineto), one for each rank.",
-        files.len()
+        by_rank.len()
     );
-    output.finish_ranks(new, by_rank.into_keys().collect(), options, vec![note])
+    notes.insert(0, note);
+    output.finish_ranks(new, by_rank.into_keys().collect(), options, notes)
 }

@@ -109,6 +109,15 @@ impl Lanes {
         id
     }
 
+    /// Returns the pid of each process as the file writes it.
+    pub(super) fn pids(&self) -> Vec<Box<[u8]>> {
+        let mut pids = vec![Box::default(); self.processes.len()];
+        for (pid, id) in &self.by_pid {
+            pids[id.0 as usize] = pid.clone();
+        }
+        pids
+    }
+
     /// Takes the names of processes and threads from a metadata event.
     pub(super) fn metadata(&mut self, event: &Event) {
         let name = || {

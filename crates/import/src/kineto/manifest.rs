@@ -50,8 +50,17 @@ impl Collector<'_, '_> {
         inventory.lose("events", summary.odd, "they are not objects");
         inventory.lose("events", summary.too_long, "they are longer than 64 MiB");
         if let Some(why) = &summary.cut {
-            let files = LossKind::Other("rests of files".into());
-            inventory.losses.add(files, 1, why.clone());
+            inventory.losses.add(LossKind::FileRests, 1, why.clone());
+        }
+        if summary.broken_parts > 0 {
+            let read = summary.bytes.saturating_sub(summary.broken_bytes);
+            let reason = format!(
+                "not JSON, first at byte {}; {read} of {} bytes ({:.1} %) of the file were read",
+                summary.first_broken_at,
+                summary.bytes,
+                (read as f64 / summary.bytes as f64 * 1000.0).floor() / 10.0,
+            );
+            (inventory.losses).add(LossKind::FileParts, summary.broken_parts, reason);
         }
         let reason = "the profiler's log says that they were outside of what it was to record";
         let lost = self.metadata.out_of_range.unwrap_or(0);
@@ -65,6 +74,12 @@ impl Collector<'_, '_> {
         inventory.note(format!("Imported from {file}, which {tool} wrote."));
         if let Some(why) = &summary.cut {
             inventory.note(format!("{file} is not whole: {why}."));
+        }
+        if summary.documents > 1 {
+            let documents = summary.documents;
+            inventory.note(format!(
+                "{file} has {documents} documents of JSON: all were read."
+            ));
         }
         if !has_queues {
             inventory.note(

@@ -28,25 +28,25 @@ pub(super) struct XlaArgs<'a> {
 }
 
 impl<'a> XlaArgs<'a> {
-    /// Reads the object of arguments. The scope is `name`, else `tf_op`, as in XSpace files; work without either has its HLO
-    /// module (the compiled program) as scope.
+    /// Reads the object of arguments. The scope is `name`, else `tf_op`, as in XSpace files, else TensorFlow's
+    /// `annotation`; work without these has its HLO module (the compiled program) as scope.
     pub(super) fn parse(args: &'a [u8]) -> XlaArgs<'a> {
         let mut parsed = XlaArgs::default();
         let text = |value| std::str::from_utf8(bare(value)).unwrap_or_default();
-        let (mut name, mut tf_op, mut module): (&[u8], &[u8], &[u8]) = (b"", b"", b"");
+        let mut scopes: [&[u8]; 4] = [b""; 4];
         for (key, value) in members(args) {
             match key {
                 b"correlation_id" => parsed.correlation = correlation(value),
-                b"name" => name = bare(value),
-                b"tf_op" => tf_op = bare(value),
-                b"hlo_module" => module = bare(value),
+                b"name" => scopes[0] = bare(value),
+                b"tf_op" => scopes[1] = bare(value),
+                b"annotation" => scopes[2] = bare(value),
+                b"hlo_module" => scopes[3] = bare(value),
                 b"kernel_details" => parsed.kernel = text(value),
                 b"memcpy_details" => parsed.copy = text(value),
                 b"memset_details" => parsed.fill = text(value),
                 _ => {}
             }
         }
-        let scopes = [name, tf_op, module];
         parsed.scope = scopes
             .into_iter()
             .find(|text| !text.is_empty())
@@ -146,6 +146,7 @@ mod tests {
             (r#"{"tf_op": "b", "name": "a"}"#, "a"),
             (r#"{"hlo_module": "c", "tf_op": "b"}"#, "b"),
             (r#"{"hlo_module": "c", "tf_op": ""}"#, "c"),
+            (r#"{"hlo_module": "c", "annotation": "d"}"#, "d"),
         ] {
             assert_eq!(XlaArgs::parse(args.as_bytes()).scope, scope.as_bytes());
         }

@@ -9,6 +9,7 @@ mod ggml;
 mod hostile;
 mod imported;
 mod kineto;
+mod kineto_faults;
 mod kineto_truth;
 mod labels;
 mod live_and_imported;

@@ -139,7 +139,14 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
             known_rows(Transfers::NAME, format!("{count} of {size}"))
         }
     };
-    text.and(format!(
-        ": {dispatched} in {command_buffers}{submissions}, {transfers}."
-    ))
+    // A file of another tool may have the work of devices and no calls.
+    let has_calls = *findings.command_buffer_count > 0
+        || *findings.submission_count > 0
+        || *findings.dispatch_count == 0
+        || !findings.knows_rows(Submissions::NAME);
+    let calls = match has_calls {
+        true => format!("in {command_buffers}{submissions}"),
+        false => "whose calls are not in the trace".to_owned(),
+    };
+    text.and(format!(": {dispatched} {calls}, {transfers}."))
 }

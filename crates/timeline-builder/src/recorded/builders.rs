@@ -67,6 +67,7 @@ impl Builders<'_> {
     pub fn builder(&mut self, process: ProcessId) -> &mut TimelineBuilder {
         self.builders.entry(process).or_insert_with(|| {
             let mut builder = TimelineBuilder::new(self.bounds);
+            builder.launches.counts_all_graphs = true;
             for (id, function) in (0..).map(FunctionId).zip(&self.functions) {
                 builder.add_function(id, function.clone());
             }

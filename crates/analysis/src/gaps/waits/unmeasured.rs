@@ -1,4 +1,4 @@
-//! Finds the times in which work without known times may have run.
+//! Finds the times in which work without known times, or work that is lost (`lost_launches.rs`), may have run.
 //!
 //! In such a time the device is neither known to work nor known to idle. It begins with the call that submitted the
 //! work, and ends with the first of these: the hook saw that the command buffer had finished; the next work of the queue
@@ -8,6 +8,7 @@
 //! Input is a timeline; output is a set of intervals for each queue and for each GPU. Where all work is timed, the
 //! search takes one look at each submission and command buffer.
 
+use super::lost_launches::lost_launches;
 use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::{Interval, union};
 use gapscope_timeline::{Standing, Timeline};
@@ -41,7 +42,11 @@ impl Unmeasured {
             .map(|(times, _)| times.submission)
             .collect();
         let is_untimed = |row| matches!(timeline.standing(row), Standing::Untimed);
-        if open.is_empty() && !(0..timeline.submissions.len() as u32).any(is_untimed) {
+        let lost = lost_launches(timeline);
+        if lost.is_empty()
+            && open.is_empty()
+            && !(0..timeline.submissions.len() as u32).any(is_untimed)
+        {
             return Unmeasured::default();
         }
         open.sort_unstable();
@@ -62,6 +67,9 @@ impl Unmeasured {
         let mut queues: Vec<Vec<Interval>> = (queues.iter())
             .map(|rows| of_queue(timeline, rows, &inside, &bounds))
             .collect();
+        for (times, mut lost) in queues.iter_mut().zip(lost) {
+            times.append(&mut lost);
+        }
         let mut gpus = vec![Vec::new(); timeline.gpus.len()];
         for (queue, times) in timeline.queues.iter().zip(&mut queues) {
             union(times);
@@ -183,12 +191,12 @@ fn awaited(timeline: &Timeline) -> HashMap<u32, i64> {
 }
 
 /// The waits of host threads for a device, by thread.
-struct HostWaits(HashMap<HostThread, Vec<Interval>>);
+pub(super) struct HostWaits(HashMap<HostThread, Vec<Interval>>);
 
 impl HostWaits {
     /// Collects the waits of a trace that did not run into their time limit. Each ends where the first of it and of
     /// all later ones does.
-    fn new(timeline: &Timeline) -> HostWaits {
+    pub(super) fn new(timeline: &Timeline) -> HostWaits {
         let table = &timeline.trace.tables.host_calls;
         let mut threads: HashMap<HostThread, Vec<Interval>> = HashMap::new();
         for row in 0..table.len() {
@@ -216,7 +224,7 @@ impl HostWaits {
     }
 
     /// Returns when a thread first returned from a wait that it began at `from_ns` or later.
-    fn first_return(&self, thread: HostThread, from_ns: i64) -> Option<i64> {
+    pub(super) fn first_return(&self, thread: HostThread, from_ns: i64) -> Option<i64> {
         let waits = self.0.get(&thread)?;
         let at = waits.partition_point(|wait| wait.start_ns < from_ns);
         waits.get(at).map(|wait| wait.end_ns)

@@ -1,0 +1,342 @@
+//! Joins the work of devices with the calls that launched it: takes all calls and all work of a file, and gives each
+//! piece of work its process and its call.
+//!
+//! A correlation (the number that the profiler gives a call and its work) counts inside of one process. An event of a
+//! device does not name its process of the host. Where several processes have calls, as in the merged files of ranks,
+//! the device's events belong to the process whose name in the file has the same prefix (`[TP00] `), or else to the
+//! process with calls before most of the work. Where a process uses a correlation again, work belongs to the nearest
+//! call before it.
+
+use crate::profile::{ApiCall, Correlation, DeviceWork};
+use gapscope_timeline_builder::Function;
+use gapscope_trace::ids::ProcessId;
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+
+/// How far apart the numbers are that the calls with one correlation get. Correlations have 32 bits.
+const NEXT_USE: u64 = 1 << 33;
+
+/// The maximum number of calls with one correlation that are looked at to find the process of a device's events.
+const MAX_CANDIDATES: usize = 64;
+
+/// The events of one device in the file, which are of one process as far as the file is not merged.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct WorkSource {
+    /// The process as the events of the device name it, which is mostly the device's number.
+    pub(super) pid: Box<[u8]>,
+    pub(super) device: Option<u32>,
+}
+
+/// A piece of work with its number in the list of sources.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CollectedWork {
+    pub(super) source: u32,
+    pub(super) correlation: Option<Correlation>,
+    pub(super) work: DeviceWork,
+}
+
+/// The process and the call of a piece of work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Joined {
+    pub(super) process: ProcessId,
+    /// The index of the call; `None` where the file does not have it.
+    pub(super) call: Option<u32>,
+}
+
+/// The calls of a file by their correlations.
+#[derive(Debug, Default)]
+pub(super) struct Launches {
+    /// The first call with each correlation. A call of a function that launches work is preferred to another one.
+    first: FxHashMap<(ProcessId, Correlation), u32>,
+    /// The calls of correlations that a process uses several times, in order of time.
+    again: FxHashMap<(ProcessId, Correlation), Vec<u32>>,
+    /// The processes that have calls, in order of their first calls.
+    processes: Vec<ProcessId>,
+}
+
+impl Launches {
+    /// Indexes calls, which are in order of time. Calls that use a correlation of their process again get another
+    /// one, by which they stay apart.
+    pub(super) fn new(calls: &mut [(ProcessId, ApiCall)], functions: &[Function]) -> Launches {
+        let mut launches = Launches::default();
+        let mut renamed: Vec<(u32, Correlation)> = Vec::new();
+        let is_launch = |call: &ApiCall| {
+            let class = functions[call.function.0 as usize].class;
+            class.submission_kind().is_some()
+        };
+        for (index, (process, call)) in (0u32..).zip(calls.iter()) {
+            if launches.processes.last() != Some(process) && !launches.processes.contains(process) {
+                launches.processes.push(*process);
+            }
+            let Some(correlation) = call.correlation else {
+                continue;
+            };
+            let key = (*process, correlation);
+            let mut first = match launches.first.entry(key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(index);
+                    continue;
+                }
+                Entry::Occupied(entry) => entry,
+            };
+            let (_, before) = &calls[*first.get() as usize];
+            if !is_launch(call) {
+                continue;
+            }
+            if !is_launch(before) {
+                first.insert(index);
+                continue;
+            }
+            let uses = launches.again.get(&key).map_or(1, Vec::len) as u64;
+            let latest = launches.again.get(&key).and_then(|list| list.last());
+            let (_, latest) = &calls[latest.copied().unwrap_or(*first.get()) as usize];
+            let rename = |use_number: u64| Correlation(correlation.0 + use_number * NEXT_USE);
+            // The runtime's call and the driver's call inside of it are one launch.
+            if call.thread == latest.thread && call.span.start_ns < latest.span.end_ns() {
+                if uses > 1 {
+                    renamed.push((index, rename(uses - 1)));
+                }
+                continue;
+            }
+            let list = launches
+                .again
+                .entry(key)
+                .or_insert_with(|| vec![*first.get()]);
+            list.push(index);
+            renamed.push((index, rename(uses)));
+        }
+        for (index, correlation) in renamed {
+            calls[index as usize].1.correlation = Some(correlation);
+        }
+        launches
+    }
+
+    /// Returns the call of a process that work with a correlation and a start belongs to: the only one, or the latest
+    /// that started before the work. Without such a call it is the first one.
+    fn call(
+        &self,
+        process: ProcessId,
+        correlation: Correlation,
+        start: Option<i64>,
+        calls: &Calls,
+    ) -> Option<u32> {
+        let key = (process, correlation);
+        let list = match self.again.is_empty() {
+            true => None,
+            false => self.again.get(&key),
+        };
+        match (list, start) {
+            (Some(list), Some(start_ns)) => {
+                let before = list.partition_point(|call| calls.start_ns(*call) <= start_ns);
+                list.get(before.saturating_sub(1)).copied()
+            }
+            _ => self.first.get(&key).copied(),
+        }
+    }
+
+    /// Returns the process and the call of each piece of work, and the number of pieces whose correlation several calls
+    /// of their process have.
+    pub(super) fn join(
+        &self,
+        works: &[CollectedWork],
+        sources: &SourceProcesses,
+        calls: &[(ProcessId, ApiCall)],
+    ) -> (Vec<Joined>, u64) {
+        let calls = Calls(calls);
+        let mut collisions = 0;
+        let joined = works.iter().map(|collected| {
+            let start_ns = collected.work.span.map(|span| span.start_ns);
+            let of = |process| {
+                let call = self.call(process, collected.correlation?, start_ns, &calls);
+                call.map(|call| (process, call))
+            };
+            let found = match sources.of_source[collected.source as usize] {
+                SourceProcess::Process(process) => of(process),
+                // The latest call before the work, whatever its process is.
+                SourceProcess::Any => (self.processes.iter())
+                    .filter_map(|process| of(*process))
+                    .max_by_key(|(_, call)| {
+                        let call_ns = calls.start_ns(*call);
+                        let is_before = start_ns.is_none_or(|start_ns| call_ns <= start_ns);
+                        (is_before, if is_before { call_ns } else { -call_ns })
+                    }),
+            };
+            let process = match sources.of_source[collected.source as usize] {
+                SourceProcess::Process(process) => process,
+                SourceProcess::Any => found.map_or(sources.main, |(process, _)| process),
+            };
+            if let Some((process, correlation)) =
+                found.map(|(process, _)| process).zip(collected.correlation)
+            {
+                collisions += u64::from(
+                    !self.again.is_empty() && self.again.contains_key(&(process, correlation)),
+                );
+            }
+            Joined {
+                process,
+                call: found.map(|(_, call)| call),
+            }
+        });
+        (joined.collect(), collisions)
+    }
+}
+
+/// The calls of a file.
+struct Calls<'a>(&'a [(ProcessId, ApiCall)]);
+
+impl Calls<'_> {
+    fn start_ns(&self, call: u32) -> i64 {
+        self.0[call as usize].1.span.start_ns
+    }
+}
+
+/// The process that the events of a device belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SourceProcess {
+    Process(ProcessId),
+    /// Several processes use the device.
+    Any,
+}
+
+/// The processes that the events of the devices belong to.
+#[derive(Debug)]
+pub(super) struct SourceProcesses {
+    of_source: Vec<SourceProcess>,
+    /// The process of work that no call launched.
+    main: ProcessId,
+    /// Whether devices and processes were matched by the order of their numbers, because times do not tell them apart.
+    pub(super) by_order: bool,
+}
+
+/// What the calls of a process say of the work of a source.
+#[derive(Debug, Clone, Copy, Default)]
+struct Evidence {
+    /// Pieces of work with a call of the process before them.
+    possible: u64,
+    /// Pieces of work that have the correlation of a call of the process.
+    correlated: u64,
+}
+
+impl SourceProcesses {
+    /// Finds the processes. `pids` has each process as the file names it.
+    pub(super) fn new(
+        launches: &Launches,
+        works: &[CollectedWork],
+        sources: &[WorkSource],
+        pids: &[Box<[u8]>],
+        calls: &[(ProcessId, ApiCall)],
+        main: ProcessId,
+    ) -> SourceProcesses {
+        let mut result = SourceProcesses {
+            of_source: vec![SourceProcess::Process(main); sources.len()],
+            main,
+            by_order: false,
+        };
+        let mut processes = launches.processes.clone();
+        if let [_] | [] = processes.as_slice() {
+            if let [only] = processes.as_slice() {
+                result.of_source.fill(SourceProcess::Process(*only));
+            }
+            return result;
+        }
+        let number = |process: &ProcessId| super::number::whole(&pids[process.0 as usize]);
+        processes.sort_by_key(|process| (number(process), *process));
+        let calls = Calls(calls);
+        let mut evidence: FxHashMap<(u32, ProcessId), Evidence> = FxHashMap::default();
+        let mut totals = vec![0u64; sources.len()];
+        for collected in works {
+            let Some((correlation, span)) = collected.correlation.zip(collected.work.span) else {
+                continue;
+            };
+            totals[collected.source as usize] += 1;
+            for process in processes.iter().take(MAX_CANDIDATES) {
+                if let Some(call) =
+                    launches.call(*process, correlation, Some(span.start_ns), &calls)
+                {
+                    let found = evidence.entry((collected.source, *process)).or_default();
+                    found.correlated += 1;
+                    found.possible += u64::from(calls.start_ns(call) <= span.start_ns);
+                }
+            }
+        }
+        let mut tied: Vec<(u32, Vec<ProcessId>)> = Vec::new();
+        for (index, source) in (0u32..).zip(sources) {
+            let prefix = rank_prefix(&source.pid);
+            let with_prefix = |process: &&ProcessId| {
+                prefix.is_some() && rank_prefix(&pids[process.0 as usize]) == prefix
+            };
+            if let Some(process) = processes.iter().find(with_prefix) {
+                result.of_source[index as usize] = SourceProcess::Process(*process);
+                continue;
+            }
+            let of = |process: &ProcessId| {
+                let found = evidence.get(&(index, *process));
+                found.copied().unwrap_or_default().possible
+            };
+            let most = processes.iter().map(of).max().unwrap_or(0);
+            let best: Vec<ProcessId> = (processes.iter().copied())
+                .filter(|process| of(process) == most)
+                .collect();
+            result.of_source[index as usize] = match best.as_slice() {
+                _ if most < totals[index as usize] => SourceProcess::Any,
+                [process] => SourceProcess::Process(*process),
+                _ => SourceProcess::Any,
+            };
+            if best.len() > 1 && most == totals[index as usize] && most > 0 {
+                tied.push((index, best));
+            }
+        }
+        // Ranks use the devices in the order of their numbers, and their processes start in that order.
+        let all_alike = tied.first().is_some_and(|(_, first)| {
+            first.len() == tied.len() && tied.iter().all(|(_, best)| best == first)
+        });
+        if all_alike {
+            tied.sort_by_key(|(index, _)| sources[*index as usize].device);
+            for (at, (index, best)) in tied.iter().enumerate() {
+                result.of_source[*index as usize] = SourceProcess::Process(best[at]);
+            }
+            result.by_order = true;
+        }
+        result
+    }
+
+    /// Returns the process of the events of a source.
+    pub(super) fn process(&self, source: u32) -> ProcessId {
+        match self.of_source[source as usize] {
+            SourceProcess::Process(process) => process,
+            SourceProcess::Any => self.main,
+        }
+    }
+}
+
+/// Returns the prefix by which a merged file tells the processes of ranks apart, such as `[TP00]` of `[TP00] 1000`.
+pub(super) fn rank_prefix(pid: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memchr(b']', pid)?;
+    (pid.first() == Some(&b'[')).then(|| &pid[..=end])
+}
+
+/// By how much work may end after later work of its stream: what profilers round.
+const TOLERANCE_NS: i64 = 2_000;
+
+/// Takes the times away from work that ends after later work of its own queue, because work of a stream ends in order,
+/// and returns how many there are. `works` are of one queue, in order of their starts. Where a quarter or more
+/// would be of this kind, the queue stands for several streams, and all are believed.
+pub(super) fn distrust_impossible(works: &mut [&mut DeviceWork]) -> u64 {
+    let mut least_end_ns = i64::MAX;
+    let mut impossible = Vec::new();
+    for (index, work) in works.iter().enumerate().rev() {
+        let Some(span) = work.span else { continue };
+        if span.end_ns() > least_end_ns.saturating_add(TOLERANCE_NS) {
+            impossible.push(index);
+        } else {
+            least_end_ns = least_end_ns.min(span.end_ns());
+        }
+    }
+    if impossible.len() * 4 >= works.len() {
+        return 0;
+    }
+    for index in &impossible {
+        works[*index].span = None;
+    }
+    impossible.len() as u64
+}

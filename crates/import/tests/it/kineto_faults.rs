@@ -1,0 +1,412 @@
+//! Tests the import of Chrome's JSON that is broken, merged, contradictory or old, by small files of which the right
+//! answer is known.
+
+use crate::imported::{import_bytes, loss};
+use gapscope_import::Options;
+use gapscope_trace::lookup::LabelPaths;
+use gapscope_trace::tables::Table;
+use gapscope_trace::{Selection, Trace, read};
+
+/// A call of CUDA by thread 1 of a process.
+fn call(pid: &str, name: &str, correlation: u32, start: i64) -> String {
+    format!(
+        r#"{{"ph":"X","cat":"cuda_runtime","name":"{name}","pid":{pid},"tid":1,"ts":{start},"dur":5,"args":{{"correlation":{correlation}}}}}"#
+    )
+}
+
+fn launch(pid: &str, correlation: u32, start: i64) -> String {
+    call(pid, "cudaLaunchKernel", correlation, start)
+}
+
+/// A kernel on stream 7 of a device.
+fn kernel(
+    pid: &str,
+    name: &str,
+    device: u32,
+    correlation: u32,
+    [start, length]: [i64; 2],
+) -> String {
+    format!(
+        r#"{{"ph":"X","cat":"kernel","name":"{name}","pid":{pid},"tid":7,"ts":{start},"dur":{length},"args":{{"device":{device},"context":1,"stream":7,"correlation":{correlation},"grid":[1,1,1],"block":[32,1,1]}}}}"#
+    )
+}
+
+fn document(events: &[String]) -> String {
+    format!(
+        r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#,
+        events.join(",\n")
+    )
+}
+
+fn trace(document: &str) -> Trace {
+    let import = import_bytes("run.pt.trace.json", document.as_bytes());
+    import.unwrap().trace
+}
+
+/// The start of the call of each dispatch, by the dispatch's start, in microseconds; -1 without a call.
+fn launched_at(trace: &Trace) -> Vec<(i64, i64)> {
+    let tables = &trace.tables;
+    let mut starts: Vec<(i64, i64)> = (0..tables.dispatches.len())
+        .map(|row| {
+            let submission = tables.dispatches.submission.at(row);
+            let call =
+                submission.and_then(|id| tables.submissions.id.iter().position(|of| *of == id));
+            let call = call.map_or(-1, |row| tables.submissions.start_ns[row] / 1000);
+            (
+                tables.dispatches.start_ns.at(row).unwrap_or(-1000) / 1000,
+                call,
+            )
+        })
+        .collect();
+    starts.sort_unstable();
+    starts
+}
+
+#[test]
+fn correlations_join_inside_of_one_process() {
+    // Two ranks use the same correlations; the second one is 1 ms late.
+    let cases = [
+        // Calls of the second rank come after the kernels of the first.
+        (["1000", "1001"], ["0", "1"], 1000),
+        // Both ranks launch at nearly the same time.
+        (["1000", "1001"], ["0", "1"], 1),
+        // The names of the processes say which device is whose.
+        (
+            [r#""[A] 1""#, r#""[B] 2""#],
+            [r#""[A] 0""#, r#""[B] 0""#],
+            1,
+        ),
+    ];
+    for (hosts, devices, late) in cases {
+        let mut events = Vec::new();
+        let mut expected = Vec::new();
+        for at in 0..10u32 {
+            for rank in 0..2usize {
+                let start = 10 + i64::from(at) * 100 + rank as i64 * late;
+                // Kernels wait in a queue, so that the calls of both ranks are before them.
+                events.push(launch(hosts[rank], at + 1, start));
+                events.push(kernel(
+                    devices[rank],
+                    "k",
+                    rank as u32,
+                    at + 1,
+                    [start + 40, 20],
+                ));
+                expected.push((start + 40, start));
+            }
+        }
+        expected.sort_unstable();
+        let trace = trace(&document(&events));
+        assert_eq!(launched_at(&trace), expected, "{hosts:?} {late}");
+        assert_eq!(trace.manifest.queues.len(), 2);
+        assert!(
+            trace.manifest.losses.is_empty(),
+            "{:?}",
+            trace.manifest.losses
+        );
+    }
+}
+
+#[test]
+fn work_belongs_to_the_nearest_call_before_it_where_a_correlation_is_used_again() {
+    let mut events = Vec::new();
+    let mut expected = Vec::new();
+    for (uses, start) in [0, 5_000, 9_000].into_iter().enumerate() {
+        for at in 0..5 {
+            let start = 10 + start + i64::from(at) * 100;
+            events.push(launch("1000", 7 + at, start));
+            events.push(kernel(
+                "0",
+                ["a", "b", "c"][uses],
+                0,
+                7 + at,
+                [start + 9, 50],
+            ));
+            expected.push((start + 9, start));
+        }
+    }
+    let trace = trace(&document(&events));
+    assert_eq!(launched_at(&trace), expected);
+    assert_eq!(loss(&trace, "have their correlation"), 15);
+    assert_eq!(loss(&trace, "no rows of what the device did"), 0);
+}
+
+#[test]
+fn a_broken_part_costs_itself_only() {
+    let good = |at: u32| {
+        let start = 10 + i64::from(at) * 100;
+        [
+            launch("1000", at + 1, start),
+            kernel("0", "k", 0, at + 1, [start + 9, 50]),
+        ]
+    };
+    let broken = [
+        r#"{"ph":"X","name":"a"b","pid":1,"args":{"x":{"ph":1}}}"#,
+        "{\"ph\":\"X\",\"name\":\"void f(\"x\ny\")\",\"args\":{}}",
+        r#"{"ph":"X","name":"a,"pid":1}"#,
+        r#"{"ph":"X","name" "a"}"#,
+        "}}]]",
+        "\u{0}",
+    ];
+    for part in broken {
+        let events: Vec<String> = (0..3)
+            .flat_map(good)
+            .chain([part.to_owned()])
+            .chain((3..6).flat_map(good))
+            .collect();
+        let text = document(&events);
+        let read = trace(&text);
+        assert_eq!(read.tables.dispatches.len(), 6, "{part}");
+        let losses = &read.manifest.losses;
+        let parts = losses
+            .iter()
+            .find(|loss| loss.kind.as_str() == "parts of files");
+        if part != "}}]]" {
+            let reason = &parts.expect(part).reason;
+            assert!(
+                reason.contains(&format!("of {} bytes", text.len())),
+                "{reason}"
+            );
+        }
+    }
+    // What surrounds the events may be broken, too.
+    let text = document(&(0..3).flat_map(good).collect::<Vec<_>>());
+    let text = text.replace("\"schemaVersion\":1", "\"a\":{\"b\" 1},\"schemaVersion\":1");
+    assert_eq!(trace(&text).tables.dispatches.len(), 3);
+}
+
+#[test]
+fn every_document_of_a_file_is_read() {
+    let rank = |device: u32| document(&[kernel("0", "k", device, 1, [10, 5])]);
+    let array = |device| format!("[{}]", kernel("0", "k", device, 1, [10, 5]));
+    for between in ["\n", "", " , ", "\n\u{0}\n"] {
+        let files = [rank(0), rank(1), array(2), rank(3)].join(between);
+        assert_eq!(trace(&files).tables.dispatches.len(), 4, "{between:?}");
+    }
+}
+
+#[test]
+fn a_time_of_zero_far_from_all_others_is_unknown() {
+    let untimed = |trace: &Trace| {
+        let starts = trace.tables.dispatches.start_ns.iter();
+        starts.filter(|start| start.is_none()).count()
+    };
+    let file = |base: i64| {
+        let mut events = Vec::new();
+        for at in 0..10u32 {
+            let start = base + i64::from(at) * 100;
+            events.push(launch("1000", at + 1, start));
+            let times = if at == 4 { [0, 0] } else { [start + 9, 50] };
+            events.push(kernel("0", "k", 0, at + 1, times));
+        }
+        events
+    };
+    for base in [6_543_210_000, 1_764_100_000_000_000] {
+        let mut events = file(base);
+        for _ in 0..2 {
+            let trace = trace(&document(&events));
+            assert_eq!(untimed(&trace), 1, "{base}");
+            let length_ns = trace.manifest.end_ns - trace.manifest.start_ns;
+            assert!(length_ns < 2_000_000, "{base}: {length_ns}");
+            // The event with the unknown time may be the first in the file.
+            events.rotate_left(9);
+        }
+    }
+    // Times that count from the beginning of the file may be 0.
+    let trace = trace(&document(&[
+        kernel("0", "k", 0, 1, [0, 5]),
+        kernel("0", "k", 0, 2, [90, 5]),
+    ]));
+    assert_eq!(untimed(&trace), 0);
+    assert_eq!(trace.manifest.start_ns, 0);
+}
+
+#[test]
+fn work_that_ends_after_later_work_of_its_stream_is_not_believed() {
+    let file = |impossible: &[u32], call_name: &str, stream: &str| {
+        let mut events = Vec::new();
+        for at in 0..12u32 {
+            let start = 10 + i64::from(at) * 100;
+            events.push(call("1000", call_name, at + 1, start));
+            let length = if impossible.contains(&at) {
+                900_000
+            } else {
+                50
+            };
+            events.push(
+                kernel("0", "k", 0, at + 1, [start + 9, length]).replace("\"stream\":7", stream),
+            );
+        }
+        trace(&document(&events))
+    };
+    let untimed = |trace: &Trace| loss(trace, "times that are impossible");
+    let flagged = file(&[3, 8], "cudaLaunchKernel", "\"stream\":7");
+    assert_eq!(untimed(&flagged), 2);
+    assert!(
+        flagged.manifest.end_ns < 2_000_000,
+        "the recording does not last as long"
+    );
+    // The last work of a stream may take long, nodes of graphs run side by side, and where much overlaps the number
+    // of the stream stands for several streams.
+    assert_eq!(untimed(&file(&[11], "cudaLaunchKernel", "\"stream\":7")), 0);
+    assert_eq!(untimed(&file(&[3], "cudaGraphLaunch", "\"stream\":7")), 0);
+    assert_eq!(
+        untimed(&file(&[1, 3, 5, 7], "cudaLaunchKernel", "\"stream\":7")),
+        0
+    );
+}
+
+#[test]
+fn launches_of_graphs_without_kernels_are_lost() {
+    let mut events = Vec::new();
+    for at in 0..10u32 {
+        events.push(call(
+            "1000",
+            "cudaGraphLaunch",
+            at + 1,
+            10 + i64::from(at) * 100,
+        ));
+        if at % 5 == 0 {
+            let start = 20 + i64::from(at) * 100;
+            events.push(kernel("0", "k", 0, at + 1, [start, 5]));
+        }
+    }
+    let trace = trace(&document(&events));
+    assert_eq!(loss(&trace, "no rows of what the device did"), 8);
+}
+
+#[test]
+fn files_of_2021_have_labels_and_steps() {
+    let operator = |name: &str, start: i64, length: i64| {
+        format!(
+            r#"{{"ph":"X","cat":"Operator","name":"{name}","pid":1000,"tid":"1","ts":{start},"dur":{length}}}"#
+        )
+    };
+    let events = [
+        operator("ProfilerStep#7", 10, 500),
+        operator(
+            "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+            20,
+            50,
+        ),
+        operator("my forward", 100, 200),
+        operator("aten::mm", 110, 20),
+        operator("AddmmBackward0", 130, 20),
+        launch("1000", 1, 115).replace("cuda_runtime", "Runtime"),
+        kernel("0", "k", 0, 1, [120, 5]).replace("\"kernel\"", "\"Kernel\""),
+    ];
+    let trace = trace(&document(&events));
+    let tables = &trace.tables;
+    let paths = LabelPaths::new(&tables.labels);
+    let label = tables
+        .dispatches
+        .label
+        .at(0)
+        .and_then(|label| paths.get(label));
+    assert_eq!(label, Some("ProfilerStep / my forward"));
+    let domain = |text: &str| {
+        let id = tables.labels.text.iter().position(|of| &**of == text);
+        let id = tables.labels.id[id.expect(text)];
+        let row = tables
+            .markers
+            .label
+            .iter()
+            .position(|of| *of == id)
+            .expect(text);
+        tables.markers.domain[row].clone()
+    };
+    assert_eq!(domain("aten::mm").as_deref(), Some("operator"));
+    assert_eq!(domain("AddmmBackward0").as_deref(), Some("operator"));
+    assert_eq!(
+        domain("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
+        None
+    );
+}
+
+#[test]
+fn kernels_of_nccl_have_what_the_operator_around_their_launch_says() {
+    let operator = |start: i64, seq: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1000,"tid":1,"ts":{start},"dur":20,"args":{{"Collective name":"allreduce","dtype":"Float","In msg nelems":256,"Out msg nelems":256,"Group size":2,"Process Group Name":"0","Process Group Ranks":"[0, 1]","Seq":{seq}}}}}"#
+        )
+    };
+    let nccl = |at, start| {
+        kernel(
+            "0",
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+            0,
+            at,
+            [start, 9],
+        )
+    };
+    let events = [
+        operator(100, 5),
+        launch("1000", 1, 105),
+        nccl(1, 120),
+        operator(200, 6),
+        launch("1000", 2, 205),
+        nccl(2, 220),
+        // No operator says anything of this one.
+        launch("1000", 3, 305),
+        nccl(3, 320),
+    ];
+    let trace = trace(&document(&events));
+    let markers = &trace.tables.markers;
+    let rows = (0..markers.len()).filter(|row| markers.domain[*row].as_deref() == Some("NCCL"));
+    let payloads: Vec<&str> = rows
+        .filter_map(|row| markers.payload[row].as_deref())
+        .collect();
+    assert_eq!(payloads.len(), 2);
+    for (payload, seq) in payloads.iter().zip(["Seq=5", "Seq=6"]) {
+        assert!(payload.contains(seq), "{payload}");
+        assert!(payload.contains("Message size [bytes]=1024"), "{payload}");
+    }
+}
+
+#[test]
+fn merged_files_and_folders_with_a_front_end_are_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::create_dir_all(folder.path().join("in")).unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let rank = |number: u32, pids: [&str; 2]| {
+        [
+            launch(pids[0], 1, 10 + i64::from(number)),
+            kernel(pids[1], "k", number, 1, [20, 5]),
+        ]
+    };
+    let merged: Vec<String> = (rank(0, [r#""[TP00] 9""#, r#""[TP00] 0""#]).into_iter())
+        .chain(rank(1, [r#""[TP01] 9""#, r#""[TP01] 1""#]))
+        .collect();
+    write("merged.json", &document(&merged));
+    for number in 0..2 {
+        let info =
+            format!(r#""distributedInfo":{{"rank":{number},"world_size":2}},"schemaVersion""#);
+        let text = document(&rank(number, ["9", "0"])).replace("\"schemaVersion\"", &info);
+        write(&format!("in/r{number}.json"), &text);
+    }
+    let front_end =
+        r#"{"ph":"X","cat":"cpu_op","name":"detokenize","pid":1,"tid":1,"ts":10,"dur":1}"#;
+    write("in/a.async_llm.json", &document(&[front_end.to_owned()]));
+    for (input, note) in [
+        ("merged.json", "[TP00], [TP01]"),
+        ("in", "a.async_llm.json was left out"),
+    ] {
+        let output = folder.path().join(format!("{input}.gapscope"));
+        let inputs = [folder.path().join(input)];
+        gapscope_import::import(&inputs, &output, &Options::default(), &|_, _| ()).unwrap();
+        let all = read(&output, &Selection::all()).unwrap().0;
+        assert_eq!(all.manifest.ranks, [0, 1], "{input}");
+        let notes = all.manifest.notes.join("\n");
+        assert!(notes.contains(note), "{notes}");
+        for number in 0..2 {
+            let of_rank = read(&output.join(format!("rank={number}")), &Selection::all())
+                .unwrap()
+                .0;
+            assert_eq!(launched_at(&of_rank), [(20, 10 + number)], "{input}");
+        }
+    }
+}
