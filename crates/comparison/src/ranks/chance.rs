@@ -7,6 +7,9 @@
 //! (the expected `exp(λ lead)` over all changes of places, block by block, for the best of some λ). The bound is multiplied by the number of
 //! ranks and communicators that are tested, so that with many of them a false one is no more frequent.
 //!
+//! Ranks that are late together have no lead over each other. They are told by another measure in the same way: the time by which each rank came
+//! later than the median rank. The ends of a collective's parts are compared so, too.
+//!
 //! An error of the clocks could make one rank look late at every collective. A rank is therefore tested as if it had arrived earlier by the
 //! error: its own leads are shorter by it, and those of the ranks that it was last but one behind are longer.
 //!
@@ -21,7 +24,7 @@ use std::collections::BTreeMap;
 const MAX_BLOCKS: usize = 64;
 
 /// The maximum number of ranks of a communicator that are tested: those with the greatest leads.
-const MAX_TESTED: usize = 4;
+const MAX_TESTED: usize = 16;
 
 /// The share of a rank's leads that the stretch of its lateness holds.
 const STRETCH_SHARE: f64 = 0.9;
@@ -152,6 +155,17 @@ pub(super) struct LastArrival {
     pub(super) error_ns: i64,
 }
 
+/// A collective at which ranks came, or ended, later than the median rank.
+pub(super) struct BehindMedian {
+    pub(super) communicator: Communicator,
+    /// The number of ranks that took part.
+    pub(super) ranks: usize,
+    /// The time of the collective.
+    pub(super) time: Interval,
+    /// The index of each late rank, the time by which it was later, and the error within which both times compare.
+    pub(super) late: Vec<(usize, i64, i64)>,
+}
+
 /// The leads of all ranks at the collectives of all communicators.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LateRanks(BTreeMap<Communicator, Blocks>);
@@ -188,6 +202,20 @@ impl LateRanks {
             count: 1,
             leads: BTreeMap::from([(last.rank, lead_ns)]),
             changes: changes.into_iter().filter(|(_, ns)| *ns != 0).collect(),
+        });
+    }
+
+    pub(super) fn add_behind(&mut self, behind: BehindMedian) {
+        let blocks = self.0.entry(behind.communicator).or_default();
+        blocks.ranks = blocks.ranks.max(behind.ranks);
+        let late = behind.late.iter();
+        blocks.add(Block {
+            time: Some(behind.time),
+            count: 1,
+            leads: late.clone().map(|(rank, ns, _)| (*rank, *ns)).collect(),
+            changes: late
+                .map(|(rank, ns, error_ns)| ((*rank, *rank), -ns.min(error_ns)))
+                .collect(),
         });
     }
 
