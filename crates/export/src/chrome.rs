@@ -11,7 +11,7 @@ use crate::json;
 use crate::ordered_output::write_in_order;
 use crate::scene::DetailValue;
 use crate::scene::{Group, Scene, Track};
-use crate::slice::{LaneSlice, SliceKind};
+use crate::slice::LaneSlice;
 use gapscope_timeline::counters::Sample;
 use gapscope_trace::Manifest;
 use std::io::{self, Write};
@@ -218,7 +218,7 @@ impl LaneWriter<'_> {
         line.extend_from_slice(b"}}");
         match slice.kind {
             _ if slice.flow == 0 => {}
-            SliceKind::HostCall => {
+            kind if kind.is_call() => {
                 for target in scene.flows.targets_of_call(slice.flow) {
                     self.flow(b"\"ph\":\"s\"", start_ns, target + 1, line);
                 }

@@ -278,7 +278,7 @@ impl<W: Write> Writer<'_, W> {
             message.message(event::ANNOTATION, part);
         });
         match slice.kind {
-            SliceKind::HostCall if slice.flow != 0 => {
+            kind if kind.is_call() && slice.flow != 0 => {
                 self.part.clear();
                 for target in scene.flows.targets_of_call(slice.flow) {
                     if self.stages.is_drawn_command_buffer(*target) {
