@@ -23,6 +23,7 @@ use gapscope_trace::tables::{
     Barriers, Bindings, Buffers, CounterUnit, Markers, SampleSource, Samples, Table,
 };
 use gapscope_trace::{Selection, Trace};
+use std::path::{Path, PathBuf};
 
 pub(crate) use details::{DetailKey, DetailValue};
 pub(crate) use gaps::GapRow;
@@ -49,6 +50,8 @@ pub struct Scene<'a> {
     pub(crate) end_ns: i64,
     /// The counts of rows by table, without those of samples.
     pub(crate) rows: Vec<TableRows>,
+    /// The folder of the trace, where the file is to have the trace itself behind the drawing.
+    pub(crate) embedded: Option<PathBuf>,
     /// The place of the trace among those of its file.
     pub(crate) place: PlaceInFile,
     /// The row of each command buffer, by its id.
@@ -207,6 +210,12 @@ impl Scene<'_> {
                 "start_ns",
                 "duration_ns",
             ])
+    }
+
+    /// Puts the trace itself behind the drawing, in formats from which gapscope imports it again. `folder` is that of
+    /// the trace, of which [`gapscope_trace::embedded::can_embed`] is true.
+    pub fn embed(&mut self, folder: &Path) {
+        self.embedded = Some(folder.to_owned());
     }
 
     /// Returns the counts of rows, for a format that has samples. Only samples of a sampler count.

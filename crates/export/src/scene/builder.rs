@@ -167,6 +167,7 @@ impl<'a> Scene<'a> {
             origin_ns,
             end_ns,
             rows: builder.rows,
+            embedded: None,
             place: PlaceInFile::default(),
             command_buffers: builder.command_buffers,
         };

@@ -19,6 +19,7 @@ mod planted;
 mod properties;
 mod real_values;
 mod rocm;
+mod round_trip;
 mod unknown;
 
 // From the tests of the timeline builder: events written as a script, and rows of a trace printed as lines, by which
