@@ -305,6 +305,13 @@ fn what_cannot_be_imported_is_said_in_a_sentence() {
         &database("StringIds id value\nMETA_DATA_EXPORT name value"),
     );
     assert!(sentence(&empty).contains("has no CUDA work, calls or labels"));
+    let old = file(
+        "old.sqlite",
+        &database(
+            "StringIds id value\nTARGET_INFO_SYSTEM_ENV name value\nSCHED_EVENTS start cpu\n[1, 2]",
+        ),
+    );
+    assert!(sentence(&old).contains("has no CUDA work, calls or labels"));
     let written = file("written.sqlite", &database(TWO_PROCESSES));
     file("written.sqlite-wal", &[1; 100]);
     assert!(sentence(&written).contains("wal_checkpoint"));
@@ -316,7 +323,7 @@ fn what_cannot_be_imported_is_said_in_a_sentence() {
     assert!(sentence(&changed).contains("in the middle of a change"));
     let mut wide = database(TWO_PROCESSES);
     wide[59] = 2;
-    assert!(sentence(&file("wide.sqlite", &wide)).contains("does not know what made"));
+    assert!(sentence(&file("wide.sqlite", &wide)).contains("finds no tables of"));
 }
 
 #[test]
