@@ -4,9 +4,10 @@
 //! Order of calls: a trace is read with [`Findings::selection`], analysed by [`Findings::new`], and what rests on
 //! tables that could not be read is then marked as unknown (`withdraw.rs`).
 
+mod code;
 mod withdraw;
 
-use crate::code::{CauseCode, Code, CodeSamples, CodeTime, line_of};
+use crate::code::{Code, CodeSamples};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
 use crate::contradictions::Contradiction;
@@ -15,7 +16,7 @@ use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime, SampledHost};
+use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
 use crate::headline::{HeadlineInput, HeadlineNote, headline};
 use crate::instructions::{self, SampledKernel};
 use crate::kernel_bytes;
@@ -31,6 +32,7 @@ use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
 use crate::warm_up::{self, FirstUses, WarmUp};
+use code::{CodeKeys, code_keys, sampled_host};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::busy::{self, DeviceBusy};
@@ -47,8 +49,7 @@ use gapscope_trace::tables::{
 };
 use gapscope_trace::{Selection, Trace, UnreadTable};
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
-use std::cmp::Reverse;
+use serde::Serialize;
 use std::panic::resume_unwind;
 
 /// The options of all analyses.
@@ -205,28 +206,6 @@ pub struct Findings {
     /// Sentences that every report prints. JSON has them together with those about reading the trace.
     #[serde(skip)]
     pub notes: Vec<String>,
-}
-
-/// The keys of the code behind idle time.
-#[derive(Serialize, JsonSchema)]
-struct CodeKeys<'a> {
-    /// Stacks of submitting threads in idle time, the greatest first; absent where no stacks were sampled.
-    code: Vec<&'a CodeTime>,
-    /// What else is known of the code behind idle time; absent where no stacks were sampled.
-    code_details: &'a Code,
-}
-
-/// Serializes the findings on code as the two keys of [`CodeKeys`].
-fn code_keys<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok, S::Error> {
-    let keys = code.as_ref().map(|details| {
-        let mut code: Vec<&CodeTime> = details.causes.iter().flat_map(|c| &c.code).collect();
-        code.sort_by_key(|time| Reverse((time.total_ns, time.samples)));
-        CodeKeys {
-            code,
-            code_details: details,
-        }
-    });
-    keys.serialize(serializer)
 }
 
 impl Findings {
@@ -403,15 +382,11 @@ impl Findings {
                 window.map(|window| PhaseSums::new(timeline, window))
             },
         );
-        let code = judged.code;
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let advice = gaps::advice(
-            timeline,
-            &judged.idle_time,
-            sampled_host(code.as_ref()),
-            pressure,
-        );
+        let samples = sampled_host(judged.code.as_ref());
+        let advice = gaps::advice(timeline, &judged.idle_time, samples, pressure);
+        let advice = judged.reserved(advice);
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -478,7 +453,7 @@ impl Findings {
             gaps: gaps.into(),
             advice: advice.into(),
             idle_time: judged.idle_time.into(),
-            code,
+            code: judged.code,
             fill: judged.fill.into(),
             kernels: kernels.into(),
             kernel_limits,
@@ -515,18 +490,6 @@ impl Findings {
             true => (findings, Vec::new()),
             false => (findings, recorded),
         }
-    }
-}
-
-/// Returns what samples show of the submitting threads.
-fn sampled_host(code: Option<&Code>) -> SampledHost {
-    let of_cause = |cause| code.and_then(|code| code.of_cause(cause));
-    let (late, built) = (of_cause(Cause::HostLate), of_cause(Cause::HostCompile));
-    let sleep = late.and_then(CauseCode::mostly_slept_for);
-    SampledHost {
-        slept_for: sleep.map(|sleep| [sleep.words(), sleep.waited_for.advice().to_owned()]),
-        ran: sleep.is_none() && late.is_some_and(|late| late.thread_was().is_some()),
-        build_line: built.and_then(|built| line_of(&built.code.first()?.frames)),
     }
 }
 
