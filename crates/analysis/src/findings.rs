@@ -5,9 +5,10 @@
 //! tables that could not be read is then marked as unknown (`withdraw.rs`).
 
 mod code;
+mod selection;
 mod withdraw;
 
-use crate::code::{Code, CodeSamples};
+use crate::code::{Code, HostCode};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
 use crate::contradictions::Contradiction;
@@ -42,12 +43,8 @@ use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
 use gapscope_trace::parallel;
-use gapscope_trace::tables::{
-    Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
-    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples, Stacks,
-    Submissions, Table, Transfers,
-};
-use gapscope_trace::{Selection, Trace, UnreadTable};
+use gapscope_trace::tables::Table;
+use gapscope_trace::{Trace, UnreadTable};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::panic::resume_unwind;
@@ -102,6 +99,10 @@ pub struct Findings {
     /// The critical paths through transfers and communication that computing waited for; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub critical_paths: Vec<CriticalPath>,
+    /// The one critical path through the work of all devices, by the kind of its work; absent where one device worked, or where
+    /// none waited for another or for transfers and communication.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joint_critical_paths: Vec<CriticalPath>,
     /// Device times that contradict host times; absent where none do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
@@ -152,7 +153,7 @@ pub struct Findings {
     pub advice: Finding<Vec<Advice>>,
     /// Idle time in detail.
     pub idle_time: Finding<IdleTime>,
-    /// The code behind the idle time; absent where no stacks were sampled.
+    /// The code behind the idle time; absent where neither samples nor ranges tell it.
     #[serde(flatten, serialize_with = "code_keys")]
     #[schemars(with = "Option<CodeKeys>")]
     pub code: Option<Code>,
@@ -213,89 +214,6 @@ impl Findings {
     pub fn advice_on(&self, cause: Cause) -> Option<&str> {
         let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
         Some(gap.advice.as_str()).filter(|advice| !advice.is_empty())
-    }
-
-    /// Returns the part of a trace that [`Findings::new`] and [`crate::activity()`] read. The other columns fill a
-    /// gigabyte for ten million dispatches and their labels; [`crate::dataflow`] needs them too.
-    pub fn selection() -> Selection {
-        Findings::selection_with(&[])
-    }
-
-    /// Returns the part of a trace that analyses with these options read.
-    pub fn selection_for(options: &Options) -> Selection {
-        match options.equal_work {
-            Some(_) => Findings::selection_with(equal_work::MARKERS),
-            None => Findings::selection(),
-        }
-    }
-
-    /// Returns the part of a trace that [`Findings::selection`] has, with additional columns of markers.
-    pub fn selection_with(markers: &[&'static str]) -> Selection {
-        Findings::selection_of_times()
-            .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
-            .columns::<Markers>(markers)
-            .with::<Samples>()
-            .with::<Stacks>()
-            .with::<Frames>()
-    }
-
-    /// Returns the part of a trace that the timeline, gaps, labels and kernels' times are made from.
-    pub fn selection_of_times() -> Selection {
-        Selection::manifest()
-            .columns::<Dispatches>(&[
-                "command_buffer",
-                "queue",
-                "kernel",
-                "start_ns",
-                "duration_ns",
-                "bindings",
-                "label",
-                "submission",
-            ])
-            .columns::<Transfers>(&[
-                "command_buffer",
-                "queue",
-                "kind",
-                "bytes",
-                "start_ns",
-                "duration_ns",
-                "label",
-                "submission",
-                "host_memory",
-            ])
-            .columns::<OpaqueWork>(&[
-                "command_buffer",
-                "queue",
-                "kind",
-                "start_ns",
-                "duration_ns",
-                "label",
-                "submission",
-            ])
-            .columns::<HostCalls>(&[
-                "process",
-                "thread",
-                "call",
-                "start_ns",
-                "duration_ns",
-                "count",
-                "queue",
-                "function",
-                "result",
-            ])
-            .columns::<Markers>(&["process", "label", "domain"])
-            .with::<gapscope_trace::tables::CommandBuffers>()
-            .with::<Submissions>()
-            .with::<Dependencies>()
-            .with::<Labels>()
-            .with::<Memory>()
-            .with::<Counters>()
-            .with::<CounterValues>()
-            .with::<Buffers>()
-            .with::<Bindings>()
-            .with::<Kernels>()
-            .with::<KernelMetrics>()
-            .with::<PcSamples>()
     }
 
     /// Runs all analyses of a trace.
@@ -363,17 +281,17 @@ impl Findings {
             (None, None) => all,
         });
         // As the gaps, the code behind them is of the whole devices.
-        let samples = CodeSamples::new(timeline);
+        let host_code = HostCode::new(timeline);
         let (judged, phase_sums) = parallel::both(
             || {
                 let threshold_ns = options.gap_threshold_ns;
-                let samples = samples.as_ref();
+                let host_code = host_code.as_ref();
                 Judgement::new(
                     timeline,
                     analysed_window,
                     threshold_ns,
                     options.longest,
-                    samples,
+                    host_code,
                 )
             },
             || {
@@ -432,7 +350,8 @@ impl Findings {
             verdict_evidence: judged.evidence,
             headline,
             phases,
-            critical_paths: judged.critical_paths,
+            critical_paths: judged.critical_paths.by_device,
+            joint_critical_paths: judged.critical_paths.joint,
             contradictions: judged.contradictions,
             sampling_mode: manifest.sampling_mode,
             clock_error_ns: clock_error_ns(selected),

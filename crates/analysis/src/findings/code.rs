@@ -9,9 +9,9 @@ use std::cmp::Reverse;
 /// The keys of the code behind idle time.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct CodeKeys<'a> {
-    /// Stacks of submitting threads in idle time, the greatest first; absent where no stacks were sampled.
+    /// Stacks of submitting threads in idle time, the greatest first; absent where neither samples nor ranges tell it.
     code: Vec<&'a CodeTime>,
-    /// What else is known of the code behind idle time; absent where no stacks were sampled.
+    /// What else is known of the code behind idle time; absent where neither samples nor ranges tell it.
     code_details: &'a Code,
 }
 
