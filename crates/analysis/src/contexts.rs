@@ -67,7 +67,7 @@ pub(crate) fn names_of_sharing(timeline: &Timeline) -> String {
 /// The contexts of queues, and the turns that they take on GPUs.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    /// The context of each queue, by its index.
+    /// The context of each queue that something is submitted to, by its index.
     contexts: Vec<Option<Context>>,
     /// The turns on each GPU, by its index, in order of their ends; empty where one context uses the GPU. Turns that follow each
     /// other are of different contexts.
@@ -84,21 +84,32 @@ struct Turn {
 
 impl Turns {
     pub(crate) fn new(timeline: &Timeline) -> Turns {
-        let contexts = (timeline.queues.iter()).map(|queue| Context::from_queue(timeline, queue));
+        // What nothing submits, such as moves of managed memory, takes no turn.
+        let mut is_submitted_to = vec![false; timeline.queues.len()];
+        for times in &timeline.submissions {
+            is_submitted_to[times.queue as usize] = true;
+        }
+        let queues = timeline.queues.iter().zip(is_submitted_to);
+        let contexts = queues.map(|(queue, is_submitted_to)| {
+            Context::from_queue(timeline, queue).filter(|_| is_submitted_to)
+        });
         let contexts: Vec<Option<Context>> = contexts.collect();
         let mut gpus = Vec::with_capacity(timeline.gpus.len());
         for (index, gpu) in (0u32..).zip(&timeline.gpus) {
             let on_gpu = timeline.queues.iter().zip(&contexts);
-            let mut on_gpu = on_gpu.filter(|(queue, _)| queue.gpu == index);
-            let first = on_gpu.next().map(|(_, context)| *context);
-            let is_shared = on_gpu.any(|(_, context)| Some(*context) != first);
+            let on_gpu = on_gpu.filter(|(queue, _)| queue.gpu == index);
+            let mut on_gpu = on_gpu.filter_map(|(_, context)| *context);
+            let first = on_gpu.next();
+            let is_shared = on_gpu.any(|context| Some(context) != first);
             let mut turns: Vec<Turn> = Vec::new();
             if is_shared {
                 let turn = |work: Work| Turn {
                     end_ns: work.interval.end_ns,
                     context: contexts[timeline.queue_of(&work) as usize],
                 };
-                turns = gpu.works.iter().map(turn).collect();
+                turns = (gpu.works.iter().map(turn))
+                    .filter(|turn| turn.context.is_some())
+                    .collect();
                 turns.sort_by_key(|turn| turn.end_ns);
                 turns.dedup_by(|next, turn| {
                     let goes_on = next.context == turn.context;
@@ -124,7 +135,7 @@ impl Turns {
         let mine = self.contexts[queue as usize]?;
         let ended = turns.partition_point(|turn| turn.end_ns <= until_ns);
         let last = turns[..ended].iter().rev().take(2);
-        let mut others = last.filter(|turn| turn.context.is_some_and(|context| context != mine));
+        let mut others = last.filter(|turn| turn.context != Some(mine));
         others.next().map(|turn| turn.end_ns)
     }
 

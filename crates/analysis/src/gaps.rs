@@ -15,6 +15,7 @@
 //! | `process_start` | the first use of a GPU by each process |
 //! | `waits` | what the work after a gap waits for |
 //! | `start_up` | how long a device takes to start work that is free to run |
+//! | `page_moves` | the submitted work after moves of managed memory, which nothing submits |
 //! | `unknown_reason` | why a cause is not known |
 //! | `submit_calls` | what submission calls submit, and which of them are slow |
 //! | `certainty` | how much of each cause is certain within the clock's error |
@@ -40,6 +41,7 @@ mod host_cause;
 mod host_totals;
 mod idle_time;
 mod other_threads;
+mod page_moves;
 mod pattern;
 mod process_start;
 mod queues;

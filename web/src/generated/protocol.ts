@@ -51,9 +51,9 @@ export interface BusyShare {
 /** The evidence for the bytes that a kernel must move at least. */
 export type BytesEvidence = "code" | "bound-ranges";
 
-/** A kind of host call. */
+/** A kind of host call, or a function of such calls. */
 export interface CallFacts {
-  call: string; cause: Cause | null; waits: boolean;
+  call: string; cause: Cause | null; name: string; waits: boolean;
 }
 
 /** What the overview says of a capture. */
@@ -687,6 +687,11 @@ export interface Overview {
   opened?: string[] | null; page_rows?: number | null; protocol: number; state?: string | null; together: string | null; traces: TraceOverview[];
 }
 
+/** Moves of managed memory's pages, which the driver makes where the host or a kernel touches them. */
+export interface PageMoves {
+  beside_kernels_ns: number; busy_ns: number; bytes: number; count: number;
+}
+
 /** The unit of a critical path. */
 export type PathUnit = "ns" | "commands";
 
@@ -1009,8 +1014,8 @@ export interface TrackOverview {
 /** Transfers of one kind, over the whole recording. */
 export interface TransferRow {
   busy_ns: number | null; bytes: number; bytes_per_second: number | null; count: number; kind: string; max_ns: number | null; mean_ns: number | null;
-  min_ns: number | null; p50_ns: number | null; p99_ns: number | null; timed_count: number; total_ns: number | null; unknown_bytes_count: number;
-  untimed_count: number;
+  min_ns: number | null; p50_ns: number | null; p99_ns: number | null; page_moves?: PageMoves | null; timed_count: number; total_ns: number | null;
+  unknown_bytes_count: number; untimed_count: number;
 }
 
 /** Why the cause of idle time is not known. */

@@ -25,6 +25,8 @@
 //! | the device seems to start, order or hand over work for longer than devices need (`start_up.rs`), or the host knew of the end of the work before too early (`awaited_work.rs`) | `unknown` |
 //! | the submission is not in the trace | `unknown` |
 //!
+//! A gap before a move of managed memory's pages, which nothing submits, is explained by the next submitted work (`page_moves.rs`).
+//!
 //! [`WaitOrder`] finds what the next work waits for. A host function of unknown times gets all of the rest: it took at most
 //! that.
 //!
@@ -33,6 +35,7 @@
 
 use super::building::Builders;
 use super::call_causes::CallCauses;
+use super::page_moves::PageMoves;
 use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart, Side, UnknownReason};
@@ -55,6 +58,7 @@ pub(crate) struct Explainer<'a> {
     pub(super) builders: Builders,
     first_use: FirstUse,
     awaited: AwaitedWork,
+    page_moves: PageMoves,
     /// True where a gap between two pieces of work of one command buffer, if it is shorter than
     /// [`Explainer::start_up_ns`], can have no cause but `within-command-buffer`.
     pub(crate) has_one_cause_inside: bool,
@@ -114,6 +118,7 @@ impl<'a> Explainer<'a> {
             has_one_cause_inside: order.has_no_functions() && order.unmeasured().is_empty(),
             order,
             awaited: AwaitedWork::new(timeline),
+            page_moves: PageMoves::new(timeline),
             call_causes: CallCauses::new(timeline),
             builders: Builders::new(timeline.host_threads()),
             first_use: FirstUse::new(timeline),
@@ -137,6 +142,11 @@ impl<'a> Explainer<'a> {
             ..Explanation::default()
         };
         let timeline = self.timeline;
+        let launched = match idle {
+            Idle::Gpu => self.page_moves.launched_after(after),
+            Idle::Queue => None,
+        };
+        let after = launched.unwrap_or(after);
         let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
         let row = timeline.submission_of(after);
         let begun = command_buffer.is_some_and(|times| {

@@ -161,6 +161,21 @@ fn what_a_prefetch_took_is_unknown_and_called_a_page_move() {
 }
 
 #[test]
+fn a_gap_before_a_page_move_is_explained_by_the_next_launch() {
+    let findings = after_a_kernel(|p| {
+        p.line("transfer queue=4 position=0 kind=device-to-host bytes=4096 start_ns=300us duration_ns=100us host_memory=managed");
+        p.launch(4, [700, 710], 1000, 100);
+    });
+    assert_eq!(
+        causes(&findings.gaps),
+        [(HostLate, 500), (LaunchLatency, 290), (SubmitCall, 10)]
+    );
+    let moves = findings.transfers[0].page_moves.unwrap();
+    assert_eq!((moves.count, moves.bytes), (1, 4096));
+    assert_eq!((moves.busy_ns, moves.beside_kernels_ns), (100 * US, 0));
+}
+
+#[test]
 fn which_of_two_waits_without_times_held_the_work_is_unknown() {
     let gaps = gaps_after_a_kernel(|p| {
         p.mark(4, "wait-value", [10, 15]);
