@@ -163,9 +163,13 @@ def neighbours(
     steps: int = 60,
     takes: Callable[[int, int], float] = lambda low, high: 200,
     seed: int = 6,
+    torch: bool = False,
 ) -> list[TraceWriter]:
-    """Returns ranks in a ring that exchange messages with one neighbour and then the other; `takes` says how long."""
-    ranks, noise, start = [rank(number, size) for number in range(size)], random.Random(seed), 1000.0
+    """Returns ranks in a ring that exchange messages with one neighbour and then the other; `takes` says how long. PyTorch's traces have
+    no calls that make communicators, and say the group with each message."""
+    empty = [TraceWriter(uuids=[f"{number + 1:032x}"]) for number in range(size)]
+    ranks = empty if torch else [rank(number, size) for number in range(size)]
+    noise, start = random.Random(seed), 1000.0
     for _ in range(steps):
         for number, trace in enumerate(ranks):
             trace.launch("stencil", start, start + 10, 900)
@@ -177,6 +181,8 @@ def neighbours(
                 for number, peer in (pair, pair[::-1]):
                     trace = ranks[number]
                     facts = f"NCCL communicator ID=77, Message size [bytes]=1048576, Peer rank={peer}"
+                    if torch:
+                        facts += f", Group size={size}, Rank={number}"
                     trace.range("ncclGroupStart", at - 30, 1, "NCCL", "")
                     trace.range("ncclSend", at - 28, 1, "NCCL", facts)
                     trace.range("ncclRecv", at - 26, 1, "NCCL", facts)
@@ -328,6 +334,13 @@ RANKS = [
         lambda: neighbours(takes=lambda low, high: 400 if 3 in (low, high) else 200),
         says=(r"SendRecv with rank 3 takes", r"its network"),
         never_says=BLAMED,
+    ),
+    RanksScenario(
+        "neighbours_of_a_slow_rank_in_pytorch",
+        "the same in a trace of PyTorch, where each message says its group",
+        lambda: neighbours(takes=lambda low, high: 400 if 3 in (low, high) else 200, torch=True),
+        says=(r"SendRecv with rank 3 takes", r"its network"),
+        never_says=(r"which collectives of the ranks are one", *BLAMED),
     ),
     RanksScenario(
         "a_slow_link",

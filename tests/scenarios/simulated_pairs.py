@@ -1,7 +1,7 @@
 """Counts how often `gapscope diff` calls equal programs changed, and how often it sees a planted change.
 
-`python simulated_pairs.py TRACE.gapscope... [--pairs N]` takes the durations of the traces' dispatches, kernel by kernel, makes pairs of runs from
-blocks of neighbouring ones, drawn at random, disturbs them, and prints a table: for each disturbance the share of equal pairs of which any
+`python simulated_pairs.py TRACE.gapscope... [--pairs N]` takes the dispatches of the traces, adds to the time of each noise of its kernel, drawn at
+random in blocks of neighbours, disturbs the runs, and prints a table: for each disturbance the share of equal pairs of which any
 figure is called changed, and of the pairs that are called slower or faster with all work made longer by 3, 10 and 50 %.
 """
 
@@ -89,20 +89,30 @@ CONDITIONS: list[tuple[str, Times]] = [
 ]
 
 
-def drawn(noise: random.Random, series: Series) -> Series:
-    """Returns the program's dispatches in their order, each with a time of its kernel: neighbours keep their neighbours' times."""
+def noise_of(series: Series) -> dict[str, list[float]]:
+    """Returns for each kernel how much the logarithms of the times of successive dispatches of about one size differ from their mean."""
     by_kernel: dict[str, list[float]] = {}
+    last: dict[str, float] = {}
     for kernel, us in series:
-        by_kernel.setdefault(kernel, []).append(us)
+        apart = math.log(us / last[kernel]) if kernel in last else 1.0
+        if abs(apart) < math.log(2):
+            by_kernel.setdefault(kernel, []).append(apart / math.sqrt(2))
+        last[kernel] = us
+    return by_kernel
+
+
+def drawn(noise: random.Random, series: Series) -> Series:
+    """Returns the program's dispatches in their order, each with noise of its kernel: neighbours keep their neighbours' noise."""
+    by_kernel = noise_of(series)
     left: dict[str, list[float]] = {}
     run = []
     for at in range(DISPATCHES):
-        kernel = series[at % len(series)][0]
+        kernel, us = series[at % len(series)]
+        own = by_kernel.get(kernel, [0.0])
         if not left.get(kernel):
-            own = by_kernel[kernel]
             start = noise.randrange(len(own))
             left[kernel] = [own[(start + place) % len(own)] for place in range(BLOCK)]
-        run.append((kernel, left[kernel].pop(0)))
+        run.append((kernel, us * math.exp(left[kernel].pop(0))))
     return run
 
 

@@ -403,4 +403,56 @@ mod tests {
             1
         );
     }
+
+    /// Plays collectives as [`play`] does, and compares each rank with the median rank.
+    fn play_behind(
+        ranks: usize,
+        count: i64,
+        error_ns: i64,
+        mut late_ns: impl FnMut(i64, usize) -> i64,
+    ) -> Vec<usize> {
+        let mut all = LateRanks::default();
+        for number in 0..count {
+            let arrivals: Vec<i64> = (0..ranks).map(|rank| late_ns(number, rank)).collect();
+            let mut sorted = arrivals.clone();
+            sorted.sort_unstable();
+            let median_ns = sorted[(ranks - 1) / 2];
+            let later = arrivals.iter().enumerate();
+            let later = later.map(|(rank, ns)| (rank, ns - median_ns, error_ns));
+            let start_ns = 1_000_000 * number;
+            all.add_behind(BehindMedian {
+                communicator: Communicator::Only,
+                ranks,
+                time: Interval::new(start_ns, start_ns + 1_000),
+                late: later.filter(|(_, ns, _)| *ns > 0).collect(),
+            });
+        }
+        let late = all.beyond_chance(0.005).into_iter();
+        let mut late: Vec<usize> = late.map(|late| late.rank).collect();
+        late.sort_unstable();
+        late
+    }
+
+    #[test]
+    fn ranks_that_are_late_together_are_told_and_equal_ones_are_not() {
+        for (ranks, count) in [(3, 200), (4, 40), (4, 300), (8, 100), (64, 60)] {
+            let blamed = |seed: u64| {
+                let mut noise = Noise(seed);
+                let late = |_, _| noise.below(1_000) * (1 + 50 * (noise.below(40) / 39));
+                !play_behind(ranks, count, 10, late).is_empty()
+            };
+            let false_ones = (0..60).filter(|seed| blamed(*seed)).count();
+            assert!(false_ones <= 2, "{ranks} ranks: {false_ones} of 60");
+        }
+        let rotating = |number: i64, rank: usize| {
+            let first = (number * 7919 % 8) as usize;
+            5_000 * i64::from(rank == first || rank == (first + 3) % 8)
+        };
+        assert!(play_behind(8, 400, 10, rotating).is_empty());
+        let within_error = |_, rank: usize| 9 * i64::from(rank == 2);
+        assert!(play_behind(8, 400, 10, within_error).is_empty());
+        let mut noise = Noise(3);
+        let two = |_, rank: usize| noise.below(1_000) + 3_000 * i64::from(rank == 2 || rank == 6);
+        assert_eq!(play_behind(8, 60, 10, two), [2, 6]);
+    }
 }
