@@ -21,6 +21,7 @@ mod manifest;
 mod metadata;
 mod number;
 mod operands;
+mod producers;
 mod ranges;
 mod source;
 mod streams;
