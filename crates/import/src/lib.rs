@@ -9,6 +9,7 @@
 
 pub mod counters_csv;
 mod details;
+pub mod drawn;
 mod error;
 mod functions;
 pub mod ggml;
@@ -44,6 +45,7 @@ pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// All importers, in the order in which they are asked whether they recognise the files.
 pub const IMPORTERS: &[Importer] = &[
     xctrace::IMPORTER,
+    drawn::IMPORTER,
     kineto::IMPORTER,
     nsys::IMPORTER,
     perfetto::IMPORTER,

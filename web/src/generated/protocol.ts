@@ -51,9 +51,9 @@ export interface BusyShare {
 /** The evidence for the bytes that a kernel must move at least. */
 export type BytesEvidence = "code" | "bound-ranges";
 
-/** A kind of host call. */
+/** A kind of host call, or a function of such calls. */
 export interface CallFacts {
-  call: string; cause: Cause | null; waits: boolean;
+  call: string; cause: Cause | null; name: string; waits: boolean;
 }
 
 /** What the overview says of a capture. */

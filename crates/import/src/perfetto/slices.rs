@@ -109,6 +109,7 @@ impl Slices {
         let around = open.and_then(|open| open.iter().rev().find_map(|open| open.label));
         let around = around.filter(|_| !matches!(event.step, Step::BeginAsync(_)));
         let is_call = event.category.as_ref() == "host call"
+            || event.category.as_ref() == "launch"
             || event.category.as_ref() == "gap"
             || event.category.as_ref() == "command buffer"
             || gpu_category(&event.category).is_some()
@@ -169,6 +170,14 @@ impl Slices {
         match &*event.category {
             "command buffer" if event.unsigned("command_buffer").is_some() => {
                 return builder.own_command_buffer(&event, end_ns, process, &place);
+            }
+            "launch" => {
+                let function =
+                    (&*event.name != HostCallKind::Submit.as_str()).then(|| event.name.clone());
+                if self.submission(&event, end_ns, process, thread, function, builder) {
+                    return;
+                }
+                return builder.own_host_call(&event, end_ns, process, thread);
             }
             "host call" => {
                 self.submission(&event, end_ns, process, thread, None, builder);
@@ -350,9 +359,14 @@ impl Builder {
             Some(Detail::Integer(number)) => Some(*number),
             _ => None,
         };
-        let kind = HostCallKind::from_text_or_unknown(&event.name);
+        // Older exports name a call after its kind, and newer ones after its function.
+        let kind = match (&*event.category, event.text("call")) {
+            ("launch", _) => HostCallKind::Launch,
+            (_, kind) => HostCallKind::from_text_or_unknown(kind.unwrap_or(&event.name)),
+        };
+        let function = Some(event.name.clone()).filter(|name| &**name != kind.as_str());
         let span = Span::between(event.at_ns, end_ns);
-        let row = rows::one_host_call(process, thread, kind, span, None);
+        let row = rows::one_host_call(process, thread, kind, span, function);
         let count = event.unsigned("count");
         let row = HostCall {
             count: count

@@ -22,6 +22,7 @@ mod producers;
 mod properties;
 mod real_values;
 mod rocm;
+mod round_trip;
 mod unknown;
 
 // From the tests of the timeline builder: events written as a script, and rows of a trace printed as lines, by which

@@ -345,7 +345,9 @@ fn summary(trace: &Trace) -> Vec<String> {
         let times = times(c.start_ns, c.duration_ns)?;
         Some(format!("command buffer {times}"))
     });
-    let calls = t.host_calls.iter().map(|c| {
+    // A launch comes back as a submission only where the drawing has its work, and as a call where it has not.
+    let calls = t.host_calls.iter();
+    let calls = calls.filter(|c| c.call != HostCallKind::Launch).map(|c| {
         format!(
             "call {} {:?} {} {} {} {}",
             c.call, c.thread, c.start_ns, c.duration_ns, c.count, c.busy_ns
