@@ -22,6 +22,7 @@ mod metadata;
 mod number;
 mod operands;
 mod producers;
+mod producers_work;
 mod ranges;
 mod source;
 mod streams;

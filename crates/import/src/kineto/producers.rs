@@ -8,14 +8,12 @@
 //! | Intel's unitrace (Level Zero, OpenCL) | category `gpu_op`; the name ends with the launch's shape, or the bytes of a copy | `id`, which an arrow from inside of the call has |
 
 use super::category::{Category, Producer};
-use super::collect::Collector;
 use super::event::Event;
-use super::json::{self, bare, elements, members};
+use super::json::{bare, elements, members};
 use super::number::whole;
 use super::streams::Stream;
 use super::work::correlation;
-use crate::inventory::KernelFacts;
-use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, Span};
+use crate::profile::Correlation;
 use crate::transfers;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::TransferKind;
@@ -35,23 +33,24 @@ pub(super) struct Producers {
     devices: FxHashMap<Box<[u8]>, u32>,
     rows: FxHashMap<Box<[u8]>, u32>,
     /// The starts of unitrace's arrows on host threads, by thread: the time and the number of the work.
-    arrows: FxHashMap<(ProcessId, ThreadId), Vec<(i64, Correlation)>>,
+    pub(super) arrows: FxHashMap<(ProcessId, ThreadId), Vec<(i64, Correlation)>>,
     /// Tasks of Ascend that are no work.
-    waits: u64,
+    pub(super) waits: u64,
 }
 
 /// The arguments of device work.
 #[derive(Debug, Default)]
-struct Args<'a> {
-    correlation: Option<Correlation>,
+pub(super) struct Args<'a> {
+    pub(super) correlation: Option<Correlation>,
     device: Option<u32>,
     stream: Option<u32>,
     task_type: &'a [u8],
-    call_stack: &'a [u8],
+    pub(super) call_stack: &'a [u8],
 }
 
 impl<'a> Args<'a> {
-    fn parse(args: &'a [u8]) -> Args<'a> {
+    /// Reads the object of arguments of an event.
+    pub(super) fn parse(args: &'a [u8]) -> Args<'a> {
         let mut parsed = Args::default();
         let small = |value| whole(value).and_then(|number| u32::try_from(number).ok());
         for (key, value) in members(args) {
@@ -65,6 +64,21 @@ impl<'a> Args<'a> {
             }
         }
         parsed
+    }
+
+    /// Returns whether a task of Ascend's is a wait, an event or a placeholder, and no work.
+    pub(super) fn is_no_work(&self) -> bool {
+        self.is_task_of(&NO_WORK)
+    }
+
+    /// Returns whether a task of Ascend's is a copy.
+    pub(super) fn is_copy(&self) -> bool {
+        self.is_task_of(&COPIES)
+    }
+
+    fn is_task_of(&self, starts: &[&str]) -> bool {
+        let mut starts = starts.iter();
+        starts.any(|start| self.task_type.starts_with(start.as_bytes()))
     }
 }
 
@@ -88,7 +102,7 @@ pub(super) fn category_of(event: &Event) -> Option<Category> {
 }
 
 /// Returns whether a name is that of a function of an API, by the API's prefix.
-fn is_function(name: &[u8], prefix: &[u8]) -> bool {
+pub(super) fn is_function(name: &[u8], prefix: &[u8]) -> bool {
     let rest = name.strip_prefix(prefix);
     rest.and_then(|rest| rest.first())
         .is_some_and(u8::is_ascii_uppercase)
@@ -101,114 +115,9 @@ pub(super) fn connection(args: &[u8]) -> Option<Correlation> {
     correlation(elements(ids).next()?)
 }
 
-impl Collector<'_, '_> {
-    /// Collects device work of another producer.
-    pub(super) fn work_of_producer(&mut self, event: &Event, producer: Producer, span: Span) {
-        let args = Args::parse(event.args);
-        let task_type = String::from_utf8_lossy(args.task_type);
-        if NO_WORK.iter().any(|start| task_type.starts_with(start)) {
-            self.producers.waits += 1;
-            return;
-        }
-        let stream = self.producers.stream(event, producer, &args);
-        let Some(queue) = self.stream(stream) else {
-            return;
-        };
-        let written = json::text(event.name);
-        let name = decoded(&written);
-        let (name, shape) = match producer {
-            Producer::Unitrace => split_shape(&name),
-            Producer::Proton | Producer::Ascend => (&*name, Shape::default()),
-        };
-        let is_copy = COPIES.iter().any(|start| task_type.starts_with(start))
-            || (shape.bytes.is_some() || is_function(name.as_bytes(), b"zeCommandList"))
-                && name.contains("Memory");
-        let kind = match is_copy {
-            true => DeviceWorkKind::Transfer {
-                kind: copy_kind(name),
-                bytes: shape.bytes,
-                host_memory: None,
-            },
-            false => {
-                let name = self.profile.text(name);
-                let facts = KernelFacts {
-                    local: shape.local,
-                    ..KernelFacts::new(ProcessId::default(), name)
-                };
-                DeviceWorkKind::Kernel {
-                    kernel: self.shapes.id(facts),
-                    groups: shape.groups,
-                }
-            }
-        };
-        let stack = elements(args.call_stack).map(|name| json::text(bare(name)).into_owned());
-        let mut stack: Vec<String> = stack.filter(|name| name != "ROOT").collect();
-        stack.pop_if(|innermost| **innermost == *written);
-        let labels = &mut self.profile.inventory.labels;
-        let label = (stack.iter()).fold(None, |around, name| Some(labels.named(around, name)));
-        let work = DeviceWork {
-            queue,
-            span: Some(span),
-            of_graph: false,
-            graph: None,
-            label,
-            kind,
-        };
-        self.works.push((args.correlation, work));
-    }
-
-    /// Takes an arrow that unitrace writes from a call to its work; returns false for other arrows.
-    pub(super) fn arrow_of_producer(&mut self, event: &Event) -> bool {
-        let is_own = matches!(
-            event.category,
-            b"data_flow" | b"data_flow_sync" | b"cl_data_flow" | b"cl_data_flow_sync"
-        );
-        let is_start = event.phase == b's' && !event.category.ends_with(b"_sync");
-        if is_own
-            && is_start
-            && let Some(id) = correlation(event.id)
-            && let Some(at_ns) = self.moment(event)
-            && let Some(lane) = self.lane(event)
-        {
-            let lane = &self.lanes.all[lane as usize];
-            let arrows = &mut self.producers.arrows;
-            let own = arrows.entry((lane.process, lane.thread)).or_default();
-            own.push((at_ns, id));
-        }
-        is_own
-    }
-
-    /// Gives the calls of unitrace the numbers of the arrows that start inside of them, and says what was left out.
-    pub(super) fn join_producers(&mut self) {
-        if self.producers.waits > 0 {
-            let waits = self.producers.waits;
-            self.profile.inventory.note(format!(
-                "{waits} tasks of Ascend's streams are waits, events and placeholders, and no work."
-            ));
-        }
-        let mut arrows = std::mem::take(&mut self.producers.arrows);
-        arrows
-            .values_mut()
-            .for_each(|arrows| arrows.sort_unstable());
-        for (process, call) in &mut self.profile.recorded.calls {
-            let own = call
-                .thread
-                .and_then(|thread| arrows.get(&(*process, thread)));
-            let Some(own) = own.filter(|_| call.correlation.is_none()) else {
-                continue;
-            };
-            let first = own.partition_point(|(at_ns, _)| *at_ns < call.span.start_ns);
-            let inside = own
-                .get(first)
-                .filter(|(at_ns, _)| *at_ns <= call.span.end_ns());
-            call.correlation = inside.map(|(_, id)| *id);
-        }
-    }
-}
-
 impl Producers {
     /// Returns the stream of a piece of work.
-    fn stream(&mut self, event: &Event, producer: Producer, args: &Args) -> Stream {
+    pub(super) fn stream(&mut self, event: &Event, producer: Producer, args: &Args) -> Stream {
         let small = |value| whole(value).and_then(|number| u32::try_from(number).ok());
         let (device, stream) = match producer {
             // unitrace counts made-up processes of devices, and their rows, down from 2^32.
@@ -237,15 +146,15 @@ impl Producers {
 
 /// What the end of a name of unitrace says of a launch or a copy.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Shape {
-    groups: [Option<u32>; 3],
-    local: [Option<u32>; 3],
-    bytes: Option<u64>,
+pub(super) struct Shape {
+    pub(super) groups: [Option<u32>; 3],
+    pub(super) local: [Option<u32>; 3],
+    pub(super) bytes: Option<u64>,
 }
 
 /// Splits a name of unitrace, such as `gemm[SIMD32 {16; 1; 1} {128; 1; 1}]` or
 /// `zeCommandListAppendMemoryCopy(M2D)[4096]`, into the name and what stands in the brackets.
-fn split_shape(name: &str) -> (&str, Shape) {
+pub(super) fn split_shape(name: &str) -> (&str, Shape) {
     let whole_name = name.trim_matches('"');
     let Some((name, inside)) = whole_name
         .strip_suffix(']')
@@ -285,7 +194,7 @@ fn split_shape(name: &str) -> (&str, Shape) {
 
 /// Returns the kind of a copy, from a name of unitrace with its ends (`M2D`: from memory of the host to a device) or
 /// of Ascend.
-fn copy_kind(name: &str) -> TransferKind {
+pub(super) fn copy_kind(name: &str) -> TransferKind {
     let ends = name
         .split_once('(')
         .map_or("", |(_, ends)| ends.trim_end_matches(')'));
@@ -299,7 +208,7 @@ fn copy_kind(name: &str) -> TransferKind {
 }
 
 /// Decodes the percent signs in names of newer versions of unitrace. A name without them stays.
-fn decoded(name: &str) -> Cow<'_, str> {
+pub(super) fn decoded(name: &str) -> Cow<'_, str> {
     if !name.contains("%5B") && !name.contains("%20") {
         return Cow::Borrowed(name);
     }
