@@ -80,7 +80,7 @@ export interface Catalogue {
 }
 
 /** Why a device ran nothing. Each nanosecond of a gap has exactly one cause. */
-export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
+export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "context-switch" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
 
 /** The change of the idle time of one cause. */
 export interface CauseChange {
@@ -199,11 +199,11 @@ export interface ConditionNote {
 /** Device times of one device that cannot be true together with host times. */
 export interface Contradiction {
   clock_error_ns: number | null; compared_count: number; count: number; device: number; kind: ContradictionKind; max_ns: number; median_ns: number;
-  sentence: string;
+  sentence: string; total_ns: number;
 }
 
 /** What times seem to show that cannot be. */
-export type ContradictionKind = "starts-before-call" | "ends-after-wait";
+export type ContradictionKind = "starts-before-call" | "ends-after-wait" | "ends-after-seen";
 
 /** What a counter counts. */
 export interface CounterFacts {
@@ -292,8 +292,8 @@ export type DeviceId = number;
 
 /** Idle time of a device. */
 export interface DeviceIdle {
-  causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
+  causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; untimed_host_function_ns: number;
+  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
 }
 
 /** Properties of a device. A property that is not known is absent. */
@@ -1019,7 +1019,7 @@ export interface TransferRow {
 }
 
 /** Why the cause of idle time is not known. */
-export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "before-recording" | "contradiction";
+export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "page-move" | "before-recording" | "contradiction";
 
 /** Idle time of unknown cause, for one reason. */
 export interface UnknownTotal {
