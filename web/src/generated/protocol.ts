@@ -51,9 +51,9 @@ export interface BusyShare {
 /** The evidence for the bytes that a kernel must move at least. */
 export type BytesEvidence = "code" | "bound-ranges";
 
-/** A kind of host call. */
+/** A kind of host call, or a function of such calls. */
 export interface CallFacts {
-  call: string; cause: Cause | null; waits: boolean;
+  call: string; cause: Cause | null; name: string; waits: boolean;
 }
 
 /** What the overview says of a capture. */
@@ -80,7 +80,7 @@ export interface Catalogue {
 }
 
 /** Why a device ran nothing. Each nanosecond of a gap has exactly one cause. */
-export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
+export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "context-switch" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
 
 /** The change of the idle time of one cause. */
 export interface CauseChange {
@@ -199,11 +199,11 @@ export interface ConditionNote {
 /** Device times of one device that cannot be true together with host times. */
 export interface Contradiction {
   clock_error_ns: number | null; compared_count: number; count: number; device: number; kind: ContradictionKind; max_ns: number; median_ns: number;
-  sentence: string;
+  sentence: string; total_ns: number;
 }
 
 /** What times seem to show that cannot be. */
-export type ContradictionKind = "starts-before-call" | "ends-after-wait";
+export type ContradictionKind = "starts-before-call" | "ends-after-wait" | "ends-after-seen";
 
 /** What a counter counts. */
 export interface CounterFacts {
@@ -221,10 +221,10 @@ export interface CounterRow {
   value_count: number;
 }
 
-/** The critical path of a device, as far as it runs through one kind of work that computing waited for. */
+/** The critical path of a device, or of all devices together, as far as it runs through one kind of work that computing waited for. */
 export interface CriticalPath {
-  device: number; inferred_ns: number; path_ns: number; queue: string; queue_id: QueueId; wait_count: number; waited_ns: number; what: string;
-  window_ns: number;
+  device: number; inferred_ns: number; is_remote: boolean; path_ns: number; queue: string; queue_device?: string | null; queue_id: QueueId; wait_count: number;
+  waited_ns: number; what: string; window_ns: number;
 }
 
 /** The longest chain of dependencies. */
@@ -292,8 +292,8 @@ export type DeviceId = number;
 
 /** Idle time of a device. */
 export interface DeviceIdle {
-  causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
+  causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; untimed_host_function_ns: number;
+  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
 }
 
 /** Properties of a device. A property that is not known is absent. */
@@ -363,9 +363,9 @@ export interface Findings {
   counters?: CounterRow[] | null; critical_paths?: CriticalPath[]; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
   equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[];
   gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
-  headline: HeadlineNote[]; idle_time: IdleTime | null; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null;
-  label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[];
-  memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null;
+  headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[];
+  kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null;
+  losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null;
   ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number;
   submission_count: number | null; timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null;
   transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound;
@@ -685,6 +685,11 @@ export interface Outlier {
 export interface Overview {
   bins: number; capture?: CaptureOverview | null; file: FileFacts | null; first?: string | null; gapscope: string; keeps?: boolean | null;
   opened?: string[] | null; page_rows?: number | null; protocol: number; state?: string | null; together: string | null; traces: TraceOverview[];
+}
+
+/** Moves of managed memory's pages, which the driver makes where the host or a kernel touches them. */
+export interface PageMoves {
+  beside_kernels_ns: number; busy_ns: number; bytes: number; count: number;
 }
 
 /** The unit of a critical path. */
@@ -1009,12 +1014,12 @@ export interface TrackOverview {
 /** Transfers of one kind, over the whole recording. */
 export interface TransferRow {
   busy_ns: number | null; bytes: number; bytes_per_second: number | null; count: number; kind: string; max_ns: number | null; mean_ns: number | null;
-  min_ns: number | null; p50_ns: number | null; p99_ns: number | null; timed_count: number; total_ns: number | null; unknown_bytes_count: number;
-  untimed_count: number;
+  min_ns: number | null; p50_ns: number | null; p99_ns: number | null; page_moves?: PageMoves | null; timed_count: number; total_ns: number | null;
+  unknown_bytes_count: number; untimed_count: number;
 }
 
 /** Why the cause of idle time is not known. */
-export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "before-recording" | "contradiction";
+export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "page-move" | "before-recording" | "contradiction";
 
 /** Idle time of unknown cause, for one reason. */
 export interface UnknownTotal {

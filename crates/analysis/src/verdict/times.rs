@@ -1,7 +1,7 @@
 //! Sums up, for the verdict, the busy and idle time of one device or of several by what the time went into.
 
 use crate::contradictions::Contradiction;
-use crate::critical_path::CriticalPath;
+use crate::critical_path::{CriticalPath, CriticalPaths};
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, DeviceIdle, GapTotal, IdleTime, Side, SideRange};
 use gapscope_timeline::busy::{self, BusyParts, DeviceBusy};
@@ -27,6 +27,9 @@ pub(crate) struct Times<'a> {
     pub(crate) causes: &'a [GapTotal],
     /// The part of `host_ns` in which it is not known what the host did.
     pub(crate) unknown_host_ns: i64,
+    /// The part of `host_ns` in which a queue waited for functions of the host whose times are not recorded: they took at most
+    /// so long.
+    pub(crate) untimed_function_ns: i64,
     /// The call in which the host was in the time of [`Cause::HostCall`]; known only for all devices together.
     pub(crate) host_call: Option<String>,
     /// What submitting threads did in the time of [`Cause::HostLate`], where samples say.
@@ -35,6 +38,8 @@ pub(crate) struct Times<'a> {
     pub(crate) fill: Vec<&'a DeviceFill>,
     /// The paths through transfers and communication that computing waited for.
     pub(crate) paths: Vec<&'a CriticalPath>,
+    /// What the joint path of several devices of one trace says.
+    pub(crate) joint: Option<JointTimes<'a>>,
     /// The idle time of each side of each device, as far as it is certain.
     pub(crate) ranges: Vec<SideRange>,
     /// The idle time that may have other causes because host and device times contradict each other.
@@ -47,12 +52,23 @@ pub(crate) struct Times<'a> {
     pub(crate) busy_of: Vec<(String, i64)>,
 }
 
+/// The joint critical path of several devices, with what bounds its meaning.
+#[derive(Debug, Clone)]
+pub(crate) struct JointTimes<'a> {
+    /// The path, by the kind of its work.
+    pub(crate) paths: &'a [CriticalPath],
+    /// The time from the first work of any device to the last.
+    pub(crate) window_ns: i64,
+    /// The computing time of the device that computed the longest.
+    pub(crate) most_compute_ns: i64,
+}
+
 /// The findings on devices that their times are made from, beside idle time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceFindings<'a> {
     pub(crate) devices: &'a [DeviceBusy],
     pub(crate) fill: &'a [DeviceFill],
-    pub(crate) paths: &'a [CriticalPath],
+    pub(crate) paths: &'a CriticalPaths,
     pub(crate) contradictions: &'a [Contradiction],
 }
 
@@ -88,14 +104,16 @@ impl<'a> Times<'a> {
                     unknown_ns: of(Side::Unknown).saturating_add(unexplained_ns),
                     causes: &idle.causes,
                     unknown_host_ns: idle.unknown_host_ns,
+                    untimed_function_ns: idle.untimed_host_function_ns,
                     host_call: None,
                     late_host: None,
                     fill: (fill.iter())
                         .filter(|fill| fill.device == idle.device)
                         .collect(),
-                    paths: (paths.iter())
+                    paths: (paths.by_device.iter())
                         .filter(|path| path.device == idle.device)
                         .collect(),
+                    joint: None,
                     ranges: idle.sides.clone(),
                     contradicted_ns: contradicted_ns(idle, contradictions),
                     error_ns: device.clock_error_ns,
@@ -107,7 +125,12 @@ impl<'a> Times<'a> {
     }
 
     /// Returns the times of all devices together.
-    pub(crate) fn sum(each: &[Times<'a>], devices: &[DeviceBusy], idle: &'a IdleTime) -> Times<'a> {
+    pub(crate) fn sum(
+        each: &[Times<'a>],
+        findings: DeviceFindings<'a>,
+        idle: &'a IdleTime,
+    ) -> Times<'a> {
+        let DeviceFindings { devices, paths, .. } = findings;
         let sum = |of: fn(&Times) -> i64| each.iter().map(of).fold(0, i64::saturating_add);
         let api = each.first().map_or(Api::Unknown, |times| times.api);
         let names = busy::names(devices);
@@ -129,10 +152,17 @@ impl<'a> Times<'a> {
             unknown_ns: sum(|times| times.unknown_ns),
             causes: &idle.causes,
             unknown_host_ns: idle.unknown_host_ns,
+            untimed_function_ns: idle.untimed_host_function_ns,
             host_call: idle.host_was(Cause::HostCall),
             late_host: idle.host_was(Cause::HostLate),
             fill: each.iter().flat_map(|times| times.fill.clone()).collect(),
             paths: each.iter().flat_map(|times| times.paths.clone()).collect(),
+            joint: (each.len() > 1).then(|| JointTimes {
+                paths: &paths.joint,
+                window_ns: each.iter().map(|times| times.window_ns).max().unwrap_or(0),
+                most_compute_ns: (each.iter().map(|times| times.busy.compute_ns).max())
+                    .unwrap_or(0),
+            }),
             ranges: each.iter().flat_map(|times| times.ranges.clone()).collect(),
             contradicted_ns: sum(|times| times.contradicted_ns),
             error_ns: each.iter().filter_map(|times| times.error_ns).max(),
@@ -179,15 +209,16 @@ impl<'a> Times<'a> {
 }
 
 /// Returns the idle time of a device that may have another cause because host and device times contradict each other:
-/// each gap may lie elsewhere by as much as they do.
+/// each gap may lie elsewhere by as much as they do in the median, and those beside the times that contradict by as much as
+/// these do.
 pub(crate) fn contradicted_ns(idle: &DeviceIdle, contradictions: &[Contradiction]) -> i64 {
-    let mine = contradictions
-        .iter()
-        .filter(|found| found.device == idle.device);
-    let by_ns = mine.map(|found| found.median_ns).max().unwrap_or(0);
     let gaps: u64 = idle.causes.iter().map(|total| total.main_count).sum();
     let gaps = i64::try_from(gaps).unwrap_or(i64::MAX);
-    by_ns.saturating_mul(gaps).min(idle.total_ns)
+    let mine = contradictions
+        .iter()
+        .filter(|row| row.device == idle.device);
+    let moved_ns = mine.map(|row| row.median_ns.saturating_mul(gaps).max(row.total_ns));
+    moved_ns.max().unwrap_or(0).min(idle.total_ns)
 }
 
 /// Returns the idle time that has `cause`.

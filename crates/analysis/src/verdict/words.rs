@@ -132,7 +132,8 @@ impl Times<'_> {
                 for_share(&format!("{device} idled at synchronisation"), self.sync_ns)
             }
             Bound::CommunicationBound
-                if self.share(self.busy.communication_ns) >= COMMUNICATION_SHARE =>
+                if self.share(self.busy.communication_ns) >= COMMUNICATION_SHARE
+                    && !self.awaits_communication() =>
             {
                 format!(
                     "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
@@ -148,17 +149,21 @@ impl Times<'_> {
                     self.nearly_exposed_communication_ns(),
                 ),
             },
-            Bound::TransferBound if self.share(self.busy.transfer_ns) < TRANSFER_SHARE => {
-                match self.pacing_transfers() {
-                    Some(pace) => self.paced("transfers", &pace),
-                    None => self.beside(device, "moved data", self.nearly_exposed_transfer_ns()),
-                }
-            }
-            Bound::TransferBound => {
+            Bound::TransferBound
+                if self.share(self.busy.transfer_ns) >= TRANSFER_SHARE
+                    && !self.awaits_transfers() =>
+            {
                 let moved = format!("{device} ran transfers and nothing else");
                 for_share(&moved, self.busy.transfer_ns)
             }
+            Bound::TransferBound => match self.pacing_transfers() {
+                Some(pace) => self.paced("transfers", &pace),
+                None => self.beside(device, "moved data", self.nearly_exposed_transfer_ns()),
+            },
             Bound::LatencyBound => self.latency(device),
+            Bound::DeviceBound if self.saturated_device().is_some() => {
+                (self.saturated_device()).map_or_else(String::new, |path| self.saturated(path))
+            }
             Bound::DeviceBound => {
                 let busy_ns = self.window_ns - self.idle_ns() - self.busy.whole_ns;
                 let at_least = match self.busy.whole_ns {
@@ -409,7 +414,17 @@ impl Times<'_> {
                 "; what it did for {} of that is not in the trace",
                 of_host(self.unknown_host_ns)
             ),
-            Some((ns, doing)) => format!("; for {} of that it was {doing}", of_host(ns)),
+            Some((ns, doing)) => {
+                let is_function = Cause::HostFunction.facts(self.api).host_was == Some(doing);
+                let (most, untimed) = match is_function && self.untimed_function_ns > 0 {
+                    true => ("at most ", ", whose times are not recorded"),
+                    false => ("", ""),
+                };
+                format!(
+                    "; for {most}{} of that it was {doing}{untimed}",
+                    of_host(ns)
+                )
+            }
         }
     }
 }
