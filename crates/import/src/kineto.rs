@@ -23,6 +23,8 @@ mod merged;
 mod metadata;
 mod number;
 mod operands;
+mod producers;
+mod producers_work;
 mod ranges;
 mod source;
 mod streams;

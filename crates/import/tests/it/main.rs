@@ -6,6 +6,7 @@ mod counters_csv;
 mod damage;
 mod database;
 mod ggml;
+mod hints;
 mod hostile;
 mod imported;
 mod kineto;
@@ -15,11 +16,14 @@ mod labels;
 mod live_and_imported;
 mod nsys;
 mod nsys_ranks;
+mod packed;
 mod perfetto;
 mod planted;
+mod producers;
 mod properties;
 mod real_values;
 mod rocm;
+mod round_trip;
 mod unknown;
 
 // From the tests of the timeline builder: events written as a script, and rows of a trace printed as lines, by which
