@@ -240,7 +240,11 @@ impl<'o, 'p> Collector<'o, 'p> {
         }
         let is_work = matches!(
             category,
-            Category::Kernel | Category::Copy | Category::Fill | Category::Device(_)
+            Category::Kernel
+                | Category::Copy
+                | Category::Fill
+                | Category::Device(_)
+                | Category::OtherProducer(_)
         );
         // Not all times of work are believed, and the trace is as long as those that are.
         let span = match is_work {
@@ -398,7 +402,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     /// Keeps a piece of work.
-    fn push_work(
+    pub(super) fn push_work(
         &mut self,
         event: &Event,
         device: Option<u32>,

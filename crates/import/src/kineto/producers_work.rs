@@ -62,7 +62,7 @@ impl Collector<'_, '_> {
             label,
             kind,
         };
-        self.works.push((args.correlation, work));
+        self.push_work(event, stream.device, args.correlation, work);
     }
 
     /// Takes an arrow that unitrace writes from a call to its work; returns false for other arrows.
