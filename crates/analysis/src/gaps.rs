@@ -16,6 +16,7 @@
 //! | `waits` | what the work after a gap waits for |
 //! | `early_returns` | waits of the host that contradict the times of the device |
 //! | `unknown_reason` | why a cause is not known |
+//! | `slow_launches` | what holds up launches that take long |
 //! | `submit_calls` | what submission calls submit, and which of them are slow |
 //! | `certainty` | how much of each cause is certain within the clock's error |
 //! | `advice` | what to do about a cause |
@@ -44,6 +45,7 @@ mod other_threads;
 mod pattern;
 mod process_start;
 mod queues;
+mod slow_launches;
 mod submit_calls;
 mod totals;
 mod unknown_reason;
@@ -59,6 +61,7 @@ pub use unknown_reason::{UnknownReason, UnknownTotal};
 pub use visit::{each_gap, each_gap_between, gap_numbers, idle_by_cause};
 
 use crate::bound::{Bound, VerdictPart};
+use explain::HeldUp;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::manifest::Api;
@@ -194,10 +197,9 @@ pub struct IdleTime {
     pub late_while_compiling_ns: i64,
     /// The time of [`Cause::Unknown`] by why it is not known, the most first. It sums to that time.
     pub unknown_reasons: Vec<UnknownTotal>,
-    /// Time of [`Cause::AfterHostWait`] by the call that waited, of calls that are no waits by their kind, such as `cudaFree`. In
-    /// JSON it is in the advice.
+    /// Time of [`Cause::AfterHostWait`] by the call that waited, where that is known. In JSON it is in the advice.
     #[serde(skip)]
-    pub(crate) hidden_waits: Vec<HostTime>,
+    pub(crate) waits: Vec<WaitTime>,
     /// What the submission calls submitted in which devices idled, and how long they took. In JSON it is in the advice.
     #[serde(skip)]
     pub(crate) submit_calls: SubmitCalls,
@@ -347,6 +349,13 @@ pub struct HostTime {
     pub count: u64,
     /// Time in it.
     pub total_ns: i64,
+}
+
+/// Idle time in which a call that waited held up the submission of the next work.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WaitTime {
+    held_up: HeldUp,
+    time: HostTime,
 }
 
 /// Gaps of some range of lengths.

@@ -3,14 +3,16 @@
 //! The usual advice, which suits most programs, is [`CauseFacts::advice`](super::CauseFacts::advice). [`advice`] is
 //! called once the idle time of the whole window is known.
 
+use super::explain::HeldUp;
+use super::slow_launches;
 use super::submit_calls::{SlowCalls, Submitted, Typical, typical};
-use super::{Cause, HostTime, IdleTime, UnknownTotal};
+use super::{Cause, HostTime, IdleTime, UnknownTotal, WaitTime};
 use crate::command_buffers::mean_dispatches;
 use crate::conditions::Pressure;
 use gapscope_timeline::quantity::{self, duration, ratio};
 use gapscope_timeline::thresholds::{
     COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, REASON_SHARE,
-    ROUND_TRIP_NS, SEVERAL, STALLED_SHARE,
+    ROUND_TRIP_NS, SEVERAL, SLOW_LAUNCH_NS, STALLED_SHARE,
 };
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
 use gapscope_timeline::{Timeline, Work, WorkKind, is_work};
@@ -46,6 +48,10 @@ pub(crate) fn advice(
         .map(|total| adviser.advice(total.cause, total.total_ns, total.count))
         .collect()
 }
+
+/// What to do about results that are read back one by one.
+const READ_LESS: &str =
+    "read them back less often, such as after several steps, or keep them on the device";
 
 /// What samples of stacks show of the submitting threads; empty without samples.
 #[derive(Debug, Clone, Default)]
@@ -125,7 +131,10 @@ impl Adviser<'_> {
         let is_short = |kernels: &Typical| {
             kernels.work_ns as f64 <= kernels.call_ns.max(1) as f64 * GRAPH_WORK_TIMES
         };
-        self.has_many_launches() && self.kernels.as_ref().is_some_and(is_short)
+        let is_usual = |kernels: &Typical| kernels.call_ns < SLOW_LAUNCH_NS;
+        (self.kernels.as_ref()).is_some_and(|kernels| {
+            is_short(kernels) && is_usual(kernels) && self.has_many_launches()
+        })
     }
 
     /// Returns the advice where code is compiled or loaded: first on new code that is built again and again.
@@ -154,28 +163,57 @@ impl Adviser<'_> {
 
     fn for_waits(&self, usual: &str, total_ns: i64) -> String {
         let idle = self.idle_time;
-        let hidden = idle.hidden_waits.first();
-        let most = hidden.filter(|time| ratio(time.total_ns, total_ns) >= MOST_OF_CALLS_SHARE);
-        let allocates = [HostCallKind::AllocateMemory, HostCallKind::FreeMemory];
+        let most = (idle.waits.iter())
+            .filter(|wait| !is_wait(wait.time.call))
+            .find(|wait| ratio(wait.time.total_ns, total_ns) >= MOST_OF_CALLS_SHARE);
+        let waits_are = |kind| (idle.submit_calls).waits_are_mostly(kind, &idle.waits, total_ns);
         match most {
-            Some(time) => {
-                let to_do = match allocates.iter().any(|call| call.as_str() == time.call) {
-                    true => Cause::HostAllocate.facts(self.words.api).advice,
-                    false => "call it outside of the loop, or less often",
-                };
-                let call = time.function.as_deref().unwrap_or(time.call);
-                format!("{call} waits for the GPU: {to_do}")
-            }
-            None if idle.submit_calls.waits_are_pageable(total_ns) => {
+            Some(wait) => self.for_a_hidden_wait(wait),
+            None if waits_are(Submitted::PageableCopy) => {
                 format!(
                     "most of it waits for copies of pageable memory: {}",
                     self.pin()
                 )
             }
+            None if waits_are(Submitted::Read) => {
+                format!("most of it waits for small results to be read back: {READ_LESS}")
+            }
             None if self.is_cuda() && !self.copies_to_host() => {
                 "the wait serialises host and GPU: synchronise less often".to_owned()
             }
             None => usual.to_owned(),
+        }
+    }
+
+    /// Returns the advice on a call that waits although its kind does not say so.
+    fn for_a_hidden_wait(&self, wait: &WaitTime) -> String {
+        let time = &wait.time;
+        let is_call = |kinds: &[HostCallKind]| kinds.iter().any(|kind| kind.as_str() == time.call);
+        let to_do = match is_call(&[HostCallKind::AllocateMemory, HostCallKind::FreeMemory]) {
+            true => Cause::HostAllocate.facts(self.words.api).advice,
+            false if is_call(&[HostCallKind::Submit]) => {
+                "launches do so where CUDA_LAUNCH_BLOCKING or a debugger makes them: run without"
+            }
+            false => "call it outside of the loop, or less often",
+        };
+        let call = time.function.as_deref().unwrap_or(time.call);
+        let thread = self.submitting();
+        match wait.held_up {
+            HeldUp::Itself => format!("{call} waits for the GPU: {to_do}"),
+            HeldUp::OtherThread => format!(
+                "{call} of another thread waits for the GPU, and the {thread} thread went on only after it: {to_do}"
+            ),
+            HeldUp::InCall => format!(
+                "{call} of another thread waits for the GPU, and the {thread} thread is blocked behind its lock: {to_do}"
+            ),
+        }
+    }
+
+    /// Returns the word for a thread that hands work to a queue.
+    fn submitting(&self) -> &'static str {
+        match self.is_cuda() {
+            true => "launching",
+            false => "submitting",
         }
     }
 
@@ -238,6 +276,12 @@ impl Adviser<'_> {
         if let Some(slow) = calls.slow(self.timeline, total_ns) {
             return self.for_slow_calls(&slow);
         }
+        if let Some(slow) = calls
+            .slow_launches(self.timeline, total_ns)
+            .filter(|_| self.is_cuda())
+        {
+            return self.for_slow_calls(&slow);
+        }
         if calls.is_mostly(Submitted::PageableCopy, total_ns) {
             return format!(
                 "most of it copies pageable memory, which the call itself moves: {}",
@@ -263,6 +307,9 @@ impl Adviser<'_> {
                     "most of it launches graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
                 ),
             },
+            _ if calls.is_mostly(Submitted::Read, total_ns) => {
+                format!("most of it reads back small results: {READ_LESS}")
+            }
             _ if calls.is_mostly(Submitted::Copy, total_ns) => {
                 "most of it starts copies: join small ones, and start them before the last work has ended".to_owned()
             }
@@ -272,32 +319,49 @@ impl Adviser<'_> {
         }
     }
 
-    /// Returns what is known of a few calls that took most of the time.
+    /// Returns what is known of slow calls that took most of the time.
     fn for_slow_calls(&self, slow: &SlowCalls) -> String {
         let (name, is_first) = self.submitted_by(slow.submission);
         let longest = match &name {
             Some(name) => format!("{} for {name}", duration(slow.longest_ns)),
             None => duration(slow.longest_ns),
         };
-        let few = match slow.count {
+        let calls = match slow.count {
             1 => format!("one call took {} of it ({longest})", duration(slow.idle_ns)),
             several => format!(
                 "{several} calls took {} of it (the longest {longest})",
                 duration(slow.idle_ns)
             ),
         };
-        let why = match is_first {
-            true => {
-                "it was the first of this kernel, for which the driver loads code: launch each kernel once before the loop"
+        let usual = match slow.usual_ns {
+            Some(ns) => format!("where the usual call takes {}", duration(ns)),
+            None => "where a launch takes some µs".to_owned(),
+        };
+        let why = match (slow.count, self.why_slow(slow)) {
+            (1, _) if is_first => {
+                "it was the first of this kernel, for which the driver loads code: launch each kernel once before the loop".to_owned()
             }
-            false => {
-                "what held it up is not in the trace, such as memory that the driver had to allocate, or a lock"
+            (_, Some(why)) => why,
+            (1, None) => {
+                "what held it up is not in the trace, such as memory that the driver had to allocate, or a lock".to_owned()
+            }
+            (_, None) => {
+                "what held them up is not in the trace, such as memory that the driver had to allocate, a lock, or a tool".to_owned()
             }
         };
-        format!(
-            "{few}, where the median call takes {}: {why}",
-            duration(slow.median_ns)
-        )
+        format!("{calls}, {usual}: {why}")
+    }
+
+    /// Returns why most of the slow calls took so long, with what to do; `None` where the trace does not show it.
+    fn why_slow(&self, slow: &SlowCalls) -> Option<String> {
+        let reasons = slow_launches::Reasons::new(self.timeline, slow.least_ns);
+        if reasons.are_first() {
+            return Some("most were the first of their kernel, for which the driver loads code: keep kernels the same, and launch each once before the loop".to_owned());
+        }
+        let function = reasons.behind()?;
+        Some(format!(
+            "most waited while another thread was in {function}, perhaps for one lock of the driver: call it at another time, or less often"
+        ))
     }
 
     /// Returns the name of the work that a submission starts with, and whether that is a kernel that had not run before.
@@ -357,7 +421,7 @@ impl Adviser<'_> {
             true => "launch ahead, or prepare the work on another thread",
             false => "prepare work ahead, or submit more at once",
         };
-        let thread = if is_cuda { "launching" } else { "submitting" };
+        let thread = self.submitting();
         let outside = match &self.samples.slept_for {
             Some([waited_for, to_do]) => {
                 format!("the {thread} thread slept, waiting for {waited_for}: {to_do}")
@@ -453,6 +517,14 @@ impl Adviser<'_> {
         }
         advice
     }
+}
+
+/// Returns true where a kind of call is a wait by itself.
+fn is_wait(call: &str) -> bool {
+    let mut kinds = HostCallKind::ALL
+        .into_iter()
+        .filter(|kind| kind.as_str() == call);
+    kinds.any(|kind| kind.is_wait())
 }
 
 /// Counts the launches of graphs, or all others.

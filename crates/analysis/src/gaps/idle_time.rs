@@ -3,14 +3,14 @@
 //! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
 //! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
-use super::explain::{Explainer, Explanation, Idle};
+use super::explain::{Explainer, Explanation, HeldUp, Idle};
 use super::host_totals::HostTotals;
 use super::other_threads::{LateTime, OutsideTime};
 use super::queues::QueueWalk;
-use super::submit_calls::{SubmitCalls, pageable_copies};
+use super::submit_calls::{SubmitCalls, Submitted, copies};
 use super::totals::{Certainty, Histogram, Totals};
 use super::unknown_reason::UnknownTimes;
-use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
+use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WaitTime, WorkName};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Gap as WorkGap, Timeline, Work, Works};
@@ -35,7 +35,7 @@ pub fn idle_time(
         explainer: &explainer,
         threshold_ns,
         longest,
-        is_pageable: pageable_copies(timeline),
+        copies: copies(timeline),
         sums: Sums::default(),
     };
     let mut devices = Vec::new();
@@ -75,11 +75,17 @@ pub fn idle_time(
             causes: totals.rows(),
         }));
     }
-    let is_pageable = walk.is_pageable;
+    let copies = walk.copies;
     let sums = walk.sums;
     let host_calls = sums.host.into_rows(explainer.host_threads);
     let mut submit_calls = sums.submit_calls;
-    submit_calls.add_earlier(timeline, &is_pageable, &host_calls);
+    submit_calls.add_earlier(timeline, &copies, &host_calls);
+    let waits = HeldUp::ALL.into_iter().zip(sums.waits);
+    let waits = waits.flat_map(|(held_up, totals)| {
+        let rows = totals.into_rows(explainer.host_threads);
+        rows.into_iter().map(move |time| WaitTime { held_up, time })
+    });
+    let waits = waits.collect();
     let longest_gaps = sums.longest_gaps.into_iter();
     let mut longest_gaps: Vec<LongGap> = longest_gaps.map(|Reverse(gap)| gap).collect();
     longest_gaps.sort_by_key(|long_gap| {
@@ -104,7 +110,7 @@ pub fn idle_time(
         histogram: sums.histogram.rows(),
         host_calls,
         submit_calls,
-        hidden_waits: sums.hidden_waits.into_rows(explainer.host_threads),
+        waits,
         other_thread_calls: sums.other_threads.into_rows(explainer.host_threads),
         unknown_host_ns: sums.unknown_host_ns,
         late_while_compiling_ns: sums.late_while_compiling_ns,
@@ -126,8 +132,8 @@ struct Walk<'a> {
     threshold_ns: i64,
     /// The number of longest gaps to keep.
     longest: usize,
-    /// For each submission, whether it is a large copy of pageable memory; empty where none is.
-    is_pageable: Vec<bool>,
+    /// For each submission, what it is as a copy; empty where all copies are plain ones.
+    copies: Vec<Submitted>,
     sums: Sums,
 }
 
@@ -149,7 +155,8 @@ struct Sums {
     /// What the submitting threads did.
     host: HostTotals,
     submit_calls: SubmitCalls,
-    hidden_waits: HostTotals,
+    /// Waits by how they held up the submitting thread.
+    waits: [HostTotals; HeldUp::ALL.len()],
     /// The time outside of calls, of the device that the walk is at.
     outside: OutsideTime,
     /// The time of a late host, of the device that the walk is at.
@@ -259,7 +266,7 @@ impl Walk<'_> {
         }
         if let Some(row) = explanation.submission {
             let (timeline, parts) = (self.explainer.timeline, &explanation.parts);
-            (sums.submit_calls).add(timeline, &self.is_pageable, row, parts, inside);
+            (sums.submit_calls).add(timeline, &self.copies, row, parts, inside);
         }
         if let Some((late, thread)) = explanation.host {
             if let Some(thread) = thread {
@@ -281,11 +288,11 @@ impl Walk<'_> {
             sums.builds += u64::from(ns > 0);
             sums.building_ns = sums.building_ns.saturating_add(ns);
         }
-        if let Some(segment) = &explanation.hidden_wait {
+        if let Some(waiting) = &explanation.waiting {
             let waits = explanation.parts.iter();
             let waits = waits.filter(|part| part.cause == Cause::AfterHostWait);
             let inside = waits.map(|part| part.interval().intersection(inside).length_ns());
-            sums.hidden_waits.add_segment(segment, inside.sum());
+            sums.waits[waiting.held_up as usize].add_segment(&waiting.call, inside.sum());
         }
         for untimed in &explanation.untimed_functions {
             let ns = untimed.intersection(inside).length_ns();

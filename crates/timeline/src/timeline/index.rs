@@ -2,6 +2,7 @@
 
 use super::dispatches::DispatchColumns;
 use super::gpu::Gpu;
+use super::synchronous::synchronous;
 use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Work, WorkKind};
 use super::works::Iter;
@@ -58,7 +59,7 @@ impl<'a> Timeline<'a> {
     /// analysis, and kept, because several analyses need them.
     pub fn host_threads(&self) -> &HostThreads {
         self.host_threads
-            .get_or_init(|| HostThreads::new(self.trace))
+            .get_or_init(|| HostThreads::new(self.trace, &synchronous(self)))
     }
 
     /// Returns the timeline of the work that the [`LabelFilter`](super::LabelFilter) selects; all work where there is no
