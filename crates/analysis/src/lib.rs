@@ -35,6 +35,7 @@ pub mod limits;
 pub mod memory_timeline;
 mod occupancy;
 pub mod operators;
+mod own_path;
 pub mod profiled;
 pub mod samples;
 pub mod several_ranks;

@@ -34,6 +34,7 @@
 use super::building::Builders;
 use super::call_causes::CallCauses;
 use super::early_returns::{EarlyReturn, EarlyReturns};
+use super::host_ranges::HostRanges;
 use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart, Side, UnknownReason};
@@ -43,6 +44,7 @@ use gapscope_timeline::thresholds::{NODE_ORDER_NS, ROUND_TRIP_NS, START_UP_NS};
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::SubmissionKind;
+use std::sync::OnceLock;
 
 /// Explains the gaps of one timeline.
 pub(crate) struct Explainer<'a> {
@@ -51,6 +53,8 @@ pub(crate) struct Explainer<'a> {
     order: WaitOrder<'a>,
     pub(super) call_causes: CallCauses<'a>,
     pub(super) builders: Builders,
+    /// The ranges of host threads; empty until they are asked for.
+    ranges: OnceLock<HostRanges<'a>>,
     first_use: FirstUse,
     early_returns: EarlyReturns,
     /// True where a gap between two pieces of work of one command buffer, if it is shorter than [`START_UP_NS`], can
@@ -82,8 +86,8 @@ pub(crate) struct Explanation {
     pub(crate) waited: bool,
     /// The call that waited for the work before, where one is known.
     pub(super) waiting: Option<Waiting>,
-    /// The time before a load of code in which the code was built.
-    pub(crate) building: Option<Interval>,
+    /// The time before a load of code in which a thread built the code.
+    pub(crate) building: Option<(HostThread, Interval)>,
     /// The parts whose cause is a call of another thread of the process.
     pub(crate) by_other_threads: Vec<GapPart>,
     /// The index of the queue that the next work depended on.
@@ -136,6 +140,7 @@ impl<'a> Explainer<'a> {
             early_returns: EarlyReturns::new(timeline, &error_ns),
             call_causes: CallCauses::new(timeline),
             builders: Builders::new(timeline.host_threads()),
+            ranges: OnceLock::new(),
             first_use: FirstUse::new(timeline),
             error_ns,
         }
@@ -191,6 +196,11 @@ impl<'a> Explainer<'a> {
                 )
             })
         });
+    }
+
+    /// Returns the ranges of host threads.
+    pub(super) fn ranges(&self) -> &HostRanges<'a> {
+        self.ranges.get_or_init(|| HostRanges::new(self.timeline))
     }
 
     /// Returns true where the times of all work are known, so that a device idles whenever none of its queues runs

@@ -12,7 +12,8 @@
 //! waited for the same lock of the driver.
 //!
 //! The time outside of calls before a load of code is spent on building that code, in a program that loads code again and
-//! again (`building.rs`).
+//! again (`building.rs`). Where another thread builds and loads it, the submitting thread has waited for that thread if it goes on
+//! within a short round trip.
 //!
 //! What this cannot know: whether the thread waited for that call at all, and for which device another thread waited.
 
@@ -68,12 +69,16 @@ impl Explainer<'_> {
             left_ns: outside_ns,
             round_trip: waited && outside_ns <= ROUND_TRIP_NS,
             others_round_trip: false,
-            building: self.builders.building(thread, late, segments),
+            building: (self.builders).building(self.host_threads, thread, late, segments),
+            building_on: |other, call: &Segment| {
+                let building = &self.builders;
+                building.building_on(self.host_threads, other, call, late)
+            },
             parts,
             explanation,
         };
         outside.explanation.waited |= waited;
-        outside.explanation.building = outside.building;
+        outside.explanation.building = outside.building.map(|building| (thread, building));
         let mut from_ns = late.start_ns;
         for segment in segments {
             let inside = segment.interval.intersection(late);
@@ -140,10 +145,11 @@ impl Explainer<'_> {
 }
 
 /// The explanation of the time that a thread spends outside of calls, made stretch by stretch in order of time.
-struct Outside<'a, I, W>
+struct Outside<'a, I, W, B>
 where
     I: Iterator<Item = (HostThread, &'a Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
+    B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
     /// The calls of other threads that are not considered yet, in the order of their returns.
     returned: Peekable<I>,
@@ -159,14 +165,17 @@ where
     others_round_trip: bool,
     /// The time before a load of code in which the code was built.
     building: Option<Interval>,
+    /// Returns the time in which another thread built the code that a call of it loads.
+    building_on: B,
     parts: &'a mut Vec<GapPart>,
     explanation: &'a mut Explanation,
 }
 
-impl<'a, I, W> Outside<'a, I, W>
+impl<'a, I, W, B> Outside<'a, I, W, B>
 where
     I: Iterator<Item = (HostThread, &'a Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
+    B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
     /// Appends the parts of a stretch. `polled` is true where the stretch lies between two polls of one wait. Of
     /// several calls of other threads compiling goes first, then allocating, then waiting.
@@ -193,7 +202,16 @@ where
             match call.class() {
                 // The thread was in a call of its own.
                 _ if whole.end_ns <= stretch.start_ns => {}
-                CallClass::Compile => compiled.push(inside),
+                CallClass::Compile => {
+                    compiled.push(inside);
+                    // Who goes on at once after the load may have waited for the code.
+                    let after_ns = stretch.end_ns - whole.end_ns;
+                    let is_next = self.left_ns + after_ns <= ROUND_TRIP_NS;
+                    if let Some(building) = (self.building_on)(other, call).filter(|_| is_next) {
+                        compiled.push(building.intersection(stretch));
+                        self.explanation.building.get_or_insert((other, building));
+                    }
+                }
                 CallClass::Allocate if !is_hidden_wait => allocated.push(inside),
                 CallClass::Other if !is_hidden_wait => {}
                 _ if !is_hidden_wait && whole.start_ns > self.near_ns => {}

@@ -3,6 +3,8 @@
 //! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
 //! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
+use super::at_work::AtWork;
+use super::building::BuildSums;
 use super::explain::{Explainer, Explanation, HeldUp, Idle};
 use super::host_totals::HostTotals;
 use super::other_threads::{LateTime, OutsideTime};
@@ -80,6 +82,12 @@ pub fn idle_time(
     let host_calls = sums.host.into_rows(explainer.host_threads);
     let mut submit_calls = sums.submit_calls;
     submit_calls.add_earlier(timeline, &copies, &host_calls);
+    // What was loaded before the first work was built before it.
+    let first_ns = timeline.work_window().map(|work| work.start_ns);
+    let loaded = match first_ns.is_some_and(|first_ns| window.start_ns <= first_ns) {
+        true => Interval::new(i64::MIN, window.end_ns),
+        false => window,
+    };
     let waits = HeldUp::ALL.into_iter().zip(sums.waits);
     let waits = waits.flat_map(|(held_up, totals)| {
         let rows = totals.into_rows(explainer.host_threads);
@@ -115,8 +123,8 @@ pub fn idle_time(
         unknown_host_ns: sums.unknown_host_ns,
         late_while_compiling_ns: sums.late_while_compiling_ns,
         late_host_was: None,
-        builds: sums.builds,
-        building_ns: sums.building_ns,
+        built: sums.building.built(&explainer.builders, loaded),
+        threads_at_work: sums.at_work.rows(timeline),
         untimed_host_function_ns: sums.untimed_host_function_ns,
         unknown_reasons: sums.unknown.rows(),
         serialised_ns: sums.serialised_ns,
@@ -134,7 +142,7 @@ struct Walk<'a> {
     longest: usize,
     /// For each submission, what it is as a copy; empty where all copies are plain ones.
     copies: Vec<Submitted>,
-    sums: Sums,
+    sums: Sums<'a>,
 }
 
 /// The idle time of a GPU and of its queues.
@@ -147,7 +155,7 @@ struct GpuTotals {
 
 /// The sums of a walk over all devices, beside the totals by cause.
 #[derive(Default)]
-struct Sums {
+struct Sums<'a> {
     /// Gaps below the threshold. The fields from here on are as in [`IdleTime`].
     below_count: u64,
     below_ns: i64,
@@ -162,8 +170,8 @@ struct Sums {
     /// The time of a late host, of the device that the walk is at.
     late: LateTime,
     late_while_compiling_ns: i64,
-    builds: u64,
-    building_ns: i64,
+    building: BuildSums,
+    at_work: AtWork<'a>,
     other_threads: HostTotals,
     unknown_host_ns: i64,
     untimed_host_function_ns: i64,
@@ -192,7 +200,7 @@ fn gaps(works: &Works, window: Interval, threshold_ns: i64) -> impl Iterator<Ite
         .filter(move |gap| gap.length_ns() >= threshold_ns.max(1))
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Adds up the gaps of a GPU and of its queues: of the GPU in `device_window`, of queues in `window`. A GPU with
     /// one used queue has the same totals for it.
     fn gpu(&mut self, index: u32, device_window: Interval, window: Interval) -> GpuTotals {
@@ -276,6 +284,11 @@ impl Walk<'_> {
                 sums.outside.add(host_threads, late, thread);
                 let parts = &explanation.parts;
                 (sums.late).add(host_threads, parts, inside, thread.process);
+                let (timeline, ranges) = (self.explainer.timeline, self.explainer.ranges());
+                for part in parts.iter().filter(|part| part.cause == Cause::HostLate) {
+                    let late = part.interval().intersection(inside);
+                    sums.at_work.add(timeline, ranges, thread, late);
+                }
             }
             if !thread.is_some_and(|thread| self.explainer.host_threads.knows(thread.process)) {
                 let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
@@ -283,10 +296,9 @@ impl Walk<'_> {
                 sums.unknown_host_ns = sums.unknown_host_ns.saturating_add(inside.sum());
             }
         }
-        if let Some(building) = explanation.building {
-            let ns = building.intersection(inside).length_ns();
-            sums.builds += u64::from(ns > 0);
-            sums.building_ns = sums.building_ns.saturating_add(ns);
+        if let Some((thread, building)) = explanation.building {
+            let ranges = self.explainer.ranges();
+            sums.building.add(ranges, thread, building, inside);
         }
         if let Some(waiting) = &explanation.waiting {
             let waits = explanation.parts.iter();

@@ -43,8 +43,8 @@ const MAX_SAMPLED: usize = 1 << 16;
 pub(crate) struct SubmitCalls {
     /// By what the call submits.
     by_kind: [i64; KINDS],
-    /// What calls of each function mostly submit; of functions that wait too.
-    kinds: HashMap<Arc<str>, Submitted>,
+    /// The length of the calls of each function by what they submit.
+    times_by_function: HashMap<Arc<str>, [i64; KINDS]>,
     /// By the length of the call in powers of two.
     by_length: Vec<Calls>,
     /// Those of them that launch kernels.
@@ -220,7 +220,7 @@ impl SubmitCalls {
         if !calls.iter().any(|time| submits.contains(&time.call)) {
             return;
         }
-        self.kinds = kinds_by_function(timeline, copies);
+        self.times_by_function = times_by_function(timeline, copies);
         for time in calls {
             if time.call == HostCallKind::Submit.as_str()
                 && let Some(kind) = self.kind_of(time)
@@ -231,10 +231,17 @@ impl SubmitCalls {
         }
     }
 
-    /// Returns what calls of a function mostly submit.
+    /// Returns what calls of a kind and function submit in most of their time.
     fn kind_of(&self, time: &HostTime) -> Option<Submitted> {
+        use Submitted::{Copy, Graph, Kernel, Other, PageableCopy, Read};
         let function = time.function.as_deref().unwrap_or_default();
-        self.kinds.get(function).copied()
+        let times = self.times_by_function.get(function)?;
+        let kinds = match time.call == HostCallKind::CopyAndWait.as_str() {
+            true => [PageableCopy, Read, Copy].as_slice(),
+            false => &[Kernel, Graph, PageableCopy, Read, Copy, Other],
+        };
+        let kinds = kinds.iter().copied();
+        kinds.max_by_key(|kind| times[*kind as usize])
     }
 
     /// Returns true where waits in calls that copy things of a kind have at least `MOST_OF_CALLS_SHARE` of `total_ns`.
@@ -251,34 +258,21 @@ impl SubmitCalls {
     }
 }
 
-/// Returns for each function what its calls submit in most of their time.
-fn kinds_by_function(timeline: &Timeline, copies: &[Submitted]) -> HashMap<Arc<str>, Submitted> {
-    const ALL: [Submitted; KINDS] = [
-        Submitted::Kernel,
-        Submitted::Graph,
-        Submitted::PageableCopy,
-        Submitted::Read,
-        Submitted::Copy,
-        Submitted::Other,
-    ];
+/// Returns for each function how long its calls took, by what they submit. The name of functions without one is empty.
+fn times_by_function(timeline: &Timeline, copies: &[Submitted]) -> HashMap<Arc<str>, [i64; KINDS]> {
     let rows = &timeline.trace.tables.submissions;
     let mut times: HashMap<Arc<str>, [i64; KINDS]> = HashMap::new();
     for row in 0..rows.len() {
-        if let Some(function) = &rows.function[row] {
-            let kind = submitted(rows.kind[row], copies.get(row));
-            if !times.contains_key(function) {
-                times.insert(function.clone(), [0; KINDS]);
-            }
-            if let Some(of_function) = times.get_mut(function) {
-                let sum = &mut of_function[kind as usize];
-                *sum = sum.saturating_add(rows.duration_ns[row].max(0));
-            }
+        let function = rows.function[row].as_deref().unwrap_or_default();
+        if !times.contains_key(function) {
+            times.insert(function.into(), [0; KINDS]);
+        }
+        if let Some(of_function) = times.get_mut(function) {
+            let sum = &mut of_function[submitted(rows.kind[row], copies.get(row)) as usize];
+            *sum = sum.saturating_add(rows.duration_ns[row].max(0));
         }
     }
-    let most = |times: [i64; KINDS]| ALL.into_iter().max_by_key(|kind| times[*kind as usize]);
-    (times.into_iter())
-        .filter_map(|(function, times)| Some((function, most(times)?)))
-        .collect()
+    times
 }
 
 /// The medians of some submissions.

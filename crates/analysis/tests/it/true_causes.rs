@@ -453,7 +453,7 @@ fn small_results_that_are_read_back_are_waits_and_told_to_be_read_less_often() {
     let findings = reads_back("pinned", 4, 5, 2_000);
     assert_eq!(us_of(&findings, AfterHostWait), 0);
     for advice in findings.advice.iter() {
-        assert!(!advice.text.contains("read"), "{}", advice.text);
+        assert!(!advice.text.contains("read back"), "{}", advice.text);
     }
 }
 

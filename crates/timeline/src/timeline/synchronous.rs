@@ -34,9 +34,8 @@ pub(super) fn synchronous(timeline: &Timeline) -> Vec<bool> {
             mark(submission as usize);
         }
     }
-    let kinds = &tables.submissions.kind;
-    for row in 0..timeline.submissions.len() {
-        let launches = matches!(kinds[row], SubmissionKind::Kernel | SubmissionKind::Graph);
+    for (row, kind) in tables.submissions.kind.iter().enumerate() {
+        let launches = matches!(kind, SubmissionKind::Kernel | SubmissionKind::Graph);
         if launches && runs_inside_its_call(timeline, row) {
             mark(row);
         }
