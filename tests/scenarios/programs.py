@@ -133,6 +133,60 @@ def kernels_wait_for_copies_back() -> TraceWriter:
     return trace
 
 
+def peer_copies(copy_queue: int, kernel_queues: list[int], duration: int) -> TraceWriter:
+    """Copies between GPUs without a pause; a kernel of each of some queues waits for each copy."""
+    trace = TraceWriter(devices=3, queues=[(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
+    for step in range(100):
+        copy = trace.copy("device-to-device", step * 30, 3000 + step * 4000, 3990, 1_000_000_000, queue=copy_queue)
+        for number, queue in enumerate(kernel_queues):
+            start = 3000 + step * 4000 + 3996
+            kernel = trace.launch("k", step * 30 + 6 + number * 6, start, duration, queue=queue)
+            trace.depends(kernel, copy)
+    return trace
+
+
+@scenario(
+    "a GPU pushes data to another without a pause, and the kernels of both wait for the copies: transfers",
+    "transfer-bound",
+    headline=(r"stream 2 of GPU 0", r"faster kernels would\s+win at most"),
+)
+def pushes_to_another_gpu() -> TraceWriter:
+    return peer_copies(2, [1, 3], 2200)
+
+
+@scenario(
+    "two GPUs pull data from a third and wait for it: transfers, although they idle at synchronisation for longer",
+    "transfer-bound",
+    headline=(r"stream 4 of GPU 1",),
+)
+def pulls_from_another_gpu() -> TraceWriter:
+    return peer_copies(4, [1, 5], 1200)
+
+
+@scenario(
+    "copies to another GPU run beside kernels that leave no pause: bound by the device",
+    "device-bound",
+)
+def copies_between_saturated_gpus() -> TraceWriter:
+    return peer_copies(2, [1, 3, 5], 3985)
+
+
+@scenario(
+    "one GPU computes without a pause, and another has little to do with its results: bound by the device",
+    "device-bound",
+    headline=(r"Computing on GPU 0 holds up the other",),
+)
+def one_saturated_gpu_of_two() -> TraceWriter:
+    trace = TraceWriter(devices=2, queues=[(1, 1), (2, 1), (3, 2)])
+    for step in range(100):
+        start = 3000 + step * 4000
+        kernel = trace.launch("simulate", step * 30, start, 3990)
+        copy = trace.copy("device-to-device", step * 30 + 6, start + 3996, 200, 50_000_000, queue=2)
+        trace.depends(copy, kernel)
+        trace.depends(trace.launch("draw", step * 30 + 12, start + 4202, 400, queue=3), copy)
+    return trace
+
+
 @scenario(
     "all-gathers leave no pause on their stream, and each layer waits for its own: communication",
     "communication-bound",
@@ -1093,6 +1147,53 @@ def training_and_evaluation() -> TraceWriter:
     for _ in range(300):
         trace.launch("eval_k", start + 9000, start + 9010, 980, label="eval")
         start += 10_000
+    return trace
+
+
+def small_and_steady(start_count: int) -> TraceWriter:
+    """Small launches of a late host, then kernels without a pause."""
+    trace, start = TraceWriter(), 0
+    for _ in range(start_count):
+        trace.launch("init", start + 3900, start + 3910, 80)
+        start += 4000
+    for _ in range(900):
+        trace.launch("k", start, start + 10, 1985)
+        start += 2000
+    return trace
+
+
+@scenario(
+    "the first 5 % are slow: too short for a phase of its own",
+    "device-bound",
+    never_says=(r"host-bound", r"mixed"),
+)
+def short_slow_start() -> TraceWriter:
+    return small_and_steady(25)
+
+
+@scenario(
+    "the first 400 ms of 2.2 s are bound by the host: said with their length",
+    "device-bound mixed",
+    headline=(r"The first 39\d ms, 18\.\d % of the time: host-bound|The first 40\d ms, 18\.\d % of the time: host-bound",),
+)
+def long_slow_start() -> TraceWriter:
+    return small_and_steady(100)
+
+
+@scenario(
+    "bursts of kernels with pauses of the host between: the program is alike throughout, and has no phases",
+    "mixed",
+    never_says=(r"The first .*: host-bound", r"device-bound"),
+)
+def bursts_in_turns() -> TraceWriter:
+    trace, start = TraceWriter(), 0
+    for turn in range(5):
+        for _ in range(60):
+            trace.launch("k", start, start + 10, 1985)
+            start += 2000
+        for _ in range(24 if turn < 4 else 0):
+            trace.launch("small", start + 4900, start + 4910, 80)
+            start += 5000
     return trace
 
 

@@ -1,5 +1,6 @@
 //! Finds the code that the host ran while devices were idle, from samples of the stacks of the threads that submit
-//! work.
+//! work, or, where a trace has no samples, from the ranges that these threads were in (`ranges.rs`). [`HostCode`] is
+//! either.
 //!
 //! While the next work of an idle device had not been submitted, or was being submitted, the samples of the
 //! submitting thread tell what that thread did. A sample stands for the time between samples at the rate of that moment
@@ -23,6 +24,8 @@
 mod code_line;
 mod idle_code;
 mod individual_samples;
+mod range_name;
+mod ranges;
 mod sleep;
 mod stacks;
 mod thread_samples;
@@ -30,7 +33,8 @@ mod waited_for;
 
 pub use code_line::CodeLine;
 pub use idle_code::{
-    CauseCode, Code, CodeTime, ExactLine, LockHolder, RanMeanwhile, Sleep, WorkerCode, Workers,
+    CauseCode, Code, CodeSource, CodeTime, ExactLine, LockHolder, RanMeanwhile, Sleep, WorkerCode,
+    Workers,
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
 pub use stacks::{CodeFrame, Stacks, line_of, own, text};
@@ -43,6 +47,7 @@ use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
+use ranges::CodeRanges;
 use sleep::SleepSums;
 use stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use std::cmp::Reverse;
@@ -53,6 +58,31 @@ use thread_samples::ThreadSamples;
 pub const MIN_SAMPLES_FOR_SHARES: u64 = 10;
 /// The greatest distance of a thread's own sample from a worker's sample for which the thread counts as waiting at that time.
 const MAX_DISTANCE_NS: i64 = 20_000_000;
+
+/// What tells the code that host threads ran: samples of their stacks, or else the ranges that they were in.
+pub enum HostCode<'a> {
+    /// The trace has samples.
+    Samples(CodeSamples<'a>),
+    /// The trace has ranges of the threads that submit work, and no samples.
+    Ranges(CodeRanges<'a>),
+}
+
+impl<'a> HostCode<'a> {
+    /// Returns what the trace of a timeline has; `None` where it has neither samples nor ranges.
+    pub fn new(timeline: &'a Timeline<'a>) -> Option<HostCode<'a>> {
+        let samples = CodeSamples::new(timeline).map(HostCode::Samples);
+        samples.or_else(|| CodeRanges::new(timeline).map(HostCode::Ranges))
+    }
+
+    /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
+    /// is returned for each of them too.
+    pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
+        match self {
+            HostCode::Samples(samples) => samples.code(window, threshold_ns, longest),
+            HostCode::Ranges(ranges) => ranges.code(window, threshold_ns, longest),
+        }
+    }
+}
 
 /// The stack samples of one timeline, with the indices that assign samples to idle time.
 pub struct CodeSamples<'a> {
@@ -74,16 +104,10 @@ impl<'a> CodeSamples<'a> {
 
     /// Returns the code that ran in a gap as [`crate::gaps::IdleTime::longest`] has it: a time for each cause and
     /// group of stacks, the greatest first. The list is empty where the submission or its thread is not known.
-    pub fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
-        let submitted = gap.submission.and_then(|id| {
-            let table = &self.timeline.trace.tables.submissions;
-            table.id.iter().position(|row| *row == id)
-        });
-        let thread = (gap.process_id).and_then(|process| HostThread::from_row(process, gap.thread));
-        let (Some(row), Some(thread)) = (submitted, thread) else {
+    fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
+        let Some((thread, until_ns)) = submitter_of_gap(self.timeline, gap) else {
             return Vec::new();
         };
-        let until_ns = self.timeline.trace.tables.submissions.end_ns(row);
         let mut groups = HashMap::new();
         for part in &gap.parts {
             let interval = until(part.interval(), until_ns);
@@ -122,7 +146,7 @@ impl<'a> CodeSamples<'a> {
     /// Adds the samples in one gap, cut to `inside`, to `sum`. `after` is the work that ended the gap. Nothing is
     /// added where the thread that submitted it is not known.
     fn add_gap(&self, after: &Work, inside: Interval, parts: &[GapPart], sum: &mut CodeSums) {
-        let Some((thread, until_ns)) = self.submitter(after) else {
+        let Some((thread, until_ns)) = submitter(self.timeline, after) else {
             return;
         };
         for part in parts {
@@ -237,6 +261,26 @@ impl<'a> CodeSamples<'a> {
     }
 }
 
+/// Returns the thread that submitted work, and the end of the submission call; `None` where the submission or its thread
+/// is not known.
+fn submitter(timeline: &Timeline, work: &Work) -> Option<(HostThread, i64)> {
+    let table = &timeline.trace.tables.submissions;
+    let row = timeline.submission_of(work) as usize;
+    let process = *table.process.get(row)?;
+    let thread = HostThread::from_row(process, table.thread.at(row))?;
+    Some((thread, table.end_ns(row)))
+}
+
+/// Returns the thread that submitted the work after a gap, and the end of the submission call; `None` where the
+/// submission or its thread is not known.
+fn submitter_of_gap(timeline: &Timeline, gap: &Gap) -> Option<(HostThread, i64)> {
+    let table = &timeline.trace.tables.submissions;
+    let id = gap.submission?;
+    let row = table.id.iter().position(|row| *row == id)?;
+    let thread = HostThread::from_row(gap.process_id?, gap.thread)?;
+    Some((thread, table.end_ns(row)))
+}
+
 /// Returns the part of `part` before `end_ns`, the end of the submission: later samples do not explain the wait.
 fn until(part: Interval, end_ns: i64) -> Interval {
     Interval::new(part.start_ns, part.end_ns.min(end_ns))
@@ -333,6 +377,7 @@ impl CodeSums {
                 exact.sort_by_cached_key(|line| (Reverse(line.count), text(&line.frames)));
                 CauseCode {
                     cause,
+                    source: CodeSource::Samples,
                     total_ns: sum.total_ns,
                     without_samples_ns: sum.total_ns - covered_ns,
                     samples: sum.samples,

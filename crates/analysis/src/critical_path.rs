@@ -1,5 +1,5 @@
-//! Follows the critical path of a device (the chain of work of which each piece started as the one before it ended)
-//! through transfers and communication that run beside computing.
+//! Follows the critical path of each device (the chain of work of which each piece started as the one before it ended), and
+//! of all devices together, through transfers and communication that run beside computing.
 //!
 //! Busy time counts a moment as computing wherever anything computes. Where kernels wait for a copy engine that is never
 //! idle, or for a stream of collectives, the path runs through these however much computes beside them: faster kernels win
@@ -13,353 +13,188 @@
 //! |---|---|
 //! | the work before it on its queue | the order of a queue |
 //! | work that its submission waits for | recorded dependencies ([`WaitOrder`]) |
-//! | work of another queue, at most [`HANDOVER_NS`] earlier, while the submission stood ready | the times alone |
+//! | work of another queue, at most [`HANDOVER_NS`] earlier, while the submission stood ready; of another device only transfers and communication | the times alone |
 //! | work for which the host waited right before the submission | the times alone |
 //!
 //! Where only times show it, chance is bounded by [`CHANCE_SHARE`], and the findings say that they are inferred.
 //!
-//! What this cannot know: what a piece of work waits for in its middle, and which work of other devices it waits for.
+//! A path goes on on another device where work there started the piece: a copy between devices is recorded on one of them,
+//! and kernels of both may wait for it. The joint path of several devices ends with the last work that computes on any.
 //!
-//! The search costs a walk over the work, and is made only for devices on which transfers or communication
-//! were exposed for [`SLACK_SHARE`] of the time. Input is a timeline with the busy time of its devices; output are
-//! the [`CriticalPath`]s, from which the verdict decides.
+//! What this cannot know: what a piece of work waits for in its middle.
+//!
+//! The search costs a walk over the work, and is made only where transfers or communication were exposed on a device for
+//! [`SLACK_SHARE`] of the time, or where a device idled for as long and may have waited for another. Input is a timeline
+//! with the busy time of its devices; output are the [`CriticalPath`]s, from which the verdict decides.
+
+mod walk;
 
 use crate::gaps::waits::WaitOrder;
-use gapscope_timeline::busy::DeviceBusy;
-use gapscope_timeline::host::{HostThread, WaitOutcome};
+use gapscope_timeline::busy::{self, BusyShare, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
-use gapscope_timeline::thresholds::{CHANCE_SHARE, HANDOVER_NS, ROUND_TRIP_NS, SLACK_SHARE};
+use gapscope_timeline::thresholds::SLACK_SHARE;
+#[cfg(doc)]
+use gapscope_timeline::thresholds::{CHANCE_SHARE, HANDOVER_NS};
 use gapscope_timeline::vocabulary::Vocabulary;
-use gapscope_timeline::{Content, Timeline, Work, Works};
+use gapscope_timeline::{Content, Timeline};
 use gapscope_trace::ids::QueueId;
+use gapscope_trace::tables::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
+use walk::{Graph, Spent, Waited, WaitedFor};
 
-/// The critical path of a device, as far as it runs through one kind of work that computing waited for.
+/// The critical path of a device, or of all devices together, as far as it runs through one kind of work that computing
+/// waited for.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CriticalPath {
-    /// Index of the device in the findings.
+    /// Index of the device in the findings. The joint path of several devices has the device of the queue.
     pub device: u32,
-    /// The kind of work: `communication` or `transfer`.
+    /// The kind of work: `communication` or `transfer`. A joint path may also have `compute`, which is that of one device;
+    /// what other devices waited for may then be work of any kind.
     pub what: &'static str,
     /// Id of the queue that ran most of it.
     pub queue_id: QueueId,
     /// Name of that queue.
     pub queue: String,
+    /// Name of the device of that queue; absent where the trace has one device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_device: Option<String>,
+    /// True where a part of such work is on another device than what waited for it.
+    pub is_remote: bool,
     /// The path's time in such work.
     pub path_ns: i64,
     /// Length of the gaps between work that computes which ended as such work did. Time in which nothing ran may be part
-    /// of the gaps.
+    /// of the gaps. A joint path has the greatest of its devices.
     pub waited_ns: i64,
     /// Part of `waited_ns` for which no recorded order but only times show that computing waited.
     pub inferred_ns: i64,
     /// How often computing waited so.
     pub wait_count: u64,
-    /// Length of the judged window of the device.
+    /// Length of the judged window of the device, or of all devices.
     pub window_ns: i64,
 }
 
-/// The kinds of work that a path may run through besides computing, with their names in JSON.
-const KINDS: [(Content, &str); 2] = [
-    (Content::Communication, "communication"),
-    (Content::Transfer, "transfer"),
-];
+/// The critical paths of the devices of a program.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CriticalPaths {
+    /// The paths of each device through transfers and communication.
+    pub by_device: Vec<CriticalPath>,
+    /// The one path of all devices, by the kind of its work; empty where one device worked.
+    pub joint: Vec<CriticalPath>,
+}
 
-/// Returns the paths through transfers and communication of each device on which these were exposed for long enough.
+/// The kinds of work that a path may run through besides computing.
+const KINDS: [Content; 2] = [Content::Communication, Content::Transfer];
+/// The names of [`KINDS`] in JSON, then that of computing.
+const NAMES: [&str; KINDS.len() + 1] = ["communication", "transfer", "compute"];
+/// The place of computing in [`NAMES`].
+const COMPUTE: usize = KINDS.len();
+
+/// Returns the paths of each device on which transfers or communication were exposed for long enough, or which may have waited
+/// for another device; and the joint path.
 pub(crate) fn critical_paths(
     timeline: &Timeline,
     devices: &[DeviceBusy],
     window: Interval,
-) -> Vec<CriticalPath> {
-    let exposed = devices.iter().filter(|device| {
-        device.analysed.is_some_and(|share| {
-            let parts = share.parts;
-            let least_ns = parts.communication_ns.max(parts.transfer_ns);
-            parts.compute_ns > 0 && ratio(least_ns, share.window_ns) >= SLACK_SHARE
-        })
+) -> CriticalPaths {
+    let worked = devices.iter().filter_map(|device| {
+        let share = device.analysed.filter(|share| !share.window.is_empty())?;
+        Some((device.index, share))
     });
-    let exposed: Vec<&DeviceBusy> = exposed.collect();
-    if exposed.is_empty() {
-        return Vec::new();
+    let worked: Vec<(u32, BusyShare)> = worked.collect();
+    let several = worked.len() > 1;
+    let counts = |ns: i64, share: &BusyShare| ratio(ns, share.window_ns) >= SLACK_SHARE;
+    let is_exposed = |share: &BusyShare| {
+        let parts = share.parts;
+        let exposed_ns = parts.communication_ns.max(parts.transfer_ns);
+        parts.compute_ns > 0 && counts(exposed_ns, share)
+    };
+    let moves = worked.iter().any(|(_, share)| {
+        let parts = share.parts;
+        let beside_ns = parts.communication_ns.max(parts.transfer_ns);
+        counts(beside_ns.saturating_add(parts.overlapped_ns), share)
+    });
+    let crosses = several && (moves || waits_between_devices(timeline));
+    let is_followed =
+        |share: &BusyShare| is_exposed(share) || crosses && counts(share.idle_ns, share);
+    if !worked.iter().any(|(_, share)| is_followed(share)) {
+        return CriticalPaths::default();
     }
     let order = WaitOrder::new(timeline);
+    let graph = Graph::new(timeline, &order, several);
+    let names = busy::names(devices);
     let vocabulary = Vocabulary::new(&timeline.trace.manifest);
-    let mut paths = Vec::new();
-    for device in exposed {
-        let window = device.analysed.map_or(window, |share| share.window);
-        let graph = Graph::new(timeline, &order, device.index, window);
-        let waits = graph.waits();
-        let Some(last) = waits.last else { continue };
-        let spent = graph.path(last);
-        for (kind, (_, what)) in KINDS.iter().enumerate() {
-            let waited = waits.kinds[kind];
-            let by_queue = spent.iter().map(|queue| queue[kind]);
-            let most = by_queue.clone().enumerate().max_by_key(|(_, ns)| *ns);
-            let Some((queue, _)) = most.filter(|(_, ns)| *ns > 0 && waited.total_ns > 0) else {
-                continue;
-            };
-            let queue_id = timeline.queues[queue].id;
-            paths.push(CriticalPath {
-                device: device.index,
-                what,
-                queue_id,
-                queue: vocabulary.queue(queue_id),
-                path_ns: by_queue.sum(),
-                waited_ns: waited.total_ns,
-                inferred_ns: waited.inferred_ns,
-                wait_count: waited.count,
-                window_ns: window.length_ns(),
-            });
+    let row = |kind: usize, path: &[Spent], waited: WaitedFor, window: Interval| {
+        let by_queue = path.iter().map(|queue| queue[kind]);
+        let most = by_queue.clone().enumerate().max_by_key(|(_, ns)| *ns);
+        let (queue, _) = most.filter(|(_, ns)| *ns > 0 && waited.total_ns > 0)?;
+        let queue_id = timeline.queues[queue].id;
+        let device = timeline.queues[queue].gpu;
+        // Only the computing of one device can be what the others wait for.
+        let counts = |at: &usize| kind != COMPUTE || timeline.queues[*at].gpu == device;
+        let spent = by_queue.enumerate().filter(|(at, _)| counts(at));
+        Some(CriticalPath {
+            device,
+            what: NAMES[kind],
+            queue_id,
+            queue: vocabulary.queue(queue_id),
+            queue_device: several.then(|| names[device as usize].clone()),
+            is_remote: waited.is_remote,
+            path_ns: spent.map(|(_, ns)| ns).sum(),
+            waited_ns: waited.total_ns,
+            inferred_ns: waited.inferred_ns,
+            wait_count: waited.count,
+            window_ns: window.length_ns(),
+        })
+    };
+    let mut paths = CriticalPaths::default();
+    let mut all: Vec<Waited> = Vec::new();
+    for (device, share) in &worked {
+        let walk = graph.within(share.window);
+        let waited = walk.waits(*device);
+        if let (Some(last), true) = (waited.last, is_followed(share)) {
+            let path = walk.path(last);
+            let kinds = 0..KINDS.len();
+            let rows = kinds.filter_map(|kind| row(kind, &path, waited.kinds[kind], share.window));
+            paths.by_device.extend(rows.map(|row| CriticalPath {
+                device: *device,
+                ..row
+            }));
         }
+        all.push(waited);
+    }
+    let last = all.iter().filter_map(|waited| waited.last);
+    let last = last.max_by_key(|last| graph.work(*last).interval.end_ns);
+    if let (Some(last), true) = (last, several) {
+        let windows = worked.iter().map(|(_, share)| share.window);
+        let window = windows.reduce(Interval::hull).unwrap_or(window);
+        let path = graph.within(window).path(last);
+        paths.joint = (0..NAMES.len())
+            .filter_map(|kind| {
+                let waited = all.iter().map(|waited| match kind {
+                    COMPUTE => waited.all(),
+                    kind => waited.kinds[kind],
+                });
+                let most = waited.max_by_key(|waited| waited.total_ns)?;
+                row(kind, &path, most, window)
+            })
+            .collect();
     }
     paths
 }
 
-/// Returns the place of a kind of work in [`KINDS`], or `None` for work that computes.
-fn kind_of(content: Content) -> Option<usize> {
-    KINDS.iter().position(|(kind, _)| *kind == content)
-}
-
-/// The work of a device by queue, for look-ups of what started a piece of work.
-struct Graph<'a> {
-    timeline: &'a Timeline<'a>,
-    order: &'a WaitOrder<'a>,
-    gpu: u32,
-    works: &'a Works,
-    window: Interval,
-    /// The clock's error; 0 where it is not known.
-    error_ns: i64,
-    /// How long after an end work counts as started by that end without a recorded wait.
-    inferred_within_ns: i64,
-    /// The indices of the work of each queue of the timeline, in order of start.
-    queues: Vec<Vec<u32>>,
-}
-
-/// The work whose end started another piece of work.
-struct Starter {
-    at: u32,
-    work: Work,
-    evidence: Evidence,
-}
-
-/// How it is known that the end of a piece of work started another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Evidence {
-    /// The order of a queue or a recorded wait, with no more time between than a handover takes.
-    Recorded,
-    /// Times alone.
-    Inferred,
-    /// The work before, although something else held up the start after it.
-    Before,
-}
-
-/// What computing waited for.
-#[derive(Default)]
-struct Waited {
-    /// The sums of each of [`KINDS`].
-    kinds: [WaitedFor; KINDS.len()],
-    /// The index of the work that computes and ends last.
-    last: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct WaitedFor {
-    total_ns: i64,
-    inferred_ns: i64,
-    count: u64,
-}
-
-/// The path's time in each of [`KINDS`] on one queue.
-type Spent = [i64; KINDS.len()];
-
-impl<'a> Graph<'a> {
-    fn new(
-        timeline: &'a Timeline<'a>,
-        order: &'a WaitOrder<'a>,
-        gpu: u32,
-        window: Interval,
-    ) -> Graph<'a> {
-        let works = &timeline.gpus[gpu as usize].works;
-        let mut queues = vec![Vec::new(); timeline.queues.len()];
-        let mut ends = 0i64;
-        for (at, work) in works.iter().enumerate() {
-            queues[timeline.queue_of(&work) as usize].push(at as u32);
-            ends += i64::from(kind_of(timeline.content(&work)).is_some());
-        }
-        let apart_ns = window.length_ns() / ends.max(1);
-        Graph {
-            timeline,
-            order,
-            gpu,
-            works,
-            window,
-            error_ns: timeline.clock_error_ns(gpu as usize).unwrap_or(0).max(0),
-            inferred_within_ns: HANDOVER_NS.min((CHANCE_SHARE * apart_ns as f64) as i64),
-            queues,
-        }
-    }
-
-    /// Adds up the times in which computing waited for other work.
-    fn waits(&self) -> Waited {
-        let mut waited = Waited::default();
-        let mut computed_until_ns = i64::MIN;
-        for (at, work) in self.works.iter().enumerate() {
-            let interval = work.interval;
-            if kind_of(self.timeline.content(&work)).is_some()
-                || interval.start_ns >= self.window.end_ns
-            {
-                continue;
-            }
-            if computed_until_ns > i64::MIN {
-                let gap = Interval::new(computed_until_ns, interval.start_ns);
-                let gap = gap.intersection(self.window);
-                if !gap.is_empty() {
-                    self.add_wait(at as u32, &work, gap, &mut waited);
-                }
-            }
-            if interval.end_ns >= computed_until_ns {
-                computed_until_ns = interval.end_ns;
-                waited.last = Some(at as u32);
-            }
-        }
-        waited
-    }
-
-    /// Adds a gap between work that computes, where the end of other work ended the gap. The gap may hold time in which
-    /// nothing ran: the verdict believes no more of the sum than the time in which such work ran alone.
-    fn add_wait(&self, at: u32, work: &Work, gap: Interval, waited: &mut Waited) {
-        let Some(starter) = self.starter(at, work) else {
-            return;
-        };
-        let kind = kind_of(self.timeline.content(&starter.work));
-        let (Some(kind), true) = (kind, starter.evidence != Evidence::Before) else {
-            return;
-        };
-        let sum = &mut waited.kinds[kind];
-        sum.total_ns = sum.total_ns.saturating_add(gap.length_ns());
-        if starter.evidence == Evidence::Inferred {
-            sum.inferred_ns = sum.inferred_ns.saturating_add(gap.length_ns());
-        }
-        sum.count += 1;
-    }
-
-    /// Returns the time in each kind of work, by queue, on the path that leads to the work at an index.
-    fn path(&self, last: u32) -> Vec<Spent> {
-        let mut spent = vec![Spent::default(); self.timeline.queues.len()];
-        let (mut at, mut work) = (last, self.works.at(last as usize));
-        let mut until_ns = work.interval.end_ns;
-        loop {
-            let ran = Interval::new(work.interval.start_ns, until_ns).intersection(self.window);
-            if let Some(kind) = kind_of(self.timeline.content(&work)) {
-                let sum_ns = &mut spent[self.timeline.queue_of(&work) as usize][kind];
-                *sum_ns = sum_ns.saturating_add(ran.length_ns());
-            }
-            if work.interval.start_ns <= self.window.start_ns {
-                return spent;
-            }
-            let before = self
-                .starter(at, &work)
-                .or_else(|| self.any_before(at, &work));
-            let Some(before) = before else {
-                return spent;
-            };
-            (at, work) = (before.at, before.work);
-            until_ns = work.interval.end_ns;
-        }
-    }
-
-    /// Returns the work whose end started the work at an index, or the last before it that its own queue's order or a
-    /// recorded wait names.
-    fn starter(&self, at: u32, work: &Work) -> Option<Starter> {
-        let start_ns = work.interval.start_ns;
-        let queue = self.timeline.queue_of(work);
-        let row = self.timeline.submission_of(work);
-        let submission = self.timeline.submissions.get(row as usize);
-        let awaited = submission.and_then(|times| {
-            let begun = times.first_start_ns < start_ns;
-            let last = self.order.waits(row, start_ns, begun).last?;
-            let is_here = self.timeline.queues[last.queue as usize].gpu == self.gpu;
-            is_here.then(|| self.ended_by(last.queue, at, last.end_ns))?
-        });
-        let own = self.ended_by(queue, at, start_ns);
-        let ordered = own.into_iter().chain(awaited);
-        let ordered = ordered.max_by_key(|(_, work)| work.interval.end_ns);
-        let starter = |(at, work), evidence| Starter { at, work, evidence };
-        let ended_ns = ordered.map_or(i64::MIN, |(_, work)| work.interval.end_ns);
-        let calls_ns = &self.timeline.trace.tables.submissions.start_ns;
-        let call_ns = calls_ns.get(row as usize).copied();
-        // A recorded wait that ended after the call held up the work, however long the handover took.
-        let waited_last = awaited.is_some_and(|(_, work)| work.interval.end_ns == ended_ns)
-            && call_ns.is_some_and(|call_ns| call_ns <= ended_ns);
-        if waited_last || ended_ns >= start_ns.saturating_sub(HANDOVER_NS) {
-            return ordered.map(|ordered| starter(ordered, Evidence::Recorded));
-        }
-        let by_times =
-            (self.handed_over(at, work, call_ns)).or_else(|| self.host_waited(at, row, ended_ns));
-        by_times
-            .map(|other| starter(other, Evidence::Inferred))
-            .or_else(|| ordered.map(|ordered| starter(ordered, Evidence::Before)))
-    }
-
-    /// Returns the work of another queue that ended right before the work at an index started, where that was
-    /// submitted already.
-    fn handed_over(&self, at: u32, work: &Work, call_ns: Option<i64>) -> Option<(u32, Work)> {
-        let start_ns = work.interval.start_ns;
-        let from_ns = start_ns.saturating_sub(self.inferred_within_ns);
-        let from_ns = from_ns.max(call_ns.unwrap_or(i64::MIN));
-        self.last_ended(at, Interval::new(from_ns, start_ns))
-    }
-
-    /// Returns the work that ended as the host's wait for it returned, where the host made the submission of a row
-    /// right after that wait. `ended_ns` is the end of the work before it.
-    fn host_waited(&self, at: u32, row: u32, ended_ns: i64) -> Option<(u32, Work)> {
-        let table = &self.timeline.trace.tables.submissions;
-        let index = row as usize;
-        let call_ns = *table.start_ns.get(index)?;
-        if call_ns <= ended_ns {
-            return None;
-        }
-        let thread = HostThread::from_row(table.process[index], table.thread.at(index))?;
-        let before = Interval::new(call_ns.saturating_sub(ROUND_TRIP_NS), call_ns);
-        let calls = self.timeline.host_threads().segments(thread, before);
-        let wait = calls.iter().rev().find(|call| {
-            call.waits
-                && call.is_last
-                && call.outcome != WaitOutcome::NotDone
-                && call.interval.end_ns <= call_ns
-        })?;
-        let from_ns = wait.interval.end_ns.saturating_sub(HANDOVER_NS);
-        let from_ns = from_ns.saturating_sub(self.error_ns).max(wait.since_ns);
-        let until_ns = wait.interval.end_ns.saturating_add(self.error_ns);
-        self.last_ended(at, Interval::new(from_ns.max(ended_ns), until_ns))
-    }
-
-    /// Returns the work before an index that ended last of all queues, in an interval that includes its end.
-    fn last_ended(&self, at: u32, within: Interval) -> Option<(u32, Work)> {
-        let queues = 0..self.queues.len() as u32;
-        let ended = queues.filter_map(|queue| self.ended_by(queue, at, within.end_ns));
-        ended
-            .filter(|(_, work)| work.interval.end_ns >= within.start_ns)
-            .max_by_key(|(_, work)| work.interval.end_ns)
-    }
-
-    /// Returns the work that ended last before the work at an index started, whatever the reason.
-    fn any_before(&self, at: u32, work: &Work) -> Option<Starter> {
-        let until = Interval::new(i64::MIN, work.interval.start_ns);
-        let (at, work) = self.last_ended(at, until)?;
-        let evidence = Evidence::Before;
-        Some(Starter { at, work, evidence })
-    }
-
-    /// Returns the last work of a queue that started before the work at an index and had ended at `until_ns`.
-    fn ended_by(&self, queue: u32, at: u32, until_ns: i64) -> Option<(u32, Work)> {
-        /// So many pieces of work of a queue may run at once for the search to see past them.
-        const AT_ONCE: usize = 64;
-        let all = &self.queues[queue as usize];
-        let before = &all[..all.partition_point(|other| *other < at)];
-        let works = before.iter().rev().take(AT_ONCE);
-        let mut works = works.map(|at| (*at, self.works.at(*at as usize)));
-        works.find(|(_, work)| work.interval.end_ns <= until_ns)
-    }
+/// Returns true where a submission waits for work of another device.
+fn waits_between_devices(timeline: &Timeline) -> bool {
+    let table = &timeline.trace.tables.dependencies;
+    let gpu = |id| {
+        let times = timeline
+            .submissions
+            .get(timeline.submission_ids.row(id) as usize)?;
+        Some(timeline.queues[times.queue as usize].gpu)
+    };
+    (0..table.len()).any(|row| {
+        let awaited = table.waits_for.at(row).and_then(gpu);
+        awaited.is_some() && gpu(table.submission[row]) != awaited
+    })
 }

@@ -6,7 +6,7 @@
 
 mod withdraw;
 
-use crate::code::{CauseCode, Code, CodeSamples, CodeTime, line_of};
+use crate::code::{CauseCode, Code, CodeTime, HostCode, line_of};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
 use crate::contradictions::Contradiction;
@@ -101,6 +101,10 @@ pub struct Findings {
     /// The critical paths through transfers and communication that computing waited for; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub critical_paths: Vec<CriticalPath>,
+    /// The one critical path through the work of all devices, by the kind of its work; absent where one device worked, or where
+    /// none waited for another or for transfers and communication.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joint_critical_paths: Vec<CriticalPath>,
     /// Device times that contradict host times; absent where none do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
@@ -151,7 +155,7 @@ pub struct Findings {
     pub advice: Finding<Vec<Advice>>,
     /// Idle time in detail.
     pub idle_time: Finding<IdleTime>,
-    /// The code behind the idle time; absent where no stacks were sampled.
+    /// The code behind the idle time; absent where neither samples nor ranges tell it.
     #[serde(flatten, serialize_with = "code_keys")]
     #[schemars(with = "Option<CodeKeys>")]
     pub code: Option<Code>,
@@ -210,9 +214,9 @@ pub struct Findings {
 /// The keys of the code behind idle time.
 #[derive(Serialize, JsonSchema)]
 struct CodeKeys<'a> {
-    /// Stacks of submitting threads in idle time, the greatest first; absent where no stacks were sampled.
+    /// Stacks of submitting threads in idle time, the greatest first; absent where neither samples nor ranges tell it.
     code: Vec<&'a CodeTime>,
-    /// What else is known of the code behind idle time; absent where no stacks were sampled.
+    /// What else is known of the code behind idle time; absent where neither samples nor ranges tell it.
     code_details: &'a Code,
 }
 
@@ -304,7 +308,15 @@ impl Findings {
                 "function",
                 "result",
             ])
-            .columns::<Markers>(&["process", "label", "domain"])
+            .columns::<Markers>(&[
+                "process",
+                "scope",
+                "label",
+                "thread",
+                "start_ns",
+                "duration_ns",
+                "domain",
+            ])
             .with::<gapscope_trace::tables::CommandBuffers>()
             .with::<Submissions>()
             .with::<Dependencies>()
@@ -384,17 +396,17 @@ impl Findings {
             (None, None) => all,
         });
         // As the gaps, the code behind them is of the whole devices.
-        let samples = CodeSamples::new(timeline);
+        let host_code = HostCode::new(timeline);
         let (judged, phase_sums) = parallel::both(
             || {
                 let threshold_ns = options.gap_threshold_ns;
-                let samples = samples.as_ref();
+                let host_code = host_code.as_ref();
                 Judgement::new(
                     timeline,
                     analysed_window,
                     threshold_ns,
                     options.longest,
-                    samples,
+                    host_code,
                 )
             },
             || {
@@ -457,7 +469,8 @@ impl Findings {
             verdict_evidence: judged.evidence,
             headline,
             phases,
-            critical_paths: judged.critical_paths,
+            critical_paths: judged.critical_paths.by_device,
+            joint_critical_paths: judged.critical_paths.joint,
             contradictions: judged.contradictions,
             sampling_mode: manifest.sampling_mode,
             clock_error_ns: clock_error_ns(selected),

@@ -94,10 +94,20 @@ impl HeadlineInput<'_> {
             .devices
             .iter()
             .all(|device| device.command_buffers_untimed == 0);
-        let outside = match window == work {
-            true if is_whole => "before and after, the GPU had no work",
-            true => "no work outside of that has known times",
-            false => "the rest is not judged",
+        let (gpu, it) = match self.timeline.gpus.len() {
+            0 | 1 => ("the GPU", "it"),
+            _ => ("the GPUs", "they"),
+        };
+        // Up to a hundredth of the run is no time of its own.
+        let counts = |ns: i64| ratio(ns, wall_ns) >= (1.0 - WHOLE_RUN_SHARE) / 10.0;
+        let before = counts(window.start_ns.saturating_sub(start_ns));
+        let after = counts((start_ns.saturating_add(wall_ns)).saturating_sub(window.end_ns));
+        let outside = match (window == work, before, after) {
+            (true, _, _) if !is_whole => "no other work has known times".to_owned(),
+            (true, true, false) => format!("before, {gpu} had no work"),
+            (true, false, true) => format!("after that, {gpu} had no work"),
+            (true, _, _) => format!("before and after, {gpu} had no work"),
+            (false, _, _) => format!("what {it} did in the rest is not judged"),
         };
         Some(format!(
             "The verdict speaks of {} of the run of {}: the {} from {} on; {outside}.",
@@ -111,42 +121,55 @@ impl HeadlineInput<'_> {
     /// Says which devices were lost, and when their last known work ended.
     fn lost(&self) -> impl Iterator<Item = (HeadlineKind, String)> {
         let names = busy::names(self.devices);
+        let is_used = self.is_used();
         let start_ns = self.timeline.trace.manifest.start_ns;
-        let lost = self
-            .devices
-            .iter()
-            .zip(names)
-            .filter(|(device, _)| device.lost);
-        lost.map(move |(device, name)| {
-            let last = match device.work_window {
-                Some(work) => format!(
-                    "its last work with known times ended {} after the recording began",
-                    Nanoseconds(work.end_ns.saturating_sub(start_ns))
-                ),
-                None => "none of its work has known times".to_owned(),
+        let devices = self.devices.iter().zip(is_used).zip(names);
+        let lost = devices.filter(|((device, _), _)| device.lost);
+        lost.map(move |((device, is_used), name)| {
+            let untimed = device.command_buffers_untimed;
+            let last = match (device.work_window, untimed) {
+                (Some(work), untimed) => {
+                    let end_ns = work.end_ns.saturating_sub(start_ns);
+                    let last = format!(
+                        "its last work with known times ended {} after the recording began",
+                        Nanoseconds(end_ns)
+                    );
+                    match untimed {
+                        0 => last,
+                        1 => format!("{last}, and 1 of its command buffers has no times"),
+                        count => {
+                            format!("{last}, and {count} of its command buffers have no times")
+                        }
+                    }
+                }
+                (None, _) if !is_used => "the program had given it no work".to_owned(),
+                (None, _) => "none of its work has known times".to_owned(),
             };
-            let untimed = match device.command_buffers_untimed {
-                0 => String::new(),
-                count => format!(", and {count} of its command buffers have no times"),
-            };
-            let text = format!("{name}: the device was lost; {last}{untimed}.");
+            let text = format!("{name}: the device was lost; {last}.");
             (HeadlineKind::LostDevice, text)
         })
     }
 
-    /// Says which devices had nothing to do, where others had.
-    fn unused(&self) -> Option<String> {
-        let mut is_used = vec![false; self.devices.len()];
-        for (device, used) in self.devices.iter().zip(&mut is_used) {
-            *used = device.work_window.is_some() || device.command_buffers_untimed > 0;
-        }
+    /// Returns for each device whether it had any work, with or without known times.
+    fn is_used(&self) -> Vec<bool> {
+        let is_used = |device: &DeviceBusy| {
+            device.work_window.is_some() || device.command_buffers_untimed > 0
+        };
+        let mut is_used: Vec<bool> = self.devices.iter().map(is_used).collect();
         for times in &self.timeline.submissions {
             let gpu = self.timeline.queues[times.queue as usize].gpu as usize;
             is_used[gpu] = true;
         }
-        let names = busy::names(self.devices);
-        let unused: Vec<String> = (names.into_iter().zip(&is_used))
-            .filter_map(|(name, used)| (!used).then_some(name))
+        is_used
+    }
+
+    /// Says which devices had nothing to do, where others had.
+    fn unused(&self) -> Option<String> {
+        // Of a lost device its own note says whether it had work.
+        let devices = self.devices.iter().zip(self.is_used());
+        let unused: Vec<String> = (devices.zip(busy::names(self.devices)))
+            .filter(|((device, is_used), _)| !is_used && !device.lost)
+            .map(|(_, name)| name)
             .collect();
         let all = self.devices.len();
         if unused.is_empty() || unused.len() == all {
@@ -173,12 +196,12 @@ impl HeadlineInput<'_> {
             .map(|(device, name)| format!("{name} ({})", Nanoseconds(busy_ns(device))))
             .collect();
         let text = format!(
-            "{} of {} GPUs {} hardly used beside one that was busy for {}: {}.",
+            "{} of {} GPUs {} hardly used: {}; the busiest was busy for {}.",
             hardly.len(),
             self.devices.len(),
             if hardly.len() == 1 { "was" } else { "were" },
-            Nanoseconds(most_ns),
-            some_of(&hardly)
+            some_of(&hardly),
+            Nanoseconds(most_ns)
         );
         (!hardly.is_empty()).then_some((HeadlineKind::UnusedDevice, text))
     }

@@ -134,6 +134,7 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
         late_host: None,
         fill: shares.iter().flat_map(|(_, share)| &share.fill).collect(),
         paths: shares.iter().flat_map(|(_, share)| &share.paths).collect(),
+        joint: None,
         ranges: (shares.iter())
             .flat_map(|(_, share)| share.ranges.iter().copied())
             .collect(),

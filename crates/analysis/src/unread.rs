@@ -4,8 +4,8 @@
 use gapscope_trace::Trace;
 use gapscope_trace::tables::{
     Bindings, Buffers, CommandBuffers, CounterValues, Counters, Dependencies, Dispatches, Frames,
-    HostCalls, KernelMetrics, Kernels, Labels, Memory, OpaqueWork, PcSamples, Samples, Stacks,
-    Submissions, Table, Transfers,
+    HostCalls, KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples,
+    Stacks, Submissions, Table, Transfers,
 };
 
 /// The tables of the devices' work, on which busy time and the judged window rest.
@@ -42,6 +42,8 @@ pub const CODE: &[&str] = &[
     Samples::NAME,
     Stacks::NAME,
     Frames::NAME,
+    Markers::NAME,
+    Labels::NAME,
 ];
 
 /// The tables on which the findings on kernels rest.

@@ -28,7 +28,7 @@
 //! | `device-bound` | `compute` and `transfer` | [`DEVICE_SHARE`] |
 //! | `mixed` | none of these | |
 //!
-//! Overlapped time counts as `compute`, and yet bounds nothing where computing waits for what overlaps. So three verdicts
+//! Overlapped time counts as `compute`, and yet bounds nothing where computing waits for what overlaps. So some verdicts
 //! also come from other figures:
 //!
 //! - The verdict is `communication-bound` or `transfer-bound`, too, where the [critical path](crate::critical_path) runs through
@@ -36,6 +36,9 @@
 //!   as long as faster kernels could win.
 //! - The same two are the verdict where such work fills all of the time but [`SLACK_SHARE`], and the kernels
 //!   beside could use little of the device ([`crate::fill`]).
+//! - Of several devices the joint critical path decides. Where computing on one waits for transfers or communication on another,
+//!   that wait is no reason for `sync-bound`. Where one device computes all of the time but [`SLACK_SHARE`], the path runs
+//!   through that, and the others wait for it, the verdict is `device-bound`.
 //! - Where the clock's error, or times that contradict each other, leave open which side of idle time a verdict rests on,
 //!   the verdict is `unknown`; where its share is in doubt only, the sentence says `at least` (`certainty.rs`).
 //!
@@ -52,9 +55,9 @@ mod phases;
 mod times;
 mod words;
 
-use crate::code::{Code, CodeSamples};
+use crate::code::{Code, HostCode};
 use crate::contradictions::{self, Contradiction};
-use crate::critical_path::{self, CriticalPath};
+use crate::critical_path::{self, CriticalPaths};
 use crate::fill::{self, DeviceFill};
 #[cfg(doc)]
 use crate::gaps::Side;
@@ -82,27 +85,27 @@ pub struct Judgement {
     /// The share of each device that its kernels could use at once.
     pub fill: Vec<DeviceFill>,
     /// The critical paths through transfers and communication that computing waited for.
-    pub critical_paths: Vec<CriticalPath>,
+    pub critical_paths: CriticalPaths,
     /// The device times that contradict host times.
     pub contradictions: Vec<Contradiction>,
     /// The verdict: what bounds the speed.
     pub bound: Bound,
     /// The evidence for the verdict.
     pub evidence: Evidence,
-    /// The code behind the idle time; `None` without samples.
+    /// The code behind the idle time; `None` without samples and ranges.
     pub code: Option<Code>,
 }
 
 impl Judgement {
     /// Judges `window`. Without a window, the verdict says that nothing was timed. Gaps shorter than
-    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `samples` show
+    /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `host_code` tells
     /// what a thread did that was outside of calls.
     pub fn new(
         timeline: &Timeline,
         window: Option<Interval>,
         gap_threshold_ns: i64,
         longest: usize,
-        samples: Option<&CodeSamples>,
+        host_code: Option<&HostCode>,
     ) -> Judgement {
         let Some(window) = window else {
             let (bound, evidence) = Times::default().verdict();
@@ -124,8 +127,7 @@ impl Judgement {
                 (devices, fill, paths, contradictions)
             },
         );
-        let code =
-            samples.map(|samples| samples.code(window, gap_threshold_ns, &idle_time.longest));
+        let code = host_code.map(|code| code.code(window, gap_threshold_ns, &idle_time.longest));
         idle_time.late_host_was = code.as_ref().and_then(Code::late_host_was);
         let findings = DeviceFindings {
             devices: &devices,
@@ -134,7 +136,7 @@ impl Judgement {
             contradictions: &contradictions,
         };
         let judged = Times::from_devices(findings, &idle_time);
-        let (bound, evidence) = Times::sum(&judged, &devices, &idle_time).verdict();
+        let (bound, evidence) = Times::sum(&judged, findings, &idle_time).verdict();
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();
         for (device, (bound, evidence)) in idle_time.devices.iter_mut().zip(each) {
             device.verdict = bound;
@@ -181,6 +183,9 @@ impl Bound {
             () if times.window_ns == 0 => Bound::Unknown,
             () if reached(unmeasured_ns, UNKNOWN_SHARE) => Bound::Unknown,
             () if reached(host_ns, IDLE_SHARE) => Bound::HostBound,
+            () if times.awaits_communication() => Bound::CommunicationBound,
+            () if times.awaits_transfers() => Bound::TransferBound,
+            () if times.saturated_device().is_some() => Bound::DeviceBound,
             () if reached(sync_ns, IDLE_SHARE) => Bound::SyncBound,
             () if communicates() => Bound::CommunicationBound,
             () if moves() => Bound::TransferBound,

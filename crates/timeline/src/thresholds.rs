@@ -103,6 +103,9 @@ thresholds! {
     PHASE_DIFFERENCE: f64 = 0.25, Share,
         "Phases differ where a part of the verdict's time differs by this share, and no single gap makes up as much of a phase.",
         "Smaller differences across the share of a verdict give other names to much the same.";
+    PHASE_SHARPNESS: f64 = 0.75, Share,
+        "The halves of phases next to a change differ by at least this share of what the phases differ by.",
+        "At a change they differ by all of it; in a program that drifts steadily, by half.";
     CONTRADICTED_SHARE: f64 = 0.01, Share,
         "From this share of the compared times on the report says first that host and device times contradict each other.",
         "One in a thousand may be a single odd row; one in a hundred is the clock.";
@@ -355,6 +358,9 @@ thresholds! {
     MISSING_SAMPLES: f64 = 0.1, Share,
         "From this share of missing samples of stacks on the report says how many of them were taken.",
         "With less the lines of code and their order stay: each share is off by less than its error with a hundred samples.";
+    RANGE_TOLD: f64 = 0.05, Share,
+        "A range of a host thread with less than this share of a cause's idle time is told under the range around it.",
+        "At most twenty ranges have as much, and code with less cannot win more than a twentieth.";
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";

@@ -89,7 +89,7 @@ export interface CauseChange {
 
 /** The code of a cause. */
 export interface CauseCode {
-  cause: Cause; exact: ExactLine[]; samples: number; sleeps: Sleep[]; total_ns: number; without_samples_ns: number;
+  cause: Cause; exact: ExactLine[]; samples: number; sleeps: Sleep[]; source: CodeSource; total_ns: number; without_samples_ns: number;
 }
 
 /** All that is known of a cause, in the words of an API. */
@@ -139,6 +139,9 @@ export interface CodeFrame {
 export interface CodeLine {
   frame: number; text: string;
 }
+
+/** What tells the code of a cause. */
+export type CodeSource = "samples" | "ranges";
 
 /** The time of a group of stacks: they have the same own frame with the same callers, and call the same function from it. */
 export interface CodeTime {
@@ -218,10 +221,10 @@ export interface CounterRow {
   value_count: number;
 }
 
-/** The critical path of a device, as far as it runs through one kind of work that computing waited for. */
+/** The critical path of a device, or of all devices together, as far as it runs through one kind of work that computing waited for. */
 export interface CriticalPath {
-  device: number; inferred_ns: number; path_ns: number; queue: string; queue_id: QueueId; wait_count: number; waited_ns: number; what: string;
-  window_ns: number;
+  device: number; inferred_ns: number; is_remote: boolean; path_ns: number; queue: string; queue_device?: string | null; queue_id: QueueId; wait_count: number;
+  waited_ns: number; what: string; window_ns: number;
 }
 
 /** The longest chain of dependencies. */
@@ -360,9 +363,9 @@ export interface Findings {
   counters?: CounterRow[] | null; critical_paths?: CriticalPath[]; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
   equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[];
   gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
-  headline: HeadlineNote[]; idle_time: IdleTime | null; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null;
-  label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[];
-  memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null;
+  headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[];
+  kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null;
+  losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null;
   ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number;
   submission_count: number | null; timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null;
   transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound;

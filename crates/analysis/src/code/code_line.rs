@@ -1,6 +1,5 @@
 //! Merges the stacks of one line of code, for lists of the code behind idle time.
 
-use super::MIN_SAMPLES_FOR_SHARES;
 use super::idle_code::{CauseCode, CodeTime};
 use super::stacks::{line_text, text, text_of_line};
 use gapscope_timeline::quantity::share_of;
@@ -71,7 +70,7 @@ impl CauseCode {
         let lines: Vec<String> = lines
             .filter(|line| !line.first.frames.is_empty())
             .take(2)
-            .map(|line| match self.samples >= MIN_SAMPLES_FOR_SHARES {
+            .map(|line| match self.has_shares() {
                 true => format!("{} {}", line.text, share_of(line.total_ns, self.total_ns)),
                 false => line.text,
             })

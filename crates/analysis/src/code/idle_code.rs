@@ -12,6 +12,18 @@ use gapscope_trace::tables::SampleSource;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// What tells the code of a cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodeSource {
+    /// Samples of the stacks of the submitting threads: times are estimates.
+    #[default]
+    Samples,
+    /// The ranges that the submitting threads were in (functions, operators, annotations and labels): times are exact.
+    /// Ranges with less than 5 % of a cause's time are told under those around them.
+    Ranges,
+}
+
 /// The code behind idle time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Code {
@@ -71,6 +83,11 @@ pub struct RanMeanwhile {
 }
 
 impl CauseCode {
+    /// Returns true where shares of the cause's time are known: by ranges, or by enough samples.
+    pub fn has_shares(&self) -> bool {
+        self.source == CodeSource::Ranges || self.samples >= MIN_SAMPLES_FOR_SHARES
+    }
+
     /// Returns how many samples found the thread blocked.
     pub fn blocked(&self) -> u64 {
         self.sleeps.iter().map(|sleep| sleep.samples).sum()
@@ -100,11 +117,13 @@ impl CauseCode {
 pub struct CauseCode {
     /// The cause.
     pub cause: Cause,
+    /// What tells the code.
+    pub source: CodeSource,
     /// Its idle time that belongs to a submitting thread.
     pub total_ns: i64,
-    /// The part of it for which no samples stand.
+    /// The part of it for which no samples stand, or in which the thread was in no range.
     pub without_samples_ns: i64,
-    /// Samples in it.
+    /// Samples in it; 0 where ranges tell the code.
     pub samples: u64,
     /// By stack, the greatest first; with `without_samples_ns` they sum to `total_ns`. In JSON they are `code`.
     #[serde(skip)]
@@ -132,10 +151,17 @@ impl Code {
     pub fn late_host_was(&self) -> Option<String> {
         self.of_cause(Cause::HostLate)?.thread_was()
     }
+
+    /// Returns true where ranges tell the code, and not samples.
+    pub fn is_of_ranges(&self) -> bool {
+        (self.causes.iter()).any(|cause| cause.source == CodeSource::Ranges)
+    }
+
     /// Returns the frame that represents each sampled stack ([`own`]), so that the caller can set the text of its
-    /// source line.
+    /// source line. The files of ranges are those of the machine of the file that was imported.
     pub fn own_frames(&mut self) -> impl Iterator<Item = &mut CodeFrame> {
-        let times = self.causes.iter_mut().flat_map(|cause| &mut cause.code);
+        let sampled = (self.causes.iter_mut()).filter(|cause| cause.source == CodeSource::Samples);
+        let times = sampled.flat_map(|cause| &mut cause.code);
         times.filter_map(|time| {
             let own = own(&time.frames)?;
             time.frames.get_mut(own)
@@ -148,9 +174,9 @@ impl Code {
 pub struct CodeTime {
     /// The cause.
     pub cause: Cause,
-    /// Idle time: an estimate from the samples.
+    /// Idle time: an estimate from the samples, or exact where ranges tell the code.
     pub total_ns: i64,
-    /// The samples that the time is estimated from.
+    /// The samples that the time is estimated from; 0 where ranges tell the code.
     pub samples: u64,
     /// How many of them found the thread blocked in a system call.
     pub blocked: u64,

@@ -2,10 +2,8 @@
 //! represents each stack.
 
 use super::stacks::{line_text, text_of_line};
-use super::{CodeSamples, CodeSums, own, until};
+use super::{CodeSamples, CodeSums, own, submitter, until};
 use crate::gaps::{Cause, each_gap_between};
-use gapscope_timeline::Work;
-use gapscope_timeline::host::HostThread;
 use gapscope_trace::ids::{LabelId, StackId};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -80,7 +78,7 @@ impl CodeSamples<'_> {
         let mut sum = CodeSums::default();
         for device in 0..self.timeline.gpus.len() {
             each_gap_between(self.timeline, device, |gap, [_, after], parts| {
-                let Some((thread, until_ns)) = self.submitter(after) else {
+                let Some((thread, until_ns)) = submitter(self.timeline, after) else {
                     return;
                 };
                 let label = self.timeline.label_of(after);
@@ -134,16 +132,6 @@ impl CodeSamples<'_> {
             samples: sum.samples,
         });
         (found, causes.collect())
-    }
-
-    /// Returns the thread that submitted work, and the end of the submission call; `None` where the submission or its
-    /// thread is not known.
-    pub(super) fn submitter(&self, work: &Work) -> Option<(HostThread, i64)> {
-        let table = &self.timeline.trace.tables.submissions;
-        let row = self.timeline.submission_of(work) as usize;
-        let process = *table.process.get(row)?;
-        let thread = HostThread::from_row(process, table.thread.at(row))?;
-        Some((thread, table.end_ns(row)))
     }
 
     /// Returns the lines that represent the stacks of samples, then for each row of the table `stacks` the index of

@@ -124,7 +124,7 @@ pub struct Stacks<'a> {
 pub type StackGroup = Option<u32>;
 
 /// The maximum number of frames that are read of a stack. Further callers are left out.
-const MAX_FRAMES: usize = 1024;
+pub const MAX_FRAMES: usize = 1024;
 
 impl<'a> Stacks<'a> {
     /// Indexes the stacks and frames in the tables of a trace.
@@ -336,13 +336,17 @@ pub fn line_of(frames: &[CodeFrame]) -> Option<String> {
 /// Returns true where an event loop waits for work: the innermost Python frame is in `selectors.py`, called by
 /// `asyncio`; or the innermost frame is a function in which native loops (libuv, libevent, tokio) wait.
 pub fn is_idle_event_loop(frames: &[CodeFrame]) -> bool {
-    let in_file = |frame: &CodeFrame, end: &str| {
-        frame.kind == FrameKind::Python && frame.file.as_deref().is_some_and(|f| f.ends_with(end))
+    // PyTorch's profiler names the modules of Python from the folder of the library on.
+    let in_file = |frame: &CodeFrame, module: &str| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        let folder = file.strip_suffix(module);
+        frame.kind == FrameKind::Python
+            && folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
     };
     let python = frames.iter().find(|frame| frame.kind == FrameKind::Python);
     // A program that selects among files by Python's own module may wait for its workers.
-    if python.is_some_and(|frame| in_file(frame, "/selectors.py")) {
-        return (frames.iter()).any(|frame| in_file(frame, "/asyncio/base_events.py"));
+    if python.is_some_and(|frame| in_file(frame, "selectors.py")) {
+        return (frames.iter()).any(|frame| in_file(frame, "asyncio/base_events.py"));
     }
     frames.first().is_some_and(CodeFrame::waits_for_events)
 }

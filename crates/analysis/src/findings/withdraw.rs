@@ -58,6 +58,7 @@ impl Findings {
             self.headline = Vec::new();
             self.phases = Vec::new();
             self.critical_paths = Vec::new();
+            self.joint_critical_paths = Vec::new();
             self.contradictions = Vec::new();
             self.gaps = Vec::new().into();
             self.advice = Vec::new().into();

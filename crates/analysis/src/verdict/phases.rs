@@ -1,34 +1,33 @@
 //! Finds phases of a program that have verdicts of their own: the work under different labels, or times before and
 //! after a change.
 //!
-//! One walk adds up, for each of [`SLICES`] equal slices of the window and for each label, the parts of the verdict's time.
+//! One walk ([`walk`]) adds up, for each of many equal slices of the window and for each label, the parts of the verdict's time.
 //! The outermost level of labels that has several counts. Without labels whose verdicts differ, the slices are split
-//! where the parts differ most, at most twice.
+//! where the parts differ most ([`change`]).
 //!
 //! A phase has [`VERDICT_PHASE_SHARE`] of the time and [`PHASE_WORKS`] pieces of work, no gap makes up [`PHASE_DIFFERENCE`] of its time
 //! alone, and some part of its time differs by that share from another phase's. Idle time before work counts for the
 //! label of that work. Nothing is told where these sums, which leave out the critical path and how much kernels fill, give
 //! another verdict on the whole than [`Judgement`](super::Judgement).
 
+mod change;
+mod walk;
+
 use super::Times;
 use crate::bound::Bound;
-use crate::gaps::explain::Explainer;
-use crate::gaps::visit::visit_gaps;
-use crate::gaps::{Cause, GapPart, Side};
+use crate::gaps::Side;
 use gapscope_timeline::busy::BusyParts;
-use gapscope_timeline::intervals::{Busy, Interval};
-use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::{Percent, ratio};
 use gapscope_timeline::thresholds::{PHASE_DIFFERENCE, PHASE_WORKS, VERDICT_PHASE_SHARE};
-use gapscope_timeline::{Content, Timeline, Work};
+use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::ops::Range;
+use walk::Walk;
 
-/// The number of slices of the window. A phase has several of them.
-const SLICES: usize = 64;
 /// The most phases that are told.
 const MAX_PHASES: usize = 3;
 /// The most labels of a level that count as phases. Of more, such as one for each step, none has a share that counts.
@@ -54,6 +53,9 @@ pub struct Phase {
 /// The sums over the slices and labels of a window, from which phases are told.
 pub(crate) struct PhaseSums {
     window: Interval,
+    /// The first work of the program.
+    start_ns: i64,
+    /// The start of the recording.
     origin_ns: i64,
     labels: PhaseLabels,
     walk: Walk,
@@ -65,6 +67,7 @@ impl PhaseSums {
         let labels = PhaseLabels::new(timeline);
         PhaseSums {
             window,
+            start_ns: timeline.work_window().unwrap_or_default().start_ns,
             origin_ns: timeline.trace.manifest.start_ns,
             walk: Walk::new(timeline, window, &labels),
             labels,
@@ -79,7 +82,12 @@ impl PhaseSums {
         }
         let by_label = self.labels.phases(&self.walk.labels, &whole);
         match by_label.is_empty() {
-            true => by_change(&self.walk.slices, self.window, self.origin_ns),
+            true => change::phases(
+                &self.walk.slices,
+                self.window,
+                self.start_ns,
+                self.origin_ns,
+            ),
             false => by_label,
         }
     }
@@ -95,44 +103,6 @@ struct Sum {
     longest_gap_ns: i64,
     /// From the first work or gap to the end of the last.
     hull: Option<Interval>,
-}
-
-/// The unions of the work of one device in a slice or under a label. Each includes the one before it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Unions {
-    compute: Busy,
-    communication: Busy,
-    transfers: Busy,
-    /// The union that also includes work that is timed as a whole and may idle within.
-    all: Busy,
-}
-
-impl Unions {
-    #[inline]
-    fn add(&mut self, interval: Interval, content: Content) {
-        self.all.add(interval);
-        if matches!(content, Content::Whole { idle: true, .. }) {
-            return;
-        }
-        self.transfers.add(interval);
-        if content == Content::Transfer {
-            return;
-        }
-        self.communication.add(interval);
-        if content != Content::Communication {
-            self.compute.add(interval);
-        }
-    }
-
-    fn parts(&self) -> BusyParts {
-        BusyParts {
-            compute_ns: self.compute.length_ns,
-            communication_ns: self.communication.length_ns - self.compute.length_ns,
-            transfer_ns: self.transfers.length_ns - self.communication.length_ns,
-            whole_ns: self.all.length_ns - self.transfers.length_ns,
-            ..BusyParts::default()
-        }
-    }
 }
 
 impl Sum {
@@ -319,188 +289,4 @@ impl PhaseLabels {
             })
             .collect()
     }
-}
-
-/// The sums of one walk over all devices.
-struct Walk {
-    slices: Vec<Sum>,
-    /// The sums of each of [`PhaseLabels::texts`], and of what is under none of these.
-    labels: Vec<Sum>,
-}
-
-impl Walk {
-    fn new(timeline: &Timeline, window: Interval, labels: &PhaseLabels) -> Walk {
-        let explainer = Explainer::new(timeline);
-        let bounds = bounds_ns(window);
-        let mut walk = Walk {
-            slices: vec![Sum::default(); SLICES],
-            labels: vec![Sum::default(); labels.texts.len() + 1],
-        };
-        for (device, gpu) in timeline.gpus.iter().enumerate() {
-            let mut slices = vec![Unions::default(); SLICES];
-            let mut by_label = vec![Unions::default(); walk.labels.len()];
-            let mut place = 0;
-            for work in &gpu.works {
-                let inside = work.interval.intersection(window);
-                if inside.is_empty() {
-                    continue;
-                }
-                let content = timeline.content(&work);
-                let label = labels.index(timeline, &work);
-                by_label[label].add(inside, content);
-                walk.labels[label].works += 1;
-                walk.labels[label].add_hull(inside);
-                walk.slices[cut(&bounds, &mut place, inside, |slice, piece| {
-                    slices[slice].add(piece, content);
-                })]
-                .works += 1;
-            }
-            for (sum, unions) in walk.slices.iter_mut().zip(&slices) {
-                sum.busy = sum.busy.plus(unions.parts());
-            }
-            for (sum, unions) in walk.labels.iter_mut().zip(&by_label) {
-                sum.busy = sum.busy.plus(unions.parts());
-            }
-            let mut place = 0;
-            visit_gaps(&explainer, device, |gap, [_, after], parts| {
-                let gap_ns = gap.intersection(window).length_ns();
-                let label = &mut walk.labels[labels.index(timeline, after)];
-                label.longest_gap_ns = label.longest_gap_ns.max(gap_ns);
-                for part in parts.iter().filter(|part| part.cause != Cause::Recording) {
-                    walk.add_idle(
-                        &bounds,
-                        &mut place,
-                        part,
-                        labels.index(timeline, after),
-                        window,
-                    );
-                }
-                if gap_ns > 0 {
-                    let slice = slice_of(&bounds, gap.intersection(window).start_ns);
-                    let longest_ns = &mut walk.slices[slice].longest_gap_ns;
-                    *longest_ns = (*longest_ns).max(gap_ns);
-                }
-            });
-        }
-        walk
-    }
-
-    /// Adds idle time with a cause to its slices and to a label.
-    fn add_idle(
-        &mut self,
-        bounds: &[i64],
-        place: &mut usize,
-        part: &GapPart,
-        label: usize,
-        window: Interval,
-    ) {
-        let inside = part.interval().intersection(window);
-        if inside.is_empty() {
-            return;
-        }
-        let side = part.cause.side() as usize;
-        let slices = &mut self.slices;
-        cut(bounds, place, inside, |slice, piece| {
-            slices[slice].sides[side] += piece.length_ns();
-        });
-        self.labels[label].sides[side] += inside.length_ns();
-    }
-}
-
-/// Returns the start of each slice, and the end of the last.
-fn bounds_ns(window: Interval) -> Vec<i64> {
-    let bound = |slice: usize| {
-        let offset = i128::from(window.length_ns()) * slice as i128 / SLICES as i128;
-        window.start_ns + offset as i64
-    };
-    (0..=SLICES).map(bound).collect()
-}
-
-/// Returns the slice that holds a moment of the window.
-fn slice_of(bounds: &[i64], at_ns: i64) -> usize {
-    let after = bounds.partition_point(|bound| *bound <= at_ns);
-    after.saturating_sub(1).min(SLICES - 1)
-}
-
-/// Calls `add` with the pieces of an interval in the window, by slice, and returns the slice in which the interval begins.
-/// `place` is the slice of the interval before, and intervals come in order of start.
-#[inline]
-fn cut(
-    bounds: &[i64],
-    place: &mut usize,
-    interval: Interval,
-    mut add: impl FnMut(usize, Interval),
-) -> usize {
-    while *place + 1 < SLICES && bounds[*place + 1] <= interval.start_ns {
-        *place += 1;
-    }
-    let mut slice = *place;
-    let mut from_ns = interval.start_ns;
-    while from_ns < interval.end_ns && slice < SLICES {
-        let until_ns = bounds[slice + 1].min(interval.end_ns);
-        add(slice, Interval::new(from_ns, until_ns));
-        from_ns = until_ns;
-        slice += 1;
-    }
-    *place
-}
-
-/// Splits the slices where their parts differ most, and returns the pieces as phases; none where all have one
-/// verdict.
-fn by_change(slices: &[Sum], window: Interval, origin_ns: i64) -> Vec<Phase> {
-    let whole_ns = Sum::new(slices).window_ns();
-    let mut pieces: Vec<Range<usize>> = std::iter::once(0..slices.len()).collect();
-    while pieces.len() < MAX_PHASES {
-        let splits = pieces.iter().enumerate().filter_map(|(at, piece)| {
-            let (middle, gain) = best_split(slices, piece.clone(), whole_ns)?;
-            Some((at, middle, gain))
-        });
-        let Some((at, middle, _)) = splits.max_by(|a, b| a.2.total_cmp(&b.2)) else {
-            break;
-        };
-        let piece = pieces[at].clone();
-        pieces.splice(at..=at, [piece.start..middle, middle..piece.end]);
-    }
-    let mut at = 0;
-    while at + 1 < pieces.len() {
-        let bound = |piece: &Range<usize>| Sum::new(&slices[piece.clone()]).bound();
-        match bound(&pieces[at]) == bound(&pieces[at + 1]) {
-            true => {
-                pieces[at].end = pieces[at + 1].end;
-                pieces.remove(at + 1);
-            }
-            false => at += 1,
-        }
-    }
-    if pieces.len() < 2 {
-        return Vec::new();
-    }
-    let bounds = bounds_ns(window);
-    let from_start = |ns: i64| Nanoseconds(ns.saturating_sub(origin_ns));
-    (pieces.into_iter())
-        .map(|piece| {
-            let interval = Interval::new(bounds[piece.start], bounds[piece.end]);
-            let place = format!(
-                "From {} to {}",
-                from_start(interval.start_ns),
-                from_start(interval.end_ns)
-            );
-            Sum::new(&slices[piece]).phase(None, interval, &place)
-        })
-        .collect()
-}
-
-/// Returns the slice at which a piece is best split into two phases, and how much that tells them apart.
-fn best_split(slices: &[Sum], piece: Range<usize>, whole_ns: i64) -> Option<(usize, f64)> {
-    let splits = (piece.start + 1..piece.end).filter_map(|middle| {
-        let left = Sum::new(&slices[piece.start..middle]);
-        let right = Sum::new(&slices[middle..piece.end]);
-        let difference = left.difference(&right);
-        let counts = difference >= PHASE_DIFFERENCE
-            && [left, right].iter().all(|side| side.is_phase(whole_ns));
-        let lengths = [left, right].map(|side| side.window_ns() as f64);
-        let weight = lengths[0] * lengths[1] / (lengths[0] + lengths[1]);
-        counts.then_some((middle, difference * difference * weight))
-    });
-    splits.max_by(|a, b| a.1.total_cmp(&b.1))
 }

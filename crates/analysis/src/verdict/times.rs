@@ -1,7 +1,7 @@
 //! Sums up, for the verdict, the busy and idle time of one device or of several by what the time went into.
 
 use crate::contradictions::Contradiction;
-use crate::critical_path::CriticalPath;
+use crate::critical_path::{CriticalPath, CriticalPaths};
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, DeviceIdle, GapTotal, IdleTime, Side, SideRange};
 use gapscope_timeline::busy::{self, BusyParts, DeviceBusy};
@@ -35,6 +35,8 @@ pub(crate) struct Times<'a> {
     pub(crate) fill: Vec<&'a DeviceFill>,
     /// The paths through transfers and communication that computing waited for.
     pub(crate) paths: Vec<&'a CriticalPath>,
+    /// What the joint path of several devices of one trace says.
+    pub(crate) joint: Option<JointTimes<'a>>,
     /// The idle time of each side of each device, as far as it is certain.
     pub(crate) ranges: Vec<SideRange>,
     /// The idle time that may have other causes because host and device times contradict each other.
@@ -47,12 +49,23 @@ pub(crate) struct Times<'a> {
     pub(crate) busy_of: Vec<(String, i64)>,
 }
 
+/// The joint critical path of several devices, with what bounds its meaning.
+#[derive(Debug, Clone)]
+pub(crate) struct JointTimes<'a> {
+    /// The path, by the kind of its work.
+    pub(crate) paths: &'a [CriticalPath],
+    /// The time from the first work of any device to the last.
+    pub(crate) window_ns: i64,
+    /// The computing time of the device that computed the longest.
+    pub(crate) most_compute_ns: i64,
+}
+
 /// The findings on devices that their times are made from, beside idle time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceFindings<'a> {
     pub(crate) devices: &'a [DeviceBusy],
     pub(crate) fill: &'a [DeviceFill],
-    pub(crate) paths: &'a [CriticalPath],
+    pub(crate) paths: &'a CriticalPaths,
     pub(crate) contradictions: &'a [Contradiction],
 }
 
@@ -93,9 +106,10 @@ impl<'a> Times<'a> {
                     fill: (fill.iter())
                         .filter(|fill| fill.device == idle.device)
                         .collect(),
-                    paths: (paths.iter())
+                    paths: (paths.by_device.iter())
                         .filter(|path| path.device == idle.device)
                         .collect(),
+                    joint: None,
                     ranges: idle.sides.clone(),
                     contradicted_ns: contradicted_ns(idle, contradictions),
                     error_ns: device.clock_error_ns,
@@ -107,7 +121,12 @@ impl<'a> Times<'a> {
     }
 
     /// Returns the times of all devices together.
-    pub(crate) fn sum(each: &[Times<'a>], devices: &[DeviceBusy], idle: &'a IdleTime) -> Times<'a> {
+    pub(crate) fn sum(
+        each: &[Times<'a>],
+        findings: DeviceFindings<'a>,
+        idle: &'a IdleTime,
+    ) -> Times<'a> {
+        let DeviceFindings { devices, paths, .. } = findings;
         let sum = |of: fn(&Times) -> i64| each.iter().map(of).fold(0, i64::saturating_add);
         let api = each.first().map_or(Api::Unknown, |times| times.api);
         let names = busy::names(devices);
@@ -133,6 +152,12 @@ impl<'a> Times<'a> {
             late_host: idle.host_was(Cause::HostLate),
             fill: each.iter().flat_map(|times| times.fill.clone()).collect(),
             paths: each.iter().flat_map(|times| times.paths.clone()).collect(),
+            joint: (each.len() > 1).then(|| JointTimes {
+                paths: &paths.joint,
+                window_ns: each.iter().map(|times| times.window_ns).max().unwrap_or(0),
+                most_compute_ns: (each.iter().map(|times| times.busy.compute_ns).max())
+                    .unwrap_or(0),
+            }),
             ranges: each.iter().flat_map(|times| times.ranges.clone()).collect(),
             contradicted_ns: sum(|times| times.contradicted_ns),
             error_ns: each.iter().filter_map(|times| times.error_ns).max(),

@@ -132,7 +132,8 @@ impl Times<'_> {
                 for_share(&format!("{device} idled at synchronisation"), self.sync_ns)
             }
             Bound::CommunicationBound
-                if self.share(self.busy.communication_ns) >= COMMUNICATION_SHARE =>
+                if self.share(self.busy.communication_ns) >= COMMUNICATION_SHARE
+                    && !self.awaits_communication() =>
             {
                 format!(
                     "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
@@ -148,17 +149,21 @@ impl Times<'_> {
                     self.nearly_exposed_communication_ns(),
                 ),
             },
-            Bound::TransferBound if self.share(self.busy.transfer_ns) < TRANSFER_SHARE => {
-                match self.pacing_transfers() {
-                    Some(pace) => self.paced("transfers", &pace),
-                    None => self.beside(device, "moved data", self.nearly_exposed_transfer_ns()),
-                }
-            }
-            Bound::TransferBound => {
+            Bound::TransferBound
+                if self.share(self.busy.transfer_ns) >= TRANSFER_SHARE
+                    && !self.awaits_transfers() =>
+            {
                 let moved = format!("{device} ran transfers and nothing else");
                 for_share(&moved, self.busy.transfer_ns)
             }
+            Bound::TransferBound => match self.pacing_transfers() {
+                Some(pace) => self.paced("transfers", &pace),
+                None => self.beside(device, "moved data", self.nearly_exposed_transfer_ns()),
+            },
             Bound::LatencyBound => self.latency(device),
+            Bound::DeviceBound if self.saturated_device().is_some() => {
+                (self.saturated_device()).map_or_else(String::new, |path| self.saturated(path))
+            }
             Bound::DeviceBound => {
                 let busy_ns = self.window_ns - self.idle_ns() - self.busy.whole_ns;
                 let at_least = match self.busy.whole_ns {

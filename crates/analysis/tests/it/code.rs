@@ -1,6 +1,8 @@
 //! The code behind idle time in the findings.
 
 use crate::program::{Program, findings_under};
+use gapscope_analysis::code::CodeSource;
+use gapscope_analysis::gaps::Cause;
 
 #[test]
 fn the_code_behind_the_gaps_of_a_label_stays() {
@@ -39,5 +41,94 @@ fn the_code_behind_the_gaps_of_a_label_stays() {
         assert_eq!(first.samples, code.samples, "{label}");
         let covered = code.causes[0].total_ns - code.causes[0].without_samples_ns;
         assert!(covered > 100_000_000, "{label}: {covered}");
+    }
+}
+
+/// The name of a range with its start and end in microseconds from a step's start.
+type RangeOfStep<'a> = (&'a str, i64, i64);
+
+/// The ranges of a step, the code of a late host as texts with tenths of milliseconds, and its time in no range.
+type RangeCase<'a> = (&'a [RangeOfStep<'a>], &'a [(&'a str, i64)], i64);
+
+/// A program that launches 8 kernels from thread 7, each 40 ms after the last one ended, with these ranges of the thread
+/// in each step.
+fn with_ranges(ranges: &[RangeOfStep]) -> Program {
+    let mut p = Program::new();
+    let mut names: Vec<&str> = ranges.iter().map(|(name, ..)| *name).collect();
+    names.sort_unstable();
+    names.dedup();
+    for (at, name) in names.iter().enumerate() {
+        p.line(&format!("label id={} text=\"{name}\"", at + 1));
+    }
+    for step in 0..8 {
+        let start = step * 50_000;
+        p.launch(1, [start - 100, start - 90], start, 10_000);
+        for (name, from, to) in ranges {
+            let label = names.binary_search(name).unwrap() + 1;
+            p.line(&format!(
+                "marker process=1 scope=thread thread=7 label={label} domain=python start_ns={}us duration_ns={}us",
+                start + from,
+                to - from
+            ));
+        }
+    }
+    p
+}
+
+/// The code of a cause as texts with tenths of milliseconds.
+fn told(code: &gapscope_analysis::code::CauseCode) -> Vec<(String, i64)> {
+    let times = code.code.iter();
+    times
+        .map(|time| (time.name(), time.total_ns / 100_000))
+        .collect()
+}
+
+#[test]
+fn ranges_tell_the_code_behind_gaps_where_there_are_no_samples() {
+    // Each of the 7 gaps has 39.9 ms of a late host, from 10 ms to 49.9 ms of a step.
+    let cases: &[RangeCase] = &[
+        // The innermost range counts, and code with little time is told under its caller.
+        (
+            &[
+                ("train.py(41): load", 10_000, 49_000),
+                ("<built-in function decode>", 12_000, 40_000),
+                ("<built-in function len>", 40_000, 40_500),
+            ],
+            &[
+                ("train.py:41 load > decode", 1960),
+                ("train.py:41 load", 770),
+            ],
+            63,
+        ),
+        // A range that overlaps another one without nesting in it.
+        (
+            &[("a.py(1): f", 0, 30_000), ("b.py(2): g", 20_000, 49_900)],
+            &[("b.py:2 g", 2093), ("a.py:1 f", 700)],
+            0,
+        ),
+        // Ranges outside of gaps tell nothing of them.
+        (&[("a.py(1): f", 0, 10_000)], &[], 2793),
+        // The same function at many addresses is one.
+        (
+            &[
+                ("<built-in method f of A object at 0x1>", 10_000, 20_000),
+                ("<built-in method f of A object at 0x2>", 20_000, 49_900),
+            ],
+            &[("f of A", 2793)],
+            0,
+        ),
+    ];
+    for (ranges, expected, without) in cases {
+        let findings = with_ranges(ranges).findings();
+        let code = findings.code.expect("ranges");
+        let late = code.of_cause(Cause::HostLate).expect("a late host");
+        let expected: Vec<(String, i64)> = (expected.iter())
+            .map(|(text, tenths)| (text.to_string(), *tenths))
+            .collect();
+        assert_eq!(told(late), expected, "{ranges:?}");
+        assert_eq!(late.without_samples_ns / 100_000, *without, "{ranges:?}");
+        assert_eq!(late.source, CodeSource::Ranges);
+        let of_longest = code.longest[0].first().map(|time| time.name());
+        assert_eq!(of_longest, expected.first().map(|(text, _)| text.clone()));
     }
 }

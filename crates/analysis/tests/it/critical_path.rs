@@ -10,7 +10,7 @@ const ONE_BLOCK: &str = "kernel=1 groups_x=1 groups_y=1 groups_z=1";
 const ALL_REDUCE: &str = "kernel=2";
 const COPY: &str = "copy";
 
-/// A CUDA program with four streams on one device, or with two on each of two devices.
+/// A CUDA program with four streams on a device, two on a second, and one on a third.
 struct Streams {
     text: String,
     next: u64,
@@ -35,8 +35,9 @@ impl Streams {
                 thread process=1 thread=7 name=main
                 device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=1000 limits.multiprocessors=100
                 device id=2 process=1 api=cuda name=GPU uuid=bb clock.error_ns=1000 limits.multiprocessors=100
+                device id=3 process=1 api=cuda name=GPU uuid=cc clock.error_ns=1000 limits.multiprocessors=100
                 queue id=1 device=1 index=1\nqueue id=2 device=1 index=2\nqueue id=3 device=1 index=3\nqueue id=4 device=1 index=4
-                queue id=5 device=2 index=5\nqueue id=6 device=2 index=6
+                queue id=5 device=2 index=5\nqueue id=6 device=2 index=6\nqueue id=7 device=3 index=7
                 kernel id=1 process=1 name=gemm
                 kernel id=2 process=1 name=ncclDevKernel_AllReduce_Sum_f32_RING_LL\n"
                 .to_owned(),
@@ -288,4 +289,172 @@ fn devices_are_judged_together_and_each_alone() {
         each.into_iter()
             .all(|device| device.verdict == Bound::TransferBound)
     );
+}
+
+/// Copies between devices, back to back on `queue`, and kernels of `kernel_us` on `kernels` that each wait for their copy.
+fn peer_copies(queue: u32, kernels: &[u32], kernel_us: i64, call: Call, recorded: bool) -> Streams {
+    let mut streams = Streams::new();
+    for turn in 0..60 {
+        let t = turn * 4_000;
+        let copy = streams.work(queue, COPY, call, [t, t + 3_990]);
+        for kernels in kernels {
+            let start = t + 3_996;
+            let kernel = streams.work(*kernels, KERNEL, call, [start, start + kernel_us]);
+            if recorded {
+                streams.waits(kernel, copy);
+            }
+        }
+    }
+    streams
+}
+
+#[test]
+fn copies_between_devices_that_all_wait_for_bound_the_program_whichever_device_runs_them() {
+    let cases: &[(u32, &[u32], &str)] = &[
+        // The source's stream pushes; both devices compute.
+        (2, &[1, 5], "stream 2 of GPU 0"),
+        // The destination's stream pulls.
+        (6, &[1, 5], "stream 6 of GPU 1"),
+        // The source computes nothing.
+        (2, &[5], "stream 2 of GPU 0"),
+        // One copy feeds two devices.
+        (2, &[5, 7], "stream 2 of GPU 0"),
+        (2, &[1, 5, 7], "stream 2 of GPU 0"),
+    ];
+    for (queue, kernels, stream) in cases {
+        for kernel_us in [300, 2_200, 2_800] {
+            let findings = peer_copies(*queue, kernels, kernel_us, Call::Ahead, true).findings();
+            assert_eq!(findings.verdict, Bound::TransferBound, "{kernels:?}");
+            let sentence = &findings.verdict_evidence.sentence;
+            assert_says(sentence, &format!("waits for transfers on {stream}, which"));
+            assert_says(sentence, "faster kernels would win at most ");
+            let path = &findings.joint_critical_paths[0];
+            assert!(path.path_ns as f64 > 0.98 * path.window_ns as f64);
+            // The device that waits is bound by the transfers, too, wherever they run.
+            for device in &findings.idle_time.devices {
+                assert_eq!(device.verdict, Bound::TransferBound, "{kernels:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_between_devices_behind_saturated_kernels_delay_nothing() {
+    for (queue, kernels) in [(2, &[1, 5][..]), (6, &[1, 5]), (2, &[1, 5, 7])] {
+        for kernel_us in [3_900, 3_990] {
+            let findings = peer_copies(queue, kernels, kernel_us, Call::Ahead, true).findings();
+            assert_eq!(findings.verdict, Bound::DeviceBound, "{kernels:?}");
+        }
+    }
+}
+
+#[test]
+fn one_saturated_device_bounds_the_program_and_the_others_may_idle() {
+    // GPU 0 computes all the time, and hands a result to GPU 1 that computes for a short time.
+    for idle_devices in [&[5][..], &[5, 7]] {
+        let mut streams = Streams::new();
+        for turn in 0..60 {
+            let t = turn * 4_000;
+            let kernel = streams.work(1, KERNEL, Call::Ahead, [t, t + 3_990]);
+            let copy = streams.work(2, COPY, Call::Ahead, [t + 4_000, t + 4_200]);
+            streams.waits(copy, kernel);
+            for queue in idle_devices {
+                let other = streams.work(*queue, KERNEL, Call::Ahead, [t + 4_210, t + 4_500]);
+                streams.waits(other, copy);
+            }
+        }
+        let findings = streams.findings();
+        assert_eq!(findings.verdict, Bound::DeviceBound);
+        let sentence = &findings.verdict_evidence.sentence;
+        assert_says(sentence, "Computing on GPU 0 holds up the other devices");
+    }
+}
+
+#[test]
+fn devices_that_compute_in_turns_wait_for_each_other() {
+    let mut streams = Streams::new();
+    let mut before = None;
+    for turn in 0..60 {
+        for (part, queue) in [(0, 1), (1, 5)] {
+            let t = turn * 8_000 + part * 4_000;
+            let kernel = streams.work(queue, KERNEL, Call::Ahead, [t, t + 3_600]);
+            if let Some(before) = before {
+                streams.waits(kernel, before);
+            }
+            let copy = streams.work(queue + 1, COPY, Call::Ahead, [t + 3_605, t + 3_990]);
+            streams.waits(copy, kernel);
+            before = Some(copy);
+        }
+    }
+    let findings = streams.findings();
+    assert_eq!(findings.verdict, Bound::Mixed);
+    assert_says(&findings.verdict_evidence.sentence, "sync 4");
+}
+
+#[test]
+fn a_chain_of_long_copies_and_short_kernels_over_devices_is_bound_by_the_copies() {
+    // To GPU 1, a kernel there, and back: nothing overlaps.
+    let mut streams = Streams::new();
+    let mut before = None;
+    for turn in 0..60 {
+        let t = turn * 10_000;
+        let there = streams.work(2, COPY, Call::Ahead, [t, t + 3_490]);
+        if let Some(before) = before {
+            streams.waits(there, before);
+        }
+        let kernel = streams.work(5, KERNEL, Call::Ahead, [t + 3_500, t + 6_000]);
+        streams.waits(kernel, there);
+        let back = streams.work(6, COPY, Call::Ahead, [t + 6_010, t + 9_000]);
+        streams.waits(back, kernel);
+        let last = streams.work(1, KERNEL, Call::Ahead, [t + 9_010, t + 9_990]);
+        streams.waits(last, back);
+        before = Some(last);
+    }
+    let findings = streams.findings();
+    assert_eq!(findings.verdict, Bound::TransferBound);
+    assert_says(
+        &findings.verdict_evidence.sentence,
+        "for 64.8 % of the time",
+    );
+}
+
+#[test]
+fn sends_and_receives_that_computing_on_another_device_waits_for_bound_the_program() {
+    let mut streams = Streams::new();
+    for turn in 0..60 {
+        let t = turn * 4_000;
+        for (kernels, messages) in [(1, 2), (5, 6)] {
+            let message = streams.work(messages, ALL_REDUCE, Call::Ahead, [t, t + 3_990]);
+            let kernel = streams.work(kernels, KERNEL, Call::Ahead, [t + 3_996, t + 6_196]);
+            streams.waits(kernel, message);
+        }
+    }
+    let findings = streams.findings();
+    assert_eq!(findings.verdict, Bound::CommunicationBound);
+    assert_says(
+        &findings.verdict_evidence.sentence,
+        "waits for communication on stream",
+    );
+}
+
+#[test]
+fn a_host_that_is_late_on_one_device_does_not_wait_for_the_copies_of_another() {
+    let mut streams = Streams::new();
+    for turn in 0..60 {
+        let t = turn * 4_000;
+        streams.work(2, COPY, Call::Ahead, [t, t + 3_990]);
+        let start = t + 1_500;
+        streams.work(5, KERNEL, Call::At(start - 8), [start, start + 1_900]);
+    }
+    let findings = streams.findings();
+    assert_ne!(findings.verdict, Bound::TransferBound);
+    let device = &findings.idle_time.devices[1];
+    assert_eq!(device.verdict, Bound::HostBound);
+}
+
+#[test]
+fn copies_that_no_wait_is_recorded_for_hold_up_another_device_as_far_as_times_show() {
+    let findings = peer_copies(2, &[1, 5], 2_200, Call::Ahead, false).findings();
+    assert_eq!(findings.verdict, Bound::TransferBound);
+    assert_says(&findings.verdict_evidence.sentence, "As far as start");
 }

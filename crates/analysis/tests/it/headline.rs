@@ -150,8 +150,83 @@ fn lost_unused_and_hardly_used_devices_are_told() {
         sentences(&findings, HeadlineKind::UnusedDevice),
         [
             "1 of 3 GPUs was never used: B.",
-            "1 of 3 GPUs was hardly used beside one that was busy for 100 ms: C (1.00 ms)."
+            "1 of 3 GPUs was hardly used: C (1.00 ms); the busiest was busy for 100 ms."
         ]
+    );
+}
+
+#[test]
+fn a_lost_device_says_whether_it_had_work() {
+    let run = |devices: &str, rows: &str| {
+        let findings = findings_of(&format!(
+            "manifest start_ns=0 end_ns=101ms sampling_mode=dispatch
+             {devices}
+             submission id=1 process=1 queue=1 start_ns=0 duration_ns=1us
+             dispatch submission=1 queue=1 kernel=1 start_ns=1ms duration_ns=100ms
+             {rows}"
+        ));
+        let notes = findings.headline.into_iter();
+        notes.map(|note| note.sentence).collect::<Vec<_>>()
+    };
+    let second = "device id=1 process=1 name=A uuid=aa\nqueue id=1 device=1
+        device id=2 process=1 name=B uuid=bb lost=true\nqueue id=2 device=2";
+    let submission = "submission id=2 process=1 queue=2 start_ns=0 duration_ns=1us";
+    assert_eq!(
+        run(second, ""),
+        ["B: the device was lost; the program had given it no work."]
+    );
+    assert_eq!(
+        run(second, submission),
+        ["B: the device was lost; none of its work has known times."]
+    );
+    let only = "device id=1 process=1 name=A uuid=aa lost=true\nqueue id=1 device=1";
+    assert_eq!(
+        run(only, ""),
+        [
+            "A: the device was lost; its last work with known times ended 101 ms after the recording began."
+        ]
+    );
+    let untimed = "submission id=3 process=1 queue=1 start_ns=1us duration_ns=1us
+        command_buffer id=3 process=1 queue=1 submission=3 dispatches=1 timing=device-lost";
+    assert_eq!(
+        run(only, untimed),
+        [
+            "A: the device was lost; its last work with known times ended 101 ms after the recording began, and 1 of its command buffers has no times."
+        ]
+    );
+    let unused = "device id=1 process=1 name=A uuid=aa lost=true\nqueue id=1 device=1
+        device id=2 process=1 name=B uuid=bb";
+    let notes = run(unused, "");
+    assert_eq!(notes[1], "1 of 2 GPUs was never used: B.");
+}
+
+#[test]
+fn the_scope_says_when_there_was_no_work() {
+    let run = |start_s: i64, end_s: i64, devices: &str| {
+        let findings = findings_of(&format!(
+            "manifest start_ns=0 end_ns=50s
+             device id=1 uuid=aa name=GPU\nqueue id=1 device=1\n{devices}
+             submission id=1 process=1 queue=1 start_ns={start_s}s duration_ns=1us
+             dispatch submission=1 queue=1 kernel=1 start_ns={start_s}s duration_ns={}s",
+            end_s - start_s
+        ));
+        sentences(&findings, HeadlineKind::Scope)[0].to_owned()
+    };
+    assert_says(
+        &run(0, 10, ""),
+        "from 0 ns on; after that, the GPU had no work.",
+    );
+    assert_says(
+        &run(30, 50, ""),
+        "from 30.0 s on; before, the GPU had no work.",
+    );
+    assert_says(&run(10, 30, ""), "; before and after, the GPU had no work.");
+    let second = "device id=2 uuid=bb name=B\nqueue id=2 device=2
+        submission id=2 process=1 queue=2 start_ns=10s duration_ns=1us
+        dispatch submission=2 queue=2 kernel=1 start_ns=11s duration_ns=5s";
+    assert_says(
+        &run(10, 30, second),
+        "; before and after, the GPUs had no work.",
     );
 }
 

@@ -113,3 +113,105 @@ fn a_program_that_is_alike_throughout_has_no_phases() {
         assert_eq!(findings.phases, [], "{:?}", findings.verdict);
     }
 }
+
+/// Steps in milliseconds without labels: how many, how long the kernel of each runs, and how often a step comes.
+fn unlabelled(steps: &[(u64, i64, i64)]) -> Findings {
+    let steps = steps.iter();
+    let steps: Vec<Steps> = steps
+        .map(|(count, busy, period)| Steps(*count, *busy, *period, ""))
+        .collect();
+    program(&steps)
+}
+
+const HOST: Bound = Bound::HostBound;
+const DEVICE: Bound = Bound::DeviceBound;
+
+#[test]
+fn phases_are_as_long_as_they_are() {
+    let cases: &[(&[(u64, i64, i64)], &[(Bound, i64)])] = &[
+        // A slow start of a fifth, of an eighth.
+        (
+            &[(100, 1, 5), (1_000, 2, 2)],
+            &[(HOST, 500), (DEVICE, 2_000)],
+        ),
+        (&[(50, 1, 5), (875, 2, 2)], &[(HOST, 250), (DEVICE, 1_750)]),
+        // Loading, then steady work, then saving.
+        (
+            &[(60, 1, 5), (700, 2, 2), (60, 1, 5)],
+            &[(HOST, 300), (DEVICE, 1_400), (HOST, 300)],
+        ),
+        // A short slow start, then a change.
+        (
+            &[(25, 1, 4), (500, 2, 2), (250, 1, 4)],
+            &[(DEVICE, 1_000), (HOST, 1_000)],
+        ),
+        // A short stall does not end a phase.
+        (
+            &[(250, 2, 2), (1, 2, 40), (250, 2, 2), (200, 1, 5)],
+            &[(DEVICE, 1_040), (HOST, 1_000)],
+        ),
+        // The last eighth is slow.
+        (&[(875, 2, 2), (50, 1, 5)], &[(DEVICE, 1_750), (HOST, 250)]),
+    ];
+    for (steps, expected) in cases {
+        let findings = unlabelled(steps);
+        let phases = &findings.phases;
+        assert_eq!(phases.len(), expected.len(), "{steps:?}: {phases:?}");
+        let total_ms: i64 = steps
+            .iter()
+            .map(|(count, _, period)| *count as i64 * period)
+            .sum();
+        for (phase, (verdict, length_ms)) in phases.iter().zip(*expected) {
+            assert_eq!(phase.verdict, *verdict, "{steps:?}: {phases:?}");
+            let off_ms = (phase.end_ns - phase.start_ns) / 1_000_000 - length_ms;
+            assert!(off_ms.abs() <= total_ms / 100, "{steps:?}: {phases:?}");
+        }
+    }
+    let start = unlabelled(cases[0].0);
+    let sentence = &start.phases[0].sentence;
+    assert_eq!(
+        sentence,
+        "The first 498 ms, 19.9 % of the time: host-bound (host 60.2 %, compute 20.1 %)."
+    );
+    let after = &start.phases[1].sentence;
+    assert!(after.starts_with("From 498 ms to 2.50 s, 80.1 % of the time: device-bound"));
+}
+
+#[test]
+fn what_is_short_or_periodic_or_drifts_is_no_phase() {
+    let turns = |count: usize, turn: &[(u64, i64, i64)]| turn.repeat(count);
+    let drift = |from: i64, to: i64| {
+        let busy = |step: i64| from + (to - from) * step / 120;
+        (0..120)
+            .map(|step| (1, busy(step), 100))
+            .collect::<Vec<_>>()
+    };
+    let cases: Vec<Vec<(u64, i64, i64)>> = vec![
+        // A slow start of 4, of 5 and of 9 % of the time.
+        vec![(10, 1, 8), (1_000, 2, 2)],
+        vec![(25, 1, 4), (900, 2, 2)],
+        vec![(45, 1, 4), (900, 2, 2)],
+        // A slow end.
+        vec![(900, 2, 2), (25, 1, 4)],
+        // Turns of two kinds of work, also where a turn is as long as a phase.
+        turns(2, &[(100, 2, 2), (40, 1, 5)]),
+        turns(3, &[(100, 2, 2), (40, 1, 5)]),
+        turns(5, &[(100, 2, 2), (40, 1, 5)]),
+        turns(8, &[(100, 2, 2), (40, 1, 5)]),
+        turns(30, &[(100, 2, 2), (40, 1, 5)]),
+        turns(4, &[(30, 1, 10), (60, 2, 2)]),
+        turns(7, &[(30, 1, 10), (60, 2, 2)]),
+        // The program ends as it begins, so that its last turn is a stretch of its own.
+        [turns(4, &[(100, 2, 2), (24, 1, 10)]), vec![(100, 2, 2)]].concat(),
+        // Training with an evaluation after each epoch.
+        turns(6, &[(200, 2, 2), (30, 1, 4)]),
+        // Slow drifts.
+        drift(99, 1),
+        drift(95, 30),
+        drift(10, 90),
+    ];
+    for steps in cases {
+        let findings = unlabelled(&steps);
+        assert_eq!(findings.phases, [], "{steps:?}");
+    }
+}

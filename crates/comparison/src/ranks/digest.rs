@@ -8,7 +8,7 @@ use super::parts::{members, parts};
 use super::ranges::{HostCall, Ranges};
 use super::rank_row::{Idle, RankRow};
 use gapscope_analysis::Findings;
-use gapscope_analysis::code::{CauseCode, text};
+use gapscope_analysis::code::{CauseCode, CodeSource, line_of, text};
 use gapscope_analysis::conditions::ConditionKind;
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::joint_verdict::DeviceTimes;
@@ -237,8 +237,10 @@ fn idle_code(findings: &Findings) -> Vec<IdleLine> {
     let causes = findings.code.iter().flat_map(|code| &code.causes);
     let line = |code: &CauseCode| {
         let first = code.code.first().filter(|first| !first.frames.is_empty())?;
+        // That a thread was inside of a label or an operator is no reason.
+        let is_code = code.source == CodeSource::Samples || line_of(&first.frames).is_some();
         let enough = first.total_ns as f64 >= LATE_CAUSE_SHARE * code.total_ns as f64;
-        enough.then(|| IdleLine {
+        (enough && is_code).then(|| IdleLine {
             cause: code.cause,
             text: text(&first.frames),
         })

@@ -93,8 +93,20 @@ fn main() {
     );
 }
 
-/// Returns the processor time of this process.
+/// Returns the processor time of this process, and of the one in which the sampler may run.
 fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    let mut all = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
+    for task in std::fs::read_dir("/proc/self/task").into_iter().flatten() {
+        let path = task.expect("a thread").path().join("children");
+        for child in std::fs::read_to_string(path).unwrap_or_default().split(' ') {
+            let read = |file| std::fs::read_to_string(format!("/proc/{child}/{file}"));
+            if read("comm").is_ok_and(|name| name == "stacks\n") {
+                let ran = read("schedstat").unwrap_or_default();
+                let ran = ran.split(' ').next().and_then(|ns| ns.parse().ok());
+                all += Duration::from_nanos(ran.unwrap_or(0));
+            }
+        }
+    }
+    all
 }

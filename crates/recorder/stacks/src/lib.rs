@@ -6,11 +6,12 @@
 //! dropping these samples would, since all of them are of such code: of 1,000 samples of calls shorter than a microsecond none was dropped.
 //!
 //! A processor that is busy all the time biases more, because the sampling thread then runs late, and mostly when the program gives up
-//! its own time slice. The period stored with each sample shows this.
+//! its own time slice. The kernel's records of running threads fill the holes that this leaves, and what they do not cover is counted as
+//! missing.
 //!
 //! One thread ([`Stacks`]) samples all followed threads. Its cost is bounded: it takes fewer samples where they cost more.
 //!
-//! Modules from low to high: `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
+//! Modules from low to high: `own_session` and `priority` get the sampling thread its turns; `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
 //! interpreters; `perf_ring` has the kernel record running threads; `native` unwinds; `stack_ids` numbers stacks; `process` holds the
 //! state of one process; `sampler` decides which threads to sample and when.
 #![deny(missing_docs)]
@@ -21,6 +22,7 @@ pub mod fuzzing;
 mod memory;
 mod messages;
 mod native;
+mod own_session;
 mod pace;
 mod perf_ring;
 mod permissions;
@@ -64,7 +66,8 @@ impl Stacks {
         let for_thread = shared.clone();
         let thread = std::thread::Builder::new().name("stacks".to_owned());
         let thread = thread.spawn(move || {
-            let run = AssertUnwindSafe(|| sampler::run(&options, &for_thread));
+            let run = || own_session::run(&options.root, || sampler::run(&options, &for_thread));
+            let run = AssertUnwindSafe(run);
             // The recording goes on without stacks.
             if catch_unwind(run).is_err() {
                 let reason = "the thread that takes them failed: please report it";

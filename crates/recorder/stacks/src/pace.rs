@@ -24,14 +24,50 @@ pub struct Pace {
     slowdown: f64,
     /// The mean interval between the last rounds, without the parts of intervals in which samples are missing.
     mean_ns: f64,
-    /// The time of the last round; `None` before the first and after a rest.
-    last_ns: Option<i64>,
-    /// The time of the last adjustment, and the thread's processor time then.
-    looked: Option<(i64, i64)>,
-    /// The thread's processor time at the last round.
-    worked_ns: i64,
-    /// The thread worked for most of the time since the round before.
-    worked_through: bool,
+    /// The times at the last round; `None` before the first and after a rest.
+    last: Option<OwnTimes>,
+    /// The times at the last adjustment.
+    looked: Option<OwnTimes>,
+    /// The pause that was asked for after the last round.
+    pause_ns: i64,
+}
+
+/// The clock, and the times of the sampling thread so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OwnTimes {
+    pub now_ns: i64,
+    /// On a processor.
+    pub worked_ns: i64,
+    /// Ready to run, and waiting for a processor.
+    pub waited_ns: i64,
+}
+
+/// What delayed a round most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delay {
+    /// The thread was not woken in time although it waited for no processor: the system's timers came late, or the processor itself was
+    /// taken away from a virtual machine.
+    #[default]
+    LateWakeup,
+    /// The thread waited for its turn on a processor.
+    BusyProcessors,
+    /// The thread worked itself.
+    OwnWork,
+}
+
+impl Delay {
+    /// Returns why samples are missing, as the end of a sentence.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Delay::LateWakeup => {
+                "the system woke the thread that takes them too late, although no busy processor kept it waiting, as in a virtual machine"
+            }
+            Delay::BusyProcessors => {
+                "the thread that takes them waited for its turn on busy processors"
+            }
+            Delay::OwnWork => "the thread that takes them was reading libraries and their symbols",
+        }
+    }
 }
 
 impl Pace {
@@ -41,39 +77,43 @@ impl Pace {
             asked_ns,
             slowdown: 1.0,
             mean_ns: asked_ns,
-            last_ns: None,
+            last: None,
             looked: None,
-            worked_ns: 0,
-            worked_through: false,
+            pause_ns: 0,
         }
     }
 
-    /// Notes that samples are taken now. `worked_ns` is the processor time of this thread so far.
-    pub fn tick(&mut self, now_ns: i64, worked_ns: i64) {
-        if let Some(last) = self.last_ns.replace(now_ns) {
-            let interval_ns = (now_ns - last) as f64;
-            self.worked_through = (worked_ns - self.worked_ns) as f64 > interval_ns / 2.0;
+    /// Notes that samples are taken now, and returns what delayed them.
+    pub fn tick(&mut self, own: OwnTimes) -> Delay {
+        let mut delay = Delay::default();
+        if let Some(last) = self.last.replace(own) {
+            let late_ns = own.now_ns - last.now_ns - self.pause_ns;
+            delay = if 2 * (own.worked_ns - last.worked_ns) > late_ns {
+                Delay::OwnWork
+            } else if 2 * (own.waited_ns - last.waited_ns) > late_ns {
+                Delay::BusyProcessors
+            } else {
+                Delay::LateWakeup
+            };
+            let interval_ns = (own.now_ns - last.now_ns) as f64;
             let usual_ns = interval_ns.min(MAX_PERIODS * self.asked_ns * self.slowdown);
             self.mean_ns += (usual_ns - self.mean_ns) * NEWEST_WEIGHT;
         }
-        self.worked_ns = worked_ns;
-        let Some((looked_ns, had_worked_ns)) = self.looked else {
-            self.looked = Some((now_ns, worked_ns));
-            return;
-        };
-        let passed = now_ns - looked_ns;
+        let looked = *self.looked.get_or_insert(own);
+        let passed = own.now_ns - looked.now_ns;
         if passed >= ADJUST_EVERY_NS {
-            let share = (worked_ns - had_worked_ns) as f64 / passed as f64;
+            let share = (own.worked_ns - looked.worked_ns) as f64 / passed as f64;
             // Slower at once, faster step by step.
             let factor = (share / MAX_CORE_SHARE).clamp(0.8, 8.0);
             self.slowdown = (self.slowdown * factor).clamp(1.0, MAX_SLOWDOWN);
-            self.looked = Some((now_ns, worked_ns));
+            self.looked = Some(own);
         }
+        delay
     }
 
     /// Notes that there was nothing to do for a while, which does not mean that the thread was late.
     pub fn rest(&mut self) {
-        self.last_ns = None;
+        self.last = None;
         self.looked = None;
     }
 
@@ -83,20 +123,17 @@ impl Pace {
         self.mean_ns.max(self.asked_ns * self.slowdown) as i64
     }
 
-    /// Returns true where the thread itself worked for most of the time between the last two rounds.
-    pub fn worked_through(&self) -> bool {
-        self.worked_through
-    }
-
     /// Returns the factor by which the period is longer than requested.
     pub fn slowdown(&self) -> f64 {
         self.slowdown
     }
 
     /// Returns the time to the next sample, with jitter, so that it does not beat with periodic work of the program.
-    pub fn next(&self) -> Duration {
+    pub fn next(&mut self) -> Duration {
         let jitter = 0.5 + fastrand::f64();
-        Duration::from_nanos((self.asked_ns * self.slowdown * jitter) as u64)
+        let pause = Duration::from_nanos((self.asked_ns * self.slowdown * jitter) as u64);
+        self.pause_ns = pause.as_nanos() as i64;
+        pause
     }
 }
 
@@ -104,13 +141,21 @@ impl Pace {
 mod tests {
     use super::*;
 
+    fn at(now_ns: i64, worked_ns: i64) -> OwnTimes {
+        OwnTimes {
+            now_ns,
+            worked_ns,
+            waited_ns: 0,
+        }
+    }
+
     /// Simulates samples that take `cost_ns` of processor time each and come `late_ns` late; returns the pace and its share of a core.
     fn after(seconds: i64, cost_ns: i64, late_ns: i64) -> (Pace, f64) {
         fastrand::seed(7);
         let mut pace = Pace::new(500);
         let (mut now, mut worked, mut from) = (0, 0, (0, 0));
         while now < seconds * 1_000_000_000 {
-            pace.tick(now, worked);
+            pace.tick(at(now, worked));
             worked += cost_ns;
             now += i64::try_from(pace.next().as_nanos()).unwrap().max(cost_ns) + late_ns;
             if now < seconds * 500_000_000 {
@@ -151,9 +196,29 @@ mod tests {
         let (mut pace, _) = after(5, 1_000_000, 0);
         let (mut now, worked) = (10_000_000_000, 0);
         for _ in 0..5000 {
-            pace.tick(now, worked);
+            pace.tick(at(now, worked));
             now += i64::try_from(pace.next().as_nanos()).unwrap();
         }
         assert!(pace.period_ns() < 2_500_000, "{}", pace.period_ns());
+    }
+
+    #[test]
+    fn a_delay_has_its_true_reason() {
+        for (worked_ms, waited_ms, reason) in [
+            (0, 0, Delay::LateWakeup),
+            (1, 18, Delay::BusyProcessors),
+            (15, 3, Delay::OwnWork),
+            (3, 4, Delay::LateWakeup),
+        ] {
+            let mut pace = Pace::new(500);
+            pace.tick(OwnTimes::default());
+            let pause = pace.next();
+            let delay = pace.tick(OwnTimes {
+                now_ns: 20_000_000 + i64::try_from(pause.as_nanos()).unwrap(),
+                worked_ns: worked_ms * 1_000_000,
+                waited_ns: waited_ms * 1_000_000,
+            });
+            assert_eq!(delay, reason);
+        }
     }
 }

@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Records a second of the thread's own time: a rate that does not beat with periods of whole milliseconds.
 pub const RATE_HZ: u64 = 199;
-const PERIOD_NS: u64 = 1_000_000_000 / RATE_HZ;
+pub const PERIOD_NS: i64 = 1_000_000_000 / RATE_HZ as i64;
 /// How much of the stack is copied. The kernel's limit is 64 KiB.
 const STACK_BYTES: u32 = 16 << 10;
-/// The size of the ring, a power of two: records of a seventh of a second.
-const RING_BYTES: usize = 512 << 10;
+/// The sizes of the ring, powers of two. The first holds the records of more than a second, in which nobody may read them on a busy
+/// machine. The memory is locked, which is limited: where the limit is reached, a smaller ring does.
+const RING_BYTES: [usize; 4] = [4 << 20, 2 << 20, 1 << 20, 512 << 10];
+/// More than a record takes in the ring.
+const MAX_RECORD_BYTES: u64 = STACK_BYTES as u64 + 256;
 const PAGE_BYTES: usize = 4096;
 /// The offsets in `struct perf_event_mmap_page` of how far the kernel has written and how far we have read.
 const HEAD: usize = 1024;
@@ -65,6 +68,8 @@ pub struct Registers {
 pub struct Ring {
     _event: OwnedFd,
     memory: NonNull<u8>,
+    /// The size of the ring behind the first page.
+    bytes: usize,
     /// A buffer for one record.
     record: Vec<u8>,
 }
@@ -78,7 +83,7 @@ impl Ring {
         let mut attributes = [0_u64; ATTRIBUTE_BYTES as usize / 8];
         attributes[0] = TYPE_SOFTWARE | ATTRIBUTE_BYTES << 32;
         attributes[1] = TASK_CLOCK;
-        attributes[2] = PERIOD_NS;
+        attributes[2] = PERIOD_NS as u64;
         attributes[3] = SAMPLE_TIME | SAMPLE_USER_REGISTERS | SAMPLE_USER_STACK;
         attributes[5] = EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | USE_CLOCK_ID;
         attributes[10] = REGISTERS;
@@ -101,31 +106,28 @@ impl Ring {
         }
         // SAFETY: the descriptor was just opened and has no other owner.
         let event = unsafe { OwnedFd::from_raw_fd(event as c_int) };
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                PAGE_BYTES + RING_BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                event.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+        let mut mapped = Err(io::ErrorKind::OutOfMemory.into());
+        for bytes in RING_BYTES {
+            mapped = map(&event, bytes).map(|memory| (memory, bytes));
+            if mapped.is_ok() {
+                break;
+            }
         }
+        let (memory, bytes) = mapped?;
         Ok(Ring {
             _event: event,
-            memory: NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            memory,
+            bytes,
             record: Vec::new(),
         })
     }
 
-    /// Calls `each` with the records since the last call, in order, and gives their space back to the kernel.
-    pub fn take(&mut self, mut each: impl FnMut(PerfRecord)) {
+    /// Calls `each` with the records since the last call, in order, and gives their space back to the kernel. Returns true where the ring
+    /// had no room for another record, so that later ones may be missing.
+    pub fn take(&mut self, mut each: impl FnMut(PerfRecord)) -> bool {
         let head = self.position(HEAD).load(Ordering::Acquire);
         let mut tail = self.position(TAIL).load(Ordering::Relaxed);
+        let was_full = self.bytes as u64 - (head - tail) < MAX_RECORD_BYTES;
         while tail < head {
             let mut header = [0; HEADER_BYTES];
             self.copy(tail, &mut header);
@@ -148,6 +150,7 @@ impl Ring {
             tail += length as u64;
         }
         self.position(TAIL).store(tail, Ordering::Release);
+        was_full
     }
 
     /// Returns one of the two positions that the kernel and we share, [`HEAD`] or [`TAIL`].
@@ -159,8 +162,8 @@ impl Ring {
 
     /// Copies bytes that the kernel has written; `position` is before its head.
     fn copy(&self, position: u64, into: &mut [u8]) {
-        let start = (position % RING_BYTES as u64) as usize;
-        let first = into.len().min(RING_BYTES - start);
+        let start = (position % self.bytes as u64) as usize;
+        let first = into.len().min(self.bytes - start);
         let (one, two) = into.split_at_mut(first);
         assert!(two.len() <= start, "a record is longer than the ring");
         // SAFETY: both parts are inside the ring, which is mapped after the first page, and the kernel does not write there before the
@@ -179,10 +182,29 @@ impl Drop for Ring {
         unsafe {
             libc::munmap(
                 self.memory.as_ptr().cast::<c_void>(),
-                PAGE_BYTES + RING_BYTES,
+                PAGE_BYTES + self.bytes,
             )
         };
     }
+}
+
+/// Maps the ring of an event with this size.
+fn map(event: &OwnedFd, bytes: usize) -> io::Result<NonNull<u8>> {
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let memory = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            PAGE_BYTES + bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            event.as_raw_fd(),
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(memory.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
 /// Decodes a record: time, register ABI, registers, length of the stack, stack, and how much of it is filled. `None`

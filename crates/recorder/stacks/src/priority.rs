@@ -1,11 +1,11 @@
 //! Sets how the system schedules the sampling thread: it gets a turn soon after it wakes, and takes little.
 //!
 //! A loaded machine gives turns by groups of processes: a session of a terminal, or a container. Where all of a group's processes
-//! are busy, a thread of the group waits for the group's next turn, however it is scheduled. Measured on two processors with
-//! some fourteen busy processes, four of them in the program's session: 13 to 28 % of the samples came in time with a higher
-//! niceness than the program's, 17 to 28 % with the same, and 32 to 56 % with the lowest. Scheduling by deadlines gave 88 to
-//! 99 %, but the kernel (6.18) once left the thread without any turn, even to die. Real-time scheduling would go before the program
-//! without any limit.
+//! are busy, a thread of the group waits for the group's next turn, however it is scheduled ([`crate::own_session`] mends that where
+//! the groups are sessions). Measured in the program's own session on two processors with some fourteen busy processes, four of them in
+//! that session: 13 to 28 % of the samples came in time with a higher niceness than the program's, 17 to 28 % with the same, and 32 to
+//! 56 % with the lowest. Scheduling by deadlines gave 88 to 99 %, but the kernel (6.18) once left the thread without any turn, even to
+//! die. Real-time scheduling would go before the program without any limit.
 
 use libc::{SCHED_OTHER, SYS_sched_setattr, syscall};
 

@@ -8,6 +8,7 @@ mod thread;
 use crate::elf::Interpreters;
 use crate::messages::{Frame, Update};
 use crate::native::{Libraries, Native};
+use crate::pace::Delay;
 use crate::procfs::{ActivityFile, Proc, TurnsFile, now_ns};
 use crate::python::{Attachment, Reader, attach};
 use crate::stack_ids::StackIds;
@@ -46,16 +47,12 @@ pub struct SamplerState {
     calls: FxHashMap<i64, Arc<str>>,
     /// The message that the kernel does not record threads was sent.
     reported_no_recording: bool,
-    /// The sampling thread worked for most of the time since the last round, or longer.
-    pub worked_through: bool,
+    /// What delayed this round of samples.
+    pub delay: Delay,
     /// The samples of each process since losses were last reported.
     counts: BTreeMap<u32, SampleCounts>,
 }
 
-/// Why samples are missing where the sampling thread came late.
-const CAME_LATE: &str = "the thread that takes them woke too late, as on busy processors";
-/// Why samples are missing where the sampling thread worked itself.
-const WAS_BUSY: &str = "the thread that takes them was reading libraries and their symbols";
 /// Missing samples are a loss where they are this share of a process's samples of about a second. Fewer make no share of the time wrong by
 /// more than its error, and the time that they would have stood for has no samples in any case.
 const MISSING_SHARE: f64 = 0.1;
@@ -64,20 +61,20 @@ const MISSING_SHARE: f64 = 0.1;
 #[derive(Debug, Default)]
 struct SampleCounts {
     taken: u64,
-    /// Those that are missing because the sampling thread came late, and because it worked itself.
-    came_late: u64,
-    was_busy: u64,
+    /// Those that are missing, by their reasons.
+    missing: BTreeMap<&'static str, u64>,
 }
 
 impl SamplerState {
-    /// Counts a sample of a thread, and those before it that were not taken in time.
-    fn count_sample(&mut self, pid: u32, missing: u64) {
+    /// Counts a sample of a thread.
+    fn count_taken(&mut self, pid: u32) {
+        self.counts.entry(pid).or_default().taken += 1;
+    }
+
+    /// Counts samples that are missing.
+    fn count_missing(&mut self, pid: u32, missing: u64, reason: &'static str) {
         let counts = self.counts.entry(pid).or_default();
-        counts.taken += 1;
-        match self.worked_through {
-            true => counts.was_busy += missing,
-            false => counts.came_late += missing,
-        }
+        *counts.missing.entry(reason).or_default() += missing;
     }
 
     /// Counts a dropped sample.
@@ -88,14 +85,12 @@ impl SamplerState {
     /// Sends the counts of samples that were dropped since the last time.
     pub fn report_dropped(&mut self) {
         for (pid, counts) in std::mem::take(&mut self.counts) {
-            let missing = counts.came_late + counts.was_busy;
+            let missing: u64 = counts.missing.values().sum();
             if (missing as f64) < MISSING_SHARE * (missing + counts.taken) as f64 {
                 continue;
             }
-            for (count, reason) in [(counts.came_late, CAME_LATE), (counts.was_busy, WAS_BUSY)] {
-                if count > 0 {
-                    *self.dropped.entry((pid, reason)).or_default() += count;
-                }
+            for (reason, count) in counts.missing {
+                *self.dropped.entry((pid, reason)).or_default() += count;
             }
         }
         for ((pid, reason), count) in std::mem::take(&mut self.dropped) {
@@ -241,8 +236,9 @@ impl Process {
             self.start_over(state);
         }
         let is_alive = self.proc.start_ticks(self.pid) == Some(self.start_ticks);
-        if !is_alive {
-            self.flush(state);
+        match is_alive {
+            true => self.count_missing(state),
+            false => self.flush(state),
         }
         is_alive
     }
@@ -279,6 +275,7 @@ impl Process {
                 }
                 SampleOutcome::Ended => {
                     self.send_pending(index, None, state);
+                    self.count_missing(state);
                     self.threads.remove(index);
                 }
                 SampleOutcome::Refused => {

@@ -217,8 +217,16 @@ impl ActivityFile {
     }
 }
 
-/// The file that tells how often a thread has been given a processor, kept open. A thread that sleeps between two readings has the same
-/// number in both.
+/// What the system has given a thread so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// How often the thread has been given a processor. A thread that sleeps between two readings has the same number in both.
+    pub count: u64,
+    /// The time for which the thread waited for its turns.
+    pub waited_ns: i64,
+}
+
+/// The file that tells the turns of a thread, kept open.
 #[derive(Debug)]
 pub struct TurnsFile(Option<File>);
 
@@ -228,13 +236,17 @@ impl TurnsFile {
         TurnsFile(File::open(folder.join("schedstat")).ok())
     }
 
-    /// Reads the number; `None` where it is not known.
-    pub fn read(&self) -> Option<u64> {
+    /// Reads the turns; `None` where they are not known.
+    pub fn read(&self) -> Option<Turns> {
         let mut bytes = [0; 128];
         let length = self.0.as_ref()?.read_at(&mut bytes, 0).ok()?;
         // The time on processors, the time of waiting for one, and the number of turns.
         let text = std::str::from_utf8(&bytes[..length]).ok()?;
-        text.split_ascii_whitespace().nth(2)?.parse().ok()
+        let mut numbers = text.split_ascii_whitespace().skip(1);
+        Some(Turns {
+            waited_ns: numbers.next()?.parse().ok()?,
+            count: numbers.next()?.parse().ok()?,
+        })
     }
 }
 

@@ -3,10 +3,10 @@
 //! the owner ends it.
 
 use crate::messages::{Shared, Update};
-use crate::pace::Pace;
+use crate::pace::{OwnTimes, Pace};
 use crate::priority;
 use crate::process::{Process, SampleOutcome, SamplerState, is_refused};
-use crate::procfs::{Proc, now_ns, worked_ns};
+use crate::procfs::{Proc, TurnsFile, now_ns, worked_ns};
 use crate::workers::Workers;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -49,6 +49,8 @@ struct Sampler<'a> {
     refused: HashSet<u32>,
     workers: Workers,
     pace: Pace,
+    /// The turns of the sampling thread itself.
+    own_turns: TurnsFile,
     /// The time of the last check of the processes.
     checked_ns: i64,
 }
@@ -65,6 +67,7 @@ pub fn run(options: &Options, shared: &Shared) {
         refused: HashSet::new(),
         workers: Workers::default(),
         pace: Pace::new(options.rate_hz),
+        own_turns: TurnsFile::open(&options.root.join("proc/thread-self")),
         checked_ns: now_ns(),
     };
     sampler.run();
@@ -102,8 +105,12 @@ impl Sampler<'_> {
 
     /// Samples all threads once, then workers (descendants that run Python) of waiting processes; sends the messages.
     fn round(&mut self, now: i64) {
-        self.pace.tick(now, worked_ns());
-        self.state.worked_through = self.pace.worked_through();
+        let turns = self.own_turns.read().unwrap_or_default();
+        self.state.delay = self.pace.tick(OwnTimes {
+            now_ns: now,
+            worked_ns: worked_ns(),
+            waited_ns: turns.waited_ns,
+        });
         if now - self.checked_ns >= CHECK_EVERY_NS {
             self.checked_ns = now;
             let state = &mut self.state;

@@ -233,6 +233,13 @@ impl Teller<'_> {
             figures.push(figure("gap_ns", gap.duration_ns));
             text.push_str(&self.place(gap, part_ns(&gap), row, &mut rows));
         }
+        let code = self.findings.code.as_ref();
+        let code = code.and_then(|code| code.of_cause(total.cause)?.in_short());
+        if let Some(code) = code {
+            text.push_str(&format!(
+                " Meanwhile the submitting threads were in {code}."
+            ));
+        }
         Claim {
             kind: ClaimKind::Idle,
             text,

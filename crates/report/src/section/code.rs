@@ -1,5 +1,5 @@
 //! Makes the section on the code that ran while GPUs were idle: lines of the program, by samples of the submitting
-//! threads' stacks. A cause with few samples has no shares; the lines that hooks (gapscope's
+//! threads' stacks or by the ranges that these threads were in. A cause with few samples has no shares; the lines that hooks (gapscope's
 //! libraries in the program) saw are named for it.
 
 use super::{bar, count};
@@ -7,11 +7,14 @@ use crate::document::{Block, Table, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::code::{
-    self, CauseCode, Code, CodeLine, CodeTime, ExactLine, MIN_SAMPLES_FOR_SHARES,
+    self, CauseCode, Code, CodeFrame, CodeLine, CodeTime, ExactLine, MIN_SAMPLES_FOR_SHARES,
 };
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::tables::SampleSource;
+
+/// The number of callers that are named of a range.
+const CALLERS: usize = 4;
 
 /// Makes the section; none where the findings have no stacks, or no idle time.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
@@ -22,9 +25,13 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     if total_ns == 0 {
         return Vec::new();
     }
+    let is_of_ranges = code.is_of_ranges();
+    let source = match is_of_ranges {
+        true => "ranges".to_owned(),
+        false => number::count_of(code.samples, "sample", "samples"),
+    };
     let aside = format!(
-        "{} of submitting threads in {} of gaps",
-        number::count_of(code.samples, "sample", "samples"),
+        "{source} of submitting threads in {} of gaps",
         number::duration(total_ns),
     );
     let mut blocks = vec![Block::Heading("Code behind the idle time".into(), aside)];
@@ -39,7 +46,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     let facts = |cause: &CauseCode| cause.cause.facts(words.api);
     let share = |line: &CodeLine| line.total_ns as f64 / total_ns as f64;
 
-    let known = |cause: &CauseCode, text: String| match has_shares(cause) {
+    let known = |cause: &CauseCode, text: String| match cause.has_shares() {
         true => Text::from(text),
         false => Text::new().faint("too few"),
     };
@@ -51,21 +58,34 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
         })
         // A narrow terminal lacks this column first.
         .spare(1)
-        .number("≈ time", |(cause, line)| {
-            known(cause, number::duration(line.total_ns))
-        })
+        .number(
+            if is_of_ranges { "time" } else { "≈ time" },
+            |(cause, line)| known(cause, number::duration(line.total_ns)),
+        )
         .number("share", |(cause, line)| {
             known(cause, number::share(share(line)))
-        })
-        .number("samples", |(_, line)| count(line.samples))
+        });
+    let table = match is_of_ranges {
+        true => table,
+        false => table.number("samples", |(_, line)| count(line.samples)),
+    };
+    let table = table
         .bars(|(cause, line)| {
-            let columns = if has_shares(cause) { 12 } else { 0 };
+            let columns = if cause.has_shares() { 12 } else { 0 };
             Text::new().with(Tone::Cause(facts(cause).family), bar(share(line), columns))
         })
-        // The text of the source line stands below the row.
-        .notes("the line", |(_, line)| {
-            Some(Text::new().faint(source(line.first)?))
-        })
+        // The text of the source line, or the callers, stand below the row.
+        .notes(
+            if is_of_ranges {
+                "called by"
+            } else {
+                "the line"
+            },
+            |(_, line)| match is_of_ranges {
+                true => Some(Text::new().faint(callers(line.first)?)),
+                false => Some(Text::new().faint(source_line(line.first)?)),
+            },
+        )
         .build();
     if rows.is_empty() {
         blocks.push(Block::Sentence(
@@ -79,9 +99,14 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     let without_ns: i64 = without_samples_ns.sum();
     if without_ns > 0 && !rows.is_empty() {
         let text = format!(
-            "For {} ({}) there are no samples.",
+            "For {} ({}) there {}.",
             number::duration(without_ns),
             number::share_of(without_ns, total_ns),
+            if is_of_ranges {
+                "is no range"
+            } else {
+                "are no samples"
+            },
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
@@ -93,20 +118,33 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Bloc
     blocks
 }
 
-/// Returns true where a cause has enough samples for shares of its time.
-fn has_shares(cause: &CauseCode) -> bool {
-    cause.samples >= MIN_SAMPLES_FOR_SHARES
-}
-
 /// Returns the text of the source line of the frame that represents a stack ([`code::own`]).
-fn source(time: &CodeTime) -> Option<&str> {
+fn source_line(time: &CodeTime) -> Option<&str> {
     let frame = &time.frames[code::own(&time.frames)?];
     frame.source.as_deref()
 }
 
-/// Returns the name of the code that most samples in a gap show; `code` has the most frequent first.
+/// Lists the callers of the frame that represents a stack, the innermost first; `None` where it has none.
+fn callers(time: &CodeTime) -> Option<String> {
+    let own = code::own(&time.frames)?;
+    let callers = time.frames[own + 1..].iter();
+    let mut named: Vec<String> = callers.clone().take(CALLERS).map(CodeFrame::text).collect();
+    if callers.len() > CALLERS {
+        named.push("…".to_owned());
+    }
+    (!named.is_empty()).then(|| format!("in {}", named.join(" < ")))
+}
+
+/// Returns the name of the code with the most time in a gap, which is the first of `code`. The time is told where it
+/// is exact.
 pub(crate) fn of_gap(code: &[CodeTime]) -> String {
-    code.first().map(CodeTime::name).unwrap_or_default()
+    let Some(first) = code.first() else {
+        return String::new();
+    };
+    match first.samples {
+        0 => format!("{} {}", first.name(), number::duration(first.total_ns)),
+        _ => first.name(),
+    }
 }
 
 /// Says how many samples were taken, where many are missing.
@@ -155,7 +193,7 @@ fn sleep(code: &Code) -> Option<Block> {
     let late = code.of_cause(Cause::HostLate)?;
     let slept_for = late.sleeps.iter().take(3).map(|sleep| {
         let share = number::share_of(sleep.samples as i64, late.samples as i64);
-        match has_shares(late) {
+        match late.has_shares() {
             true => format!("{} ({share})", sleep.words()),
             false => sleep.words(),
         }

@@ -2,17 +2,19 @@
 //! known at once. The native frames of a running one come from a record that the kernel makes meanwhile, so that its
 //! sample is pending (kept) until the next one.
 
-use super::thread::{BlockedCall, NearRecord, PendingSample, Reason, RingState, Thread};
+use super::thread::{BlockedCall, Hole, NearRecord, PendingSample, Reason, RingState, Thread};
 use super::{
     Interpreter, MAX_IMPLAUSIBLE_SAMPLES, Process, SampleOutcome, SamplerState, is_refused,
 };
 use crate::messages::Update;
-use crate::perf_ring::{Registers, Ring, why_refused};
-use crate::procfs::{Activity, SystemCall, now_ns};
+use crate::perf_ring::{PerfRecord, Registers, Ring, why_refused};
+use crate::procfs::{Activity, SystemCall, Turns, now_ns};
 use crate::python::NoStack;
 use gapscope_model::ThreadState;
 
-/// The most threads of a process that the kernel records: each takes 0.5 MiB of locked memory.
+/// Why samples are missing where the kernel's records of a hole found no room.
+const RING_FULL: &str = "the memory for the kernel's records of running threads was full before the thread that takes samples had a turn";
+/// The most threads of a process that the kernel records: each takes up to 4 MiB of locked memory.
 const MAX_RECORDED_THREADS: usize = 16;
 
 impl Process {
@@ -45,14 +47,17 @@ impl Process {
             Activity::Running => None,
         };
         let thread = &mut self.threads[index];
-        let (period_ns, missing) = thread.stands_for((time_ns, period_ns), call, turns);
-        // Workers are sampled only while somebody waits for them.
-        if !self.is_worker {
-            state.count_sample(self.pid, missing);
+        let period_ns = thread.stands_for((time_ns, period_ns), call, turns);
+        // Workers are sampled only while somebody waits for them, which leaves no holes.
+        if self.is_worker {
+            thread.hole = None;
         }
         let times = (time_ns, period_ns);
         let outcome = match self.outcome_without_stack(read, doing, state) {
-            Some(outcome) => (outcome, None),
+            Some(outcome) => {
+                self.send_pending(index, None, state);
+                (outcome, None)
+            }
             None => self.send(index, times, (doing, turns), &python, state),
         };
         self.python = python;
@@ -97,7 +102,7 @@ impl Process {
         &mut self,
         index: usize,
         (time_ns, period_ns): (i64, i64),
-        (doing, turns): (Activity, Option<u64>),
+        (doing, turns): (Activity, Option<Turns>),
         python: &[u64],
         state: &mut SamplerState,
     ) -> (SampleOutcome, Option<u32>) {
@@ -143,6 +148,9 @@ impl Process {
             _ => None,
         };
         let system_call = call.map(|call| state.call(call.number));
+        if !self.is_worker {
+            state.count_taken(self.pid);
+        }
         state.updates.push(Update::Sample {
             time_ns,
             pid: self.pid,
@@ -156,8 +164,8 @@ impl Process {
         (taken, gil_holder)
     }
 
-    /// Sends the sample that waits for its native frames. `next` is the time and Python stack of the following sample; the kernel record
-    /// nearest to that one is returned.
+    /// Sends the sample that waits for its native frames, and what the kernel recorded in the hole behind it. `next` is the time and Python
+    /// stack of the following sample; the kernel record nearest to that one is returned.
     ///
     /// A record between two samples belongs to a Python stack only where both samples have the same one.
     pub fn send_pending(
@@ -170,11 +178,20 @@ impl Process {
         let mut pending = thread.pending.take();
         let mut nearest_to_next = None;
         let python = pending.as_ref().map(|pending| pending.python.as_slice());
+        let calls_python = [python, next.map(|(_, python)| python)];
+        let calls_python = calls_python.iter().flatten().any(|stack| !stack.is_empty());
         let next_ns = next
             .filter(|(_, after)| Some(*after) == python)
             .map(|(time, _)| time);
+        let hole = thread.hole.take();
+        let mut in_hole = Vec::new();
+        let mut was_full = false;
         if let RingState::Open(ring) = &mut thread.recording {
-            ring.take(|moment| {
+            was_full = ring.take(|moment| {
+                if hole.is_some_and(|hole| (hole.from_ns..hole.until_ns).contains(&moment.time_ns))
+                {
+                    in_hole.push(moment.clone());
+                }
                 let (Some(pending), Some(next_ns)) = (&mut pending, next_ns) else {
                     return;
                 };
@@ -189,43 +206,101 @@ impl Process {
                 }
             });
         }
-        let inner = thread.inner;
         if let Some(pending) = pending {
-            let near = pending.nearest.map(|near| near.moment);
-            let stack = match near {
-                Some(moment) => {
-                    let mut addresses = std::mem::take(&mut self.addresses);
-                    self.native.unwind(
-                        moment.registers,
-                        &moment.stack,
-                        &mut state.libraries,
-                        pending.time_ns,
-                        &mut addresses,
-                    );
+            let stack = match pending.nearest {
+                Some(near) => {
+                    let mut addresses = self.unwound(&near.moment, state);
                     let stack = self.joined(&pending.python, &mut addresses, state);
                     self.addresses = addresses;
                     stack
                 }
                 None => self.number(&pending.python, &[], state),
             };
-            state.updates.push(Update::Sample {
-                time_ns: pending.time_ns,
-                pid: self.pid,
-                thread: inner,
-                stack,
-                state: ThreadState::Running,
-                period_ns: pending.period_ns,
-                system_call: None,
-                gil_holder: None,
-            });
+            let times = (pending.time_ns, pending.period_ns);
+            self.send_running(index, times, stack, state);
+        }
+        if let Some(hole) = hole {
+            self.fill(index, (hole, was_full), &in_hole, calls_python, state);
         }
         nearest_to_next
     }
 
-    /// Sends all samples that wait for a following one.
+    /// Sends a sample of a thread that runs.
+    fn send_running(
+        &mut self,
+        index: usize,
+        (time_ns, period_ns): (i64, i64),
+        stack: Option<u32>,
+        state: &mut SamplerState,
+    ) {
+        if !self.is_worker {
+            state.count_taken(self.pid);
+        }
+        state.updates.push(Update::Sample {
+            time_ns,
+            pid: self.pid,
+            thread: self.threads[index].inner,
+            stack,
+            state: ThreadState::Running,
+            period_ns,
+            system_call: None,
+            gil_holder: None,
+        });
+    }
+
+    /// Sends the kernel's records in a hole as samples, and notes what they do not cover. `was_full`: the kernel had no room for more
+    /// records. Which Python code ran in a hole is not known, so that in a thread that calls Python (`calls_python`) only the
+    /// frames inside of what Python called are told.
+    fn fill(
+        &mut self,
+        index: usize,
+        (hole, was_full): (Hole, bool),
+        records: &[PerfRecord],
+        calls_python: bool,
+        state: &mut SamplerState,
+    ) {
+        let reason = match was_full {
+            true => RING_FULL,
+            false => state.delay.reason(),
+        };
+        let uncovered = &mut self.threads[index].uncovered;
+        let period_ns = uncovered.add(hole, reason, records.len());
+        for record in records {
+            let mut addresses = self.unwound(record, state);
+            if let (true, Interpreter::Found { file, .. }) = (calls_python, &self.interpreter) {
+                let below = self.native.below_python(&addresses, file);
+                addresses.truncate(below);
+            }
+            let stack = self.number(&[], &addresses, state);
+            self.addresses = addresses;
+            self.send_running(index, (record.time_ns, period_ns), stack, state);
+        }
+    }
+
+    /// Returns the addresses on the stack of a record, innermost first, in the buffer for them.
+    fn unwound(&mut self, record: &PerfRecord, state: &mut SamplerState) -> Vec<u64> {
+        let mut addresses = std::mem::take(&mut self.addresses);
+        let (registers, stack) = (record.registers, &record.stack);
+        let libraries = &mut state.libraries;
+        self.native
+            .unwind(registers, stack, libraries, record.time_ns, &mut addresses);
+        addresses
+    }
+
+    /// Sends all samples that wait for a following one, and counts the missing ones.
     pub fn flush(&mut self, state: &mut SamplerState) {
         for index in 0..self.threads.len() {
             self.send_pending(index, None, state);
+        }
+        self.count_missing(state);
+    }
+
+    /// Counts the samples that are missing so far.
+    pub fn count_missing(&mut self, state: &mut SamplerState) {
+        for thread in &mut self.threads {
+            if let Some((missing, reason)) = thread.uncovered.take_missing() {
+                state.count_missing(self.pid, missing, reason);
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! The state of a sampled thread between its samples: its last blocking call, and its last sample when that waits for
 //! a record of the kernel ([`crate::perf_ring`]).
 
-use crate::perf_ring::{PerfRecord, Ring};
-use crate::procfs::{ActivityFile, SystemCall, TurnsFile};
+use crate::perf_ring::{PERIOD_NS, PerfRecord, Ring};
+use crate::procfs::{ActivityFile, SystemCall, Turns, TurnsFile};
 
 /// A kernel record belongs to a sample that is at most this far away.
 const MAX_RECORD_DISTANCE_NS: i64 = 2_000_000;
@@ -23,8 +23,11 @@ pub struct Thread {
     pub activity: ActivityFile,
     pub turns: TurnsFile,
     pub reason: Reason,
-    /// The time of the last sample; `None` before the first, and after a rest.
-    pub sampled_ns: Option<i64>,
+    /// The time of the last sample and the turns then; `None` before the first, and after a rest.
+    pub sampled: Option<(i64, Option<Turns>)>,
+    /// The time before the last sample in which samples are missing, until it has been filled.
+    pub hole: Option<Hole>,
+    pub uncovered: UncoveredTime,
     /// The blocking call of the last sample, and its stack.
     pub last: Option<BlockedCall>,
     /// Whether the kernel records the thread.
@@ -40,8 +43,73 @@ pub struct BlockedCall {
     pub python: Vec<u64>,
     /// The number of the whole stack.
     pub stack: Option<u32>,
-    /// How often the thread had been given a processor before this sample; `None` where that is not known.
-    pub turns: Option<u64>,
+    /// The thread's turns before this sample; `None` where they are not known.
+    pub turns: Option<Turns>,
+}
+
+/// A time in which the sampling thread took no samples of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole {
+    pub from_ns: i64,
+    pub until_ns: i64,
+    /// The time between two samples.
+    pub period_ns: i64,
+}
+
+/// The time in holes that no sample stands for so far. A short hole may have no kernel record although the thread ran, and the record of
+/// another hole stands for more than that hole: only their sum is right.
+#[derive(Debug, Default)]
+pub struct UncoveredTime {
+    /// All of it; negative where records stood for more.
+    all_ns: i64,
+    /// For how long the thread waited for a processor.
+    waited_ns: i64,
+    /// The last hole, as long as a wait that began in it may go on.
+    last: Option<Hole>,
+    /// The longest hole since missing samples were last taken, and why it is one.
+    longest: Option<(Hole, &'static str)>,
+}
+
+impl UncoveredTime {
+    /// Adds a hole with so many kernel records, and why it is one. Returns the time that each of the records stands for: a period of the
+    /// thread's own time, and the time of waiting before. Who waits for a processor stays at the same place of its code.
+    pub fn add(&mut self, hole: Hole, reason: &'static str, records: usize) -> i64 {
+        let length = |hole: &Hole| hole.until_ns - hole.from_ns;
+        self.all_ns += length(&hole);
+        self.last = Some(hole);
+        if self
+            .longest
+            .is_none_or(|(longest, _)| length(&longest) <= length(&hole))
+        {
+            self.longest = Some((hole, reason));
+        }
+        let mut each_ns = 0;
+        if let Some(records) = i64::try_from(records).ok().filter(|records| *records > 0) {
+            each_ns = PERIOD_NS + std::mem::take(&mut self.waited_ns) / records;
+            self.all_ns -= each_ns * records;
+        }
+        each_ns
+    }
+
+    /// Notes that the system tells a wait of this length that ended before this time, a little after a hole. The system tells a wait at its
+    /// end only: the wait may have begun in the hole.
+    fn end_wait(&mut self, time_ns: i64, waited_ns: i64) {
+        if let Some(hole) = self.last
+            && waited_ns > 0
+        {
+            self.last = None;
+            let in_hole_ns = waited_ns - (time_ns - hole.until_ns);
+            self.waited_ns += in_hole_ns.clamp(0, hole.until_ns - hole.from_ns);
+        }
+    }
+
+    /// Returns how many samples are missing, with the reason, and counts them no more.
+    pub fn take_missing(&mut self) -> Option<(u64, &'static str)> {
+        let (hole, reason) = self.longest.take()?;
+        let missing = (self.all_ns + hole.period_ns / 2).max(0) / hole.period_ns;
+        self.all_ns -= missing * hole.period_ns;
+        (missing > 0).then_some((missing.unsigned_abs(), reason))
+    }
 }
 
 /// Whether the kernel records where the thread runs.
@@ -74,7 +142,9 @@ impl Thread {
             activity,
             turns,
             reason,
-            sampled_ns: None,
+            sampled: None,
+            hole: None,
+            uncovered: UncoveredTime::default(),
             last: None,
             recording: RingState::Untried,
             pending: None,
@@ -86,34 +156,48 @@ impl Thread {
         self.last = None;
     }
 
-    /// Returns the time that a sample stands for, and how many samples are missing before it. A thread that has been in one system call
-    /// since its last sample, and had no turn on a processor meanwhile (`turns`), did nothing else all the time: its sample stands for
-    /// that time. A sample otherwise stands for `period_ns`.
+    /// Returns the time that a sample stands for. A thread that has been in one system call since its last sample, and had no turn on a
+    /// processor meanwhile (`turns`), did nothing else all the time: its sample stands for that time. A sample otherwise stands for
+    /// `period_ns`, and a longer time before it is a [`Self::hole`].
     pub fn stands_for(
         &mut self,
         (time_ns, period_ns): (i64, i64),
         call: Option<SystemCall>,
-        turns: Option<u64>,
-    ) -> (i64, u64) {
-        let last_ns = self.sampled_ns.replace(time_ns);
-        let since_ns = last_ns.map_or(0, |last_ns| time_ns - last_ns);
+        turns: Option<Turns>,
+    ) -> i64 {
         let period_ns = period_ns.max(1);
+        let Some((last_ns, turns_before)) = self.sampled.replace((time_ns, turns)) else {
+            return period_ns;
+        };
+        let since_ns = time_ns - last_ns;
+        let waited = |turns: Option<Turns>| turns.map_or(0, |turns| turns.waited_ns);
+        let waited_ns = waited(turns) - waited(turns_before);
         // Less is jitter.
         if since_ns < 2 * period_ns {
-            return (period_ns, 0);
+            self.uncovered.end_wait(time_ns, waited_ns);
+            return period_ns;
         }
-        let missing = (since_ns + period_ns / 2) / period_ns - 1;
         let last = self.last.as_ref();
         let stayed = last.is_some_and(|last| Some(last.call) == call && last.turns == turns);
-        match stayed && turns.is_some() {
-            true => (since_ns, 0),
-            false => (period_ns, missing.unsigned_abs()),
+        if stayed && turns.is_some() {
+            return since_ns;
         }
+        // The samples at both ends have their share of the waiting.
+        let in_hole = (since_ns - period_ns) as f64 / since_ns as f64;
+        self.uncovered.waited_ns += (waited_ns.max(0) as f64 * in_hole) as i64;
+        self.hole = Some(Hole {
+            from_ns: last_ns + period_ns / 2,
+            until_ns: time_ns - period_ns / 2,
+            period_ns,
+        });
+        period_ns
     }
 
     /// Ends the kernel's recording for now.
     pub fn rest(&mut self) {
-        self.sampled_ns = None;
+        self.sampled = None;
+        self.hole = None;
+        self.uncovered = UncoveredTime::default();
         if matches!(self.recording, RingState::Open(_)) {
             self.recording = RingState::Untried;
         }
@@ -160,7 +244,14 @@ mod tests {
         let activity = ActivityFile::open(&own).unwrap();
         let mut thread = Thread::new(1, activity, TurnsFile::open(&own), Reason::Followed);
         let times = |at_ms: i64| (at_ms * MS, 2 * MS);
-        assert_eq!(thread.stands_for(times(100), None, Some(5)), (2 * MS, 0));
+        let turns = |count| {
+            Some(Turns {
+                count,
+                waited_ns: 0,
+            })
+        };
+        assert_eq!(thread.stands_for(times(100), None, turns(5)), 2 * MS);
+        assert_eq!(thread.hole, None);
         let slept = |turns| {
             Some(BlockedCall {
                 call: call(1),
@@ -169,24 +260,74 @@ mod tests {
                 turns,
             })
         };
-        for (last, call, turns, expected) in [
+        for (last, call, turns, expected_ms) in [
             // It slept all the time.
-            (slept(Some(5)), Some(call(1)), Some(5), (20 * MS, 0)),
+            (slept(turns(5)), Some(call(1)), turns(5), 20),
             // It woke and slept again, is in another call, or runs.
-            (slept(Some(5)), Some(call(1)), Some(6), (2 * MS, 9)),
-            (slept(Some(5)), Some(call(2)), Some(5), (2 * MS, 9)),
-            (slept(Some(5)), None, Some(5), (2 * MS, 9)),
-            (None, Some(call(1)), Some(5), (2 * MS, 9)),
+            (slept(turns(5)), Some(call(1)), turns(6), 2),
+            (slept(turns(5)), Some(call(2)), turns(5), 2),
+            (slept(turns(5)), None, turns(5), 2),
+            (None, Some(call(1)), turns(5), 2),
             // The kernel does not count turns.
-            (slept(None), Some(call(1)), None, (2 * MS, 9)),
+            (slept(None), Some(call(1)), None, 2),
         ] {
-            thread.sampled_ns = Some(100 * MS);
+            thread.sampled = Some((100 * MS, turns));
             thread.last = last;
-            assert_eq!(thread.stands_for(times(120), call, turns), expected);
+            thread.hole = None;
+            let period_ns = thread.stands_for(times(120), call, turns);
+            assert_eq!(period_ns, expected_ms * MS);
+            let hole = thread.hole.map(|hole| [hole.from_ns, hole.until_ns]);
+            let expected = (expected_ms == 2).then_some([101 * MS, 119 * MS]);
+            assert_eq!(hole, expected);
         }
-        assert_eq!(thread.stands_for(times(123), None, None), (2 * MS, 0));
+        thread.hole = None;
+        thread.stands_for(times(123), None, None);
+        assert_eq!(thread.hole, None);
         thread.rest();
-        assert_eq!(thread.stands_for(times(900), None, None), (2 * MS, 0));
+        assert_eq!(thread.stands_for(times(900), None, None), 2 * MS);
+        assert_eq!(thread.hole, None);
+    }
+
+    #[test]
+    fn records_stand_for_running_and_for_waiting_to_run_and_the_rest_is_missing() {
+        // The program's share of a processor, whether it sleeps for half of the time, and the length of the holes.
+        for (share, sleeps, hole_ms) in [
+            (1.0, false, 100),
+            (0.5, false, 100),
+            (0.1, false, 20),
+            (0.5, true, 40),
+            (0.0, true, 100),
+        ] {
+            let awake = if sleeps { 0.5 } else { 1.0 };
+            let ran_ms = f64::from(hole_ms) * share * awake;
+            let waited_ms = f64::from(hole_ms) * awake - ran_ms;
+            let mut uncovered = UncoveredTime::default();
+            let (mut own_ms, mut covered_ns) = (0.0, 0);
+            let all_ms = 100 * hole_ms;
+            for _ in 0..100 {
+                let period_ms = PERIOD_NS as f64 / 1e6;
+                let before = (own_ms / period_ms) as usize;
+                own_ms += if share == 0.0 { 0.0 } else { ran_ms };
+                let records = (own_ms / period_ms) as usize - before;
+                if share > 0.0 {
+                    uncovered.waited_ns += (waited_ms * 1e6) as i64;
+                }
+                let hole = Hole {
+                    from_ns: 0,
+                    until_ns: i64::from(hole_ms) * MS,
+                    period_ns: 2 * MS,
+                };
+                let each_ns = uncovered.add(hole, "busy", records);
+                covered_ns += each_ns * records as i64;
+            }
+            let missing = uncovered.take_missing().map_or(0, |(count, _)| count);
+            assert_eq!(uncovered.take_missing(), None);
+            let expected = if share == 0.0 { 0.0 } else { awake };
+            let covered = covered_ns as f64 / 1e6 / f64::from(all_ms);
+            assert!((covered - expected).abs() < 0.05, "{share} {covered}");
+            let all = covered + missing as f64 * 2.0 / f64::from(all_ms);
+            assert!((all - 1.0).abs() < 0.05, "{share} {all}");
+        }
     }
 
     #[test]
@@ -210,7 +351,11 @@ mod tests {
         pause();
         let after = turns.read();
         // A kernel without these counts says nothing.
-        assert!(after > before || before.is_none(), "{before:?} {after:?}");
+        let count = |turns: Option<Turns>| turns.map(|turns| turns.count);
+        assert!(
+            count(after) > count(before) || before.is_none(),
+            "{before:?} {after:?}"
+        );
         sleeper.thread().unpark();
         sleeper.join().unwrap();
     }

@@ -1,6 +1,8 @@
 //! Programs in Python that measure their shares of time by their own clock.
 
-use crate::watched::{Watched, newest, pythons, retry, script, shares, watch};
+use crate::watched::{
+    Watched, newest, pythons, retry, script, shares, watch, watch_without_sessions,
+};
 use gapscope_model::{LossKind, ThreadState};
 use std::path::Path;
 
@@ -377,7 +379,8 @@ fn samples_of_many_threads_take_a_bounded_share_of_a_core() {
     };
     retry(|| {
         let (began, worked) = (std::time::Instant::now(), clock());
-        let watched = watch(&mut command);
+        // The sampler then runs in this process, whose clock is read.
+        let watched = watch_without_sessions(&mut command);
         let share = (clock() - worked) / began.elapsed().as_secs_f64();
         let longest = watched.samples().map(|sample| sample.period_ns).max();
         eprintln!("{:.1} % of a core, {longest:?} ns", share * 100.0);

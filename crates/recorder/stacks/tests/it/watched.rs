@@ -5,7 +5,7 @@ use gapscope_stacks::{Frame, Options, Stacks, Update};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -130,9 +130,35 @@ pub fn shares<'a>(
 
 /// Runs a program to its end and samples the threads that its first line names, or its main thread where that line is empty.
 pub fn watch(command: &mut Command) -> Watched {
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    watch_below(Path::new("/"), start(command))
+}
+
+/// Does what [`watch`] does as on a kernel that does not schedule by sessions.
+pub fn watch_without_sessions(command: &mut Command) -> Watched {
+    let child = start(command);
+    // This folder has the program, and none of the kernel's settings.
+    let root = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(root.path().join("proc")).expect("a folder");
+    for name in [&child.id().to_string(), "thread-self"] {
+        let name = format!("proc/{name}");
+        let link = root.path().join(&name);
+        std::os::unix::fs::symlink(Path::new("/").join(name), link).expect("a link");
+    }
+    watch_below(root.path(), child)
+}
+
+fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// Samples a program that was just started; `root` is the folder that holds `proc`.
+fn watch_below(root: &Path, mut child: Child) -> Watched {
     let pid = child.id();
-    let mut stacks = Stacks::start(Options::default());
+    let root = root.to_owned();
+    let mut stacks = Stacks::start(Options {
+        root,
+        ..Options::default()
+    });
     let mut output = BufReader::new(child.stdout.take().expect("its output"));
     let mut first = String::new();
     output.read_line(&mut first).expect("its first line");

@@ -1,0 +1,341 @@
+//! Tells the code behind idle time from the ranges that host threads were in: functions of Python, operators and
+//! annotations, as PyTorch's profiler records them, and labels that the program set. Traces that have samples of
+//! stacks are told by those instead.
+//!
+//! Ranges have exact times, so that each moment of a thread belongs to the range that began last and goes on, and no
+//! share of time is an estimate. A *node* is a chain of nested ranges, which stands for a stack; ranges that nest
+//! alike have one node. A node with little of the time is told under its caller, because a program has thousands of
+//! stacks.
+
+use super::idle_code::{CauseCode, Code, CodeSource, CodeTime};
+use super::range_name::frame_of_range;
+use super::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
+use super::{sort, submitter, until};
+use crate::gaps::{Cause, Gap, each_gap_between};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::host::HostThread;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::thresholds::RANGE_TOLD;
+use gapscope_trace::ids::LabelId;
+use gapscope_trace::lookup::{IdIndex, NONE};
+use gapscope_trace::tables::MarkerScope;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+
+/// The ranges of the threads that submit work.
+#[derive(Debug)]
+pub struct CodeRanges<'a> {
+    timeline: &'a Timeline<'a>,
+    threads: FxHashMap<HostThread, Vec<Range>>,
+    nodes: Nodes,
+}
+
+/// A range of a thread. The ranges of a thread are in order of their start, the outer before the inner.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    interval: Interval,
+    /// The index of the latest range before this one that goes on when this one starts, or [`NONE`].
+    outer: u32,
+    node: u32,
+}
+
+/// The time of a node for one cause.
+#[derive(Debug, Clone, Copy, Default)]
+struct NodeSum {
+    /// The time in the node itself, and in what it calls as far as that is told under the node.
+    own_ns: i64,
+    /// The time in the node and in all that it calls.
+    all_ns: i64,
+}
+
+/// The time of each node, by the number of the cause and the node.
+type NodeTimes = FxHashMap<(usize, u32), i64>;
+
+impl<'a> CodeRanges<'a> {
+    /// Lays out the ranges of the threads that submit work, or returns `None` where these threads have none.
+    pub fn new(timeline: &'a Timeline<'a>) -> Option<CodeRanges<'a>> {
+        let tables = &timeline.trace.tables;
+        let (markers, submissions) = (&tables.markers, &tables.submissions);
+        let submitters: FxHashSet<HostThread> = (submissions.process.iter().enumerate())
+            .filter_map(|(row, process)| HostThread::from_row(*process, submissions.thread.at(row)))
+            .collect();
+        let mut threads: FxHashMap<HostThread, Vec<(Interval, LabelId)>> = FxHashMap::default();
+        // An analysis that does not read when markers began has no ranges.
+        let timed = 0..markers.start_ns.len().min(markers.scope.len());
+        for row in timed.filter(|row| markers.scope[*row] == MarkerScope::Thread) {
+            let thread = HostThread::from_row(markers.process[row], markers.thread.at(row));
+            let (start_ns, duration_ns) = (markers.start_ns.at(row), markers.duration_ns.at(row));
+            let interval = Interval::from_row(start_ns, duration_ns);
+            if let (Some(thread), Some(interval)) = (thread, interval)
+                && !interval.is_empty()
+                && submitters.contains(&thread)
+            {
+                let ranges = threads.entry(thread).or_default();
+                ranges.push((interval, markers.label[row]));
+            }
+        }
+        let mut nodes = Nodes::default();
+        let labels = IdIndex::new(&tables.labels.id);
+        let text = |label| {
+            labels
+                .get(label)
+                .map_or("", |row| &*tables.labels.text[row])
+        };
+        let threads: FxHashMap<HostThread, Vec<Range>> = (threads.into_iter())
+            .map(|(thread, ranges)| (thread, nest(ranges, text, &mut nodes)))
+            .collect();
+        (!threads.is_empty()).then_some(CodeRanges {
+            timeline,
+            threads,
+            nodes,
+        })
+    }
+
+    /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
+    /// is returned for each of them too.
+    pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
+        let mut totals = [0_i64; Cause::ALL.len()];
+        let mut times = NodeTimes::default();
+        for device in 0..self.timeline.gpus.len() {
+            each_gap_between(self.timeline, device, |gap, [_, after], parts| {
+                let inside = gap.intersection(window);
+                if inside.length_ns() < threshold_ns.max(1) {
+                    return;
+                }
+                let Some((thread, until_ns)) = submitter(self.timeline, after) else {
+                    return;
+                };
+                for part in parts {
+                    let interval = until(part.interval(), until_ns).intersection(inside);
+                    let total = &mut totals[part.cause as usize];
+                    *total = total.saturating_add(interval.length_ns());
+                    self.add(thread, part.cause, interval, &mut times);
+                }
+            });
+        }
+        let mut causes: Vec<CauseCode> = (Cause::ALL.into_iter().zip(totals))
+            .filter(|(_, total_ns)| *total_ns > 0)
+            .map(|(cause, total_ns)| {
+                let code = self.told(cause, &times, total_ns);
+                let in_ranges_ns: i64 = code.iter().map(|time| time.total_ns).sum();
+                CauseCode {
+                    cause,
+                    source: CodeSource::Ranges,
+                    total_ns,
+                    without_samples_ns: total_ns - in_ranges_ns,
+                    samples: 0,
+                    code,
+                    exact: Vec::new(),
+                    sleeps: Vec::new(),
+                }
+            })
+            .collect();
+        causes.sort_by_key(|cause| Reverse(cause.total_ns));
+        Code {
+            causes,
+            longest: longest.iter().map(|gap| self.in_gap(gap)).collect(),
+            ..Code::default()
+        }
+    }
+
+    /// Returns the code that ran in a gap, the greatest time first.
+    fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
+        let Some((thread, until_ns)) = super::submitter_of_gap(self.timeline, gap) else {
+            return Vec::new();
+        };
+        let mut times = NodeTimes::default();
+        for part in &gap.parts {
+            let interval = until(part.interval(), until_ns);
+            self.add(thread, part.cause, interval, &mut times);
+        }
+        let causes = Cause::ALL.into_iter();
+        let code = causes.flat_map(|cause| self.told(cause, &times, gap.duration_ns));
+        let mut code: Vec<CodeTime> = code.collect();
+        sort(&mut code);
+        code
+    }
+
+    /// Adds the time that a thread spent in each node in an interval.
+    fn add(&self, thread: HostThread, cause: Cause, interval: Interval, times: &mut NodeTimes) {
+        let Some(ranges) = self.threads.get(&thread) else {
+            return;
+        };
+        let started = |ns: i64| ranges.partition_point(|range| range.interval.start_ns <= ns);
+        let mut next = started(interval.start_ns);
+        let mut innermost = match next {
+            0 => NONE,
+            next => next as u32 - 1,
+        };
+        let mut now_ns = interval.start_ns;
+        while now_ns < interval.end_ns {
+            let next_ns = ranges
+                .get(next)
+                .map_or(i64::MAX, |range| range.interval.start_ns);
+            let end_ns = next_ns.min(interval.end_ns);
+            while now_ns < end_ns {
+                let Some(range) = ranges.get(innermost as usize) else {
+                    break;
+                };
+                let left_ns = range.interval.end_ns.min(end_ns);
+                if left_ns > now_ns {
+                    *times.entry((cause as usize, range.node)).or_default() += left_ns - now_ns;
+                    now_ns = left_ns;
+                }
+                if range.interval.end_ns <= now_ns {
+                    innermost = range.outer;
+                }
+            }
+            now_ns = end_ns;
+            if now_ns < interval.end_ns {
+                innermost = next as u32;
+                next += 1;
+            }
+        }
+    }
+
+    /// Returns the code of a cause: each node with at least [`RANGE_TOLD`] of `whole_ns` in it and in what it calls,
+    /// without the time of those nodes that are told themselves. The time of a node with less is its caller's.
+    fn told(&self, cause: Cause, times: &NodeTimes, whole_ns: i64) -> Vec<CodeTime> {
+        let of_cause = times.iter().filter(|((of, _), _)| *of == cause as usize);
+        let mut sums: FxHashMap<u32, NodeSum> = of_cause
+            .map(|((_, node), ns)| {
+                (
+                    *node,
+                    NodeSum {
+                        own_ns: *ns,
+                        all_ns: *ns,
+                    },
+                )
+            })
+            .collect();
+        let mut nodes: Vec<u32> = sums.keys().copied().collect();
+        let mut at = 0;
+        while let Some(node) = nodes.get(at) {
+            let caller = self.nodes.all[*node as usize].caller;
+            if caller != NONE && !sums.contains_key(&caller) {
+                sums.insert(caller, NodeSum::default());
+                nodes.push(caller);
+            }
+            at += 1;
+        }
+        // A caller has a lower number than what it calls.
+        nodes.sort_unstable_by_key(|node| Reverse(*node));
+        let least_ns = (RANGE_TOLD * whole_ns as f64) as i64;
+        let mut code = Vec::new();
+        for node in nodes {
+            let NodeSum { own_ns, all_ns } = sums.get(&node).copied().unwrap_or_default();
+            let caller = self.nodes.all[node as usize].caller;
+            if let Some(caller) = sums.get_mut(&caller) {
+                caller.all_ns += all_ns;
+                if all_ns < least_ns {
+                    caller.own_ns += own_ns;
+                    continue;
+                }
+            }
+            if own_ns > 0 {
+                let frames = self.nodes.frames(node);
+                code.push(CodeTime {
+                    cause,
+                    total_ns: own_ns,
+                    samples: 0,
+                    blocked: 0,
+                    is_idle_event_loop: is_idle_event_loop(&frames),
+                    frames,
+                });
+            }
+        }
+        sort(&mut code);
+        code
+    }
+}
+
+/// The nodes of all threads.
+#[derive(Debug, Default)]
+struct Nodes {
+    /// The nodes, each caller before what it calls.
+    all: Vec<Node>,
+    numbers: FxHashMap<Node, u32>,
+    /// The distinct frames, and the number of the frame of each label.
+    frames: Vec<CodeFrame>,
+    frame_numbers: FxHashMap<CodeFrame, u32>,
+    of_label: FxHashMap<LabelId, u32>,
+}
+
+/// A chain of nested ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Node {
+    /// The node around it, or [`NONE`].
+    caller: u32,
+    /// The number of the innermost range's frame.
+    frame: u32,
+}
+
+impl Nodes {
+    /// Returns the number of the node of a range with a label, inside of another node or [`NONE`].
+    fn number<'t>(
+        &mut self,
+        caller: u32,
+        label: LabelId,
+        text: impl Fn(LabelId) -> &'t str,
+    ) -> u32 {
+        let (frames, numbers) = (&mut self.frames, &mut self.frame_numbers);
+        let frame = *self.of_label.entry(label).or_insert_with(|| {
+            let frame = frame_of_range(text(label));
+            *numbers.entry(frame).or_insert_with_key(|frame| {
+                frames.push(frame.clone());
+                frames.len() as u32 - 1
+            })
+        });
+        let node = Node { caller, frame };
+        let all = &mut self.all;
+        *self.numbers.entry(node).or_insert_with(|| {
+            all.push(node);
+            all.len() as u32 - 1
+        })
+    }
+
+    /// Returns the frames of a node, the innermost first.
+    fn frames(&self, node: u32) -> Vec<CodeFrame> {
+        let node_of = |number: u32| self.all.get(number as usize);
+        let chain = std::iter::successors(node_of(node), |node| node_of(node.caller));
+        chain
+            .take(MAX_FRAMES)
+            .map(|node| self.frames[node.frame as usize].clone())
+            .collect()
+    }
+}
+
+/// Nests the ranges of a thread, which come in any order. Of ranges that overlap without one containing the other, the
+/// later one is the inner, and the innermost range that contains a range is its caller.
+fn nest<'t>(
+    mut ranges: Vec<(Interval, LabelId)>,
+    text: impl Fn(LabelId) -> &'t str,
+    nodes: &mut Nodes,
+) -> Vec<Range> {
+    // The sort is stable: of equal ranges the first in the file is the outer.
+    ranges.sort_by_key(|(interval, _)| (interval.start_ns, Reverse(interval.end_ns)));
+    let mut nested: Vec<Range> = Vec::with_capacity(ranges.len());
+    let mut open: Vec<u32> = Vec::new();
+    for (interval, label) in ranges {
+        let end_ns = |index: &u32| nested[*index as usize].interval.end_ns;
+        while open
+            .last()
+            .is_some_and(|last| end_ns(last) <= interval.start_ns)
+        {
+            open.pop();
+        }
+        let caller = open
+            .iter()
+            .rev()
+            .find(|index| end_ns(index) >= interval.end_ns);
+        let caller = caller.map_or(NONE, |index| nested[*index as usize].node);
+        let outer = open.last().copied().unwrap_or(NONE);
+        open.push(nested.len() as u32);
+        nested.push(Range {
+            interval,
+            outer,
+            node: nodes.number(caller, label, &text),
+        });
+    }
+    nested
+}

@@ -1,0 +1,176 @@
+//! Adds up the work and the gaps of a window by slices of time and by labels.
+//!
+//! A timeline goes in; a [`Walk`] comes out, with a [`Sum`] for each slice and for each label.
+
+use super::{PhaseLabels, Sum};
+use crate::gaps::explain::Explainer;
+use crate::gaps::visit::visit_gaps;
+use crate::gaps::{Cause, GapPart};
+use gapscope_timeline::busy::BusyParts;
+use gapscope_timeline::intervals::{Busy, Interval};
+use gapscope_timeline::{Content, Timeline};
+
+/// The number of slices of the window: each is well below the share that a phase has.
+const SLICES: usize = 256;
+
+/// The unions of the work of one device in a slice or under a label. Each includes the one before it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unions {
+    compute: Busy,
+    communication: Busy,
+    transfers: Busy,
+    /// The union that also includes work that is timed as a whole and may idle within.
+    all: Busy,
+}
+
+impl Unions {
+    #[inline]
+    fn add(&mut self, interval: Interval, content: Content) {
+        self.all.add(interval);
+        if matches!(content, Content::Whole { idle: true, .. }) {
+            return;
+        }
+        self.transfers.add(interval);
+        if content == Content::Transfer {
+            return;
+        }
+        self.communication.add(interval);
+        if content != Content::Communication {
+            self.compute.add(interval);
+        }
+    }
+
+    fn parts(&self) -> BusyParts {
+        BusyParts {
+            compute_ns: self.compute.length_ns,
+            communication_ns: self.communication.length_ns - self.compute.length_ns,
+            transfer_ns: self.transfers.length_ns - self.communication.length_ns,
+            whole_ns: self.all.length_ns - self.transfers.length_ns,
+            ..BusyParts::default()
+        }
+    }
+}
+
+/// The sums of one walk over all devices.
+pub(super) struct Walk {
+    pub(super) slices: Vec<Sum>,
+    /// The sums of each of [`PhaseLabels::texts`], and of what is under none of these.
+    pub(super) labels: Vec<Sum>,
+}
+
+impl Walk {
+    pub(super) fn new(timeline: &Timeline, window: Interval, labels: &PhaseLabels) -> Walk {
+        let explainer = Explainer::new(timeline);
+        let bounds = bounds_ns(window, SLICES);
+        let mut walk = Walk {
+            slices: vec![Sum::default(); SLICES],
+            labels: vec![Sum::default(); labels.texts.len() + 1],
+        };
+        for (device, gpu) in timeline.gpus.iter().enumerate() {
+            let mut slices = vec![Unions::default(); SLICES];
+            let mut by_label = vec![Unions::default(); walk.labels.len()];
+            let mut place = 0;
+            for work in &gpu.works {
+                let inside = work.interval.intersection(window);
+                if inside.is_empty() {
+                    continue;
+                }
+                let content = timeline.content(&work);
+                let label = labels.index(timeline, &work);
+                by_label[label].add(inside, content);
+                walk.labels[label].works += 1;
+                walk.labels[label].add_hull(inside);
+                walk.slices[cut(&bounds, &mut place, inside, |slice, piece| {
+                    slices[slice].add(piece, content);
+                })]
+                .works += 1;
+            }
+            for (sum, unions) in walk.slices.iter_mut().zip(&slices) {
+                sum.busy = sum.busy.plus(unions.parts());
+            }
+            for (sum, unions) in walk.labels.iter_mut().zip(&by_label) {
+                sum.busy = sum.busy.plus(unions.parts());
+            }
+            let mut place = 0;
+            visit_gaps(&explainer, device, |gap, [_, after], parts| {
+                let gap_ns = gap.intersection(window).length_ns();
+                let label = &mut walk.labels[labels.index(timeline, after)];
+                label.longest_gap_ns = label.longest_gap_ns.max(gap_ns);
+                for part in parts.iter().filter(|part| part.cause != Cause::Recording) {
+                    walk.add_idle(
+                        &bounds,
+                        &mut place,
+                        part,
+                        labels.index(timeline, after),
+                        window,
+                    );
+                }
+                if gap_ns > 0 {
+                    let slice = slice_of(&bounds, gap.intersection(window).start_ns);
+                    let longest_ns = &mut walk.slices[slice].longest_gap_ns;
+                    *longest_ns = (*longest_ns).max(gap_ns);
+                }
+            });
+        }
+        walk
+    }
+
+    /// Adds idle time with a cause to its slices and to a label.
+    fn add_idle(
+        &mut self,
+        bounds: &[i64],
+        place: &mut usize,
+        part: &GapPart,
+        label: usize,
+        window: Interval,
+    ) {
+        let inside = part.interval().intersection(window);
+        if inside.is_empty() {
+            return;
+        }
+        let side = part.cause.side() as usize;
+        let slices = &mut self.slices;
+        cut(bounds, place, inside, |slice, piece| {
+            slices[slice].sides[side] += piece.length_ns();
+        });
+        self.labels[label].sides[side] += inside.length_ns();
+    }
+}
+
+/// Returns the start of each of so many slices, and the end of the last.
+pub(super) fn bounds_ns(window: Interval, slices: usize) -> Vec<i64> {
+    let bound = |slice: usize| {
+        let offset = i128::from(window.length_ns()) * slice as i128 / slices as i128;
+        window.start_ns + offset as i64
+    };
+    (0..=slices).map(bound).collect()
+}
+
+/// Returns the slice that holds a moment of the window.
+fn slice_of(bounds: &[i64], at_ns: i64) -> usize {
+    let after = bounds.partition_point(|bound| *bound <= at_ns);
+    after.saturating_sub(1).min(SLICES - 1)
+}
+
+/// Calls `add` with the pieces of an interval in the window, by slice, and returns the slice in which the interval begins.
+/// `place` is the slice of the interval before, and intervals come in order of start.
+#[inline]
+fn cut(
+    bounds: &[i64],
+    place: &mut usize,
+    interval: Interval,
+    mut add: impl FnMut(usize, Interval),
+) -> usize {
+    while *place + 1 < SLICES && bounds[*place + 1] <= interval.start_ns {
+        *place += 1;
+    }
+    let mut slice = *place;
+    let mut from_ns = interval.start_ns;
+    while from_ns < interval.end_ns && slice < SLICES {
+        let until_ns = bounds[slice + 1].min(interval.end_ns);
+        add(slice, Interval::new(from_ns, until_ns));
+        from_ns = until_ns;
+        slice += 1;
+    }
+    *place
+}
