@@ -35,7 +35,6 @@ pub mod limits;
 pub mod memory_timeline;
 mod occupancy;
 pub mod operators;
-mod own_path;
 pub mod profiled;
 pub mod samples;
 pub mod several_ranks;

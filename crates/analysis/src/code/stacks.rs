@@ -2,7 +2,6 @@
 //! a stack, and groups of stacks that count together. A stack's frames are numbered from the innermost, which is
 //! frame 0; "below" a frame are the functions that it calls.
 
-use crate::own_path::is_own_path;
 use gapscope_trace::ids::{FrameId, StackId};
 use gapscope_trace::tables::{FrameKind, Table, Tables};
 use schemars::JsonSchema;
@@ -34,6 +33,12 @@ fn as_text<S: serde::Serializer>(kind: &FrameKind, to: S) -> Result<S::Ok, S::Er
     to.serialize_str(kind.as_str())
 }
 
+/// Parts of the paths of code that is not the program's own: installed packages, and Python's own modules.
+const FOREIGN_FOLDERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
+/// Beginnings of the paths of code that is not the program's own: code without a file (`<`), such as Python's own or
+/// generated modules, the system's libraries, and PyTorch, whose profiler leaves out the folder of packages.
+const FOREIGN_PREFIXES: [&str; 6] = ["<", "/usr/lib", "/lib/", "/lib64/", "torch/", "triton/"];
+
 /// Beginnings of the names of interpreters, which run the program and are never its own code, wherever they lie.
 const INTERPRETERS: [&str; 2] = ["python", "libpython"];
 /// The beginning of the names of the recording's hooks, which lie between the program and the functions that it calls.
@@ -49,12 +54,18 @@ const NAMED_FUNCTIONS: usize = 2;
 impl CodeFrame {
     /// Returns true for the program's own code, as far as the path tells.
     pub fn is_own(&self) -> bool {
+        let is_own = |path: &str| {
+            !FOREIGN_PREFIXES
+                .iter()
+                .any(|folder| path.starts_with(folder))
+                && !FOREIGN_FOLDERS.iter().any(|folder| path.contains(folder))
+        };
         match self.kind {
-            FrameKind::Python => self.file.as_deref().is_some_and(is_own_path),
+            FrameKind::Python => self.file.as_deref().is_some_and(is_own),
             _ => self.library.as_deref().is_some_and(|path| {
                 let name = file_name(path);
                 let is_interpreter = INTERPRETERS.iter().any(|of| name.starts_with(of));
-                is_own_path(path) && !is_interpreter && !self.is_in_hook()
+                is_own(path) && !is_interpreter && !self.is_in_hook()
             }),
         }
     }

@@ -155,7 +155,7 @@ impl Adviser<'_> {
                 false => usual.to_owned(),
             };
         };
-        let place = (self.samples.build_line.as_ref()).or(built.place.as_ref());
+        let place = self.samples.build_line.as_ref();
         let line = place.map_or(String::new(), |place| format!(", at {place}"));
         format!(
             "new code is built and loaded {}{line}, with {} before each load: build it once and keep it, such as by keeping shapes the same",

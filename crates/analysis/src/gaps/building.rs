@@ -8,13 +8,11 @@
 //!
 //! What this cannot know: what a thread does outside of calls. It may read files before it loads code, for as long each time.
 
-use super::host_ranges::HostRanges;
 use super::pattern::Quartiles;
 use gapscope_timeline::host::{CallClass, HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{BUILD_NS, BUILDS_LEAST};
 use gapscope_trace::tables::HostCallKind;
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 /// The threads that build code again and again, each with the times at which it loaded what it had built, in their order.
@@ -29,8 +27,6 @@ pub(super) struct BuildSums {
     total_ns: i64,
     /// The threads that built it.
     threads: HashSet<HostThread>,
-    /// How often ranges say where the code was built.
-    places: HashMap<String, u64>,
 }
 
 /// New code that is built again and again.
@@ -42,19 +38,11 @@ pub(crate) struct Built {
     pub(super) total_ns: i64,
     /// That time for each load.
     pub(super) each_ns: i64,
-    /// Where ranges say that most of it was built.
-    pub(super) place: Option<String>,
 }
 
 impl BuildSums {
     /// Adds the time in which `thread` built code, as far as it is `inside`.
-    pub(super) fn add(
-        &mut self,
-        ranges: &HostRanges,
-        thread: HostThread,
-        building: Interval,
-        inside: Interval,
-    ) {
+    pub(super) fn add(&mut self, thread: HostThread, building: Interval, inside: Interval) {
         let ns = building.intersection(inside).length_ns();
         if ns <= 0 {
             return;
@@ -62,10 +50,6 @@ impl BuildSums {
         self.gaps += 1;
         self.total_ns = self.total_ns.saturating_add(ns);
         self.threads.insert(thread);
-        let middle_ns = building.start_ns + building.length_ns() / 2;
-        if let Some(place) = ranges.place_at(thread, middle_ns) {
-            *self.places.entry(place).or_default() += 1;
-        }
     }
 
     /// Returns what was built in a window; `None` where nothing was.
@@ -74,16 +58,10 @@ impl BuildSums {
             .threads
             .iter()
             .map(|thread| builders.loads_in(*thread, window));
-        let most = self
-            .places
-            .into_iter()
-            .max_by_key(|(place, count)| (*count, Reverse(place.clone())));
-        let is_most = |(_, count): &(String, u64)| *count * 2 >= self.gaps;
         (self.gaps > 0).then(|| Built {
             loads: loads.map(|count| count as u64).sum(),
             total_ns: self.total_ns,
             each_ns: self.total_ns / self.gaps as i64,
-            place: most.filter(is_most).map(|(place, _)| place),
         })
     }
 }

@@ -1,19 +1,15 @@
 //! Finds the range (of NVTX, an operator or a function of Python) in which a host thread was at a moment: input is the table of
-//! markers, output the innermost range, or the line of code that its text names.
+//! markers, output the texts of the ranges around that moment.
 //!
 //! What this cannot know: code that no range marks.
 
-use crate::own_path::is_own_path;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::{MarkerScope, Table};
+use gapscope_trace::tables::MarkerScope;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-
-/// Beginnings of the paths, without the folder of packages, of code that compiles or runs the program's own.
-const FRAMEWORKS: [&str; 3] = ["torch/", "triton/", "jax/"];
 
 /// The ranges of each host thread.
 pub(super) struct HostRanges<'a> {
@@ -31,7 +27,8 @@ impl<'a> HostRanges<'a> {
     pub(super) fn new(timeline: &'a Timeline<'a>) -> HostRanges<'a> {
         let markers = &timeline.trace.tables.markers;
         let mut threads: HashMap<HostThread, Vec<Range>> = HashMap::new();
-        for row in 0..markers.len() {
+        // An analysis that does not read when markers began has no ranges.
+        for row in 0..markers.start_ns.len().min(markers.scope.len()) {
             let thread = HostThread::from_row(markers.process[row], markers.thread.at(row));
             let is_range = markers.scope[row] == MarkerScope::Thread
                 && markers.start_ns.at(row).is_some()
@@ -97,24 +94,4 @@ impl<'a> HostRanges<'a> {
             Some(&*tables.labels.text[row as usize])
         })
     }
-
-    /// Returns where a thread was at a moment: the innermost line of the program's own code that ranges name, such as
-    /// `train.py:41`, or the text of the innermost range.
-    pub(super) fn place_at(&self, thread: HostThread, at_ns: i64) -> Option<String> {
-        let own = self.texts_at(thread, at_ns).find_map(|text| {
-            let (path, line) = line_of(text)?;
-            let is_framework = FRAMEWORKS.iter().any(|start| path.starts_with(start));
-            let file = path.rsplit('/').next().unwrap_or(path);
-            (is_own_path(path) && !is_framework).then(|| format!("{file}:{line}"))
-        });
-        own.or_else(|| self.texts_at(thread, at_ns).next().map(str::to_owned))
-    }
-}
-
-/// Returns the path and the line that the text of a function of Python begins with: `app/train.py(41): step`.
-fn line_of(text: &str) -> Option<(&str, &str)> {
-    let (path, rest) = text.split_once(".py(")?;
-    let (line, _) = rest.split_once(')')?;
-    let is_line = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
-    is_line.then(|| (&text[..path.len() + 3], line))
 }

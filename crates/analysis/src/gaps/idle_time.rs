@@ -297,8 +297,7 @@ impl<'a> Walk<'a> {
             }
         }
         if let Some((thread, building)) = explanation.building {
-            let ranges = self.explainer.ranges();
-            sums.building.add(ranges, thread, building, inside);
+            sums.building.add(thread, building, inside);
         }
         if let Some(waiting) = &explanation.waiting {
             let waits = explanation.parts.iter();
