@@ -443,7 +443,7 @@ impl Adviser<'_> {
 /// Returns true where a kind of call is a wait by itself.
 fn is_wait(call: &str) -> bool {
     let mut kinds = HostCallKind::ALL
-        .into_iter()
+        .iter()
         .filter(|kind| kind.as_str() == call);
     kinds.any(|kind| kind.is_wait())
 }

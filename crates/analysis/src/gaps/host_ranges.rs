@@ -91,7 +91,7 @@ impl<'a> HostRanges<'a> {
         places.filter(covers).filter_map(move |place| {
             let label = tables.markers.label[ranges[place as usize].row as usize];
             let row = self.timeline.label_ids.get(label)?;
-            Some(&*tables.labels.text[row as usize])
+            Some(&*tables.labels.text[row])
         })
     }
 }
