@@ -1015,7 +1015,113 @@ def prefetch_before_each_kernel() -> TraceWriter:
     return trace
 
 
+@scenario(
+    "each kernel starts 450 µs after its launch on an idle device: CUDA starts kernels within 100 µs",
+    "unknown mixed",
+    never_causes="launch-latency",
+    never_says=(r"fewer and larger kernels",),
+)
+def starts_450_us_late() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(300):
+        start = step * 1000
+        trace.launch("k", start, start + 450, 500)
+        trace.call("wait-queue-idle", start + 6, 950, "cudaStreamSynchronize", queue=1)
+    return trace
+
+
+@scenario(
+    "two processes take turns on one GPU, which takes 90 µs to change from one to the other",
+    "device-bound",
+    "context-switch",
+    says=(r"MPS", r"process 1001"),
+    never_says=(r"fewer and larger kernels",),
+)
+def processes_in_turns() -> TraceWriter:
+    trace = TraceWriter(processes=2, devices=2, uuids=["bb", "bb"], queues=[(1, 1), (2, 2)])
+    for step in range(300):
+        start = step * 4000
+        trace.launch("train", start, start + 90, 1900, queue=1)
+        trace.launch("serve", start + 3, start + 2080, 1900, queue=2, process=2, thread=9)
+    return trace
+
+
+@scenario(
+    "a prefetch of managed memory on a stream of its own runs 4 ms before each kernel: the kernel may have waited for it",
+    "unknown mixed",
+    "unknown",
+    says=(r"move of managed memory on another stream",),
+)
+def prefetch_on_another_stream() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(60):
+        start = step * 9000
+        trace.submission(start, 5, 2, "prefetch", function="cudaMemPrefetchAsync")
+        trace.launch("k", start + 10, start + 4000, 4900)
+    return trace
+
+
+@scenario(
+    "a prefetch on a stream of its own runs beside each kernel, and the host launches 4 ms late: it delays nothing",
+    "host-bound",
+    "host-late",
+    never_says=(r"managed memory",),
+)
+def prefetch_that_delays_nothing() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(60):
+        start = step * 9000
+        trace.launch("k", start, start + 10, 3000)
+        trace.submission(start + 6, 5, 2, "prefetch", function="cudaMemPrefetchAsync")
+    return trace
+
+
+@scenario(
+    "5 ms of each step lie behind a function of the host without times: it took at most that long",
+    "unknown",
+    "host-function",
+    says=(r"at most",),
+    never_says=(r"HOST-BOUND",),
+)
+def host_function_without_times() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 6000
+        trace.launch("a", start, start + 10, 400)
+        trace.submission(start + 8, 5, kind="host-function", function="cudaLaunchHostFunc")
+        trace.launch("b", start + 20, start + 5500, 480)
+    return trace
+
+
 # What the clocks say
+
+
+@scenario(
+    "two of ten kernels have device times that count from another start: the times contradict each other by two hours",
+    "unknown",
+    headline=(r"^Host and device times contradict each other",),
+)
+def times_of_two_clocks() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(10):
+        start = 7_200_000_000 + step * 400
+        trace.launch("k", start, step * 400 + 10 if step < 2 else start + 10, 80)
+    return trace
+
+
+@scenario(
+    "each command buffer ends 0.2 ms after it was seen to have finished: the times contradict each other",
+    "unknown",
+    headline=(r"seen to have finished",),
+)
+def ends_after_it_was_seen() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for step in range(100):
+        start = step * 1000
+        trace.submitted(start, start + 30, 400)
+        trace.rows["command_buffers"][-1]["seen_ns"] = (start + 230) * 1000
+        trace.call("wait-fences", start + 21, 208, "vkWaitForFences")
+    return trace
 
 
 @scenario(

@@ -12,7 +12,7 @@ import type { Gap } from "./generated/protocol.ts";
 import { LatestRequest } from "./latest-request.ts";
 import type { GapsPanel } from "./panels/gaps.ts";
 import type { SqlPlace } from "./panels/sql.ts";
-import { hitLanes, nextHit } from "./search-hits.ts";
+import { nextHit, steppedLanes } from "./search-hits.ts";
 import { length, type Range, widened } from "./time/range.ts";
 import type { TimelineStack } from "./timeline-stack.ts";
 import type { Timeline } from "./timeline/timeline.ts";
@@ -145,8 +145,10 @@ export class Navigation {
   /** Goes to the next or the previous match of the search. */
   hit(appearance: Appearance, forward: boolean): void {
     const { view } = this;
-    const next = nextHit(hitLanes(view.trace, appearance), view.event?.track.kind === "work" ? view.event : null, view.range.from_ns, forward);
-    if (!next) return this.showMessage("No loaded work matches the search.");
+    const lanes = steppedLanes(view.trace, appearance);
+    const from = lanes.some(({ track }) => track === view.event?.track) ? view.event : null;
+    const next = nextHit(lanes, from, view.range.from_ns, forward);
+    if (!next) return this.showMessage("No loaded work, call or label matches the search.");
     this.goToEvent(next);
   }
 

@@ -13,7 +13,7 @@ export interface HitLane {
 }
 
 /** Returns the lanes of the completely loaded tracks of a kind, each with its matches. */
-export function hitLanes(trace: Trace, appearance: Appearance, kind: Track["kind"] = "work"): HitLane[] {
+export function hitLanes(trace: Trace, appearance: Appearance, kind: Track["kind"]): HitLane[] {
   const tracks = trace.tracks.filter((track) => track.kind === kind && track.state === "ready");
   return tracks.flatMap((track) =>
     track.lanes.flatMap((_, lane) => {
@@ -21,6 +21,15 @@ export function hitLanes(trace: Trace, appearance: Appearance, kind: Track["kind
       return found ? [{ track, lane, found }] : [];
     }),
   );
+}
+
+/** The kinds of tracks that the search steps through, the first that has a match. */
+const STEPPED_KINDS = ["work", "calls", "thread-labels"] as const;
+
+/** Returns the lanes that the search steps through: those of work, or of calls where no work matches, or else of the labels of threads. */
+export function steppedLanes(trace: Trace, appearance: Appearance): HitLane[] {
+  const kinds = STEPPED_KINDS.map((kind) => hitLanes(trace, appearance, kind));
+  return kinds.find((lanes) => lanes.some(({ found }) => found.lane.count > 0)) ?? [];
 }
 
 /**

@@ -141,6 +141,7 @@ export class SearchResults {
       { name: "Labels", ...listed(labels, (row) => ({ text: row.path, note: known(row.inclusive.busy_ns, duration), go: () => this.callbacks.search(escaped(row.path)) })) },
       this.events("Work", trace, "work"),
       this.events("Calls", trace, "calls"),
+      this.events("Labels of threads", trace, "thread-labels"),
       {
         name: "Gaps",
         ...listed(gaps, (gap) => ({ colour: trace.causes.colour(gap.cause), text: `${trace.causes.name(gap.cause)}, ${gap.before.name} → ${gap.after.name}`, note: `${duration(gap.duration_ns)} at ${instant(gap.start_ns, 1e4)}`, go: () => this.callbacks.gap(gap) })),
@@ -153,7 +154,7 @@ export class SearchResults {
   }
 
   /** Lists matching events from the picked one on, or else from the left edge. */
-  private events(name: string, trace: Trace, kind: "work" | "calls"): ResultKind {
+  private events(name: string, trace: Trace, kind: "work" | "calls" | "thread-labels"): ResultKind {
     const lanes = hitLanes(trace, this.appearance, kind);
     const all = lanes.reduce((sum, { found }) => sum + found.lane.count, 0);
     const unloaded = trace.tracks.filter((track) => track.kind === kind && track.state !== "ready" && track.overview.rows !== 0);

@@ -2,7 +2,7 @@
 
 import type { Appearance } from "./appearance.ts";
 import { LatestRequest } from "./latest-request.ts";
-import { hitLanes, hitNumber } from "./search-hits.ts";
+import { hitNumber, steppedLanes } from "./search-hits.ts";
 import { pattern } from "./search-pattern.ts";
 import { count, plural } from "./time/format.ts";
 import { NOTHING_FOUND } from "./topbar.ts";
@@ -92,10 +92,11 @@ export class Search {
   /** Returns the number of the picked match and of all, or how many events match on all timelines. */
   private count(): string {
     const { view } = this.callbacks;
-    const lanes = hitLanes(view.trace, this.appearance);
+    const lanes = steppedLanes(view.trace, this.appearance);
     const rank = hitNumber(lanes, view.event);
     if (rank !== null) return `${count(rank)} of ${count(lanes.reduce((sum, { found }) => sum + found.lane.count, 0))}`;
-    const events = this.callbacks.events();
+    // Matches of calls and labels are those of the main timeline.
+    const events = this.callbacks.events() || lanes.reduce((sum, { found }) => sum + found.lane.count, 0);
     return events === 0 ? NOTHING_FOUND : plural(events, "found", "found");
   }
 }

@@ -12,7 +12,7 @@ function made(threads = 0, sampled = false): { trace: Trace; arrangement: Arrang
     ...(sampled ? [{ ...trackOverview(`p1.t${thread}.samples`, "samples"), group: "p1", process: 1, thread }] : []),
   ]).flat();
   const groups = [{ id: "g0", kind: "gpu" as const, name: "GPU" }, ...(threads > 0 ? [{ id: "p1", kind: "process" as const, name: "made" }] : [])];
-  const facts = [{ call: "create-pipelines", cause: "host-compile" as const, waits: false }];
+  const facts = [{ name: "create-pipelines", call: "create-pipelines", cause: "host-compile" as const, waits: false }];
   const overview = traceOverview([...IDS.map((id) => trackOverview(id)), ...calls], { groups, calls: facts });
   const trace = new Trace(0, overview, new DataSource(new FakeAnswers(new Map())));
   return { trace, arrangement: new Arrangement(trace, () => true) };

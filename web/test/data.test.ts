@@ -132,7 +132,7 @@ describe("a counter", () => {
 
 describe("causes", () => {
   const facts = (cause: Cause, side: Side, colour: string): CauseFacts => ({ cause, side, colour, family: "host", letter: "x", name: cause.replace("-", " "), sentence: `${cause}.`, advice: "do", host_was: null });
-  const causes = new Causes([facts("host-late", "host", "#110000"), facts("host-compile", "host", "#220000"), facts("unknown", "unknown", "#333333")], [{ call: "submit", cause: "host-compile", waits: false }]);
+  const causes = new Causes([facts("host-late", "host", "#110000"), facts("host-compile", "host", "#220000"), facts("unknown", "unknown", "#333333")], [{ name: "cudaLaunchKernel", call: "submit", cause: "host-compile", waits: false }]);
   test("have their colours, and an unknown one that of `unknown`", () => {
     expect(causes.colour("host-compile")).toBe("#220000");
     expect(causes.colour("of-a-later-version")).toBe("#333333");
@@ -145,7 +145,7 @@ describe("causes", () => {
   });
   test("colour the host calls that they explain", () => {
     const { background, host } = colours("light");
-    expect(callColour("submit", causes, colours("light"))).toBe(mixed("#220000", background, 0.45));
+    expect(callColour("cudaLaunchKernel", causes, colours("light"))).toBe(mixed("#220000", background, 0.45));
     expect(callColour("present", causes, colours("light"))).toBe(host);
   });
 });

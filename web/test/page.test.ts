@@ -14,7 +14,7 @@ import { partsIn, startingIn, unionBusy } from "../src/lane/statistics.ts";
 import { changeText, figureText } from "../src/panels/compare.ts";
 import { fieldValue } from "../src/panels/details.ts";
 import { sorted } from "../src/panels/table.ts";
-import { hitLanes, nextHit, hitNumber } from "../src/search-hits.ts";
+import { hitLanes, nextHit, hitNumber, steppedLanes } from "../src/search-hits.ts";
 import { marks, pattern } from "../src/search-pattern.ts";
 import { shownTraces } from "../src/shown-traces.ts";
 import { readViewState, type ViewState, writeViewState } from "../src/view-state.ts";
@@ -180,12 +180,26 @@ describe("matches of a search", () => {
   trace.tracks[1].take(readFrame(trackFrame([[event(5, 1, 0)]], ["gaps"])));
   const appearance = new Appearance([trace]);
   appearance.search(pattern("sin"));
-  const lanes = hitLanes(trace, appearance);
+  const lanes = hitLanes(trace, appearance, "work");
   const at = (lane: number, index: number): EventPlace => ({ track: trace.tracks[0], lane, index });
   test("is counted, and each has its place in time", () => {
     expect([at(0, 0), at(1, 0), at(0, 2), at(1, 1)].map((event) => hitNumber(lanes, event))).toEqual([1, 2, 3, 4]);
     expect(hitNumber(lanes, at(0, 1))).toBeNull();
     expect(hitNumber(lanes, null)).toBeNull();
+  });
+  test("are those of calls, by the functions' names, where no work matches", () => {
+    const trace = new Trace(0, traceOverview([trackOverview("q1.work"), trackOverview("p1.t7.calls", "calls")]), new DataSource(new FakeAnswers(new Map())));
+    trace.strings = ["sin", "cudaMemcpyAsync"];
+    trace.tracks[0].take(readFrame(trackFrame([[event(0, 0, 0)]], ["dispatches"])));
+    trace.tracks[1].take(readFrame(trackFrame([[event(5, 1, 3)]], ["submissions"])));
+    const stepped = (text: string): string[] => {
+      const appearance = new Appearance([trace]);
+      appearance.search(pattern(text));
+      return steppedLanes(trace, appearance).map(({ track }) => track.id);
+    };
+    expect(stepped("memcpyasync")).toEqual(["p1.t7.calls"]);
+    expect(stepped("sin")).toEqual(["q1.work"]);
+    expect(stepped("nothing")).toEqual([]);
   });
   test("steps forward and backward, and wraps around", () => {
     const order = [at(0, 0), at(1, 0), at(0, 2), at(1, 1)];

@@ -4,9 +4,11 @@
 //! Order of calls: a trace is read with [`Findings::selection`], analysed by [`Findings::new`], and what rests on
 //! tables that could not be read is then marked as unknown (`withdraw.rs`).
 
+mod code;
+mod selection;
 mod withdraw;
 
-use crate::code::{CauseCode, Code, CodeTime, HostCode, line_of};
+use crate::code::{Code, HostCode};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
 use crate::contradictions::Contradiction;
@@ -15,7 +17,7 @@ use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime, SampledHost};
+use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
 use crate::headline::{HeadlineInput, HeadlineNote, headline};
 use crate::instructions::{self, SampledKernel};
 use crate::kernel_bytes;
@@ -31,6 +33,7 @@ use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
 use crate::warm_up::{self, FirstUses, WarmUp};
+use code::{CodeKeys, code_keys, sampled_host};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::busy::{self, DeviceBusy};
@@ -40,15 +43,10 @@ use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
 use gapscope_trace::parallel;
-use gapscope_trace::tables::{
-    Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
-    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples, Stacks,
-    Submissions, Table, Transfers,
-};
-use gapscope_trace::{Selection, Trace, UnreadTable};
+use gapscope_trace::tables::Table;
+use gapscope_trace::{Trace, UnreadTable};
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
-use std::cmp::Reverse;
+use serde::Serialize;
 use std::panic::resume_unwind;
 
 /// The options of all analyses.
@@ -211,124 +209,11 @@ pub struct Findings {
     pub notes: Vec<String>,
 }
 
-/// The keys of the code behind idle time.
-#[derive(Serialize, JsonSchema)]
-struct CodeKeys<'a> {
-    /// Stacks of submitting threads in idle time, the greatest first; absent where neither samples nor ranges tell it.
-    code: Vec<&'a CodeTime>,
-    /// What else is known of the code behind idle time; absent where neither samples nor ranges tell it.
-    code_details: &'a Code,
-}
-
-/// Serializes the findings on code as the two keys of [`CodeKeys`].
-fn code_keys<S: Serializer>(code: &Option<Code>, serializer: S) -> Result<S::Ok, S::Error> {
-    let keys = code.as_ref().map(|details| {
-        let mut code: Vec<&CodeTime> = details.causes.iter().flat_map(|c| &c.code).collect();
-        code.sort_by_key(|time| Reverse((time.total_ns, time.samples)));
-        CodeKeys {
-            code,
-            code_details: details,
-        }
-    });
-    keys.serialize(serializer)
-}
-
 impl Findings {
     /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause or nothing helps.
     pub fn advice_on(&self, cause: Cause) -> Option<&str> {
         let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
         Some(gap.advice.as_str()).filter(|advice| !advice.is_empty())
-    }
-
-    /// Returns the part of a trace that [`Findings::new`] and [`crate::activity()`] read. The other columns fill a
-    /// gigabyte for ten million dispatches and their labels; [`crate::dataflow`] needs them too.
-    pub fn selection() -> Selection {
-        Findings::selection_with(&[])
-    }
-
-    /// Returns the part of a trace that analyses with these options read.
-    pub fn selection_for(options: &Options) -> Selection {
-        match options.equal_work {
-            Some(_) => Findings::selection_with(equal_work::MARKERS),
-            None => Findings::selection(),
-        }
-    }
-
-    /// Returns the part of a trace that [`Findings::selection`] has, with additional columns of markers.
-    pub fn selection_with(markers: &[&'static str]) -> Selection {
-        Findings::selection_of_times()
-            .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
-            .columns::<Markers>(markers)
-            .with::<Samples>()
-            .with::<Stacks>()
-            .with::<Frames>()
-    }
-
-    /// Returns the part of a trace that the timeline, gaps, labels and kernels' times are made from.
-    pub fn selection_of_times() -> Selection {
-        Selection::manifest()
-            .columns::<Dispatches>(&[
-                "command_buffer",
-                "queue",
-                "kernel",
-                "start_ns",
-                "duration_ns",
-                "bindings",
-                "label",
-                "submission",
-            ])
-            .columns::<Transfers>(&[
-                "command_buffer",
-                "queue",
-                "kind",
-                "bytes",
-                "start_ns",
-                "duration_ns",
-                "label",
-                "submission",
-                "host_memory",
-            ])
-            .columns::<OpaqueWork>(&[
-                "command_buffer",
-                "queue",
-                "kind",
-                "start_ns",
-                "duration_ns",
-                "label",
-                "submission",
-            ])
-            .columns::<HostCalls>(&[
-                "process",
-                "thread",
-                "call",
-                "start_ns",
-                "duration_ns",
-                "count",
-                "queue",
-                "function",
-                "result",
-            ])
-            .columns::<Markers>(&[
-                "process",
-                "scope",
-                "label",
-                "thread",
-                "start_ns",
-                "duration_ns",
-                "domain",
-            ])
-            .with::<gapscope_trace::tables::CommandBuffers>()
-            .with::<Submissions>()
-            .with::<Dependencies>()
-            .with::<Labels>()
-            .with::<Memory>()
-            .with::<Counters>()
-            .with::<CounterValues>()
-            .with::<Buffers>()
-            .with::<Bindings>()
-            .with::<Kernels>()
-            .with::<KernelMetrics>()
-            .with::<PcSamples>()
     }
 
     /// Runs all analyses of a trace.
@@ -415,15 +300,11 @@ impl Findings {
                 window.map(|window| PhaseSums::new(timeline, window))
             },
         );
-        let code = judged.code;
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let advice = gaps::advice(
-            timeline,
-            &judged.idle_time,
-            sampled_host(code.as_ref()),
-            pressure,
-        );
+        let samples = sampled_host(judged.code.as_ref());
+        let advice = gaps::advice(timeline, &judged.idle_time, samples, pressure);
+        let advice = judged.reserved(advice);
         // Without a table of work, it would not be known what ran beside a kernel.
         let knows = |tables: &[&str]| {
             let mut unread = timeline.trace.unread.iter();
@@ -491,7 +372,7 @@ impl Findings {
             gaps: gaps.into(),
             advice: advice.into(),
             idle_time: judged.idle_time.into(),
-            code,
+            code: judged.code,
             fill: judged.fill.into(),
             kernels: kernels.into(),
             kernel_limits,
@@ -528,18 +409,6 @@ impl Findings {
             true => (findings, Vec::new()),
             false => (findings, recorded),
         }
-    }
-}
-
-/// Returns what samples show of the submitting threads.
-fn sampled_host(code: Option<&Code>) -> SampledHost {
-    let of_cause = |cause| code.and_then(|code| code.of_cause(cause));
-    let (late, built) = (of_cause(Cause::HostLate), of_cause(Cause::HostCompile));
-    let sleep = late.and_then(CauseCode::mostly_slept_for);
-    SampledHost {
-        slept_for: sleep.map(|sleep| [sleep.words(), sleep.waited_for.advice().to_owned()]),
-        ran: sleep.is_none() && late.is_some_and(|late| late.thread_was().is_some()),
-        build_line: built.and_then(|built| line_of(&built.code.first()?.frames)),
     }
 }
 

@@ -16,7 +16,8 @@
 //! | `call_causes` | the cause of a call, by facts about the whole program |
 //! | `process_start` | the first use of a GPU by each process |
 //! | `waits` | what the work after a gap waits for |
-//! | `early_returns` | waits of the host that contradict the times of the device |
+//! | `start_up` | how long a device takes to start work that is free to run |
+//! | `page_moves` | the submitted work after moves of managed memory, which nothing submits |
 //! | `unknown_reason` | why a cause is not known |
 //! | `slow_launches` | what holds up launches that take long |
 //! | `submit_calls` | what submission calls submit, and which of them are slow |
@@ -39,17 +40,19 @@ mod building;
 mod call_causes;
 mod cause;
 mod certainty;
-mod early_returns;
 pub(crate) mod explain;
 mod host_cause;
 mod host_ranges;
 mod host_totals;
 mod idle_time;
 mod other_threads;
+mod page_moves;
 mod pattern;
 mod process_start;
 mod queues;
+mod reserve;
 mod slow_launches;
+mod start_up;
 mod submit_calls;
 mod totals;
 mod unknown_reason;
@@ -57,6 +60,8 @@ pub(crate) mod visit;
 pub(crate) mod waits;
 
 pub(crate) use advice::{SampledHost, advice};
+
+pub(crate) use reserve::reserved;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};
@@ -254,6 +259,8 @@ pub struct DeviceIdle {
     pub causes: Vec<GapTotal>,
     /// Its part of [`IdleTime::unknown_host_ns`].
     pub unknown_host_ns: i64,
+    /// Its part of [`IdleTime::untimed_host_function_ns`].
+    pub untimed_host_function_ns: i64,
     /// For each side of the verdict how much is certain.
     pub sides: Vec<SideRange>,
     /// What bounds the speed on this device, over the window of all devices.

@@ -24,6 +24,7 @@ pub struct DeviceTimes {
     /// Idle time by cause, with several rows for a cause of several devices.
     causes: Vec<GapTotal>,
     unknown_host_ns: i64,
+    untimed_function_ns: i64,
     /// How much of each device its kernels could use.
     fill: Vec<DeviceFill>,
     /// The critical paths through transfers and communication that computing waited for.
@@ -54,6 +55,8 @@ impl DeviceTimes {
             times.parts.extend(idle.verdict_evidence.iter().cloned());
             times.causes.extend(idle.causes.iter().copied());
             times.unknown_host_ns = times.unknown_host_ns.saturating_add(idle.unknown_host_ns);
+            times.untimed_function_ns =
+                (times.untimed_function_ns).saturating_add(idle.untimed_host_function_ns);
             times.ranges.extend(idle.sides.iter().copied());
             let contradicted_ns = contradicted_ns(idle, &findings.contradictions);
             times.contradicted_ns = times.contradicted_ns.saturating_add(contradicted_ns);
@@ -130,6 +133,9 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
         unknown_ns: sum("unknown").saturating_sub(busy.whole_ns),
         causes: &causes,
         unknown_host_ns: unknown.fold(0, i64::saturating_add),
+        untimed_function_ns: (shares.iter()).fold(0, |sum, (_, share)| {
+            i64::saturating_add(sum, share.untimed_function_ns)
+        }),
         host_call: None,
         late_host: None,
         fill: shares.iter().flat_map(|(_, share)| &share.fill).collect(),

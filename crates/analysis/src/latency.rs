@@ -56,7 +56,7 @@ pub struct QueueLatency {
 /// Submissions that waited for something other than their own queue's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Waited {
-    /// What they waited for, by the cause of the idle time: `other-queue`, `host-signal`, `host-function`, `external-wait`, or `unknown`.
+    /// What they waited for, by the cause of the idle time: `other-queue`, `host-signal`, `host-function`, `external-wait`, `context-switch`, or `unknown`.
     pub cause: Cause,
     /// Submissions.
     pub count: u64,
@@ -115,6 +115,12 @@ fn queue_states(timeline: &Timeline, order: &WaitOrder, rows: &[u32]) -> Vec<Que
         let started_ns = times.first_start_ns.saturating_sub(free_ns);
         match () {
             () if held.0 > call_ns => QueueState::Held(held.1),
+            () if order
+                .other_context_ended(*row, times.first_start_ns)
+                .is_some_and(|ns| ns > before_ns) =>
+            {
+                QueueState::Held(Cause::ContextSwitch)
+            }
             () if started_ns >= order.most_start_up_ns(*row) => QueueState::Held(Cause::Unknown),
             () if before_ns <= call_ns => QueueState::Idle,
             () => QueueState::Work,

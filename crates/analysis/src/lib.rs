@@ -7,11 +7,13 @@
 #![warn(missing_docs)]
 
 pub mod activity;
+mod awaited_work;
 mod bound;
 pub mod cause_note;
 pub mod code;
 pub mod command_buffers;
 pub mod conditions;
+mod contexts;
 pub mod contradictions;
 mod critical_path;
 pub mod dataflow;

@@ -3,13 +3,14 @@
 //! Bytes are those that a transfer writes; a copy also reads as many. The rate is of commands on the device. It does
 //! not include memory that the host writes through a mapping, because no profiler of API calls can see that.
 
-use gapscope_timeline::Timeline;
 use gapscope_timeline::durations::Durations;
-use gapscope_timeline::intervals::{Interval, length_ns, union};
+use gapscope_timeline::intervals::{Interval, intersection, length_ns, union};
+use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Table, TransferKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -35,6 +36,22 @@ pub struct TransferRow {
     /// Bytes written each second of `busy_ns`, by transfers whose size and times are both known. A copy also reads
     /// as many.
     pub bytes_per_second: Option<f64>,
+    /// Those of them that the driver made to move pages of managed memory; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_moves: Option<PageMoves>,
+}
+
+/// Moves of managed memory's pages, which the driver makes where the host or a kernel touches them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PageMoves {
+    /// Moves.
+    pub count: u64,
+    /// Bytes moved, of moves of known size.
+    pub bytes: u64,
+    /// Time in which at least one of them ran.
+    pub busy_ns: i64,
+    /// The part of `busy_ns` in which a kernel ran, which may have waited for the pages.
+    pub beside_kernels_ns: i64,
 }
 
 /// Returns the transfers of the whole recording by kind, those with the most bytes first.
@@ -54,6 +71,7 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
     let interval = |row: usize| {
         Interval::from_row(rows.start_ns.at(row), rows.duration_ns.at(row)).filter(|_| timed)
     };
+    let kernels = OnceCell::new();
     let mut result: Vec<TransferRow> = kinds
         .into_iter()
         .map(|(kind, mine)| {
@@ -82,10 +100,43 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
                 untimed_count: (mine.len() - intervals.len()) as u64,
                 durations: Durations::from_slice(&mut durations),
                 busy_ns: (!intervals.is_empty()).then(|| length_ns(&set)),
+                page_moves: page_moves(&mine, timeline, &interval, &kernels),
                 bytes_per_second: (sized_ns > 0).then(|| bytes as f64 * 1e9 / sized_ns as f64),
             }
         })
         .collect();
     result.sort_by_key(|row| (Reverse(row.bytes), Reverse(row.count)));
     result
+}
+
+/// Sums up the moves of pages among the transfers in `rows`; `None` where there are none. `kernels` keeps the times in
+/// which kernels ran once they are needed.
+fn page_moves(
+    rows: &[usize],
+    timeline: &Timeline,
+    interval: &impl Fn(usize) -> Option<Interval>,
+    kernels: &OnceCell<Vec<Interval>>,
+) -> Option<PageMoves> {
+    let mut moves = PageMoves::default();
+    let mut set = Vec::new();
+    for row in rows.iter().filter(|row| timeline.is_page_move(**row)) {
+        moves.count += 1;
+        let bytes = timeline.trace.tables.transfers.bytes.at(*row);
+        moves.bytes = moves.bytes.saturating_add(bytes.unwrap_or(0));
+        set.extend(interval(*row));
+    }
+    if moves.count == 0 {
+        return None;
+    }
+    union(&mut set);
+    let kernels = kernels.get_or_init(|| {
+        let works = timeline.gpus.iter().flat_map(|gpu| gpu.works.iter());
+        let kernels = works.filter(|work| work.kind() == WorkKind::Dispatch);
+        let mut kernels = kernels.map(|work| work.interval).collect();
+        union(&mut kernels);
+        kernels
+    });
+    moves.busy_ns = length_ns(&set);
+    moves.beside_kernels_ns = length_ns(&intersection(&set, kernels));
+    Some(moves)
 }

@@ -157,6 +157,16 @@ impl Judgement {
     }
 }
 
+impl Judgement {
+    /// Returns the advice on the causes of idle time, with a reserve where these are not certain.
+    pub(crate) fn reserved(&self, advice: Vec<String>) -> Vec<String> {
+        let devices = self.idle_time.devices.iter();
+        let contradicted = devices.map(|idle| contradicted_ns(idle, &self.contradictions));
+        let contradicted_ns = contradicted.fold(0, i64::saturating_add);
+        gaps::reserved(advice, &self.idle_time, self.bound, contradicted_ns)
+    }
+}
+
 impl Bound {
     /// Returns the first verdict of the table above whose share is reached.
     fn from_times(times: &Times) -> Bound {

@@ -432,6 +432,10 @@ pub struct Export {
     #[arg(long)]
     pub each_rank: bool,
 
+    /// Leave out the trace itself, which perfetto and chrome have behind the drawing for `gapscope import`
+    #[arg(long)]
+    pub drawing_only: bool,
+
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,

@@ -13,7 +13,7 @@ use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
 use gapscope_timeline::quantity as number;
 use gapscope_trace::tables::Dispatches;
-use gapscope_trace::{Diagnostic, rank_folders, read_manifest};
+use gapscope_trace::{Diagnostic, embedded, rank_folders, read_manifest};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -30,11 +30,20 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
     }
     let of_ranks = rank_folders(&arguments.trace);
     let whole = match of_ranks.is_empty() {
-        true => export_trace(&arguments.trace, output, arguments.format)?,
+        true => export_trace(
+            &arguments.trace,
+            output,
+            arguments.format,
+            arguments.drawing_only,
+        )?,
         false => export_ranks(arguments, &of_ranks)?,
     };
     Ok(exit::after_reading(whole))
 }
+
+/// What a file lacks that has the drawing alone.
+const DRAWING_ALONE: &str =
+    "the file has what is drawn alone, so that `gapscope import` cannot make the whole trace of it";
 
 /// The trace of one rank, or of the processes without a rank.
 struct RankTrace<'a> {
@@ -76,11 +85,11 @@ fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Fa
     if let Some(reason) = why_not {
         page::note(format!("{reason}: each has a file of its own"));
     }
-    export_each(&parts, &arguments.output, arguments.format)
+    export_each(&parts, &arguments.output, arguments)
 }
 
 /// Writes each trace to a file of its own and prints its path.
-fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<bool, Failure> {
+fn export_each(parts: &[RankTrace], output: &Path, arguments: &Export) -> Result<bool, Failure> {
     let files: Vec<PathBuf> = parts
         .iter()
         .map(|part| match part.rank {
@@ -93,7 +102,7 @@ fn export_each(parts: &[RankTrace], output: &Path, format: Format) -> Result<boo
     }
     let mut all_whole = true;
     for (RankTrace { path, .. }, file) in parts.iter().zip(&files) {
-        all_whole &= export_trace(path, file, format)?;
+        all_whole &= export_trace(path, file, arguments.format, arguments.drawing_only)?;
         page::note(format!(
             "{} is written to {}",
             path.display(),
@@ -120,16 +129,31 @@ fn rank_file(output: &Path, rank: u32) -> PathBuf {
 }
 
 /// Writes one trace. Returns true if all of it could be read.
-fn export_trace(path: &Path, output: &Path, format: Format) -> Result<bool, Failure> {
+fn export_trace(
+    path: &Path,
+    output: &Path,
+    format: Format,
+    drawing_only: bool,
+) -> Result<bool, Failure> {
     let stdout = output.as_os_str() == "-";
     if !stdout && output.symlink_metadata().is_ok() {
         return Err(exists(output));
     }
     let (exported, whole) = progress::while_working(|bytes| match format {
         Format::Csv => in_new_folder(output, || tables(path, output, None)),
-        format => with_scene(path, &mut |scene| match stdout {
-            true => to_stdout(scene, format, bytes),
-            false => to_file(scene, format, output, bytes),
+        format => with_scene(path, &mut |scene| {
+            if matches!(format, Format::Perfetto | Format::Chrome) && !drawing_only {
+                match embedded::can_embed(path) {
+                    true => scene.embed(path),
+                    false => page::note(format!(
+                        "the trace is not complete, or was changed: {DRAWING_ALONE}"
+                    )),
+                }
+            }
+            match stdout {
+                true => to_stdout(scene, format, bytes),
+                false => to_file(scene, format, output, bytes),
+            }
         }),
     })?;
     say_left_out(&exported);

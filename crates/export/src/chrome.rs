@@ -11,25 +11,36 @@ use crate::json;
 use crate::ordered_output::write_in_order;
 use crate::scene::DetailValue;
 use crate::scene::{Group, Scene, Track};
-use crate::slice::{LaneSlice, SliceKind};
+use crate::slice::LaneSlice;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use gapscope_timeline::counters::Sample;
 use gapscope_trace::Manifest;
+use gapscope_trace::embedded::{Piece, Seal, Sealing, each_piece};
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Writes a trace as one file, and returns the counts of its rows.
 ///
 /// # Errors
 /// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
-    begin(out)?;
-    let exported = write_part(scene, false, out)?;
+    let mut drawing = Sealing::new(&mut *out);
+    begin(&mut drawing)?;
+    let exported = write_part(scene, false, &mut drawing)?;
+    if let Some(folder) = &scene.embedded {
+        // The separator belongs to the drawing, so that each piece is a line of its own.
+        drawing.write_all(SEPARATOR)?;
+        let seal = drawing.seal();
+        embed(folder, seal, out)?;
+    }
     end(&scene.trace.manifest, scene.origin_ns, out)?;
     Ok(exported)
 }
 
 /// Writes the part of a file before the events, up to the open list `traceEvents`.
 pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
+    out.write_all(b"{\"displayTimeUnit\":\"ns\",\"drawnBy\":\"gapscope\",\"traceEvents\":[")
 }
 
 /// Writes the events of a trace. `any` is true if events precede them in the file.
@@ -60,6 +71,26 @@ pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> 
         (manifest.start_unix_ns).map_or("null".to_owned(), |ns| ns.to_string()),
         manifest.sampling_mode.as_str(),
         env!("CARGO_PKG_VERSION"),
+    )
+}
+
+/// Writes the trace of a folder as metadata events, which other readers pass over: its files in pieces, then the seal
+/// of the drawing. The importer `drawn` reads them.
+fn embed(folder: &Path, seal: Seal, out: &mut impl Write) -> io::Result<()> {
+    const BEGIN: &str = "{\"ph\":\"M\",\"name\":\"gapscope trace\",\"pid\":0,\"tid\":0,\"args\":";
+    let mut text = String::new();
+    each_piece(folder, |Piece { file, bytes }| {
+        text.clear();
+        STANDARD.encode_string(bytes, &mut text);
+        writeln!(
+            out,
+            "{BEGIN}{{\"file\":\"{file}\",\"base64\":\"{text}\"}}}},"
+        )
+    })?;
+    let Seal { bytes, crc32 } = seal;
+    write!(
+        out,
+        "{BEGIN}{{\"drawing_bytes\":{bytes},\"drawing_crc32\":{crc32}}}}}"
     )
 }
 
@@ -218,7 +249,7 @@ impl LaneWriter<'_> {
         line.extend_from_slice(b"}}");
         match slice.kind {
             _ if slice.flow == 0 => {}
-            SliceKind::HostCall => {
+            kind if kind.is_call() => {
                 for target in scene.flows.targets_of_call(slice.flow) {
                     self.flow(b"\"ph\":\"s\"", start_ns, target + 1, line);
                 }

@@ -152,7 +152,7 @@ impl MarkerType {
             SliceKind::Transfer => CategoryColor::Blue,
             SliceKind::Opaque => CategoryColor::Purple,
             SliceKind::Gap => CategoryColor::Red,
-            SliceKind::HostCall => CategoryColor::Orange,
+            SliceKind::HostCall | SliceKind::Launch => CategoryColor::Orange,
             SliceKind::CommandBuffer | SliceKind::Marker => CategoryColor::Gray,
         };
         MarkerType {
@@ -199,7 +199,8 @@ fn keys(kind: SliceKind) -> &'static [DetailKey] {
             Timing,
         ],
         SliceKind::Marker => &[Label, Scope, CommandBuffer],
-        SliceKind::HostCall => &[Count, BusyNs, Queue, Bytes, Result],
+        SliceKind::HostCall => &[Call, Count, BusyNs, Queue, Bytes, Result],
+        SliceKind::Launch => &[Submission, Submits, Queue, CommandBuffers, Duration],
         SliceKind::Gap => &[Meaning, GapNs, Submission],
     }
 }
@@ -208,9 +209,8 @@ fn keys(kind: SliceKind) -> &'static [DetailKey] {
 fn format(key: DetailKey) -> MarkerFieldFormat {
     use DetailKey::*;
     match key {
-        Label | Local | EntryPoint | Source | Specialisation | Timing | Scope | Meaning => {
-            MarkerFieldFormat::String
-        }
+        Label | Local | EntryPoint | Source | Specialisation | Timing | Scope | Meaning | Call
+        | Submits | Duration => MarkerFieldFormat::String,
         Bytes => MarkerFieldFormat::Bytes,
         BusyNs | GapNs => MarkerFieldFormat::Nanoseconds,
         _ => MarkerFieldFormat::Integer,

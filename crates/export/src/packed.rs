@@ -348,7 +348,7 @@ mod tests {
             any::<i64>(),
             any::<u32>(),
             any::<u32>(),
-            0..7usize,
+            0..SliceKind::ALL.len(),
         );
         (slice, dispatch).prop_map(|((start_ns, end_ns, row, flow, kind), dispatch)| {
             let (kernel, groups, command_buffer, submission, position, label) = dispatch;

@@ -20,11 +20,13 @@ use crate::ordered_output::write_in_order;
 use crate::scene::{DetailKey, DetailValue};
 use crate::scene::{GroupKind, Scene, Track};
 use crate::slice::{LaneSlice, SliceKind};
+use gapscope_trace::embedded::{Piece, Seal, Sealing, each_piece};
 use gapscope_trace::ids::{Id, ThreadId};
 use protobuf::Message;
 pub(crate) use render_stages::GpuInfo;
 use render_stages::RenderStages;
 use std::io::{self, Write};
+use std::path::Path;
 
 // Numbers of fields and enums in protos/perfetto/trace/**.proto. The test `perfetto` decodes them with Perfetto's own
 // classes.
@@ -42,6 +44,8 @@ mod packet {
     pub const TRACK_DESCRIPTOR: u32 = 60;
     pub const PERF_SAMPLE: u32 = 66;
     pub const GPU_INFO: u32 = 128;
+    /// A field of gapscope's own, which other readers pass over: a piece of the embedded trace.
+    pub const EMBEDDED: u32 = 7000;
 }
 mod track {
     pub const UUID: u32 = 1;
@@ -106,7 +110,44 @@ const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 /// # Errors
 /// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
-    write_part(scene, &mut GpuInfo::default(), out)
+    let mut drawing = Sealing::new(&mut *out);
+    if scene.embedded.is_some() {
+        // The importer recognises the file by its first packet.
+        let (mut packet, mut part) = (Message::default(), Message::default());
+        part.number(5, 1);
+        packet.number(packet::SEQUENCE, SEQUENCE);
+        packet.message(packet::EMBEDDED, &part);
+        packet.write_as(PACKET, &mut drawing)?;
+    }
+    let exported = write_part(scene, &mut GpuInfo::default(), &mut drawing)?;
+    if let Some(folder) = &scene.embedded {
+        let seal = drawing.seal();
+        embed(folder, seal, out)?;
+    }
+    Ok(exported)
+}
+
+/// Writes the trace of a folder in packets: its files in pieces, then the seal of the drawing. The importer `drawn`
+/// reads them.
+fn embed(folder: &Path, seal: Seal, out: &mut impl Write) -> io::Result<()> {
+    let mut packet = Message::default();
+    let mut part = Message::default();
+    each_piece(folder, |Piece { file, bytes }| {
+        packet.clear();
+        part.clear();
+        part.text(1, file);
+        part.bytes(2, bytes);
+        packet.number(packet::SEQUENCE, SEQUENCE);
+        packet.message(packet::EMBEDDED, &part);
+        packet.write_as(PACKET, out)
+    })?;
+    packet.clear();
+    part.clear();
+    part.number(3, seal.bytes);
+    part.number(4, seal.crc32.into());
+    packet.number(packet::SEQUENCE, SEQUENCE);
+    packet.message(packet::EMBEDDED, &part);
+    packet.write_as(PACKET, out)
 }
 
 /// Writes a trace as a part of a file, and adds its GPUs to `gpus`. A file names all GPUs at once: here for a trace
@@ -278,7 +319,7 @@ impl<W: Write> Writer<'_, W> {
             message.message(event::ANNOTATION, part);
         });
         match slice.kind {
-            SliceKind::HostCall if slice.flow != 0 => {
+            kind if kind.is_call() && slice.flow != 0 => {
                 self.part.clear();
                 for target in scene.flows.targets_of_call(slice.flow) {
                     if self.stages.is_drawn_command_buffer(*target) {

@@ -23,6 +23,7 @@ use gapscope_trace::tables::{
     Barriers, Bindings, Buffers, CounterUnit, Markers, SampleSource, Samples, Table,
 };
 use gapscope_trace::{Selection, Trace};
+use std::path::{Path, PathBuf};
 
 pub(crate) use details::{DetailKey, DetailValue};
 pub(crate) use gaps::GapRow;
@@ -49,18 +50,20 @@ pub struct Scene<'a> {
     pub(crate) end_ns: i64,
     /// The counts of rows by table, without those of samples.
     pub(crate) rows: Vec<TableRows>,
+    /// The folder of the trace, where the file is to have the trace itself behind the drawing.
+    pub(crate) embedded: Option<PathBuf>,
     /// The place of the trace among those of its file.
     pub(crate) place: PlaceInFile,
     /// The row of each command buffer, by its id.
     command_buffers: IdIndex<CommandBufferId>,
 }
 
-/// For each host call that submits, the targets whose start is drawn. A target is the row of a command buffer, or,
+/// For each call that submits, the targets whose start is drawn. A target is the row of a command buffer, or,
 /// for a submission whose work has no command buffer, its row behind all command buffers.
 #[derive(Debug)]
 pub(crate) struct Flows {
     /// For each call, where its targets end in `targets`.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     /// The targets of all calls, one call behind the other.
     targets: Vec<u32>,
 }
@@ -68,20 +71,30 @@ pub(crate) struct Flows {
 impl Flows {
     /// Makes the flows of `calls` calls from pairs of a call, by its number from 0, and a target. The targets of a
     /// call keep their order.
-    fn new(calls: u32, mut pairs: Vec<(u32, u32)>) -> Flows {
-        pairs.sort_by_key(|(call, _)| *call);
-        let end = |call| pairs.partition_point(|(of, _)| *of <= call);
-        Flows {
-            ends: (0..calls).map(end).collect(),
-            targets: pairs.iter().map(|(_, target)| *target).collect(),
+    fn new(calls: u32, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Flows {
+        let mut ends = vec![0u32; calls as usize];
+        for (call, _) in pairs.clone() {
+            ends[call as usize] += 1;
         }
+        let mut count = 0;
+        for end in &mut ends {
+            // Until its targets are written, the end of a call is its beginning.
+            count += std::mem::replace(end, count);
+        }
+        let mut targets = vec![0; count as usize];
+        for (call, target) in pairs {
+            let end = &mut ends[call as usize];
+            targets[*end as usize] = target;
+            *end += 1;
+        }
+        Flows { ends, targets }
     }
 
     /// Returns the targets of a call, by the flow of its slice, which is the call's number plus one.
     pub fn targets_of_call(&self, flow: u32) -> &[u32] {
         let call = flow as usize - 1;
         let begin = call.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.targets[begin..self.ends[call]]
+        &self.targets[begin as usize..self.ends[call] as usize]
     }
 
     /// Returns all targets.
@@ -197,6 +210,12 @@ impl Scene<'_> {
                 "start_ns",
                 "duration_ns",
             ])
+    }
+
+    /// Puts the trace itself behind the drawing, in formats from which gapscope imports it again. `folder` is that of
+    /// the trace, of which [`gapscope_trace::embedded::can_embed`] is true.
+    pub fn embed(&mut self, folder: &Path) {
+        self.embedded = Some(folder.to_owned());
     }
 
     /// Returns the counts of rows, for a format that has samples. Only samples of a sampler count.

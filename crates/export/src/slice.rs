@@ -1,5 +1,5 @@
 //! Defines slices, rows of a trace with a start and an end that a timeline draws, and their facts. A lane holds
-//! slices that follow or contain each other. The flow of a host call leads to its targets, the work that it submits.
+//! slices that follow or contain each other. The flow of a call leads to its targets, the work that it submits.
 
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, SubmissionId};
@@ -14,7 +14,7 @@ pub(crate) struct Slice {
     /// The row of the table that `kind` names. Drawn dispatches and labels have 0, because their tables are not in
     /// memory.
     pub row: u32,
-    /// 0 for none. For a host call, one more than its index in the scene's flows; otherwise one more than the target
+    /// 0 for none. For a call, one more than its index in the scene's flows; otherwise one more than the target
     /// that begins with this slice.
     pub flow: u32,
     pub kind: SliceKind,
@@ -102,18 +102,21 @@ pub(crate) enum SliceKind {
     CommandBuffer,
     Marker,
     HostCall,
+    /// A submission that has no row of `host_calls`, which is the call itself, such as a launch of CUDA.
+    Launch,
     /// A gap comes from the analyses instead of a table.
     Gap,
 }
 
 impl SliceKind {
-    pub const ALL: [SliceKind; 7] = [
+    pub const ALL: [SliceKind; 8] = [
         SliceKind::Dispatch,
         SliceKind::Transfer,
         SliceKind::Opaque,
         SliceKind::CommandBuffer,
         SliceKind::Marker,
         SliceKind::HostCall,
+        SliceKind::Launch,
         SliceKind::Gap,
     ];
 
@@ -126,7 +129,13 @@ impl SliceKind {
             SliceKind::CommandBuffer => "command buffer",
             SliceKind::Marker => "label",
             SliceKind::HostCall => "host call",
+            SliceKind::Launch => "launch",
             SliceKind::Gap => "gap",
         }
+    }
+
+    /// Returns true for calls of host threads, from which arrows lead to work.
+    pub const fn is_call(self) -> bool {
+        matches!(self, SliceKind::HostCall | SliceKind::Launch)
     }
 }

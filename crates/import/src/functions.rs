@@ -59,8 +59,8 @@ fn other_class(name: &str) -> Option<FunctionClass> {
     })
 }
 
-/// Returns the kind of a call of CUDA, HIP, oneAPI, MTIA or Vulkan; `None` if the name is none of their functions.
-/// Text behind the function's name, such as parameters, is ignored. A function of CUDA, HIP or Vulkan that is in no
+/// Returns the kind of a call of CUDA, HIP, HSA, oneAPI, MTIA or Vulkan; `None` if the name is none of their functions.
+/// Text behind the function's name, such as parameters, is ignored. A function of CUDA, HIP, HSA or Vulkan that is in no
 /// table is [`HostCallKind::OtherCall`].
 pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
     let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -71,7 +71,15 @@ pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
     if let Some(rest) = after(name, "vk") {
         return Some(vulkan_call_kind(rest));
     }
-    api_of(name).map(|_| HostCallKind::OtherCall)
+    let is_call = api_of(name).is_some() || name.starts_with("hsa_") || name.starts_with("__hip");
+    is_call.then_some(HostCallKind::OtherCall)
+}
+
+/// Returns a kernel's name without what AMD's compiler adds to the name of the object that describes the kernel:
+/// `.kd`, or ` [clone .kd]` in demangled names.
+pub(crate) fn kernel_name(name: &str) -> &str {
+    let bare = name.strip_suffix(" [clone .kd]");
+    bare.or(name.strip_suffix(".kd")).unwrap_or(name)
 }
 
 /// Returns the API of the devices that a function of CUDA or HIP uses; `None` for other functions. Vulkan does not
@@ -184,6 +192,8 @@ mod tests {
             ("cudaStreamBeginCapture", HostCallKind::BuildGraph),
             ("cudaLaunchHostFunc", HostCallKind::OtherCall),
             ("cudaGetDevice", HostCallKind::OtherCall),
+            ("hsa_queue_create", HostCallKind::OtherCall),
+            ("__hipPushCallConfiguration", HostCallKind::OtherCall),
         ] {
             assert_eq!(host_call_kind(name), Some(kind), "{name}");
         }

@@ -12,9 +12,15 @@
 //! Total time: 13837 us.
 //! ```
 //!
+//! What collects logs may begin each line with a prefix, such as `llama-1  | ` or a time and a process, and colour it:
+//! the module `prefix` takes both off. Lines with different prefixes come from different programs, whose blocks may be
+//! mixed.
+//!
 //! The log has no start times: dispatches have only a duration, so that there is neither order, nor gaps, nor a
 //! verdict. Each dispatch of a line gets the line's mean. An operation of ggml may be several dispatches of Vulkan;
 //! the trace has one dispatch for each operation.
+
+mod prefix;
 
 use crate::error::only_file;
 use crate::inventory::{Inventory, KernelFacts};
@@ -24,6 +30,9 @@ use gapscope_timeline_builder::{WorkPlace, rows};
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
+use prefix::Prefixes;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -37,7 +46,7 @@ pub const IMPORTER: Importer = Importer {
 };
 
 /// The text at the beginning of a block.
-const BLOCK: &[u8] = b"Vulkan Timings:";
+const BLOCK: &str = "Vulkan Timings:";
 /// The size of a file's start in which its first block must begin: a model that loads may write a lot before.
 const FIRST_BYTES: u64 = 4 << 20;
 /// The maximum length of a line of the log.
@@ -56,7 +65,10 @@ fn recognises(path: &Path) -> bool {
         return false;
     }
     let mut lines = bytes.split(|byte| *byte == b'\n');
-    lines.any(|line| line.trim_ascii() == BLOCK)
+    lines.any(|line| {
+        memchr::memmem::find(line, BLOCK.as_bytes()).is_some()
+            && prefix::before_block(&prefix::plain(&String::from_utf8_lossy(line))).is_some()
+    })
 }
 
 /// An operation in a line of a block.
@@ -92,7 +104,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             next = at + (1 << 20);
             output.progress(at, size);
         }
-        log.line(String::from_utf8_lossy(&line).trim())?;
+        log.line(&prefix::plain(&String::from_utf8_lossy(&line)))?;
     }
     log.complete(path, options, output)
 }
@@ -102,22 +114,29 @@ struct Log {
     inventory: Inventory,
     trace: NewTrace,
     process: ProcessId,
-    /// The names of devices in lines outside operations.
-    devices: Vec<String>,
+    /// The numbers and names of devices in lines outside operations.
+    devices: BTreeSet<(u32, String)>,
     /// The only queue, once an operation has come.
     queue: Option<QueueId>,
-    /// The label of the block that is being read; `None` outside blocks.
-    block: Option<LabelId>,
+    prefixes: Prefixes,
+    /// The block that is being read of each program, by what its lines begin with.
+    open: FxHashMap<String, Block>,
     /// The number of blocks that have begun.
     blocks: u64,
-    /// The sum of the durations in the block's lines.
-    sum_ns: u64,
-    /// The number of executions in the block's lines.
-    counted: u64,
     /// The number of dispatches in the trace.
     dispatches: u64,
     /// Whether a line has a rate.
     has_rates: bool,
+}
+
+/// A block that is being read.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    label: LabelId,
+    /// The sum of the durations in the block's lines.
+    sum_ns: u64,
+    /// The number of executions in the block's lines.
+    counted: u64,
 }
 
 impl Log {
@@ -128,12 +147,11 @@ impl Log {
             inventory,
             trace,
             process,
-            devices: Vec::new(),
+            devices: BTreeSet::new(),
             queue: None,
-            block: None,
+            prefixes: Prefixes::default(),
+            open: FxHashMap::default(),
             blocks: 0,
-            sum_ns: 0,
-            counted: 0,
             dispatches: 0,
             has_rates: false,
         }
@@ -141,39 +159,49 @@ impl Log {
 
     /// Reads a line of the log: the beginning or end of a block, an operation inside, or other output.
     fn line(&mut self, line: &str) -> Result<(), Error> {
-        if line.as_bytes() == BLOCK {
-            self.end_block(None);
+        if let Some(before) = prefix::before_block(line) {
+            let source = self.prefixes.add(before);
+            self.end_block(&source, None);
             self.blocks += 1;
             let text = format!("Vulkan Timings {}", self.blocks);
-            self.block = Some(self.inventory.labels.named(None, &text));
+            let labels = &mut self.inventory.labels;
+            let program = prefix::program(&source);
+            let around = (!program.is_empty()).then(|| labels.named(None, &program));
+            let label = labels.named(around, &text);
+            let block = Block {
+                label,
+                sum_ns: 0,
+                counted: 0,
+            };
+            self.open.insert(source, block);
             return Ok(());
         }
-        if self.block.is_none() {
-            self.devices.extend(device(line));
-            return Ok(());
-        }
-        if let Some(total) = line.strip_prefix("Total time: ") {
-            let total = total.strip_suffix('.').and_then(nanoseconds);
-            self.end_block(Some(total));
-            return Ok(());
-        }
-        match operation(line) {
-            Some(operation) => {
-                self.has_rates |= line.ends_with("GFLOPS/s)");
-                self.operation(&operation)
+        let inside = self
+            .prefixes
+            .split(line, |source| self.open.contains_key(source));
+        if let Some((source, text)) = inside {
+            if let Some(total) = text.strip_prefix("Total time: ") {
+                let total = total.strip_suffix('.').and_then(nanoseconds);
+                self.end_block(&source, Some(total));
+                return Ok(());
             }
-            None => {
-                // Other parts of the program write to stderr, too.
-                self.devices.extend(device(line));
-                Ok(())
+            if let Some(operation) = operation(text) {
+                self.has_rates |= text.ends_with("GFLOPS/s)");
+                return self.operation(&source, &operation);
             }
         }
+        // Other parts of the program write to stderr, too.
+        self.devices.extend(device(line));
+        Ok(())
     }
 
-    /// Adds a dispatch of mean duration for each execution of an operation.
-    fn operation(&mut self, operation: &Operation) -> Result<(), Error> {
-        self.sum_ns = self.sum_ns.saturating_add(operation.total_ns);
-        self.counted = self.counted.saturating_add(operation.count);
+    /// Adds a dispatch of mean duration for each execution of an operation in the block of a program.
+    fn operation(&mut self, source: &str, operation: &Operation) -> Result<(), Error> {
+        let label = self.open.get_mut(source).map(|block| {
+            block.sum_ns = block.sum_ns.saturating_add(operation.total_ns);
+            block.counted = block.counted.saturating_add(operation.count);
+            block.label
+        });
         if operation.count > MAX_OPERATION_COUNT {
             let reason = "a line of the log says more of them than a graph has";
             self.inventory
@@ -191,7 +219,7 @@ impl Log {
             let duration_ns = mean_ns + u64::from(place < over);
             let work = WorkPlace {
                 duration_ns: i64::try_from(duration_ns).ok(),
-                label: self.block,
+                label,
                 ..WorkPlace::new(queue, None)
             };
             rows::dispatch(self.trace.tables_mut(), work, kernel, [None; 3], None);
@@ -209,8 +237,8 @@ impl Log {
         if let Some(queue) = self.queue {
             return queue;
         }
-        let name = match self.devices.as_slice() {
-            [name] => Some(name.clone()),
+        let name = match self.devices.first() {
+            Some((_, name)) if self.devices.len() == 1 => Some(name.clone()),
             _ => None,
         };
         let device = self.inventory.device(self.process, Some(0), |device| {
@@ -224,14 +252,15 @@ impl Log {
         queue
     }
 
-    /// Ends a block, if one is open. `total` is the block's own sum in nanoseconds: `None` without the line for it,
+    /// Ends the block of a program, if one is open. `total` is the block's own sum in nanoseconds: `None` without the line for it,
     /// and `Some(None)` if that line has no time. A block whose lines do not make up that sum is counted as a loss.
-    fn end_block(&mut self, total: Option<Option<u64>>) {
-        let sum_ns = std::mem::take(&mut self.sum_ns);
-        let counted = std::mem::take(&mut self.counted);
-        if self.block.take().is_none() {
+    fn end_block(&mut self, source: &str, total: Option<Option<u64>>) {
+        let Some(Block {
+            sum_ns, counted, ..
+        }) = self.open.remove(source)
+        else {
             return;
-        }
+        };
         let whole = match total {
             // Means are rounded down to nanoseconds, and the log has six digits or hundredths.
             Some(Some(total_ns)) => {
@@ -254,7 +283,10 @@ impl Log {
         options: &Options,
         output: &mut Output,
     ) -> Result<(), Error> {
-        self.end_block(None);
+        let open: Vec<String> = self.open.keys().cloned().collect();
+        for source in open {
+            self.end_block(&source, None);
+        }
         if self.dispatches == 0 {
             return Err(Error::nothing(format!(
                 "{} has no timings: run llama.cpp with GGML_VK_PERF_LOGGER=1 and keep its stderr",
@@ -274,7 +306,8 @@ impl Log {
             "Each dispatch has the mean of its line of the log, so that of its kernels only counts, totals and means are measured; an operation of ggml counts as one dispatch, though it may be several.",
         );
         if self.devices.len() > 1 {
-            let devices = self.devices.join(", ");
+            let names: Vec<&str> = self.devices.iter().map(|(_, name)| &**name).collect();
+            let devices = names.join(", ");
             inventory.note(format!(
                 "The log does not say which of several GPUs ran what ({devices}): all is on one here."
             ));
@@ -286,14 +319,15 @@ impl Log {
     }
 }
 
-/// Returns the name of a device from a line such as `ggml_vulkan: 0 = NAME (DRIVER) | uma: 0 | …`; `None` for other
-/// lines.
-fn device(line: &str) -> Option<String> {
-    let rest = line.strip_prefix("ggml_vulkan: ")?;
-    let (number, rest) = rest.split_once(" = ")?;
-    number.parse::<u32>().ok()?;
+/// Returns the number and the name of a device from a line such as `ggml_vulkan: 0 = NAME (DRIVER) | uma: 0 | …`,
+/// which may have a prefix; `None` for other lines.
+fn device(line: &str) -> Option<(u32, String)> {
+    let (before, rest) = line.split_once("ggml_vulkan: ")?;
+    let is_whole = before.is_empty() || before.ends_with(char::is_whitespace);
+    let (number, rest) = rest.split_once(" = ").filter(|_| is_whole)?;
+    let number = number.parse().ok()?;
     let name = rest.split(" | ").next()?;
-    Some(name.trim().to_owned())
+    Some((number, name.trim().to_owned()))
 }
 
 /// Parses `NAME: COUNT x MEAN us`, which may be followed by `= TOTAL us` and `(RATE GFLOPS/s)`; `None` for other
@@ -376,7 +410,8 @@ mod tests {
     fn devices_are_named_as_the_backend_names_them() {
         let line = "ggml_vulkan: 0 = Radeon RX 7900 (RADV NAVI31) (radv) | uma: 0 | fp16: 1";
         let name = "Radeon RX 7900 (RADV NAVI31) (radv)";
-        assert_eq!(device(line).as_deref(), Some(name));
+        assert_eq!(device(line), Some((0, name.to_owned())));
+        assert_eq!(device(&format!("[41075] {line}")), device(line));
         assert_eq!(device("ggml_vulkan: Found 1 Vulkan devices:"), None);
     }
 }

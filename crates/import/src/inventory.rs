@@ -88,6 +88,8 @@ pub(crate) struct Inventory {
     queues: Vec<Queue>,
     /// The queue of each stream.
     by_stream: FxHashMap<Stream, QueueId>,
+    /// The queue of each device for moves of managed memory's pages.
+    page_moves: FxHashMap<DeviceId, QueueId>,
     kernels: Interner<KernelFacts, KernelId>,
     counters: Interner<CounterFacts, CounterId>,
     pub labels: Labels,
@@ -292,6 +294,18 @@ impl Inventory {
         id
     }
 
+    /// Returns the id of the queue that stands for the driver's moves of managed memory's pages to and from a device.
+    /// They are on no stream.
+    pub fn page_moves(&mut self, device: DeviceId) -> QueueId {
+        if let Some(queue) = self.page_moves.get(&device) {
+            return *queue;
+        }
+        let place = (UNKNOWN_NUMBER, UNKNOWN_NUMBER);
+        let id = self.push_queue(device, place, Some("managed memory".to_owned()));
+        self.page_moves.insert(device, id);
+        id
+    }
+
     /// Returns the queues that stand for streams with a context and a number, each with the process of its device.
     pub fn streams(&mut self) -> impl Iterator<Item = (ProcessId, &mut Queue)> {
         let (devices, by_stream) = (&self.devices, &self.by_stream);
@@ -358,6 +372,11 @@ impl Inventory {
         options: &Options,
         output: &mut Output,
     ) -> Result<(), Error> {
+        for (number, device) in self.numbered_devices() {
+            if device.name.trim().is_empty() {
+                device.name = format!("GPU {number}");
+            }
+        }
         for device in &mut self.devices {
             device.driver.clone_from(&self.driver);
             if let (Api::Unknown, Some(Some(api))) = (device.api, self.called.get(&device.process))
@@ -372,20 +391,27 @@ impl Inventory {
         let tables = trace.tables_mut();
         self.labels.push_into(&mut tables.labels);
         let text = |text: TextId| self.labels.shared_text(text);
+        let kernel_name = |name: TextId| {
+            let name = text(name);
+            match functions::kernel_name(&name) {
+                bare if bare.len() == name.len() => name,
+                bare => bare.into(),
+            }
+        };
         for (id, facts) in self.kernels.iter() {
             let [local_x, local_y, local_z] = facts.local;
             tables.kernels.push(Kernel {
                 id,
                 process: facts.process,
-                name: text(facts.name),
+                name: kernel_name(facts.name),
                 name_source: NameSource::EntryPoint,
-                entry_point: facts.entry_point.map(text),
+                entry_point: facts.entry_point.map(kernel_name),
                 source: None,
                 specialisation: None,
                 local_x,
                 local_y,
                 local_z,
-                full_name: facts.full_name.map(text),
+                full_name: facts.full_name.map(kernel_name),
                 source_file: None,
                 source_file_hash: None,
                 registers: facts.registers,

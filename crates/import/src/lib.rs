@@ -9,9 +9,11 @@
 
 pub mod counters_csv;
 mod details;
+pub mod drawn;
 mod error;
 mod functions;
 pub mod ggml;
+mod hints;
 mod importer;
 mod inventory;
 pub mod kineto;
@@ -26,6 +28,7 @@ pub mod rocpd;
 pub mod rocprofv3;
 mod sqlite;
 mod transfers;
+mod unpacked;
 pub mod xctrace;
 pub mod xplane;
 
@@ -42,6 +45,7 @@ pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// All importers, in the order in which they are asked whether they recognise the files.
 pub const IMPORTERS: &[Importer] = &[
     xctrace::IMPORTER,
+    drawn::IMPORTER,
     kineto::IMPORTER,
     nsys::IMPORTER,
     perfetto::IMPORTER,
@@ -63,12 +67,37 @@ pub fn import(
     options: &Options,
     progress: Progress,
 ) -> Result<Imported, Error> {
-    let importer = IMPORTERS.iter().find(|importer| {
+    if let Some(importer) = importer_of(inputs) {
+        return importer.import(inputs, output, options, progress);
+    }
+    let unpacked = unpacked::unpack(inputs)?;
+    let inner = unpacked.as_ref().map(|unpacked| &*unpacked.inputs);
+    match inner.and_then(|inner| Some((importer_of(inner)?, inner))) {
+        Some((importer, inner)) => importer.import(inner, output, options, progress),
+        None => Err(inner
+            .and_then(|inner| hint(inner, inputs))
+            .unwrap_or_else(|| unrecognised(inputs))),
+    }
+}
+
+/// Returns the first importer that recognises one of the inputs.
+fn importer_of(inputs: &[PathBuf]) -> Option<&'static Importer> {
+    IMPORTERS.iter().find(|importer| {
         let mut inputs = inputs.iter();
         inputs.any(|input| (importer.recognises)(input))
-    });
-    let importer = importer.ok_or_else(|| unrecognised(inputs))?;
-    importer.import(inputs, output, options, progress)
+    })
+}
+
+/// Returns the error that one of the inputs is known and not imported, which says what to do with it. `named` are
+/// the inputs as the user knows them.
+fn hint(inputs: &[PathBuf], named: &[PathBuf]) -> Option<Error> {
+    let mut inputs = inputs.iter().zip(named);
+    inputs.find_map(|(input, named)| {
+        Some(Error::ToolOnly {
+            path: named.clone(),
+            form: hints::hint(input)?,
+        })
+    })
 }
 
 /// Returns why no importer takes the inputs: one of them cannot be read, or their format is unknown.
@@ -82,6 +111,9 @@ fn unrecognised(inputs: &[PathBuf]) -> Error {
             let path = path.clone();
             return Error::Read { path, source };
         }
+    }
+    if let Some(error) = hint(inputs, inputs) {
+        return error;
     }
     let reads: Vec<&str> = IMPORTERS.iter().map(|importer| importer.reads).collect();
     Error::Unrecognised {

@@ -40,12 +40,16 @@ pub const IMPORTER: Importer = Importer {
     read,
 };
 
-/// Tables of nsys: one that each export has, and tables of which an export with events has at least one.
-const OWN_TABLES: [&str; 4] = [
+/// The beginnings of the names of tables of which each export of nsys has one, beside `StringIds`. Exports of 2021 have no
+/// `META_DATA_EXPORT`, and those without CUDA have only facts about the machine, and calls and threads of the system.
+const OWN_TABLES: [&str; 7] = [
     "META_DATA_EXPORT",
-    "CUPTI_ACTIVITY_KIND_KERNEL",
-    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "CUPTI_ACTIVITY_KIND_",
     "NVTX_EVENTS",
+    "TARGET_INFO_",
+    "OSRT_API",
+    "SCHED_EVENTS",
+    "COMPOSITE_EVENTS",
 ];
 
 /// Returns whether a path is a report of nsys, which [`read`] refuses with advice, or a database with nsys' tables.
@@ -54,9 +58,10 @@ fn recognises(path: &Path) -> bool {
         || is_database(path)
             && Database::list(path).is_ok_and(|database| {
                 database.table("StringIds").is_some()
-                    && OWN_TABLES
-                        .iter()
-                        .any(|table| database.table(table).is_some())
+                    && database.tables.iter().any(|table| {
+                        let mut own = OWN_TABLES.iter();
+                        own.any(|start| table.name.starts_with(start))
+                    })
             })
 }
 

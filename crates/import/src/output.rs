@@ -4,9 +4,10 @@
 
 use crate::{Error, Options};
 use gapscope_timeline_builder::RowSink;
+use gapscope_trace::embedded::Unpacking;
 use gapscope_trace::manifest::{FORMAT_VERSION, Manifest};
 use gapscope_trace::tables::Tables;
-use gapscope_trace::{Loss, TraceWriter};
+use gapscope_trace::{Loss, Trace, TraceWriter};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
@@ -74,6 +75,30 @@ impl<'a> Output<'a> {
     pub fn rank(&mut self, rank: u32) -> Result<NewTrace, Error> {
         let folder = self.imported.output.join(format!("rank={rank}"));
         Ok(NewTrace::new(TraceWriter::create(&folder)?))
+    }
+
+    /// Creates the folder of the trace for the files of a trace that is embedded in the input.
+    ///
+    /// # Errors
+    /// The folder exists already, or the system refuses to create it.
+    pub(crate) fn unpack(&mut self) -> Result<Unpacking, Error> {
+        let unpacking = Unpacking::create(&self.imported.output)?;
+        self.made = true;
+        Ok(unpacking)
+    }
+
+    /// Returns the folder of the trace.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.imported.output
+    }
+
+    /// Takes the numbers, losses and notes of a trace that was unpacked.
+    pub(crate) fn unpacked(&mut self, trace: &Trace) {
+        let imported = &mut self.imported;
+        imported.command_buffers = trace.tables.command_buffers.id.len() as u64;
+        imported.timed_work = timed_work(&trace.tables);
+        imported.losses.clone_from(&trace.manifest.losses);
+        imported.notes.clone_from(&trace.manifest.notes);
     }
 
     /// Completes the trace without a rank after the traces of all ranks.
@@ -200,14 +225,7 @@ impl NewTrace {
     fn hand_over(&mut self) -> Result<(), Error> {
         let tables = &self.tables;
         self.command_buffers += tables.command_buffers.id.len() as u64;
-        let starts = [
-            &tables.dispatches.start_ns,
-            &tables.transfers.start_ns,
-            &tables.opaque_work.start_ns,
-        ];
-        for starts in starts {
-            self.timed_work += starts.iter().flatten().count() as u64;
-        }
+        self.timed_work += timed_work(tables);
         let Some(writing) = &self.writing else {
             return Ok(());
         };
@@ -220,6 +238,17 @@ impl NewTrace {
         let writing = self.writing.take();
         writing.map_or(Ok(()), |writing| writing.end().map(drop))
     }
+}
+
+/// Counts the dispatches, transfers and pieces of opaque work that have times.
+fn timed_work(tables: &Tables) -> u64 {
+    let starts = [
+        &tables.dispatches.start_ns,
+        &tables.transfers.start_ns,
+        &tables.opaque_work.start_ns,
+    ];
+    let timed = starts.map(|starts| starts.iter().flatten().count() as u64);
+    timed.into_iter().sum()
 }
 
 impl RowSink for NewTrace {

@@ -7,7 +7,7 @@ use crate::profile::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, HostRange, Profile,
     Span,
 };
-use crate::{Error, Options, Output, transfers};
+use crate::{Error, Options, Output, functions, transfers};
 use gapscope_trace::LossKind;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{AllocationId, DeviceId, ProcessId, ThreadId};
@@ -173,14 +173,11 @@ impl<'a> Recorded<'a> {
 
     /// Adds a kernel with its id in the file.
     pub fn add_symbol(&mut self, id: u64, symbol: Symbol) {
-        let mangled = symbol.mangled.trim_end_matches(".kd");
+        let mangled = functions::kernel_name(symbol.mangled);
         let best = [symbol.name, symbol.mangled];
         let best = best.into_iter().find(|text| !text.is_empty());
         let name = best.unwrap_or("unknown kernel");
-        let name = name
-            .trim_end_matches(" [clone .kd]")
-            .trim_end_matches(".kd");
-        let name = self.profile.text(name);
+        let name = self.profile.text(functions::kernel_name(name));
         let entry_point = match mangled.is_empty() {
             true => name,
             false => self.profile.text(mangled),

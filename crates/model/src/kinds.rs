@@ -348,9 +348,16 @@ pub const MODULE_DOMAIN: &str = "torch.module";
 /// The domain of labels that gapscope has a framework set for its operators, such as `aten::mm`.
 pub const OPERATOR_DOMAIN: &str = "torch.operator";
 
-/// Domains of markers that show the activity of the host's code in imports: operators, Python functions, others. They
-/// are not labels of the program and label no work.
-pub const HOST_CODE_DOMAINS: [&str; 3] = ["operator", "python", "host"];
+/// Domains of markers that show the activity of the host's code in imports: operators, Python functions, others, and
+/// calls of the operating system and of libraries. They are not labels of the program and label no work.
+pub const HOST_CODE_DOMAINS: [&str; 6] = [
+    "operator",
+    "python",
+    "host",
+    "OS runtime",
+    "cuBLAS",
+    "cuDNN",
+];
 
 #[cfg(test)]
 mod tests {

@@ -303,8 +303,8 @@ fn a_report_on_cuda_has_cudas_words() {
     ] {
         assert!(page.contains(words), "{words} in {page}");
     }
-    assert!(page.contains("stream hand-over"), "{page}");
-    assert!(!page.contains("queue hand-over"), "{page}");
+    assert!(page.contains("work of another stream"), "{page}");
+    assert!(!page.contains("another queue"), "{page}");
 }
 
 #[test]

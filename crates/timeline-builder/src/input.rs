@@ -145,6 +145,13 @@ pub enum DeviceWorkKind {
         /// The memory of the host's end.
         host_memory: Option<MemoryPlace>,
     },
+    /// A move of pages of managed memory. The driver makes it where a processor touches the pages, and no call launches it.
+    PageMove {
+        /// The way that the pages go.
+        kind: TransferKind,
+        /// Bytes moved.
+        bytes: Option<u64>,
+    },
     /// A graph that was timed as a whole.
     Graph,
 }

@@ -12,7 +12,7 @@ use crate::output::{Joined, Output};
 use crate::rows::{self, CoveringSpan, TransferFacts, WorkPlace};
 use crate::slots::{GraphLaunch, LabelledCall, Launch, LaunchedWork, SlotContent};
 use gapscope_model::cuda::FunctionClass;
-use gapscope_model::{LossKind, SubmissionKind, UNKNOWN_RESULT};
+use gapscope_model::{LossKind, MemoryPlace, SubmissionKind, UNKNOWN_RESULT};
 use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::tables::{CommandBuffer, HostCall, OpaqueWorkKind, Submission};
 
@@ -264,7 +264,9 @@ impl TimelineBuilder {
         let kind = class.submission_kind().unwrap_or(match first.kind {
             _ if first.of_graph => SubmissionKind::Graph,
             DeviceWorkKind::Kernel { .. } => SubmissionKind::Kernel,
-            DeviceWorkKind::Transfer { .. } => SubmissionKind::Transfer,
+            DeviceWorkKind::Transfer { .. } | DeviceWorkKind::PageMove { .. } => {
+                SubmissionKind::Transfer
+            }
             DeviceWorkKind::Graph => SubmissionKind::Graph,
         });
         let queue = first.queue;
@@ -356,8 +358,11 @@ impl TimelineBuilder {
     /// Writes work whose call is not known.
     fn without_call(&mut self, LaunchedWork { first, more }: LaunchedWork, out: &mut Output<'_>) {
         let count = 1 + more.len() as u64;
-        let reason = out.reasons.without_call;
-        out.ledger.add(LossKind::HostCallsOfWork, count, reason);
+        // No call launches moves of pages.
+        if !matches!(first.kind, DeviceWorkKind::PageMove { .. }) {
+            let reason = out.reasons.without_call;
+            out.ledger.add(LossKind::HostCallsOfWork, count, reason);
+        }
         let mut launch = Launch::default();
         for work in std::iter::once(first).chain(more) {
             write_work(&mut launch, None, work, out);
@@ -474,6 +479,16 @@ fn write_work(
             rows::transfer(out.tables, place, facts);
             LossKind::TransferTimes
         }
+        DeviceWorkKind::PageMove { kind, bytes } => {
+            let facts = TransferFacts {
+                kind,
+                bytes,
+                host_memory: Some(MemoryPlace::Managed),
+                ..TransferFacts::default()
+            };
+            rows::transfer(out.tables, place, facts);
+            LossKind::TransferTimes
+        }
         DeviceWorkKind::Graph => {
             rows::opaque_work(out.tables, place, OpaqueWorkKind::Graph);
             LossKind::OpaqueWorkTimes
@@ -506,7 +521,7 @@ fn add_to_graph(launch: &mut Launch, work: &DeviceWork, out: &mut Output<'_>) ->
     }
     match work.kind {
         DeviceWorkKind::Kernel { .. } => graph.dispatches += 1,
-        DeviceWorkKind::Transfer { .. } => graph.transfers += 1,
+        DeviceWorkKind::Transfer { .. } | DeviceWorkKind::PageMove { .. } => graph.transfers += 1,
         DeviceWorkKind::Graph => {}
     }
     graph.id

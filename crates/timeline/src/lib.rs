@@ -24,6 +24,7 @@ pub mod label_match;
 pub mod lanes;
 pub mod launch_size;
 pub mod quantity;
+pub mod submit_calls;
 pub mod thresholds;
 mod timeline;
 pub mod vocabulary;

@@ -20,6 +20,7 @@ mod conversion;
 mod damage;
 mod delta;
 mod diagnostic;
+pub mod embedded;
 mod encoding;
 mod error;
 mod files;

@@ -96,6 +96,17 @@ impl<T: Text> TextColumn<T> {
         Some(&self.distinct.texts[*number as usize])
     }
 
+    /// Returns the number of a row's text among [`TextColumn::distinct`]; `None` where there is no such row.
+    #[inline]
+    pub fn number(&self, row: usize) -> Option<u32> {
+        self.numbers.get(row).copied()
+    }
+
+    /// Returns each text once, by its number. Some may no longer belong to any row.
+    pub fn distinct(&self) -> &[T] {
+        &self.distinct.texts
+    }
+
     /// Returns the texts, row by row.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator + Clone {
         let numbers = self.numbers.iter();

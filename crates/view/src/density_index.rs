@@ -8,6 +8,7 @@ use crate::protocol::BINS;
 use crate::time_bins::TimeBins;
 use crate::track::{DrawnTable, TrackId, WholeCommandBuffers};
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::submit_calls::SubmitCalls;
 use gapscope_trace::Trace;
 use gapscope_trace::parallel::each;
 use gapscope_trace::tables::HostCallKind;
@@ -163,11 +164,12 @@ impl TrackParts {
     fn collect(
         trace: &Trace,
         whole: &WholeCommandBuffers,
+        calls: &SubmitCalls,
         source: DrawnTable,
         rows: Range<usize>,
     ) -> Vec<TrackPart> {
         let mut parts = TrackParts::default();
-        for row in rows {
+        for row in rows.filter(|row| source.is_drawn(trace, *row, calls)) {
             let part = parts.part(source.track(trace, row, whole), source);
             // No table has as many as 2^32 rows.
             let at = row as u32;
@@ -213,14 +215,15 @@ impl TrackParts {
 }
 
 impl DensityIndex {
-    /// Indexes a trace; `whole` has the command buffers that are drawn as work because the work inside has no times.
-    pub fn new(trace: &Trace, whole: &WholeCommandBuffers) -> DensityIndex {
+    /// Indexes a trace; `whole` has the command buffers that are drawn as work because the work inside has no times,
+    /// and `calls` the host calls of submissions.
+    pub fn new(trace: &Trace, whole: &WholeCommandBuffers, calls: &SubmitCalls) -> DensityIndex {
         let stretches = DrawnTable::ALL
             .into_iter()
             .flat_map(|source| chunks(source.rows(trace)).map(move |rows| (source, rows)))
             .collect();
         let parts = each(stretches, |(source, rows)| {
-            TrackParts::collect(trace, whole, source, rows)
+            TrackParts::collect(trace, whole, calls, source, rows)
         });
         let mut parts_of: BTreeMap<TrackId, Vec<TrackPart>> = BTreeMap::new();
         for part in parts.into_iter().flatten() {
@@ -368,7 +371,11 @@ mod tests {
 
     fn density_index(text: &str) -> DensityIndex {
         let trace = Trace::from_text(text).unwrap();
-        DensityIndex::new(&trace, &WholeCommandBuffers::None)
+        DensityIndex::new(
+            &trace,
+            &WholeCommandBuffers::None,
+            &SubmitCalls::new(&trace),
+        )
     }
 
     #[test]
@@ -447,7 +454,11 @@ mod tests {
             .filter(|at| !hole.contains(at))
             .for_each(&mut push);
         hole.for_each(push);
-        let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
+        let index = DensityIndex::new(
+            &trace,
+            &WholeCommandBuffers::None,
+            &SubmitCalls::new(&trace),
+        );
         assert_eq!(index.tracks[0].rows, CHUNK_ROWS as u64 + 1000);
         assert_eq!(index.tracks[0].busy, [255; BINS]);
     }
@@ -465,7 +476,7 @@ mod tests {
                     ..Default::default()
                 });
             }
-            let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
+            let index = DensityIndex::new(&trace, &WholeCommandBuffers::None, &SubmitCalls::new(&trace));
             let length = index.extent.length_ns();
             for (bin, share) in index.tracks[0].busy.iter().enumerate() {
                 let from = length * bin as i64 / BINS as i64;

@@ -2,13 +2,13 @@
 //! submission.
 
 use crate::track::{DrawnTable, ROW_BITS};
+use gapscope_timeline::submit_calls::SubmitCalls;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{
-    BindingSetId, BufferId, CommandBufferId, KernelId, LabelId, ProcessId, SubmissionId, ThreadId,
+    BindingSetId, BufferId, CommandBufferId, KernelId, LabelId, SubmissionId,
 };
 use gapscope_trace::lookup::{IdIndex, NONE};
-use gapscope_trace::tables::{HostCallKind, Table};
-use rustc_hash::FxHashMap;
+use gapscope_trace::tables::Table;
 
 /// The tables of work inside of command buffers. The two highest bits of a place (a table and a row in one number)
 /// are an index into this list.
@@ -17,14 +17,6 @@ pub const WORK: [DrawnTable; 3] = [
     DrawnTable::Transfer,
     DrawnTable::Opaque,
 ];
-
-/// The thread and the start of a host call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct CallStart {
-    process: ProcessId,
-    thread: ThreadId,
-    start_ns: i64,
-}
 
 /// A row or place, with the row or id that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +34,6 @@ pub struct Index {
     pub command_buffers: IdIndex<CommandBufferId>,
     pub submissions: IdIndex<SubmissionId>,
     pub buffers: IdIndex<BufferId>,
-    /// For each submission the row of its host call, or [`NONE`].
-    calls: Vec<u32>,
     /// Rows of host calls and of their submissions, sorted.
     of_calls: Vec<OwnedRow>,
     /// Rows of submissions and of their command buffers, sorted.
@@ -59,7 +49,7 @@ pub struct Index {
 }
 
 impl Index {
-    pub fn new(trace: &Trace) -> Index {
+    pub fn new(trace: &Trace, calls: &SubmitCalls) -> Index {
         let tables = &trace.tables;
         let mut index = Index {
             kernels: IdIndex::new(&tables.kernels.id),
@@ -67,7 +57,6 @@ impl Index {
             command_buffers: IdIndex::new(&tables.command_buffers.id),
             submissions: IdIndex::new(&tables.submissions.id),
             buffers: IdIndex::new(&tables.buffers.id),
-            calls: vec![NONE; tables.submissions.len()],
             of_calls: Vec::new(),
             of_submissions: Vec::new(),
             direct: Vec::new(),
@@ -78,46 +67,18 @@ impl Index {
         let submission = |id: &SubmissionId| index.submissions.get(*id);
         index.of_submissions = sorted(&tables.command_buffers.submission, submission);
         index.dependencies = sorted(&tables.dependencies.submission, submission);
-        index.find_calls(trace);
+        let rows = 0..tables.submissions.len();
+        index.of_calls = rows
+            .filter_map(|row| {
+                Some(OwnedRow {
+                    owner: calls.call(row)? as u32,
+                    row: row as u32,
+                })
+            })
+            .collect();
+        index.of_calls.sort_unstable();
         index.find_work(trace);
         index
-    }
-
-    /// Finds the host call of each submission: the one of the same thread that starts at the same time.
-    fn find_calls(&mut self, trace: &Trace) {
-        let (calls, submissions) = (&trace.tables.host_calls, &trace.tables.submissions);
-        let mut starts: FxHashMap<CallStart, u32> = FxHashMap::default();
-        // Most submissions belong to a call that submits; with CUDA, a copy may submit, too.
-        for submits in [true, false] {
-            for row in 0..calls.len() {
-                let kind = calls.call[row];
-                if matches!(kind, HostCallKind::Submit | HostCallKind::BindSparse) == submits
-                    && let Some(thread) = calls.thread.at(row)
-                {
-                    let start = CallStart {
-                        process: calls.process[row],
-                        thread,
-                        start_ns: calls.start_ns[row],
-                    };
-                    starts.entry(start).or_insert(row as u32);
-                }
-            }
-        }
-        for row in 0..submissions.len() {
-            let start = submissions.thread.at(row).map(|thread| CallStart {
-                process: submissions.process[row],
-                thread,
-                start_ns: submissions.start_ns[row],
-            });
-            if let Some(call) = start.and_then(|start| starts.get(&start)) {
-                self.calls[row] = *call;
-                self.of_calls.push(OwnedRow {
-                    owner: *call,
-                    row: row as u32,
-                });
-            }
-        }
-        self.of_calls.sort_unstable();
     }
 
     /// Finds the first work of each command buffer, and the work of submissions that is in none.
@@ -146,12 +107,6 @@ impl Index {
             }
         }
         self.direct.sort_unstable();
-    }
-
-    /// Returns the row of the host call of a submission.
-    pub fn call(&self, submission: usize) -> Option<usize> {
-        let call = *self.calls.get(submission)?;
-        (call != NONE).then_some(call as usize)
     }
 
     /// Returns the rows of the submissions of a host call.

@@ -11,6 +11,7 @@ use crate::texts::{NONE, Texts};
 use crate::track::{DrawnTable, ROW_BITS, TrackId, WholeCommandBuffers, place};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::lanes::Lanes;
+use gapscope_timeline::submit_calls::SubmitCalls;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::CommandBufferId;
 use gapscope_trace::lookup::IdIndex;
@@ -143,6 +144,7 @@ impl PlacedRows {
         &mut self,
         track: TraceTrack,
         whole: &WholeCommandBuffers,
+        calls: &SubmitCalls,
         generation: u64,
         all: &[TableRows],
     ) {
@@ -170,6 +172,7 @@ impl PlacedRows {
                     .for_each(add);
             } else {
                 (self.taken[at]..count)
+                    .filter(|row| source.is_drawn(trace, *row, calls))
                     .filter(|row| source.track(trace, *row, whole) == id)
                     .for_each(&mut add);
             }
@@ -289,7 +292,8 @@ pub fn name(source: DrawnTable, row: usize, trace: &Trace, texts: &Texts) -> u32
         DrawnTable::Transfer => texts.transfer(tables.transfers.kind[row]),
         DrawnTable::Opaque => texts.opaque(tables.opaque_work.kind[row]),
         DrawnTable::CommandBuffer => texts.command_buffer(row),
-        DrawnTable::HostCall => texts.call(tables.host_calls.call[row]),
+        DrawnTable::HostCall => texts.host_call(&tables.host_calls, row),
+        DrawnTable::Submission => texts.launch(&tables.submissions, row),
         DrawnTable::Marker => texts.label(tables.markers.label[row]),
     }
 }
@@ -355,7 +359,7 @@ mod tests {
                 for queue in 0..2 {
                     let id = TrackId::Work(QueueId(queue as u32 + 1));
                     let track = TraceTrack::new(id, &trace, &texts);
-                    placed[queue].extend(track, &WholeCommandBuffers::None, generation, &[]);
+                    placed[queue].extend(track, &WholeCommandBuffers::None, &SubmitCalls::default(), generation, &[]);
                     let addition = placed[queue].frame(track, TrackRows::After(generation - 1), Columns::Rows);
                     for (lane, rows) in lanes(&addition).into_iter().enumerate() {
                         if grown[queue].len() <= lane {
@@ -373,11 +377,11 @@ mod tests {
                 let whole = lanes(&placed[queue].frame(track, TrackRows::After(0), Columns::Rows));
                 prop_assert_eq!(&whole, &grown[queue]);
                 // Taken up at once, the rows that the survey knows are those that are looked for.
-                let index = DensityIndex::new(&trace, &WholeCommandBuffers::None);
+                let index = DensityIndex::new(&trace, &WholeCommandBuffers::None, &SubmitCalls::default());
                 let density = index.tracks.iter().find(|density| density.id == id);
                 let at_once = |all: &[TableRows]| {
                     let mut placed = PlacedRows::default();
-                    placed.extend(track, &WholeCommandBuffers::None, 1, all);
+                    placed.extend(track, &WholeCommandBuffers::None, &SubmitCalls::default(), 1, all);
                     placed.frame(track, TrackRows::After(0), Columns::Rows)
                 };
                 prop_assert_eq!(at_once(density.map_or(&[], |density| &density.places)), at_once(&[]));
@@ -403,7 +407,13 @@ mod tests {
     fn frame_of(trace: &Trace, texts: &Texts, id: TrackId, columns: Columns) -> Vec<u8> {
         let mut placed = PlacedRows::default();
         let track = TraceTrack::new(id, trace, texts);
-        placed.extend(track, &WholeCommandBuffers::None, 1, &[]);
+        placed.extend(
+            track,
+            &WholeCommandBuffers::None,
+            &SubmitCalls::default(),
+            1,
+            &[],
+        );
         placed.frame(track, TrackRows::After(0), columns)
     }
 

@@ -19,17 +19,22 @@ use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::HostCallKind;
 use std::collections::{BTreeSet, HashMap};
 
-/// Returns the facts about each kind of host call.
-fn calls() -> Vec<CallFacts> {
-    let facts = |call: &HostCallKind| CallFacts {
-        call: *call,
+/// Returns the facts about each kind of host call, and about each function that was called.
+fn calls(snapshot: &Snapshot) -> Vec<CallFacts> {
+    let facts = |name: &str, call: HostCallKind| CallFacts {
+        name: name.to_owned(),
+        call,
         // The cause that a poll explains depends on its result.
         cause: (!call.is_poll())
-            .then(|| Cause::while_in(*call))
+            .then(|| Cause::while_in(call))
             .filter(|cause| *cause != Cause::HostLate),
         waits: call.is_wait(),
     };
-    HostCallKind::ALL.iter().map(facts).collect()
+    let kinds = HostCallKind::ALL.iter();
+    let kinds = kinds.map(|kind| facts(kind.as_str(), *kind));
+    let functions = snapshot.called_functions();
+    let functions = functions.map(|(name, kind)| facts(snapshot.texts.text(name), kind));
+    kinds.chain(functions).collect()
 }
 
 /// Makes the overview of one trace.
@@ -64,7 +69,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOv
         remarks: remarks.map(|text| cut(text)).collect(),
         unread: snapshot.trace.unread.clone(),
         causes: Cause::ALL.map(|cause| cause.facts(api)).to_vec(),
-        calls: calls(),
+        calls: calls(snapshot),
         groups,
         tracks,
         arranged: None,

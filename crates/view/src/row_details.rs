@@ -120,15 +120,19 @@ fn fields<T: Table>(table: &T, row: usize) -> Vec<Field> {
 /// Returns the context of a row of any of [`TABLES`]; the row exists.
 fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
     let tables = &snapshot.trace.tables;
-    if let Some(source) = DrawnTable::from_name(table) {
-        return drawn(snapshot, source, row);
+    match DrawnTable::from_name(table) {
+        None | Some(DrawnTable::Submission) => {}
+        Some(source) => return drawn(snapshot, source, row),
     }
     match table {
         "submissions" => {
             let t = &tables.submissions;
+            let link = submission_link(snapshot, "submission", row).work;
             let mut around = RowContext {
-                title: format!("submission {}", t.id[row]),
+                title: link.name,
                 times: Interval::from_row(Some(t.start_ns[row]), Some(t.duration_ns[row])),
+                track: is_launch(snapshot, row)
+                    .then(|| DrawnTable::Submission.track(&snapshot.trace, row, &snapshot.whole)),
                 queue: Some(t.queue[row]),
                 thread: Some(ThreadKey {
                     process: t.process[row],
@@ -136,7 +140,7 @@ fn around(snapshot: &Snapshot, table: &str, row: usize) -> RowContext {
                 }),
                 ..RowContext::default()
             };
-            around.submitted_by(snapshot, Some(row));
+            around.called_by(snapshot, row);
             around.waits_for(snapshot, row);
             around.runs(snapshot, std::iter::once(row));
             around
@@ -206,7 +210,7 @@ fn drawn(snapshot: &Snapshot, source: DrawnTable, row: usize) -> RowContext {
                 }));
             }
         }
-        DrawnTable::Opaque => {}
+        DrawnTable::Opaque | DrawnTable::Submission => {}
         DrawnTable::CommandBuffer => {
             let t = &tables.command_buffers;
             around.label = t.label.at(row);
@@ -265,18 +269,25 @@ impl RowContext {
 
     /// Adds the host call that made a submission, its thread and the submission itself.
     fn submitted_by(&mut self, snapshot: &Snapshot, submission: Option<usize>) {
-        let (index, t) = (snapshot.index(), &snapshot.trace.tables.submissions);
+        let t = &snapshot.trace.tables.submissions;
         let Some(row) = submission else { return };
-        if let Some(call) = index.call(row) {
-            self.links
-                .push(link(snapshot, "submitted-by", DrawnTable::HostCall, call));
-        }
+        self.called_by(snapshot, row);
+        let relation = match is_launch(snapshot, row) {
+            true => "submitted-by",
+            false => "submission",
+        };
+        self.links.push(submission_link(snapshot, relation, row));
         self.thread = self.thread.or(Some(ThreadKey {
             process: t.process[row],
             thread: t.thread.at(row),
         }));
-        self.links
-            .push(submission_link(snapshot, "submission", row));
+    }
+
+    /// Adds the host call that made a submission.
+    fn called_by(&mut self, snapshot: &Snapshot, submission: usize) {
+        let call = snapshot.submit_calls.call(submission);
+        let link = call.map(|call| link(snapshot, "submitted-by", DrawnTable::HostCall, call));
+        self.links.extend(link);
     }
 
     /// Adds the submissions that a submission waits for.
@@ -329,8 +340,17 @@ fn link(snapshot: &Snapshot, relation: &'static str, source: DrawnTable, row: us
     }
 }
 
-/// Returns a link to a submission, which is not drawn.
+/// Returns true where a submission is drawn as the call that made it.
+fn is_launch(snapshot: &Snapshot, submission: usize) -> bool {
+    let calls = &snapshot.submit_calls;
+    calls.is_launch(&snapshot.trace, submission)
+}
+
+/// Returns a link to a submission, which is drawn where it is a launch.
 fn submission_link(snapshot: &Snapshot, relation: &'static str, row: usize) -> Link {
+    if is_launch(snapshot, row) {
+        return link(snapshot, relation, DrawnTable::Submission, row);
+    }
     let t = &snapshot.trace.tables.submissions;
     Link {
         relation,

@@ -12,15 +12,17 @@ use crate::texts::Texts;
 use crate::track::{DrawnTable, TrackId, WholeCommandBuffers, WorkColumns};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::WorkKind;
+use gapscope_timeline::submit_calls::SubmitCalls;
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::manifest::Manifest;
 use gapscope_trace::parallel::each;
 use gapscope_trace::tables::{
-    CommandBuffers, CounterValues, Counters, Dispatches, HostCalls, Kernels, Labels, Markers,
-    Memory, OpaqueWork, Samples, Submissions, Transfers,
+    CommandBuffers, CounterValues, Counters, Dispatches, HostCallKind, HostCalls, Kernels, Labels,
+    Markers, Memory, OpaqueWork, Samples, Submissions, Transfers,
 };
 use gapscope_trace::{Diagnostic, Error, Names, Selection, Tables, Trace};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -47,6 +49,8 @@ pub struct Snapshot {
     pub texts: Texts,
     /// The command buffers that are drawn as work themselves.
     pub whole: WholeCommandBuffers,
+    /// The host calls of submissions.
+    pub submit_calls: SubmitCalls,
     /// The tracks; empty until they are asked for, as the next field is.
     density_index: OnceLock<DensityIndex>,
     index: OnceLock<Index>,
@@ -70,8 +74,22 @@ fn drawing() -> Selection {
             "label",
             "name",
         ])
-        .columns::<Submissions>(&["queue", "start_ns"])
-        .columns::<HostCalls>(&["process", "thread", "call", "start_ns", "duration_ns"])
+        .columns::<Submissions>(&[
+            "process",
+            "thread",
+            "queue",
+            "start_ns",
+            "duration_ns",
+            "function",
+        ])
+        .columns::<HostCalls>(&[
+            "process",
+            "thread",
+            "call",
+            "start_ns",
+            "duration_ns",
+            "function",
+        ])
         .columns::<Markers>(&[
             "process",
             "scope",
@@ -153,6 +171,7 @@ impl Snapshot {
             vocabulary: Vocabulary::new(&trace.manifest),
             texts,
             whole: WholeCommandBuffers::None,
+            submit_calls: SubmitCalls::default(),
             density_index: OnceLock::new(),
             index: OnceLock::new(),
             placed: Mutex::default(),
@@ -215,7 +234,7 @@ impl Snapshot {
         }
     }
 
-    /// Finds the command buffers that are drawn as work, where they are not given.
+    /// Finds the command buffers that are drawn as work, where they are not given, and the calls of submissions.
     fn look(&mut self, whole: Option<WholeCommandBuffers>) {
         let trace = &self.trace;
         let whole = whole.or_else(|| WholeCommandBuffers::quick(trace, || untimed(trace)));
@@ -231,18 +250,20 @@ impl Snapshot {
                 false => WholeCommandBuffers::These(rows),
             }
         });
+        self.submit_calls = SubmitCalls::new(trace);
         self.density_index = OnceLock::new();
     }
 
     /// Returns the tracks with their busy shares; they are computed at the first call.
     pub fn density_index(&self) -> &DensityIndex {
         self.density_index
-            .get_or_init(|| DensityIndex::new(&self.trace, &self.whole))
+            .get_or_init(|| DensityIndex::new(&self.trace, &self.whole, &self.submit_calls))
     }
 
     /// Returns the index of rows by their ids.
     pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(&self.trace))
+        self.index
+            .get_or_init(|| Index::new(&self.trace, &self.submit_calls))
     }
 
     /// Makes the frame (the bytes of columns for the page) of rows of a track; `None` when there is no such track.
@@ -255,8 +276,37 @@ impl Snapshot {
         };
         let mut placed = placed.lock().unwrap_or_else(PoisonError::into_inner);
         let track = TraceTrack::new(id, &self.trace, &self.texts);
-        placed.extend(track, &self.whole, self.generation, all);
+        let (whole, calls) = (&self.whole, &self.submit_calls);
+        placed.extend(track, whole, calls, self.generation, all);
         Some(placed.frame(track, rows, columns))
+    }
+
+    /// Returns the functions that were called, as numbers of texts, each with the kind of its calls.
+    pub fn called_functions(&self) -> impl Iterator<Item = (u32, HostCallKind)> {
+        let (calls, launches) = (
+            &self.trace.tables.host_calls,
+            &self.trace.tables.submissions,
+        );
+        let mut kinds: BTreeMap<u32, HostCallKind> = BTreeMap::new();
+        for function in launches.function.distinct().iter().flatten() {
+            let name = self.texts.find(function);
+            kinds.extend(name.map(|name| (name, HostCallKind::Submit)));
+        }
+        // Calls of a function are of one kind, but for those that launched nothing.
+        let mut kinds_by_number = vec![None; calls.function.distinct().len()];
+        for row in 0..calls.function.len() {
+            if let Some(number) = calls.function.number(row) {
+                kinds_by_number[number as usize].get_or_insert(calls.call[row]);
+            }
+        }
+        for (function, kind) in calls.function.distinct().iter().zip(kinds_by_number) {
+            if let (Some(function), Some(kind)) = (function, kind)
+                && let Some(name) = self.texts.find(function)
+            {
+                kinds.entry(name).or_insert(kind.of_function(function));
+            }
+        }
+        kinds.into_iter()
     }
 
     /// Counts the rows that are drawn.

@@ -6,9 +6,13 @@ use gapscope_timeline::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, TransferKind};
+use gapscope_trace::tables::{
+    HostCallKind, HostCalls, OpaqueWorkKind, Submissions, Table, TransferKind,
+};
+use gapscope_trace::text_column::TextColumn;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The number that stands for no text in columns.
 pub const NONE: u32 = u32::MAX;
@@ -50,6 +54,10 @@ pub struct Texts {
     transfers: Vec<u32>,
     opaque: Vec<u32>,
     calls: Vec<u32>,
+    /// The number of the name of each function of `host_calls` and of `submissions`, by its number in their columns;
+    /// [`NONE`] for calls without a function.
+    call_functions: Vec<u32>,
+    launch_functions: Vec<u32>,
     causes: Vec<u32>,
     /// The numbers of the texts for what has no name in the trace.
     unknown_kernel: u32,
@@ -101,6 +109,16 @@ impl Texts {
             }
         }
         self.label_index = IdIndex::new(&tables.labels.id);
+        let functions = tables.host_calls.function.distinct();
+        for name in &functions[self.call_functions.len()..] {
+            let id = name.as_ref().map_or(NONE, |name| self.add(name));
+            self.call_functions.push(id);
+        }
+        let functions = tables.submissions.function.distinct();
+        for name in &functions[self.launch_functions.len()..] {
+            let id = name.as_ref().map_or(NONE, |name| self.add(name));
+            self.launch_functions.push(id);
+        }
         // This column is read even where the others of its table are not.
         for row in self.command_buffers.len()..tables.command_buffers.label.len() {
             let label = tables.command_buffers.label.at(row);
@@ -189,9 +207,29 @@ impl Texts {
         self.calls[kind as usize]
     }
 
+    /// Returns the number of the name of the call in a row: that of its function, or else its kind.
+    #[inline]
+    pub fn host_call(&self, calls: &HostCalls, row: usize) -> u32 {
+        function(&self.call_functions, &calls.function, row)
+            .unwrap_or_else(|| self.call(calls.call[row]))
+    }
+
+    /// Returns the number of the name of the call that made a submission: that of its function, or else `submit`.
+    #[inline]
+    pub fn launch(&self, submissions: &Submissions, row: usize) -> u32 {
+        function(&self.launch_functions, &submissions.function, row)
+            .unwrap_or_else(|| self.call(HostCallKind::Submit))
+    }
+
     pub fn cause(&self, cause: Cause) -> u32 {
         self.causes[cause as usize]
     }
+}
+
+/// Returns the number of the text of a row's function, from those of all functions of its column.
+fn function(numbers: &[u32], column: &TextColumn<Option<Arc<str>>>, row: usize) -> Option<u32> {
+    let number = *numbers.get(column.number(row)? as usize)?;
+    (number != NONE).then_some(number)
 }
 
 #[cfg(test)]

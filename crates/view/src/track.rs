@@ -4,6 +4,7 @@
 use crate::protocol::TrackKind;
 use gapscope_timeline::counters::CounterKey;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::submit_calls::SubmitCalls;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{
     CommandBufferId, CounterId, LabelId, ProcessId, QueueId, SubmissionId, ThreadId,
@@ -28,7 +29,7 @@ pub enum TrackId {
     Gaps(u32),
     /// A quantity over time.
     Counter(CounterKey),
-    /// Host calls of a thread.
+    /// Host calls of a thread, and its submissions that are the only rows of their calls.
     Calls(ThreadKey),
     /// Labels of a thread.
     ThreadLabels(ThreadKey),
@@ -108,7 +109,7 @@ impl TrackId {
             TrackId::Labels(_) | TrackId::QueueLabels(_) | TrackId::ThreadLabels(..) => {
                 &[DrawnTable::Marker]
             }
-            TrackId::Calls(..) => &[DrawnTable::HostCall],
+            TrackId::Calls(..) => &[DrawnTable::HostCall, DrawnTable::Submission],
             TrackId::Gaps(_) | TrackId::Counter(_) | TrackId::Samples(_) => &[],
         }
     }
@@ -150,16 +151,19 @@ pub enum DrawnTable {
     CommandBuffer,
     HostCall,
     Marker,
+    /// Only launches are drawn: submissions that are the only rows of their calls ([`SubmitCalls`]).
+    Submission,
 }
 
 impl DrawnTable {
-    pub const ALL: [DrawnTable; 6] = [
+    pub const ALL: [DrawnTable; 7] = [
         DrawnTable::Dispatch,
         DrawnTable::Transfer,
         DrawnTable::Opaque,
         DrawnTable::CommandBuffer,
         DrawnTable::HostCall,
         DrawnTable::Marker,
+        DrawnTable::Submission,
     ];
 
     /// Returns the table of a name; `None` where that table is not drawn or does not exist.
@@ -177,6 +181,7 @@ impl DrawnTable {
             DrawnTable::CommandBuffer => "command_buffers",
             DrawnTable::HostCall => "host_calls",
             DrawnTable::Marker => "markers",
+            DrawnTable::Submission => "submissions",
         }
     }
 
@@ -190,6 +195,7 @@ impl DrawnTable {
             DrawnTable::CommandBuffer => tables.command_buffers.queue.len(),
             DrawnTable::HostCall => tables.host_calls.start_ns.len(),
             DrawnTable::Marker => tables.markers.label.len(),
+            DrawnTable::Submission => tables.submissions.start_ns.len(),
         }
     }
 
@@ -214,6 +220,10 @@ impl DrawnTable {
                 let calls = &trace.tables.host_calls;
                 (Some(calls.start_ns[row]), Some(calls.duration_ns[row]))
             }
+            DrawnTable::Submission => {
+                let calls = &trace.tables.submissions;
+                (Some(calls.start_ns[row]), Some(calls.duration_ns[row]))
+            }
         };
         Interval::from_row(start_ns, duration_ns)
     }
@@ -235,7 +245,10 @@ impl DrawnTable {
             DrawnTable::Dispatch => columns!(dispatches),
             DrawnTable::Transfer => columns!(transfers),
             DrawnTable::Opaque => columns!(opaque_work),
-            DrawnTable::CommandBuffer | DrawnTable::HostCall | DrawnTable::Marker => None,
+            DrawnTable::CommandBuffer
+            | DrawnTable::HostCall
+            | DrawnTable::Marker
+            | DrawnTable::Submission => None,
         }
     }
 
@@ -244,8 +257,15 @@ impl DrawnTable {
     pub fn call(self, trace: &Trace, row: usize) -> Option<HostCallKind> {
         match self {
             DrawnTable::HostCall => trace.tables.host_calls.call.get(row).copied(),
+            DrawnTable::Submission => Some(HostCallKind::Submit),
             _ => None,
         }
+    }
+
+    /// Returns false for rows that are not drawn because another row is drawn in their place.
+    #[inline]
+    pub fn is_drawn(self, trace: &Trace, row: usize, calls: &SubmitCalls) -> bool {
+        self != DrawnTable::Submission || calls.is_launch(trace, row)
     }
 
     /// Returns the track of a row. `whole` has the command buffers that count as work.
@@ -263,6 +283,10 @@ impl DrawnTable {
             DrawnTable::HostCall => TrackId::Calls(ThreadKey {
                 process: tables.host_calls.process[row],
                 thread: tables.host_calls.thread.at(row),
+            }),
+            DrawnTable::Submission => TrackId::Calls(ThreadKey {
+                process: tables.submissions.process[row],
+                thread: tables.submissions.thread.at(row),
             }),
             DrawnTable::Marker => {
                 let markers = &tables.markers;

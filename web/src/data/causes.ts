@@ -1,4 +1,4 @@
-// The causes of idle time and the kinds of host calls, as the analyses define them.
+// The causes of idle time, and the kinds of host calls with the functions that were called, as the analyses define them.
 
 import type { CallFacts, CauseFacts, CauseNote, Findings } from "../generated/protocol.ts";
 
@@ -12,7 +12,7 @@ export class Causes {
   /** Takes the causes and the kinds of host calls from the trace's overview. */
   constructor(facts: readonly CauseFacts[], calls: readonly CallFacts[]) {
     this.facts = new Map(facts.map((one) => [one.cause, one]));
-    this.calls = new Map(calls.map((one) => [one.call, one]));
+    this.calls = new Map(calls.map((one) => [one.name, one]));
   }
 
   /** Returns what is known of a cause; undefined for a key that the trace's overview does not list. */
@@ -56,9 +56,9 @@ export class Causes {
     this.notes = new Map((gaps ?? []).flatMap(({ cause }, at) => (gap_notes?.[at] ? [[cause, gap_notes[at]] as const] : [])));
   }
 
-  /** Returns what is known of a kind of host call; undefined for one that the overview does not list. */
-  call(call: string): CallFacts | undefined {
-    return this.calls.get(call);
+  /** Returns what is known of calls with a name, a function's or a kind's; undefined for one that the overview does not list. */
+  call(name: string): CallFacts | undefined {
+    return this.calls.get(name);
   }
 }
 

@@ -51,9 +51,9 @@ export interface BusyShare {
 /** The evidence for the bytes that a kernel must move at least. */
 export type BytesEvidence = "code" | "bound-ranges";
 
-/** A kind of host call. */
+/** A kind of host call, or a function of such calls. */
 export interface CallFacts {
-  call: string; cause: Cause | null; waits: boolean;
+  call: string; cause: Cause | null; name: string; waits: boolean;
 }
 
 /** What the overview says of a capture. */
@@ -80,7 +80,7 @@ export interface Catalogue {
 }
 
 /** Why a device ran nothing. Each nanosecond of a gap has exactly one cause. */
-export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
+export type Cause = "host-late" | "host-compile" | "host-allocate" | "submit-call" | "host-call" | "process-start" | "host-function" | "after-host-wait" | "other-queue" | "display" | "queue-handover" | "host-signal" | "external-wait" | "page-move" | "launch-latency" | "context-switch" | "graph-launch" | "within-command-buffer" | "recording" | "unknown";
 
 /** The change of the idle time of one cause. */
 export interface CauseChange {
@@ -199,11 +199,11 @@ export interface ConditionNote {
 /** Device times of one device that cannot be true together with host times. */
 export interface Contradiction {
   clock_error_ns: number | null; compared_count: number; count: number; device: number; kind: ContradictionKind; max_ns: number; median_ns: number;
-  sentence: string;
+  sentence: string; total_ns: number;
 }
 
 /** What times seem to show that cannot be. */
-export type ContradictionKind = "starts-before-call" | "ends-after-wait";
+export type ContradictionKind = "starts-before-call" | "ends-after-wait" | "ends-after-seen";
 
 /** What a counter counts. */
 export interface CounterFacts {
@@ -292,8 +292,8 @@ export type DeviceId = number;
 
 /** Idle time of a device. */
 export interface DeviceIdle {
-  causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
+  causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; untimed_host_function_ns: number;
+  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
 }
 
 /** Properties of a device. A property that is not known is absent. */
@@ -688,6 +688,11 @@ export interface Overview {
   opened?: string[] | null; page_rows?: number | null; protocol: number; state?: string | null; together: string | null; traces: TraceOverview[];
 }
 
+/** Moves of managed memory's pages, which the driver makes where the host or a kernel touches them. */
+export interface PageMoves {
+  beside_kernels_ns: number; busy_ns: number; bytes: number; count: number;
+}
+
 /** The unit of a critical path. */
 export type PathUnit = "ns" | "commands";
 
@@ -1015,12 +1020,12 @@ export interface TrackOverview {
 /** Transfers of one kind, over the whole recording. */
 export interface TransferRow {
   busy_ns: number | null; bytes: number; bytes_per_second: number | null; count: number; kind: string; max_ns: number | null; mean_ns: number | null;
-  min_ns: number | null; p50_ns: number | null; p99_ns: number | null; timed_count: number; total_ns: number | null; unknown_bytes_count: number;
-  untimed_count: number;
+  min_ns: number | null; p50_ns: number | null; p99_ns: number | null; page_moves?: PageMoves | null; timed_count: number; total_ns: number | null;
+  unknown_bytes_count: number; untimed_count: number;
 }
 
 /** Why the cause of idle time is not known. */
-export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "before-recording" | "contradiction";
+export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "page-move" | "before-recording" | "contradiction";
 
 /** Idle time of unknown cause, for one reason. */
 export interface UnknownTotal {

@@ -11,6 +11,7 @@ use super::submit_calls::{Submitted, Typical, typical};
 use super::{Cause, HostTime, IdleTime, UnknownTotal, WaitTime};
 use crate::command_buffers::mean_dispatches;
 use crate::conditions::Pressure;
+use crate::contexts::names_of_sharing;
 use gapscope_timeline::quantity::{self, duration, ratio};
 use gapscope_timeline::thresholds::{
     COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, REASON_SHARE,
@@ -103,6 +104,10 @@ impl Adviser<'_> {
             (Cause::AfterHostWait, _) => self.for_waits(usual, total_ns),
             (Cause::QueueHandover, _) => self.for_hand_overs(usual),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
+            (Cause::ContextSwitch, _) => format!(
+                "{usual}; the device is used by {}",
+                names_of_sharing(self.timeline)
+            ),
             (Cause::Unknown, _) => self.for_the_unknown(usual, total_ns),
             (Cause::LaunchLatency, Api::Cuda | Api::Hip)
                 if self.most_are_graphs || !self.has_many_launches() =>

@@ -338,6 +338,22 @@ causes! {
         advice: "the device's own time to start work: fewer and larger submissions",
         in_cuda: { advice: "the device's own time to start work: fewer and larger kernels, or a graph" },
     }
+    /// The next work was submitted and free to start when work of another process or context ended: the time the device took to
+    /// change to it, and the rest of that work.
+    ContextSwitch = "context-switch" {
+        family: Launch,
+        letter: 't',
+        colour: "#8fd18b",
+        name: "context switch",
+        sentence: "The next work was submitted and free to start while the device ran work of another process or context: the device had to end that, and to change from it.",
+        advice: "processes take turns on the device: submit from one process, or run them after each other",
+        in_cuda: {
+            advice: "processes or contexts take turns on the device: submit from one, run them after each other, or let them share the device by MPS (nvidia-cuda-mps-control)",
+        },
+        in_hip: {
+            advice: "processes or contexts take turns on the device: submit from one, or run them after each other",
+        },
+    }
     /// A graph was launched and free to start: the time the device took to start it after the host's call.
     GraphLaunch = "graph-launch" {
         family: Launch,

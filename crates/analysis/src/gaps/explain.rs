@@ -20,10 +20,13 @@
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
 //! | …and it waits for something of unknown time: a host function, a value or an external semaphore, a move of managed memory | `host-function`, `external-wait`, `page-move`; `unknown` for several of these, for a signal of unknown source, for work that was not timed |
 //! | …and another queue's work, which it depends on, had finished since its call | `queue-handover` |
+//! | …and work of another process or context ended since its call (`contexts.rs`) | `context-switch` |
 //! | …and none of these | `launch-latency`; `graph-launch` where a CUDA graph is launched |
 //! | work without known times may have run (`waits/unmeasured.rs`) | `unknown` |
-//! | the device seems to start, order or hand over work for longer than devices need ([`START_UP_NS`]), or the wait before returned too early (`early_returns.rs`) | `unknown` |
+//! | the device seems to start, order or hand over work for longer than devices need (`start_up.rs`), or the host knew of the end of the work before too early (`awaited_work.rs`) | `unknown` |
 //! | the submission is not in the trace | `unknown` |
+//!
+//! A gap before a move of managed memory's pages, which nothing submits, is explained by the next submitted work (`page_moves.rs`).
 //!
 //! [`WaitOrder`] finds what the next work waits for. A host function of unknown times gets all of the rest: it took at most
 //! that.
@@ -33,14 +36,17 @@
 
 use super::building::Builders;
 use super::call_causes::CallCauses;
-use super::early_returns::{EarlyReturn, EarlyReturns};
 use super::host_ranges::HostRanges;
+use super::page_moves::PageMoves;
 use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart, Side, UnknownReason};
+use crate::awaited_work::{AwaitedWork, LateEnd};
 use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::{NODE_ORDER_NS, ROUND_TRIP_NS, START_UP_NS};
+use gapscope_timeline::thresholds::{
+    EARLY_RETURN_NS, NODE_ORDER_NS, ROUND_TRIP_NS, UNSTATED_ERROR_NS,
+};
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::SubmissionKind;
@@ -56,9 +62,10 @@ pub(crate) struct Explainer<'a> {
     /// The ranges of host threads; empty until they are asked for.
     ranges: OnceLock<HostRanges<'a>>,
     first_use: FirstUse,
-    early_returns: EarlyReturns,
-    /// True where a gap between two pieces of work of one command buffer, if it is shorter than [`START_UP_NS`], can
-    /// have no cause but `within-command-buffer`.
+    awaited: AwaitedWork,
+    page_moves: PageMoves,
+    /// True where a gap between two pieces of work of one command buffer, if it is shorter than
+    /// [`Explainer::start_up_ns`], can have no cause but `within-command-buffer`.
     pub(crate) has_one_cause_inside: bool,
     /// The clock's error of each GPU, by its index; `None` where it is not known.
     pub(crate) error_ns: Vec<Option<i64>>,
@@ -137,7 +144,8 @@ impl<'a> Explainer<'a> {
             host_threads: timeline.host_threads(),
             has_one_cause_inside: order.has_no_functions() && order.unmeasured().is_empty(),
             order,
-            early_returns: EarlyReturns::new(timeline, &error_ns),
+            awaited: AwaitedWork::new(timeline),
+            page_moves: PageMoves::new(timeline),
             call_causes: CallCauses::new(timeline),
             builders: Builders::new(timeline.host_threads()),
             ranges: OnceLock::new(),
@@ -162,6 +170,11 @@ impl<'a> Explainer<'a> {
             ..Explanation::default()
         };
         let timeline = self.timeline;
+        let launched = match idle {
+            Idle::Gpu => self.page_moves.launched_after(after),
+            Idle::Queue => None,
+        };
+        let after = launched.unwrap_or(after);
         let command_buffer = timeline.command_buffers.get(after.command_buffer as usize);
         let row = timeline.submission_of(after);
         let begun = command_buffer.is_some_and(|times| {
@@ -209,6 +222,21 @@ impl<'a> Explainer<'a> {
         self.order.unmeasured().is_empty()
     }
 
+    /// Returns how long the device may take to start or order work of a queue that is free to run.
+    pub(crate) fn start_up_ns(&self, queue: u32) -> i64 {
+        self.order.start_up_ns(queue)
+    }
+
+    /// Returns what told the host too early, by more than the clock's error and what devices take to write a time, that work of
+    /// a queue had ended which ended at `end_ns`.
+    fn late_end(&self, queue: u32, end_ns: i64) -> Option<&LateEnd> {
+        let error_ns = self.error_ns[self.timeline.queues[queue as usize].gpu as usize];
+        let error_ns = error_ns.unwrap_or(UNSTATED_ERROR_NS);
+        let tolerated_ns = error_ns.saturating_add(EARLY_RETURN_NS);
+        let late = self.awaited.late_end(queue, end_ns)?;
+        (end_ns.saturating_sub(late.told_ns) > tolerated_ns).then_some(late)
+    }
+
     /// Appends the part of `late` before a process first used a GPU to `parts`, and returns the rest.
     fn after_first_use(
         &self,
@@ -231,9 +259,11 @@ impl<'a> Explainer<'a> {
     /// Explains a gap inside a command buffer.
     fn explain_inside(&self, after: &Work, gap: Interval, row: u32, explanation: &mut Explanation) {
         let untimed_nodes = self.order.has_untimed_nodes(row);
-        let functions = self.order.functions(self.timeline.queue_of(after), gap);
+        let queue = self.timeline.queue_of(after);
+        let functions = self.order.functions(queue, gap);
+        let start_up_ns = self.start_up_ns(queue);
         // Most gaps need none of the work below.
-        if functions.is_empty() && !untimed_nodes && gap.length_ns() < START_UP_NS {
+        if functions.is_empty() && !untimed_nodes && gap.length_ns() < start_up_ns {
             push(&mut explanation.parts, gap, Cause::WithinCommandBuffer);
             return;
         }
@@ -244,7 +274,7 @@ impl<'a> Explainer<'a> {
                 false if untimed_nodes && ns > NODE_ORDER_NS => {
                     explanation.push_unknown(piece, UnknownReason::UnrecordedWait);
                 }
-                false if ns >= START_UP_NS => {
+                false if ns >= start_up_ns => {
                     explanation.push_unknown(piece, UnknownReason::LongStart);
                 }
                 false => push(&mut explanation.parts, piece, Cause::WithinCommandBuffer),
@@ -293,8 +323,8 @@ impl<'a> Explainer<'a> {
             }
         }
         let before_queue = timeline.queue_of(before);
-        let early_return = self.early_returns.before(before_queue, gap.start_ns);
-        if let Some(early) = early_return.filter(|early| early.is_round_trip(thread, call_ns[0])) {
+        let late_end = self.late_end(before_queue, gap.start_ns);
+        if let Some(early) = late_end.filter(|early| early.is_round_trip(thread, call_ns[0])) {
             explanation.waited = true;
             early.correct(&mut parts);
         }
@@ -341,6 +371,11 @@ impl<'a> Explainer<'a> {
         let cause = match waits.untimed(rest.length_ns()) {
             Some(cause) => cause,
             None if handed_over.is_some() => Cause::QueueHandover,
+            None if (self.order.other_context_ended(row, gap.end_ns))
+                .is_some_and(|end_ns| end_ns >= gap.start_ns) =>
+            {
+                Cause::ContextSwitch
+            }
             None => start,
         };
         push(&mut parts, rest, cause);
@@ -380,10 +415,15 @@ impl<'a> Explainer<'a> {
         let most_ns = self.order.most_start_up_ns(row);
         explanation.doubt(|part| {
             let starts = part.cause.side() == Side::Launch || part.cause == Cause::QueueHandover;
-            let reason = match early_return {
+            let reason = match late_end {
                 _ if !starts => None,
                 Some(_) => Some(UnknownReason::Contradiction),
-                None => (part.duration_ns >= most_ns).then_some(UnknownReason::LongStart),
+                None if part.cause == Cause::ContextSwitch => None,
+                None if part.duration_ns < most_ns => None,
+                None if self.order.may_move_pages(queue, part.interval()) => {
+                    Some(UnknownReason::PageMove)
+                }
+                None => Some(UnknownReason::LongStart),
             };
             [(part.interval(), reason)]
         });
@@ -428,10 +468,10 @@ impl Explanation {
     }
 }
 
-impl EarlyReturn {
+impl LateEnd {
     /// Returns true where `thread` was the one that waited and began the call at `call_ns` shortly after.
     fn is_round_trip(&self, thread: Option<HostThread>, call_ns: i64) -> bool {
-        let after_ns = call_ns.saturating_sub(self.returned_ns);
+        let after_ns = call_ns.saturating_sub(self.told_ns);
         thread.is_some() && self.thread == thread && (0..=ROUND_TRIP_NS).contains(&after_ns)
     }
 

@@ -48,6 +48,7 @@ pub fn idle_time(
             continue;
         };
         let unknown_before_ns = walk.sums.unknown_host_ns;
+        let untimed_before_ns = walk.sums.untimed_host_function_ns;
         let device_window = work_window.intersection(window);
         let GpuTotals {
             device,
@@ -67,6 +68,7 @@ pub fn idle_time(
             causes: device.rows(),
             sides: device.side_rows(),
             unknown_host_ns: walk.sums.unknown_host_ns - unknown_before_ns,
+            untimed_host_function_ns: walk.sums.untimed_host_function_ns - untimed_before_ns,
             pattern,
             ..DeviceIdle::default()
         });

@@ -9,7 +9,6 @@ use super::explain::{Explainer, Explanation, Idle};
 use super::totals::Totals;
 use gapscope_timeline::Cursor;
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::START_UP_NS;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::parallel::each;
 use std::ops::Range;
@@ -114,7 +113,7 @@ impl<'a> QueueWalk<'a> {
             if explainer.has_one_cause_inside
                 && command_buffer == work.command_buffer
                 && command_buffer != NONE
-                && gap.interval.length_ns() < START_UP_NS
+                && gap.interval.length_ns() < explainer.start_up_ns(queue as u32)
             {
                 totals.add_one(Cause::WithinCommandBuffer, ns);
                 continue;

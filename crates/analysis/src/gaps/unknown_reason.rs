@@ -1,7 +1,7 @@
 //! The reasons for which idle time has the cause [`Cause::Unknown`](super::Cause::Unknown), and what each may be.
 
+use super::start_up::start_up_ns;
 use gapscope_timeline::quantity::Nanoseconds;
-use gapscope_timeline::thresholds::START_UP_NS;
 use gapscope_trace::manifest::Api;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +19,8 @@ pub enum UnknownReason {
     UnrecordedWait,
     /// The work was free to run for longer than a device needs to start, order or hand over work.
     LongStart,
+    /// The same while a move of managed memory may have run, which was put on another queue.
+    PageMove,
     /// It was the first recorded work of its queue, which may have waited for work from before the recording.
     BeforeRecording,
     /// A wait of the host returned before the work that it waited for ended: the times contradict each other.
@@ -27,7 +29,7 @@ pub enum UnknownReason {
 
 impl UnknownReason {
     /// The number of reasons.
-    pub(super) const COUNT: usize = 6;
+    pub(super) const COUNT: usize = 7;
 
     /// All reasons, in the order in which they are declared.
     pub(super) const ALL: [UnknownReason; UnknownReason::COUNT] = [
@@ -35,6 +37,7 @@ impl UnknownReason {
         UnknownReason::UntimedWork,
         UnknownReason::UnrecordedWait,
         UnknownReason::LongStart,
+        UnknownReason::PageMove,
         UnknownReason::BeforeRecording,
         UnknownReason::Contradiction,
     ];
@@ -56,9 +59,19 @@ impl UnknownReason {
                 };
                 format!("what the next work waited for is not in the trace, such as {such}")
             }
-            UnknownReason::LongStart => format!(
-                "the next work was free to run, and a device starts within {}: it may have waited for work that is not recorded, another process's time on the device, an event from outside, or a change of the power state",
-                Nanoseconds(START_UP_NS)
+            UnknownReason::LongStart => {
+                let processor = match api {
+                    Api::Vulkan => ", or, on a software GPU, a processor",
+                    _ => "",
+                };
+                format!(
+                    "the next work was free to run, and a device starts within {}: it may have waited for work that is not recorded, another process's time on the device, an event from outside, or a change of the power state{processor}",
+                    Nanoseconds(start_up_ns(api))
+                )
+            }
+            UnknownReason::PageMove => format!(
+                "the next work was free to run, and a device starts within {}: it may have waited for a move of managed memory on another stream, whose times are not recorded",
+                Nanoseconds(start_up_ns(api))
             ),
             UnknownReason::BeforeRecording => format!(
                 "the first recorded work of a {} may have waited for work from before the recording",

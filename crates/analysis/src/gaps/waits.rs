@@ -20,11 +20,13 @@ mod functions;
 mod streams;
 mod unmeasured;
 
+use super::start_up::{api_of, start_up_ns};
 use super::{Cause, UnknownReason};
+use crate::contexts::Turns;
 use functions::HostFunctions;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{
-    FIRST_START_NS, GRAPH_NODE_START_NS, NODE_ORDER_NS, START_UP_NS, SUBMISSIONS_FOLLOWED,
+    CONTEXT_SWITCH_NS, FIRST_START_NS, GRAPH_NODE_START_NS, NODE_ORDER_NS, SUBMISSIONS_FOLLOWED,
 };
 use gapscope_timeline::{Standing, Timeline};
 use gapscope_trace::ids::ProcessId;
@@ -50,6 +52,11 @@ pub(crate) struct WaitOrder<'a> {
     unmeasured: Unmeasured,
     /// The numbers of nodes of the graphs that are large enough to start late, by the row of their submission.
     graph_nodes: HashMap<u32, i64>,
+    turns: Turns,
+    /// The times in which moves of managed memory may have run, by the index of the GPU.
+    page_moves: Vec<Vec<Interval>>,
+    /// How long the device of each queue may take to start work, by the queue's index.
+    start_up_ns: Vec<i64>,
     /// The rows of the first submissions of queues whose earlier work may be from before the recording, sorted.
     first: Vec<u32>,
 }
@@ -151,6 +158,11 @@ impl<'a> WaitOrder<'a> {
             functions: HostFunctions::new(timeline, &queues, &nodes),
             unmeasured,
             graph_nodes: large_graphs(timeline),
+            turns: Turns::new(timeline),
+            page_moves: unmeasured::page_moves(timeline),
+            start_up_ns: (timeline.queues.iter())
+                .map(|queue| start_up_ns(api_of(timeline, queue)))
+                .collect(),
             first: first_of_queues(timeline),
         };
         order.mark();
@@ -251,7 +263,26 @@ impl<'a> WaitOrder<'a> {
     /// Returns how long a device may take to start, order or hand over work of a submission that is free to run.
     pub(crate) fn most_start_up_ns(&self, row: u32) -> i64 {
         let nodes = self.graph_nodes.get(&row).copied().unwrap_or(0);
-        START_UP_NS.saturating_add(nodes.saturating_mul(GRAPH_NODE_START_NS))
+        let start_up_ns = self.start_up_ns(self.timeline.submissions[row as usize].queue);
+        start_up_ns.saturating_add(nodes.saturating_mul(GRAPH_NODE_START_NS))
+    }
+
+    /// Returns how long a device may take to start or order work of a queue that is free to run.
+    pub(crate) fn start_up_ns(&self, queue: u32) -> i64 {
+        self.start_up_ns[queue as usize]
+    }
+
+    /// Returns when work of another context ended that a submission, whose work started at `start_ns`, had to let end first.
+    pub(crate) fn other_context_ended(&self, row: u32, start_ns: i64) -> Option<i64> {
+        let call_end_ns = self.call_end_ns(row);
+        // What starts as soon as work does on an idle device has waited for nothing.
+        if self.turns.is_empty() || start_ns.saturating_sub(call_end_ns) < FIRST_START_NS {
+            return None;
+        }
+        let queue = self.timeline.submissions[row as usize].queue;
+        let end_ns = self.turns.other_ended(self.timeline, queue, start_ns)?;
+        (end_ns > call_end_ns && start_ns.saturating_sub(end_ns) < CONTEXT_SWITCH_NS)
+            .then_some(end_ns)
     }
 
     /// Returns the end of the call that made a submission.
@@ -262,6 +293,15 @@ impl<'a> WaitOrder<'a> {
     /// Returns the times in which work without known times may have run.
     pub(crate) fn unmeasured(&self) -> &Unmeasured {
         &self.unmeasured
+    }
+
+    /// Returns true where managed memory may have been moved in `interval`, at any queue of the GPU of a queue.
+    pub(crate) fn may_move_pages(&self, queue: u32, interval: Interval) -> bool {
+        let moves = &self.page_moves[self.timeline.queues[queue as usize].gpu as usize];
+        let from = moves.partition_point(|time| time.end_ns <= interval.start_ns);
+        moves
+            .get(from)
+            .is_some_and(|time| time.start_ns < interval.end_ns)
     }
 
     /// Returns true where a submission may wait for something.

@@ -1,5 +1,5 @@
 //! Tells which other verdicts are possible, because device and host times agree only within the clock's error or
-//! contradict each other.
+//! contradict each other, or because functions of the host have no times.
 //!
 //! Busy time is measured by one clock and stays. Idle time could be on another side of the verdict, by as much as the sides'
 //! ranges say. The verdict is made again with each side at its most and at its least, and its sentence says what is open.
@@ -134,8 +134,28 @@ impl Times<'_> {
                     format!("{sentence} {within} {other} is possible, with at most {share}."),
                 )
             }
-            Certainty::Open(bounds) => (Bound::Unknown, self.open(&bounds)),
+            Certainty::Open(bounds) => {
+                let of_functions = self.contradicted_ns == 0
+                    && bounds
+                        .iter()
+                        .all(|bound| matches!(bound, Bound::HostBound | Bound::Unknown));
+                let sentence = match of_functions {
+                    true => self.behind_functions(),
+                    false => self.open(&bounds),
+                };
+                (Bound::Unknown, sentence)
+            }
         }
+    }
+
+    /// Returns the sentence on a device that waited for the host, if it did while functions had no times.
+    fn behind_functions(&self) -> String {
+        let device = if self.several() { "devices" } else { "device" };
+        format!(
+            "The {device} waited for the host for at most {} of the time: for {} it had work behind functions of the host whose times are not recorded.",
+            Percent(self.share(self.host_ns)),
+            Percent(self.share(self.untimed_function_ns)),
+        )
     }
 
     /// Returns the sentence on a verdict that device and host times leave open.
@@ -145,11 +165,14 @@ impl Times<'_> {
             [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
             names => names.join(", "),
         };
-        let why = match self.contradicted_ns {
-            0 => match self.error_ns {
-                Some(ns) => format!("the clock's error is {}", Nanoseconds(ns)),
-                None => "of the clock's error".to_owned(),
-            },
+        let why = match (
+            self.contradicted_ns,
+            self.untimed_function_ns,
+            self.error_ns,
+        ) {
+            (0, 0, Some(ns)) => format!("the clock's error is {}", Nanoseconds(ns)),
+            (0, 0, None) => "of the clock's error".to_owned(),
+            (0, ..) => "functions of the host have no times".to_owned(),
             _ => "host and device times contradict each other".to_owned(),
         };
         let (device, was) = match self.several() {
@@ -164,9 +187,14 @@ impl Times<'_> {
 
     /// Returns the begin of a sentence on what is possible within the clock's error.
     fn within_error(&self) -> String {
-        match (self.contradicted_ns, self.error_ns) {
-            (0, Some(ns)) => format!("Within the clock's error of {}", Nanoseconds(ns)),
-            (0, None) => "Within the clock's error".to_owned(),
+        match (
+            self.contradicted_ns,
+            self.untimed_function_ns,
+            self.error_ns,
+        ) {
+            (0, 0, Some(ns)) => format!("Within the clock's error of {}", Nanoseconds(ns)),
+            (0, 0, None) => "Within the clock's error".to_owned(),
+            (0, ..) => "As functions of the host have no times,".to_owned(),
             _ => "As host and device times contradict each other,".to_owned(),
         }
     }
@@ -181,24 +209,35 @@ impl Times<'_> {
         })
     }
 
-    /// Returns the least and the most idle time that each side could have; `None` where the clock's error is not known.
+    /// Returns the least and the most idle time that each side could have; `None` where neither the clock's error nor anything
+    /// else that leaves the sides open is known.
     fn ranges(&self) -> Option<(Sides, Sides)> {
         let now = self.sides();
         let idle_ns = now.into_iter().fold(0, i64::saturating_add);
         let (mut least, mut most) = (now, now);
+        let mut is_error_known = true;
         for range in &self.ranges {
             let side = range.side as usize;
-            let (at_least_ns, at_most_ns) = range.at_least_ns.zip(range.at_most_ns)?;
+            let Some((at_least_ns, at_most_ns)) = range.at_least_ns.zip(range.at_most_ns) else {
+                is_error_known = false;
+                continue;
+            };
             let lost_ns = range.total_ns.saturating_sub(at_least_ns).max(0);
             let won_ns = at_most_ns.saturating_sub(range.total_ns).max(0);
             least[side] = least[side].saturating_sub(lost_ns).max(0);
             most[side] = most[side].saturating_add(won_ns).min(idle_ns);
+        }
+        if !is_error_known && self.contradicted_ns == 0 && self.untimed_function_ns == 0 {
+            return None;
         }
         // What the trace does not say is not known any better or worse.
         for side in [Side::Host, Side::Sync, Side::Launch].map(|side| side as usize) {
             least[side] = least[side].saturating_sub(self.contradicted_ns).max(0);
             most[side] = most[side].saturating_add(self.contradicted_ns).min(idle_ns);
         }
+        let (host, unknown) = (Side::Host as usize, Side::Unknown as usize);
+        least[host] = least[host].saturating_sub(self.untimed_function_ns).max(0);
+        most[unknown] = (most[unknown].saturating_add(self.untimed_function_ns)).min(idle_ns);
         Some((least, most))
     }
 }

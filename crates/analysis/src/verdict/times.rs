@@ -27,6 +27,9 @@ pub(crate) struct Times<'a> {
     pub(crate) causes: &'a [GapTotal],
     /// The part of `host_ns` in which it is not known what the host did.
     pub(crate) unknown_host_ns: i64,
+    /// The part of `host_ns` in which a queue waited for functions of the host whose times are not recorded: they took at most
+    /// so long.
+    pub(crate) untimed_function_ns: i64,
     /// The call in which the host was in the time of [`Cause::HostCall`]; known only for all devices together.
     pub(crate) host_call: Option<String>,
     /// What submitting threads did in the time of [`Cause::HostLate`], where samples say.
@@ -101,6 +104,7 @@ impl<'a> Times<'a> {
                     unknown_ns: of(Side::Unknown).saturating_add(unexplained_ns),
                     causes: &idle.causes,
                     unknown_host_ns: idle.unknown_host_ns,
+                    untimed_function_ns: idle.untimed_host_function_ns,
                     host_call: None,
                     late_host: None,
                     fill: (fill.iter())
@@ -148,6 +152,7 @@ impl<'a> Times<'a> {
             unknown_ns: sum(|times| times.unknown_ns),
             causes: &idle.causes,
             unknown_host_ns: idle.unknown_host_ns,
+            untimed_function_ns: idle.untimed_host_function_ns,
             host_call: idle.host_was(Cause::HostCall),
             late_host: idle.host_was(Cause::HostLate),
             fill: each.iter().flat_map(|times| times.fill.clone()).collect(),
@@ -204,15 +209,16 @@ impl<'a> Times<'a> {
 }
 
 /// Returns the idle time of a device that may have another cause because host and device times contradict each other:
-/// each gap may lie elsewhere by as much as they do.
+/// each gap may lie elsewhere by as much as they do in the median, and those beside the times that contradict by as much as
+/// these do.
 pub(crate) fn contradicted_ns(idle: &DeviceIdle, contradictions: &[Contradiction]) -> i64 {
-    let mine = contradictions
-        .iter()
-        .filter(|found| found.device == idle.device);
-    let by_ns = mine.map(|found| found.median_ns).max().unwrap_or(0);
     let gaps: u64 = idle.causes.iter().map(|total| total.main_count).sum();
     let gaps = i64::try_from(gaps).unwrap_or(i64::MAX);
-    by_ns.saturating_mul(gaps).min(idle.total_ns)
+    let mine = contradictions
+        .iter()
+        .filter(|row| row.device == idle.device);
+    let moved_ns = mine.map(|row| row.median_ns.saturating_mul(gaps).max(row.total_ns));
+    moved_ns.max().unwrap_or(0).min(idle.total_ns)
 }
 
 /// Returns the idle time that has `cause`.

@@ -414,7 +414,17 @@ impl Times<'_> {
                 "; what it did for {} of that is not in the trace",
                 of_host(self.unknown_host_ns)
             ),
-            Some((ns, doing)) => format!("; for {} of that it was {doing}", of_host(ns)),
+            Some((ns, doing)) => {
+                let is_function = Cause::HostFunction.facts(self.api).host_was == Some(doing);
+                let (most, untimed) = match is_function && self.untimed_function_ns > 0 {
+                    true => ("at most ", ", whose times are not recorded"),
+                    false => ("", ""),
+                };
+                format!(
+                    "; for {most}{} of that it was {doing}{untimed}",
+                    of_host(ns)
+                )
+            }
         }
     }
 }

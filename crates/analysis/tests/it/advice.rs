@@ -53,7 +53,7 @@ fn what_launches_graphs_is_not_told_to_use_them() {
     let mut p = cuda("/usr/bin/app");
     for turn in 0..3 {
         let t = turn * 1_000;
-        let kernels = [[t + 700, 50], [t + 760, 50]];
+        let kernels = [[t + 650, 50], [t + 710, 50]];
         p.graph(1, [t + 100, t + 600], &kernels, "");
     }
     let findings = p.findings();
@@ -69,7 +69,7 @@ fn what_launches_graphs_is_not_told_to_use_them() {
     // With many launches in none, most are in none.
     for turn in 3..30 {
         let t = turn * 1_000;
-        p.launch(1, [t + 500, t + 600], t + 700, 100);
+        p.launch(1, [t + 500, t + 600], t + 650, 100);
     }
     let findings = p.findings();
     assert_eq!(

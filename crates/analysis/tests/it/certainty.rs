@@ -1,9 +1,10 @@
 //! What the clock's error leaves uncertain.
 
-use crate::program::{Program, US, causes};
+use crate::program::{Program, US, assert_says, causes};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_analysis::gaps::{Side, SideRange};
+use gapscope_analysis::verdict::Bound;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -231,4 +232,72 @@ proptest! {
             prop_assert_eq!(side(&found, of), [sums().min(), sums().max()], "{:?}", of);
         }
     }
+}
+
+/// Turns of 500 us: a kernel of `busy` us, and behind it a function of the host and a kernel of 50 us at the end.
+fn behind_functions(busy: i64, is_timed: bool) -> Findings {
+    let mut p = Program::new();
+    for turn in 0..20 {
+        let t = turn * 500;
+        p.launch(1, [t - 20, t - 15], t, busy);
+        p.mark(1, "host-function", [t - 15, t - 12]);
+        p.launch(1, [t - 12, t - 8], t + 440, 50);
+        if is_timed {
+            p.line(&format!(
+                "host_call process=1 call=host-function queue=1 start_ns={}us duration_ns={}us",
+                t + busy + 5,
+                430 - busy
+            ));
+        }
+    }
+    p.findings()
+}
+
+#[test]
+fn functions_of_the_host_without_times_took_at_most_the_time_behind_them() {
+    let timed = behind_functions(50, true);
+    assert_eq!(timed.verdict, Bound::HostBound);
+    assert!(!timed.verdict_evidence.sentence.contains("at most"));
+    let untimed = behind_functions(50, false);
+    assert_eq!(untimed.verdict, Bound::Unknown);
+    let evidence = &untimed.verdict_evidence;
+    assert_says(&evidence.sentence, "waited for the host for at most 7");
+    assert_says(
+        &evidence.sentence,
+        "functions of the host whose times are not recorded",
+    );
+    assert_says(&evidence.parts[0].sentence, "for at most ");
+    assert_says(untimed.advice_on(Cause::HostFunction).unwrap(), "at most");
+    assert_eq!(
+        untimed.idle_time.devices[0].untimed_host_function_ns,
+        untimed.idle_time.untimed_host_function_ns
+    );
+    // Where little of the time lies behind such functions, nothing changes.
+    assert_eq!(behind_functions(420, false).verdict, Bound::DeviceBound);
+}
+
+#[test]
+fn advice_on_a_cause_that_the_clocks_error_leaves_open_has_a_reserve() {
+    let launches = |error_us: i64| {
+        let mut p = Program::from_text(&format!(
+            "manifest sampling_mode=dispatch
+             process id=1 pid=10
+             thread process=1 thread=7 name=main
+             device id=1 process=1 name=GPU uuid=aa clock.error_ns={error_us}us
+             queue id=1 device=1
+             kernel id=1 process=1 name=work"
+        ));
+        for turn in 0..200 {
+            let t = turn * 140;
+            p.launch(1, [t, t + 5], t + 15, 80);
+        }
+        p.findings()
+    };
+    let has_reserve = |findings: &Findings| {
+        let advice = findings.advice.iter();
+        let reserved = advice.map(|advice| advice.text.starts_with("if this is the cause, "));
+        reserved.collect::<Vec<_>>()
+    };
+    assert_eq!(has_reserve(&launches(50)), [true; 3]);
+    assert_eq!(has_reserve(&launches(1)), [false; 3]);
 }

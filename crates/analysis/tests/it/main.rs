@@ -3,10 +3,12 @@
 mod advice;
 mod advice_pairs;
 mod any_trace;
+mod awaited_work;
 mod causes;
 mod certainty;
 mod code;
 mod conditions;
+mod context_switches;
 mod critical_path;
 mod cuda;
 mod equal_work;

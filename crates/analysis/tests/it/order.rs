@@ -127,11 +127,11 @@ fn a_host_function_of_another_stream_or_of_before_holds_nothing() {
         p.mark(2, "host-function", [10, 15]);
         // Before the first kernel: that waited for it.
         p.mark(4, "host-function", [-40, -30]);
-        p.launch(4, [20, 25], 500, 100);
+        p.launch(4, [20, 25], 150, 100);
         // Put there after it.
         p.mark(4, "host-function", [30, 35]);
     });
-    assert_eq!(gaps, [(LaunchLatency, 400)]);
+    assert_eq!(gaps, [(LaunchLatency, 50)]);
 }
 
 #[test]
@@ -158,6 +158,21 @@ fn what_a_prefetch_took_is_unknown_and_called_a_page_move() {
     });
     assert_eq!(causes(&findings.gaps), [(PageMove, 900)]);
     assert_eq!(findings.verdict, Bound::Unknown);
+}
+
+#[test]
+fn a_gap_before_a_page_move_is_explained_by_the_next_launch() {
+    let findings = after_a_kernel(|p| {
+        p.line("transfer queue=4 position=0 kind=device-to-host bytes=4096 start_ns=300us duration_ns=100us host_memory=managed");
+        p.launch(4, [700, 710], 1000, 100);
+    });
+    assert_eq!(
+        causes(&findings.gaps),
+        [(HostLate, 500), (LaunchLatency, 290), (SubmitCall, 10)]
+    );
+    let moves = findings.transfers[0].page_moves.unwrap();
+    assert_eq!((moves.count, moves.bytes), (1, 4096));
+    assert_eq!((moves.busy_ns, moves.beside_kernels_ns), (100 * US, 0));
 }
 
 #[test]
@@ -233,18 +248,18 @@ fn the_time_of_a_host_node_is_its_own() {
 #[test]
 fn a_host_node_may_be_the_graphs_first_or_last() {
     let gaps = gaps_after_a_kernel(|p| {
-        p.graph(4, [10, 20], &[[500, 100]], "host_functions=1");
-        p.launch(4, [30, 40], 1100, 100);
+        p.graph(4, [10, 20], &[[180, 100]], "host_functions=1");
+        p.launch(4, [30, 40], 780, 100);
     });
-    assert_eq!(gaps, [(Unknown, 400 + 500)]);
+    assert_eq!(gaps, [(Unknown, 80 + 500)]);
     let gaps = gaps_after_a_kernel(|p| {
-        p.graph(4, [10, 20], &[[500, 100]], "host_functions=1");
-        p.line("host_call process=1 call=host-function queue=4 start_ns=610us duration_ns=480us");
-        p.launch(4, [30, 40], 1100, 100);
+        p.graph(4, [10, 20], &[[180, 100]], "host_functions=1");
+        p.line("host_call process=1 call=host-function queue=4 start_ns=290us duration_ns=480us");
+        p.launch(4, [30, 40], 780, 100);
     });
     assert_eq!(
         gaps,
-        [(HostFunction, 480), (GraphLaunch, 400), (LaunchLatency, 20)]
+        [(HostFunction, 480), (GraphLaunch, 80), (LaunchLatency, 20)]
     );
 }
 
@@ -281,12 +296,12 @@ fn a_non_blocking_stream_waits_for_neither_nor_they_for_it() {
     let mut p = cuda();
     p.launch(4, [-40, -35], -30, 30);
     p.launch(1, [-30, -25], -20, 1_020);
-    p.launch(4, [0, 5], 200, 10_000);
-    p.launch(1, [10, 15], 1_100, 100);
+    p.launch(4, [0, 5], 80, 10_000);
+    p.launch(1, [10, 15], 1_090, 100);
     p.launch(2, [20, 25], 1_200, 100);
     let findings = p.findings();
-    assert_eq!(queue(&findings, 4), [(LaunchLatency, 195), (SubmitCall, 5)]);
-    assert_eq!(queue(&findings, 1), [(LaunchLatency, 100)]);
+    assert_eq!(queue(&findings, 4), [(LaunchLatency, 75), (SubmitCall, 5)]);
+    assert_eq!(queue(&findings, 1), [(LaunchLatency, 90)]);
 }
 
 #[test]
@@ -302,9 +317,9 @@ fn streams_of_other_devices_are_independent_of_a_default_stream() {
     );
     p.launch(2, [-30, -25], -20, 20);
     p.launch(1, [-20, -15], -10, 200);
-    p.launch(2, [0, 5], 400, 10);
+    p.launch(2, [0, 5], 90, 10);
     let findings = p.findings();
-    assert_eq!(queue(&findings, 2), [(LaunchLatency, 395), (SubmitCall, 5)]);
+    assert_eq!(queue(&findings, 2), [(LaunchLatency, 85), (SubmitCall, 5)]);
 }
 
 #[test]
@@ -331,14 +346,14 @@ fn a_host_function_of_the_default_stream_holds_blocking_streams() {
     p.mark(1, "host-function", [-20, -15]);
     p.launch(2, [0, 10], 1_000, 100);
     // The next one needs no more of it.
-    p.launch(2, [10, 20], 1_500, 100);
+    p.launch(2, [10, 20], 1_180, 100);
     let findings = p.findings();
     assert_eq!(
         causes(&findings.gaps),
-        [(HostFunction, 900), (LaunchLatency, 400)]
+        [(HostFunction, 900), (LaunchLatency, 80)]
     );
     p.line("host_call process=1 call=host-function queue=1 start_ns=120us duration_ns=800us");
-    assert_eq!(p.gaps(), [(HostFunction, 800), (LaunchLatency, 400 + 100)]);
+    assert_eq!(p.gaps(), [(HostFunction, 800), (LaunchLatency, 80 + 100)]);
 }
 
 #[test]
@@ -454,7 +469,7 @@ fn single_gaps_are_explained_as_their_sums_are() {
 #[test]
 fn calls_of_equal_time_are_in_the_order_of_their_ids() {
     let mut text = String::new();
-    for (id, queue, start) in [(3, 1, 500), (2, 2, 100), (1, 2, 0)] {
+    for (id, queue, start) in [(3, 1, 200), (2, 2, 100), (1, 2, 0)] {
         text += &format!(
             "submission id={id} process=1 queue={queue} thread=7 start_ns=-10us duration_ns=1us kind=kernel
              dispatch submission={id} queue={queue} kernel=1 start_ns={start}us duration_ns=50us\n"
@@ -468,7 +483,7 @@ fn calls_of_equal_time_are_in_the_order_of_their_ids() {
     p.line(&text);
     assert_eq!(
         queue(&p.findings(), 1),
-        [(QueueHandover, 350), (OtherQueue, 160), (HostLate, 20)]
+        [(OtherQueue, 160), (QueueHandover, 50), (HostLate, 20)]
     );
 }
 

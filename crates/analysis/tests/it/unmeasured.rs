@@ -6,7 +6,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_analysis::gaps::UnknownReason;
 use gapscope_analysis::verdict::Bound;
-use gapscope_timeline::thresholds::{FIRST_START_NS, START_UP_NS};
+use gapscope_timeline::thresholds::{FIRST_START_NS, START_UP_CUDA_NS, START_UP_NS};
 
 const HEAD: &str = "process id=1 pid=10 hook=API start_ns=0
      thread process=1 thread=7 name=main
@@ -160,32 +160,38 @@ fn beside_work_with_times_a_graph_that_is_timed_as_a_whole_changes_nothing() {
 
 #[test]
 fn a_start_that_takes_longer_than_devices_need_is_unknown() {
-    let bound = START_UP_NS / US;
     // Launches by themselves, and command buffers of one submission.
-    let launched = |wait: i64| launch(1, 1, -20, [0, 100]) + &launch(2, 1, 5, [100 + wait, 100]);
-    let batched = |wait: i64| batch(1, 1, -20, &[Some([0, 100]), Some([100 + wait, 100])]);
+    let launched = |wait: i64| launch(1, 1, -20, [0, 20]) + &launch(2, 1, 5, [20 + wait, 20]);
+    let batched = |wait: i64| batch(1, 1, -20, &[Some([0, 20]), Some([20 + wait, 20])]);
     let graph = |wait: i64| {
-        let second = 100 + wait;
+        let second = 20 + wait;
         submission(1, 1, "graph", -20, 1)
             + &format!(
                 "command_buffer id=1 process=1 queue=1 submission=1 dispatches=2 host_functions=0 timing=measured
-                 dispatch command_buffer=1 queue=1 kernel=1 start_ns=0us duration_ns=100us
-                 dispatch command_buffer=1 position=1 queue=1 kernel=1 start_ns={second}us duration_ns=100us\n"
+                 dispatch command_buffer=1 queue=1 kernel=1 start_ns=0us duration_ns=20us
+                 dispatch command_buffer=1 position=1 queue=1 kernel=1 start_ns={second}us duration_ns=20us\n"
             )
     };
     let handed_over = |wait: i64| {
-        launch(1, 1, -20, [0, 100])
-            + &launch(2, 2, 5, [100 + wait, 100])
+        launch(1, 1, -20, [0, 20])
+            + &launch(2, 2, 5, [20 + wait, 20])
             + "dependency submission=2 waits_for=1\n"
     };
     type Rows<'a> = &'a dyn Fn(i64) -> String;
-    let cases: [(&str, Rows, Cause, Bound); 4] = [
+    let cases: [(&str, Rows, Cause, Bound); 7] = [
         ("cuda", &launched, LaunchLatency, Bound::LatencyBound),
+        ("hip", &launched, LaunchLatency, Bound::LatencyBound),
         ("vulkan", &batched, LaunchLatency, Bound::LatencyBound),
+        ("metal", &batched, LaunchLatency, Bound::LatencyBound),
+        ("unknown", &launched, LaunchLatency, Bound::LatencyBound),
         ("cuda", &graph, WithinCommandBuffer, Bound::LatencyBound),
         ("cuda", &handed_over, QueueHandover, Bound::SyncBound),
     ];
     for (api, rows, cause, verdict) in cases {
+        let bound = match api {
+            "cuda" | "hip" => START_UP_CUDA_NS / US,
+            _ => START_UP_NS / US,
+        };
         let below = trace(api, "dispatch", &rows(bound - 1));
         assert_eq!(gaps(&below), [(cause, bound - 1)]);
         assert_eq!(below.verdict, verdict, "{cause}");
@@ -201,6 +207,8 @@ fn a_start_that_takes_longer_than_devices_need_is_unknown() {
                 .all(|total| total.cause != cause)
         );
         let advice = above.advice_on(Unknown).unwrap();
+        assert_says(advice, &format!("within {bound} µs"));
+        assert_eq!(advice.contains("software GPU"), api == "vulkan");
         for possible in [
             "not recorded",
             "another process",
@@ -358,36 +366,34 @@ fn the_first_work_of_a_queue_in_a_recording_that_began_later_may_have_waited_for
     assert_eq!(causes(&findings.gaps), [(LaunchLatency, after_call)]);
 }
 
-/// Turns of a kernel, a wait for it and 60 us of host code; device times are late by `late` us.
-fn turns(call: &str, late: i64) -> Findings {
-    let mut rows = String::new();
-    for turn in 0..20 {
-        let at = turn * 175;
-        rows += &launch(turn as u64 + 1, 1, at, [at + 10 + late, 100]);
-        rows += &wait(call, at + 6, at + 115);
-    }
+/// A kernel of 20 us, a prefetch of managed memory on stream 2 and a kernel that starts 300 us after its call.
+fn beside_a_prefetch(rest: &str) -> Findings {
+    let rows = launch(1, 1, -20, [0, 20])
+        + &submission(2, 2, "prefetch", -10, 0)
+        + rest
+        + &launch(9, 1, 5, [320, 20]);
     trace("cuda", "dispatch", &rows)
 }
 
 #[test]
-fn a_wait_that_returns_before_its_work_ends_leaves_the_start_of_the_next_unknown() {
-    for call in ["wait-queue-idle", "wait-device-idle"] {
-        let right = turns(call, 0);
-        let causes: Vec<_> = gaps(&right).into_iter().map(|(cause, _)| cause).collect();
-        assert_eq!(causes, [AfterHostWait, SubmitCall, LaunchLatency]);
-        let off = turns(call, 194);
-        assert_eq!(gaps(&off), [(Unknown, 19 * 75)], "{call}");
-        assert_eq!(reasons(&off), [(UnknownReason::Contradiction, 19 * 75)]);
-        assert_says(off.advice_on(Unknown).unwrap(), "contradict each other");
-        // By less than the gap, what the host did is known, and what came after is not.
-        let some = turns(call, 30);
-        assert_eq!(
-            gaps(&some),
-            [
-                (AfterHostWait, 19 * 35),
-                (Unknown, 19 * 35),
-                (SubmitCall, 19 * 5)
-            ]
-        );
+fn a_late_start_beside_a_move_of_managed_memory_on_another_stream_may_have_waited_for_the_move() {
+    let findings = beside_a_prefetch("");
+    assert_eq!(gaps(&findings), [(Unknown, 300)]);
+    assert_eq!(reasons(&findings), [(UnknownReason::PageMove, 300)]);
+    let advice = findings.advice_on(Unknown).unwrap();
+    assert_says(advice, "a move of managed memory on another stream");
+    // The move had ended.
+    for rest in [wait("wait-device-idle", 0, 10), launch(3, 2, 0, [10, 5])] {
+        let findings = beside_a_prefetch(&rest);
+        assert_eq!(reasons(&findings), [(UnknownReason::LongStart, 300)]);
     }
+    // A move beside kernels that delays none is no reason for anything.
+    let rows = launch(1, 1, -20, [0, 20])
+        + &submission(2, 2, "prefetch", -10, 0)
+        + &launch(3, 1, 300, [310, 20]);
+    let findings = trace("cuda", "dispatch", &rows);
+    assert_eq!(
+        gaps(&findings),
+        [(HostLate, 280), (SubmitCall, 5), (LaunchLatency, 5)]
+    );
 }

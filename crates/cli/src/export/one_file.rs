@@ -1,9 +1,9 @@
 //! Writes the traces of ranks (processes of a distributed program) into one file, one after the other.
 
-use super::{RankTrace, exists, say_left_out, tables, unwritten, with_scene};
+use super::{DRAWING_ALONE, RankTrace, exists, say_left_out, tables, unwritten, with_scene};
 use crate::args::Format;
 use crate::failure::Failure;
-use crate::progress;
+use crate::{page, progress};
 use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Joined, JoinedFormat};
 use gapscope_trace::tables::*;
@@ -30,6 +30,9 @@ pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, F
         Format::Firefox => JoinedFormat::Firefox,
         Format::Csv => return to_folder(output, parts),
     };
+    if matches!(format, JoinedFormat::Perfetto | JoinedFormat::Chrome) {
+        page::note(format!("{DRAWING_ALONE}; with --each-rank it can"));
+    }
     if output.as_os_str() == "-" {
         return match write_joined(io::stdout(), format, parts, "stdout") {
             // A reader that has had enough (`| head`) is not a failure.

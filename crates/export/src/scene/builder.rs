@@ -15,11 +15,12 @@ use crate::slice::{Dispatch, Slice, SliceKind};
 use gapscope_analysis::code::Stacks;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::submit_calls::SubmitCalls;
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
-use gapscope_trace::lookup::IdIndex;
-use gapscope_trace::tables::{Dispatches, HostCallKind, Table};
+use gapscope_trace::lookup::{IdIndex, NONE};
+use gapscope_trace::tables::{Dispatches, Table};
 use rustc_hash::FxHashMap;
 use std::mem::take;
 use std::sync::mpsc::sync_channel;
@@ -71,20 +72,13 @@ impl LastTarget {
     }
 }
 
-/// The time and thread of a host call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct CallStart {
-    process: ProcessId,
-    thread: ThreadId,
-    start_ns: i64,
-}
-
 /// The state of making a scene.
 struct Builder<'a> {
     trace: &'a Trace,
     slices: SlicesByOwner,
     command_buffers: IdIndex<CommandBufferId>,
     submissions: IdIndex<SubmissionId>,
+    submit_calls: SubmitCalls,
     /// The numbers of dispatches and of their pieces that have been read.
     dispatches: usize,
     pieces: u32,
@@ -173,6 +167,7 @@ impl<'a> Scene<'a> {
             origin_ns,
             end_ns,
             rows: builder.rows,
+            embedded: None,
             place: PlaceInFile::default(),
             command_buffers: builder.command_buffers,
         };
@@ -189,6 +184,7 @@ impl<'a> Builder<'a> {
             slices: SlicesByOwner::new(trace),
             command_buffers: IdIndex::new(&tables.command_buffers.id),
             submissions: IdIndex::new(&tables.submissions.id),
+            submit_calls: SubmitCalls::new(trace),
             dispatches: 0,
             pieces: 0,
             drawn_dispatches: 0,
@@ -377,24 +373,41 @@ impl Builder<'_> {
         self.times = Some(self.times.unwrap_or(interval).hull(interval));
     }
 
-    /// Makes slices of host calls, by thread.
+    /// Makes slices of host calls and of launches, by thread.
     fn draw_host(&mut self) {
-        let table = &self.trace.tables.host_calls;
+        let calls = &self.trace.tables.host_calls;
         let mut drawn = 0;
-        for row in 0..table.len() {
-            let times = Interval::from_row(Some(table.start_ns[row]), Some(table.duration_ns[row]));
+        for row in 0..calls.len() {
+            let times = Interval::from_row(Some(calls.start_ns[row]), Some(calls.duration_ns[row]));
             let Some(interval) = times else { continue };
             drawn += 1;
-            self.reach_time(interval);
-            let key = ThreadKey {
-                process: table.process[row],
-                thread: table.thread.at(row),
-            };
-            let thread = self.slices.threads.entry(key).or_default();
-            let slice = Slice::new(SliceKind::HostCall, row as u32, interval);
-            thread.calls.push(slice);
+            let thread = (calls.process[row], calls.thread.at(row));
+            self.draw_call(SliceKind::HostCall, row, thread, interval);
         }
-        self.count("host_calls", drawn, table.len());
+        self.count("host_calls", drawn, calls.len());
+        let s = &self.trace.tables.submissions;
+        for row in 0..s.len() {
+            let times = Interval::from_row(Some(s.start_ns[row]), Some(s.duration_ns[row]));
+            if let Some(interval) = times.filter(|_| self.submit_calls.is_launch(self.trace, row)) {
+                let thread = (s.process[row], s.thread.at(row));
+                self.draw_call(SliceKind::Launch, row, thread, interval);
+            }
+        }
+    }
+
+    /// Adds a call to those of its thread.
+    fn draw_call(
+        &mut self,
+        kind: SliceKind,
+        row: usize,
+        (process, thread): (ProcessId, Option<ThreadId>),
+        interval: Interval,
+    ) {
+        self.reach_time(interval);
+        let key = ThreadKey { process, thread };
+        let slices = self.slices.threads.entry(key).or_default();
+        let slice = Slice::new(kind, row as u32, interval);
+        slices.calls.push(slice);
     }
 
     /// Counts the labels, and moves their lanes to their owners.
@@ -406,59 +419,69 @@ impl Builder<'_> {
         labels.place(&mut self.slices);
     }
 
-    /// Links submitting calls with the first work of each of their targets. A call is that of a submission when its
-    /// process, thread and start are the same. Of first works, only those with an arrow are kept.
+    /// Links submitting calls with the first work of each of their targets. Of first works, only those with an arrow
+    /// are kept.
     fn link_calls(&mut self) -> Flows {
-        let tables = &self.trace.tables;
-        let calls = &tables.host_calls;
-        let (mut count, mut targets) = (0, Vec::new());
-        let mut places: FxHashMap<CallStart, u32> = FxHashMap::default();
-        for slices in self.slices.threads.values_mut() {
-            for slice in &mut slices.calls {
-                let row = slice.row as usize;
-                let submits = matches!(
-                    calls.call[row],
-                    HostCallKind::Submit | HostCallKind::BindSparse | HostCallKind::CopyAndWait
-                );
-                let Some(thread) = calls.thread.at(row).filter(|_| submits) else {
-                    continue;
-                };
-                let start = CallStart {
-                    process: calls.process[row],
-                    thread,
-                    start_ns: calls.start_ns[row],
-                };
-                // Of calls that start at one time on one thread, the first gets the arrows.
-                places.entry(start).or_insert_with(|| {
-                    count += 1;
-                    slice.flow = count;
-                    slice.flow - 1
-                });
-            }
-        }
-        let s = &tables.submissions;
+        // The call of each target that has work, where the call is drawn: a row of host calls or of submissions.
+        let submissions = &self.trace.tables.submissions;
+        let mut flow_of_call: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut flow_of_launch = vec![0; submissions.len()];
         for target in 0..self.firsts.len() {
-            // The first work is put back when an arrow leads to it.
-            let first = self.firsts[target].take();
-            let (Some(first), Some(submission)) = (first, self.submission_of(target)) else {
-                continue;
-            };
-            let start = s.thread.at(submission).map(|thread| CallStart {
-                process: s.process[submission],
-                thread,
-                start_ns: s.start_ns[submission],
-            });
-            let Some(place) = start.and_then(|start| places.get(&start)) else {
-                continue;
-            };
-            targets.push((*place, target as u32));
-            self.firsts[target] = Some(first);
-            if first.kind != SliceKind::Dispatch {
-                let queue = &mut self.slices.queues[first.queue as usize];
-                slices_of(queue, first.kind)[first.index as usize].flow = target as u32 + 1;
+            if let (Some(_), Some(row)) = (self.firsts[target], self.submission_of(target)) {
+                match self.submit_calls.call(row) {
+                    Some(call) => drop(flow_of_call.insert(call as u32, 0)),
+                    None => flow_of_launch[row] = NONE,
+                }
             }
         }
-        Flows::new(count, targets)
+        // Calls with work are numbered from 1 in the order of their slices.
+        let mut count = 0;
+        for slice in self
+            .slices
+            .threads
+            .values_mut()
+            .flat_map(|thread| &mut thread.calls)
+        {
+            let flow = match slice.kind {
+                SliceKind::HostCall => flow_of_call.get_mut(&slice.row),
+                _ => flow_of_launch
+                    .get_mut(slice.row as usize)
+                    .filter(|flow| **flow == NONE),
+            };
+            if let Some(flow) = flow {
+                count += 1;
+                *flow = count;
+                slice.flow = count;
+            }
+        }
+        let flow = |target: usize| {
+            let row = self.submission_of(target)?;
+            let flow = match self.submit_calls.call(row) {
+                Some(call) => flow_of_call.get(&(call as u32)).copied()?,
+                None => flow_of_launch[row],
+            };
+            // The call of a target with work may have no times, so that it is not drawn.
+            Some(flow).filter(|flow| ![0, NONE].contains(flow))
+        };
+        let pairs = (0..self.firsts.len()).filter_map(|target| {
+            self.firsts[target]?;
+            Some((flow(target)? - 1, target as u32))
+        });
+        let flows = Flows::new(count, pairs);
+        let mut linked = vec![false; self.firsts.len()];
+        for target in &flows.targets {
+            linked[*target as usize] = true;
+        }
+        for ((target, first), linked) in (0..).zip(&mut self.firsts).zip(linked) {
+            if !linked {
+                *first = None;
+            }
+            if let Some(first) = first.filter(|first| first.kind != SliceKind::Dispatch) {
+                let queue = &mut self.slices.queues[first.queue as usize];
+                slices_of(queue, first.kind)[first.index as usize].flow = target + 1;
+            }
+        }
+        flows
     }
 
     /// Counts the submissions whose work has times, which make up the queue depth.

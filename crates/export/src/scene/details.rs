@@ -40,6 +40,10 @@ keys! {
     Dispatches = "dispatches",
     Transfers = "transfers",
     Timing = "timing",
+    Call = "call",
+    Submits = "submits",
+    CommandBuffers = "command_buffers",
+    Duration = "duration",
     Count = "count",
     BusyNs = "busy_ns",
     Queue = "queue",
@@ -73,7 +77,8 @@ impl Scene<'_> {
             SliceKind::Opaque => names.of_static(tables.opaque_work.kind[row].as_str()),
             SliceKind::CommandBuffer => names.command_buffer(row),
             SliceKind::Marker => names.label(marker.label).text,
-            SliceKind::HostCall => names.of_static(tables.host_calls.call[row].as_str()),
+            SliceKind::HostCall => names.host_call(&tables.host_calls, row),
+            SliceKind::Launch => names.launch(&tables.submissions, row),
             SliceKind::Gap => names.of_static(self.gaps[row].cause.as_str()),
         }
     }
@@ -144,11 +149,25 @@ impl Scene<'_> {
             }
             SliceKind::HostCall => {
                 let t = &tables.host_calls;
+                add(Call, text(t.call[row].as_str()));
                 add(Count, number(t.count[row].into()));
                 add(BusyNs, signed(t.busy_ns[row]));
                 add(Queue, t.queue.at(row).map(id));
                 add(Bytes, t.bytes.at(row).and_then(number));
                 add(Result, signed(t.result[row].into()));
+            }
+            SliceKind::Launch => {
+                let t = &tables.submissions;
+                add(Submission, Some(id(t.id[row])));
+                add(Submits, text(t.kind[row].as_str()));
+                add(Queue, Some(id(t.queue[row])));
+                if t.command_buffers[row] > 0 {
+                    add(CommandBuffers, number(t.command_buffers[row].into()));
+                }
+                // Some producers know only the start of a call.
+                if t.duration_ns[row] == 0 {
+                    add(Duration, text("unknown"));
+                }
             }
             SliceKind::Gap => {
                 let gap = &self.gaps[row];

@@ -8,8 +8,13 @@ use gapscope_timeline::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{KernelId, LabelId};
 use gapscope_trace::lookup::{IdIndex, LabelPaths};
-use gapscope_trace::tables::{HostCallKind, MarkerScope, OpaqueWorkKind, Timing, TransferKind};
+use gapscope_trace::tables::{
+    HostCallKind, HostCalls, MarkerScope, OpaqueWorkKind, SubmissionKind, Submissions, Timing,
+    TransferKind,
+};
+use gapscope_trace::text_column::TextColumn;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// All texts of a scene, with the indexes that find them.
 pub(crate) struct SceneNames {
@@ -27,6 +32,9 @@ pub(crate) struct SceneNames {
     labels: Vec<LabelText>,
     /// The name of each row: its own, or else its label, or else `command buffer`.
     command_buffers: Vec<TextId>,
+    /// The name of each function of `host_calls` and of `submissions`, by its number in their columns.
+    call_functions: Vec<Option<TextId>>,
+    launch_functions: Vec<Option<TextId>>,
 }
 
 /// The texts of a kernel: its name, and the details that slices of its dispatches show.
@@ -96,7 +104,16 @@ impl SceneNames {
                 (None, None) => plain,
             })
             .collect();
+        let mut functions = |column: &TextColumn<Option<Arc<str>>>| {
+            let distinct = column.distinct().iter();
+            let texts = distinct.map(|name| name.as_ref().map(|name| texts.add(name)));
+            texts.collect::<Vec<_>>()
+        };
+        let call_functions = functions(&tables.host_calls.function);
+        let launch_functions = functions(&tables.submissions.function);
         SceneNames {
+            call_functions,
+            launch_functions,
             texts,
             statics,
             kernel_index: IdIndex::new(&k.id),
@@ -132,10 +149,31 @@ impl SceneNames {
         &self.labels[row.unwrap_or(self.labels.len() - 1)]
     }
 
+    /// Returns the name of the call in a row: that of the function, or else its kind.
+    pub fn host_call(&self, calls: &HostCalls, row: usize) -> TextId {
+        function(&self.call_functions, &calls.function, row)
+            .unwrap_or_else(|| self.of_static(calls.call[row].as_str()))
+    }
+
+    /// Returns the name of the call that made the submission in a row: that of the function, or else `submit`.
+    pub fn launch(&self, submissions: &Submissions, row: usize) -> TextId {
+        function(&self.launch_functions, &submissions.function, row)
+            .unwrap_or_else(|| self.of_static(HostCallKind::Submit.as_str()))
+    }
+
     /// Returns the name of the command buffer in a row.
     pub fn command_buffer(&self, row: usize) -> TextId {
         self.command_buffers[row]
     }
+}
+
+/// Returns the text of a row's function, from the texts of all functions by number.
+fn function(
+    texts: &[Option<TextId>],
+    column: &TextColumn<Option<Arc<str>>>,
+    row: usize,
+) -> Option<TextId> {
+    *texts.get(column.number(row)? as usize)?
 }
 
 /// Returns every text that formats show and that does not come from a trace.
@@ -144,6 +182,7 @@ fn statics() -> impl Iterator<Item = &'static str> {
         TransferKind::TEXTS,
         OpaqueWorkKind::TEXTS,
         HostCallKind::TEXTS,
+        SubmissionKind::TEXTS,
         MarkerScope::TEXTS,
         Timing::TEXTS,
     ];

@@ -115,6 +115,49 @@ fn arrows_lead_from_a_submit_to_the_first_work_of_each_command_buffer() {
 }
 
 #[test]
+fn calls_and_launches_have_the_names_of_their_functions_and_nest_on_their_thread() {
+    let trace = Trace::from_text(traces::LAUNCHES).unwrap();
+    let file = export(&trace);
+    let calls: Vec<_> = events(&file, "X")
+        .into_iter()
+        .filter(|event| {
+            ["host call", "launch"]
+                .map(Some)
+                .contains(&event["cat"].as_str())
+        })
+        .map(|event| {
+            (
+                text(&event["name"]),
+                ns(&event["ts"]),
+                event["tid"].as_u64(),
+            )
+        })
+        .collect();
+    let call = |name: &str, at| (name.to_owned(), at, Some(7));
+    let expected = [
+        call("cublasGemmEx", 95_000),
+        call("cudaLaunchKernel", 100_000),
+        call("cudaMemsetAsync", 115_000),
+        call("cudaMemcpy", 130_000),
+    ];
+    assert_eq!(calls, expected);
+    // An arrow leads from each launch, and from the copy that waits, to the work.
+    let times = |phase| -> BTreeMap<u64, i64> {
+        let events = events(&file, phase).into_iter();
+        events
+            .map(|event| (event["id"].as_u64().unwrap(), ns(&event["ts"])))
+            .collect()
+    };
+    let (starts, ends) = (times("s"), times("f"));
+    let mut arrows: Vec<_> = starts.iter().map(|(id, at)| (*at, ends[id])).collect();
+    arrows.sort_unstable();
+    assert_eq!(
+        arrows,
+        [(100_000, 120_000), (115_000, 126_000), (130_000, 140_000)]
+    );
+}
+
+#[test]
 fn counters_follow_memory_and_submissions() {
     let trace = Trace::from_text(CROSSING).unwrap();
     let file = export(&trace);

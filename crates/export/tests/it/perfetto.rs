@@ -122,11 +122,19 @@ fn work_without_a_command_buffer_is_correlated_with_its_call() {
     let correlations = json!([
         [100_000, [["dispatch", 120_000]]],
         [115_000, [["transfer", 126_000]]],
+        [130_000, [["transfer", 140_000]]],
     ]);
     assert_eq!(file["correlations"], correlations);
     assert_eq!(file["flows"], json!([]));
     let depth = &file["counters"]["stream 0 · submissions outstanding"];
-    let depths = json!([[100_000, 1], [115_000, 2], [125_000, 1], [127_000, 0]]);
+    let depths = json!([
+        [100_000, 1],
+        [115_000, 2],
+        [125_000, 1],
+        [127_000, 0],
+        [130_000, 1],
+        [141_000, 0]
+    ]);
     assert_eq!(*depth, depths);
 }
 

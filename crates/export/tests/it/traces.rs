@@ -52,10 +52,12 @@ thread process=1 thread=7 name=main
 device id=1 process=1 api=cuda name=\"Some GPU\"
 queue id=1 device=1
 kernel id=1 process=1 name=gemm
-submission id=1 process=1 queue=1 thread=7 start_ns=100us duration_ns=10us command_buffers=0
-submission id=2 process=1 queue=1 thread=7 start_ns=115us duration_ns=3us command_buffers=0
-host_call process=1 thread=7 call=submit start_ns=100us duration_ns=10us queue=1
-host_call process=1 thread=7 call=submit start_ns=115us duration_ns=3us queue=1
+submission id=1 process=1 queue=1 kind=kernel thread=7 start_ns=100us duration_ns=10us command_buffers=0 function=cudaLaunchKernel
+submission id=2 process=1 queue=1 kind=transfer thread=7 start_ns=115us duration_ns=3us command_buffers=0 function=cudaMemsetAsync
+submission id=3 process=1 queue=1 kind=transfer thread=7 start_ns=130us duration_ns=20us command_buffers=0 function=cudaMemcpy
+host_call process=1 thread=7 call=other-call start_ns=95us duration_ns=18us function=cublasGemmEx
+host_call process=1 thread=7 call=copy-and-wait start_ns=130us duration_ns=20us queue=1 function=cudaMemcpy
+transfer submission=3 position=0 queue=1 kind=device-to-host bytes=64 start_ns=140us duration_ns=1us
 dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=5us
 transfer submission=2 position=0 queue=1 kind=fill bytes=64 start_ns=126us duration_ns=1us
 ";
@@ -161,10 +163,22 @@ pub fn timed_rows(trace: &Trace) -> BTreeMap<String, u64> {
         ("command buffer", timed!(command_buffers)),
         ("label", timed!(markers)),
         ("host call", t.host_calls.len() as u64),
+        ("launch", launches(trace) as u64),
     ];
     let counts = counts.into_iter().filter(|(_, count)| *count > 0);
     let counts = counts.map(|(name, count)| (name.to_owned(), count));
     counts.collect()
+}
+
+/// Counts the submissions that have no row of host calls and name their thread.
+fn launches(trace: &Trace) -> usize {
+    let t = &trace.tables;
+    let call = |row: usize| (t.host_calls.thread.at(row), t.host_calls.start_ns[row]);
+    let calls: Vec<_> = (0..t.host_calls.len()).map(call).collect();
+    let launches = (0..t.submissions.len()).map(|row| t.submissions.row(row));
+    launches
+        .filter(|s| s.thread.is_some() && !calls.contains(&(s.thread, s.start_ns)))
+        .count()
 }
 
 /// Checks that an export's counts agree with the tables.

@@ -22,6 +22,12 @@ const OWN: usize = 7;
 /// CUPTI's value for the absence of a stream.
 const NO_STREAM: i64 = u32::MAX as i64;
 
+/// The numbers that `ENUM_CUDA_MEMCPY_OPER` gives moves of managed memory's pages: from the host, to the host, and
+/// between devices.
+const PAGES_TO_DEVICE: i64 = 11;
+const PAGES_TO_HOST: i64 = 12;
+const PAGES_BETWEEN_DEVICES: i64 = 13;
+
 /// The numbers that `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION` gives kinds of waits.
 const STREAM_WAITS_FOR_EVENT: i64 = 2;
 const WAIT_FOR_STREAM: i64 = 3;
@@ -33,15 +39,20 @@ impl Import {
         let columns = columns!["graphNodeId", "bytes", "copyKind", "srcKind", "dstKind"];
         self.scan("CUPTI_ACTIVITY_KIND_MEMCPY", &columns, |import, row| {
             let (kind, host_end) = transfer_kind(row.integer(OWN + 2));
+            let bytes = row
+                .integer(OWN + 1)
+                .and_then(|bytes| u64::try_from(bytes).ok());
+            if matches!(
+                row.integer(OWN + 2),
+                Some(PAGES_TO_DEVICE..=PAGES_BETWEEN_DEVICES)
+            ) {
+                return import.add_page_move(row, DeviceWorkKind::PageMove { kind, bytes });
+            }
             let host_end = host_end.and_then(|end| row.integer(OWN + end));
-            let managed = matches!(row.integer(OWN + 2), Some(11..=13));
             let work = DeviceWorkKind::Transfer {
                 kind,
-                bytes: row.small(OWN + 1),
-                host_memory: match managed {
-                    true => Some(MemoryPlace::Managed),
-                    false => host_end.and_then(memory_place),
-                },
+                bytes,
+                host_memory: host_end.and_then(memory_place),
             };
             import.add_work(row, row.integer(OWN), work);
         })?;
@@ -132,6 +143,23 @@ impl Import {
         };
         let work = (process, correlation(row), work);
         self.profile.recorded.work.push(work);
+    }
+
+    /// Adds a move of pages of managed memory. No stream and no call has it, whatever its row says of them.
+    fn add_page_move(&mut self, row: &Row, kind: DeviceWorkKind) {
+        let Some(process) = self.process(row.integer(2)) else {
+            return;
+        };
+        let device = self.profile.device(process, row.small(3));
+        let work = DeviceWork {
+            queue: self.profile.inventory.page_moves(device),
+            span: span(row),
+            of_graph: false,
+            graph: None,
+            label: None,
+            kind,
+        };
+        self.profile.recorded.work.push((process, None, work));
     }
 
     /// Returns the process and the queue of a row of work; `None` if the process is not wanted.
@@ -231,11 +259,11 @@ fn correlation(row: &Row) -> Option<Correlation> {
 /// differs between tables.
 fn transfer_kind(kind: Option<i64>) -> (TransferKind, Option<usize>) {
     match kind {
-        Some(1 | 3 | 11) => (TransferKind::HostToDevice, Some(3)),
-        Some(2 | 4 | 12) => (TransferKind::DeviceToHost, Some(4)),
+        Some(1 | 3 | PAGES_TO_DEVICE) => (TransferKind::HostToDevice, Some(3)),
+        Some(2 | 4 | PAGES_TO_HOST) => (TransferKind::DeviceToHost, Some(4)),
         Some(5..=8) => (TransferKind::Copy, None),
         Some(9) => (TransferKind::HostToHost, Some(3)),
-        Some(10 | 13) => (TransferKind::PeerToPeer, None),
+        Some(10 | PAGES_BETWEEN_DEVICES) => (TransferKind::PeerToPeer, None),
         _ => (TransferKind::Unknown, None),
     }
 }

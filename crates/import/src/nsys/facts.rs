@@ -190,10 +190,14 @@ impl Import {
             "maxRegistersPerSm",
             "maxShmemPerSm",
             "maxBlocksPerSm",
+            "deviceId",
         ];
         let mut facts: FxHashMap<i64, Device> = FxHashMap::default();
         self.scan("TARGET_INFO_GPU", &columns, |_, row| {
-            let Some(id) = row.integer(0) else { return };
+            // Exports of 2021 call the column `deviceId`.
+            let Some(id) = row.integer(0).or(row.integer(15)) else {
+                return;
+            };
             let above_0 = |at: usize| row.integer(at).filter(|value| *value > 0);
             let small = |at: usize| above_0(at).and_then(|value| u32::try_from(value).ok());
             let large = |at: usize| above_0(at).map(|value| value as u64);

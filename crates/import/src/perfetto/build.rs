@@ -130,16 +130,27 @@ impl Builder {
     }
 
     /// Returns the id of the GPU of a slice: the GPU with the number `gpu`, or without a number the only GPU or
-    /// else an unknown GPU.
-    pub fn numbered_device(&mut self, process: ProcessId, gpu: Option<u32>) -> DeviceId {
+    /// else an unknown GPU. `name` is the name of a GPU that the file does not describe.
+    pub fn numbered_device(
+        &mut self,
+        process: ProcessId,
+        gpu: Option<u32>,
+        name: Option<&str>,
+    ) -> DeviceId {
         match gpu.or((self.first_pass.gpus.len() == 1).then_some(0)) {
-            Some(gpu) => self.device(process, gpu, Api::Unknown),
+            Some(gpu) => self.device(process, gpu, Api::Unknown, name),
             None => self.inventory.device(process, None, |_| {}),
         }
     }
 
-    /// Returns the id of the GPU of a process with a number.
-    pub fn device(&mut self, process: ProcessId, gpu: u32, api: Api) -> DeviceId {
+    /// Returns the id of the GPU of a process with a number. `name` is the name of a GPU that the file does not describe.
+    pub fn device(
+        &mut self,
+        process: ProcessId,
+        gpu: u32,
+        api: Api,
+        name: Option<&str>,
+    ) -> DeviceId {
         let described = self.first_pass.gpus.get(gpu as usize);
         self.inventory.device(process, Some(gpu), |device| {
             device.api = api;
@@ -148,7 +159,7 @@ impl Builder {
                     device.name.clone_from(&described.name);
                     device.uuid.clone_from(&described.uuid);
                 }
-                None => device.name = format!("GPU {gpu}"),
+                None => device.name = name.map_or_else(|| format!("GPU {gpu}"), str::to_owned),
             }
         })
     }

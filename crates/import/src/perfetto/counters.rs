@@ -214,7 +214,7 @@ impl GpuCounters {
         let Some(process) = builder.process(pid) else {
             return;
         };
-        let device = builder.device(process, 0, Api::Vulkan);
+        let device = builder.device(process, 0, Api::Vulkan, None);
         let key = (pid, if memory == 0 { address } else { memory });
         let (event, allocation, bytes) = match operation {
             CREATE => {
@@ -258,7 +258,7 @@ impl Builder {
             return device;
         }
         let process = self.inventory.process(self.first_pass.unnamed_pid());
-        self.device(process, gpu, Api::Unknown)
+        self.device(process, gpu, Api::Unknown, None)
     }
 }
 

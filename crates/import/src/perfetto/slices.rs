@@ -3,7 +3,7 @@
 
 use super::build::{Builder, CommandBufferKey};
 use super::first_pass::TrackPlace;
-use super::track_event::{Event, GpuCategory, Step, gpu_category};
+use super::track_event::{Detail, Event, GpuCategory, Step, gpu_category};
 use crate::inventory::KernelFacts;
 use crate::{functions, transfers};
 use gapscope_model::Span;
@@ -109,6 +109,7 @@ impl Slices {
         let around = open.and_then(|open| open.iter().rev().find_map(|open| open.label));
         let around = around.filter(|_| !matches!(event.step, Step::BeginAsync(_)));
         let is_call = event.category.as_ref() == "host call"
+            || event.category.as_ref() == "launch"
             || event.category.as_ref() == "gap"
             || event.category.as_ref() == "command buffer"
             || gpu_category(&event.category).is_some()
@@ -169,6 +170,14 @@ impl Slices {
         match &*event.category {
             "command buffer" if event.unsigned("command_buffer").is_some() => {
                 return builder.own_command_buffer(&event, end_ns, process, &place);
+            }
+            "launch" => {
+                let function =
+                    (&*event.name != HostCallKind::Submit.as_str()).then(|| event.name.clone());
+                if self.submission(&event, end_ns, process, thread, function, builder) {
+                    return;
+                }
+                return builder.own_host_call(&event, end_ns, process, thread);
             }
             "host call" => {
                 self.submission(&event, end_ns, process, thread, None, builder);
@@ -332,7 +341,7 @@ impl Builder {
         let label = label.map(|path| self.label_of_path(&path));
         let name = (&*event.name != "command buffer").then(|| event.name.clone());
         let queue = |builder: &mut Builder| {
-            let device = builder.numbered_device(process, None);
+            let device = builder.numbered_device(process, None, None);
             builder.queue(device, event.track, &place.name)
         };
         self.timed_command_buffer(key, queue, (event.at_ns, end_ns), name, label);
@@ -347,12 +356,17 @@ impl Builder {
         thread: Option<ThreadId>,
     ) {
         let number = |name| match event.detail(name) {
-            Some(super::track_event::Detail::Integer(number)) => Some(*number),
+            Some(Detail::Integer(number)) => Some(*number),
             _ => None,
         };
-        let kind = HostCallKind::from_text_or_unknown(&event.name);
+        // Older exports name a call after its kind, and newer ones after its function.
+        let kind = match (&*event.category, event.text("call")) {
+            ("launch", _) => HostCallKind::Launch,
+            (_, kind) => HostCallKind::from_text_or_unknown(kind.unwrap_or(&event.name)),
+        };
+        let function = Some(event.name.clone()).filter(|name| &**name != kind.as_str());
         let span = Span::between(event.at_ns, end_ns);
-        let row = rows::one_host_call(process, thread, kind, span, None);
+        let row = rows::one_host_call(process, thread, kind, span, function);
         let count = event.unsigned("count");
         let row = HostCall {
             count: count
@@ -376,19 +390,18 @@ impl Builder {
         place: &TrackPlace,
         category: Option<GpuCategory>,
     ) {
-        let number = ["device", "agent", "gpu"];
-        let gpu = number.iter().find_map(|name| event.unsigned(name));
-        let gpu = gpu.and_then(|gpu| u32::try_from(gpu).ok());
-        let device = self.numbered_device(process, gpu);
+        let transfer = match category {
+            Some(category) => category == GpuCategory::Transfer,
+            None => transfers::is_transfer(&event.name),
+        };
+        let kind = transfers::kind(&event.name);
+        let (gpu, gpu_name) = gpu_of(event, transfer.then_some(kind));
+        let device = self.numbered_device(process, gpu, gpu_name);
         let queue = self.queue(device, event.track, &place.name);
         let mut flows = event.flows.iter();
         let submission = flows
             .find_map(|flow| self.first_pass.flows.get(flow))
             .copied();
-        let transfer = match category {
-            Some(category) => category == GpuCategory::Transfer,
-            None => transfers::is_transfer(&event.name),
-        };
         if let Some(submission) = submission {
             let kind = match transfer {
                 true => SubmissionKind::Transfer,
@@ -405,7 +418,7 @@ impl Builder {
         };
         if transfer {
             let facts = TransferFacts {
-                kind: transfers::kind(&event.name),
+                kind,
                 bytes: event.unsigned("bytes").or(event.unsigned("copy_bytes")),
                 ..TransferFacts::default()
             };
@@ -413,7 +426,7 @@ impl Builder {
             return;
         }
         let list = |name| match event.detail(name) {
-            Some(super::track_event::Detail::List(sizes)) => {
+            Some(Detail::List(sizes)) => {
                 let size = |axis: usize| u32::try_from(*sizes.get(axis)?).ok();
                 [size(0), size(1), size(2)]
             }
@@ -424,13 +437,49 @@ impl Builder {
             u32::try_from(found).ok()
         };
         let name = self.inventory.labels.text(&event.name);
+        let (mut groups, mut local) = (list("grid"), list("block"));
+        // rocprofv3 writes the products of the sizes in x, y and z, and counts the grid in work-items.
+        let products = [number(&["grid_size"]), number(&["workgroup_size"])];
+        if let [Some(items), Some(threads @ 1..)] = products {
+            self.inventory.note(PRODUCTS);
+            local = [Some(threads), Some(1), Some(1)];
+            // Work-items of a part of a workgroup in two directions would make more workgroups than this quotient.
+            if items.is_multiple_of(threads) {
+                groups = [Some(items / threads), Some(1), Some(1)];
+            }
+        }
         let kernel = self.inventory.kernel(KernelFacts {
-            local: list("block"),
-            registers: number(&["registers per thread"]),
-            local_bytes: number(&["private_segment_size"]),
-            // The file has only the sum of static and dynamic memory.
+            local,
+            registers: number(&["registers per thread", "VGPR_Count"]),
+            local_bytes: number(&["private_segment_size", "Scratch_Size"]),
+            // Files of Kineto have only the sum of static and dynamic memory.
+            static_shared_bytes: number(&["LDS_Block_Size", "group_segment_size"]),
             ..KernelFacts::new(process, name)
         });
-        rows::dispatch(self.trace.tables_mut(), place, kernel, list("grid"), None);
+        rows::dispatch(self.trace.tables_mut(), place, kernel, groups, None);
     }
+}
+
+/// The note on launch sizes of rocprofv3.
+const PRODUCTS: &str = "rocprofv3 writes the products of the sizes of grids and workgroups into Perfetto files: they stand in x.";
+
+/// Returns the number of the GPU that ran a slice, and its name where that is a text such as `Agent-4`. `transfer` is
+/// the kind of a transfer, whose agents are its two ends.
+fn gpu_of(event: &Event, transfer: Option<TransferKind>) -> (Option<u32>, Option<&str>) {
+    let ends = match transfer {
+        Some(TransferKind::DeviceToHost) => ["src_agent", "dst_agent"],
+        _ => ["dst_agent", "src_agent"],
+    };
+    let names = ["device", "agent", "gpu"].into_iter().chain(ends);
+    let mut details = names.filter_map(|name| event.detail(name));
+    let Some(detail) = details.next() else {
+        return (None, None);
+    };
+    let Detail::Text(text) = detail else {
+        let number = detail.unsigned();
+        return (number.and_then(|number| u32::try_from(number).ok()), None);
+    };
+    let digits = text.split(|c: char| !c.is_ascii_digit());
+    let number = digits.rev().find(|digits| !digits.is_empty());
+    (number.and_then(|number| number.parse().ok()), Some(text))
 }

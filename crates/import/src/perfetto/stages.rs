@@ -148,7 +148,7 @@ impl Builder {
             Some(5) => Api::Hip,
             _ => Api::Unknown,
         };
-        let device = self.device(process, stage.gpu, api);
+        let device = self.device(process, stage.gpu, api, None);
         let queue = self.queue(device, queue_key, &queue_name);
         self.inventory.spans(start_ns, end_ns);
         self.push(

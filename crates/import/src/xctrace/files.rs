@@ -24,12 +24,14 @@ pub(super) fn recognises(path: &Path) -> bool {
         || starts_as_xml(path)
 }
 
-/// Returns true if the first sign of a file that is not white space is `<`.
+/// Returns true if the first sign of a file that is not white space is `<`, and the file is no web page.
 fn starts_as_xml(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut start));
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
-    read.is_ok() && text.trim_ascii_start().starts_with(b"<")
+    let text = text.trim_ascii_start().to_ascii_lowercase();
+    let is_page = text.starts_with(b"<!doctype html") || text.starts_with(b"<html");
+    read.is_ok() && text.starts_with(b"<") && !is_page
 }
 
 /// Returns the files that are given, and the `.xml` files of the folders that are given, those of each folder by

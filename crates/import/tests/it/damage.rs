@@ -186,9 +186,9 @@ fn exports_are_told_by_their_content_and_other_files_are_refused() {
         )
     };
     assert_eq!(imported("gpu work of a program").unwrap().timed_work, 6);
-    std::fs::write(folder.join("a.json"), "{}").unwrap();
+    std::fs::write(folder.join("a.txt"), "hello").unwrap();
     std::fs::create_dir(folder.join("empty")).unwrap();
-    for input in ["a.json", "empty"] {
+    for input in ["a.txt", "empty"] {
         let error = imported(input).unwrap_err();
         assert!(matches!(error, Error::Unrecognised { .. }), "{error}");
         assert!(error.to_string().contains("it imports exports of xctrace"));

@@ -69,3 +69,76 @@ fn a_log_without_timings_is_refused_by_a_sentence() {
     let import = import_bytes("stderr.log", hostile).unwrap();
     assert_eq!(import.trace.tables.dispatches.len(), 2);
 }
+
+/// Puts a prefix before each line.
+fn prefixed(log: &str, prefix: impl Fn(usize) -> String) -> String {
+    let lines = log.lines().enumerate();
+    lines
+        .map(|(at, line)| format!("{}{line}\n", prefix(at)))
+        .collect()
+}
+
+#[test]
+fn prefixes_of_what_collects_logs_are_taken_off() {
+    let expected = import_bytes("stderr.log", LOG.as_bytes()).unwrap().trace;
+    let names = |trace: &gapscope_trace::Trace| -> Vec<String> {
+        let kernels = trace.tables.kernels.iter();
+        kernels.map(|kernel| kernel.name.to_string()).collect()
+    };
+    type Prefix = fn(usize) -> String;
+    let prefixes: [(&str, Prefix); 9] = [
+        ("llama.cpp's router", |_| "[41075] ".into()),
+        ("journald", |at| {
+            format!("Nov {} 09:59:{at:02} host llama-server[1234]: ", 9 + at % 2)
+        }),
+        ("journald, ISO", |at| {
+            format!("2026-11-26T10:00:{at:02}+0100 my-host llama[7]: ")
+        }),
+        ("docker-compose", |_| "llama-1  | ".into()),
+        ("docker-compose, colours", |_| {
+            "\u{1b}[36mllama-1  | \u{1b}[0m".into()
+        }),
+        ("docker, times", |at| {
+            format!("2026-11-26T10:00:{at:02}.123456789Z ")
+        }),
+        ("Kubernetes", |at| {
+            format!("2026-11-26T10:00:{at:02}.123456789Z stderr F ")
+        }),
+        ("llama.cpp's own", |at| format!("0.00.{at:03}.456 I ")),
+        ("colours", |_| "\u{1b}[0m\u{1b}[32m".into()),
+    ];
+    for (name, prefix) in prefixes {
+        let log = prefixed(LOG, prefix);
+        let import = import_bytes("stderr.log", log.as_bytes()).unwrap();
+        let (own, other) = (&import.trace, &expected);
+        assert_eq!(names(own), names(other), "{name}");
+        assert_eq!(
+            own.tables.dispatches.duration_ns, other.tables.dispatches.duration_ns,
+            "{name}"
+        );
+        assert_eq!(import.loss("whole blocks of timings"), 0, "{name}");
+        assert_eq!(
+            own.manifest.devices[0].name, "NVIDIA H200 (NVIDIA)",
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn mixed_blocks_of_two_programs_are_told_apart() {
+    let (first, second) = (
+        prefixed(LOG, |_| "[41075] ".into()),
+        prefixed(LOG, |_| "[41076] ".into()),
+    );
+    let lines = first.lines().zip(second.lines());
+    let mixed: String = lines.map(|(a, b)| format!("{a}\n{b}\n")).collect();
+    let import = import_bytes("router.log", mixed.as_bytes()).unwrap();
+    assert_eq!(import.trace.tables.dispatches.len(), 2 * (3 + 32 + 65 + 7));
+    assert_eq!(import.loss("whole blocks of timings"), 0);
+    // Both programs have the same GPU.
+    let devices = &import.trace.manifest.devices;
+    assert_eq!(devices[0].name, "NVIDIA H200 (NVIDIA)");
+    let label = import.trace.tables.dispatches.iter().next().unwrap().label;
+    let path = crate::imported::path(&import.trace, label);
+    assert_eq!(path, "[41075] / Vulkan Timings 1");
+}

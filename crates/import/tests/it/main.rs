@@ -6,6 +6,7 @@ mod counters_csv;
 mod damage;
 mod database;
 mod ggml;
+mod hints;
 mod hostile;
 mod imported;
 mod kineto;
@@ -14,11 +15,13 @@ mod labels;
 mod live_and_imported;
 mod nsys;
 mod nsys_ranks;
+mod packed;
 mod perfetto;
 mod planted;
 mod properties;
 mod real_values;
 mod rocm;
+mod round_trip;
 mod unknown;
 
 // From the tests of the timeline builder: events written as a script, and rows of a trace printed as lines, by which

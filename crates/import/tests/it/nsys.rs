@@ -305,6 +305,13 @@ fn what_cannot_be_imported_is_said_in_a_sentence() {
         &database("StringIds id value\nMETA_DATA_EXPORT name value"),
     );
     assert!(sentence(&empty).contains("has no CUDA work, calls or labels"));
+    let old = file(
+        "old.sqlite",
+        &database(
+            "StringIds id value\nTARGET_INFO_SYSTEM_ENV name value\nSCHED_EVENTS start cpu\n[1, 2]",
+        ),
+    );
+    assert!(sentence(&old).contains("has no CUDA work, calls or labels"));
     let written = file("written.sqlite", &database(TWO_PROCESSES));
     file("written.sqlite-wal", &[1; 100]);
     assert!(sentence(&written).contains("wal_checkpoint"));
@@ -316,7 +323,7 @@ fn what_cannot_be_imported_is_said_in_a_sentence() {
     assert!(sentence(&changed).contains("in the middle of a change"));
     let mut wide = database(TWO_PROCESSES);
     wide[59] = 2;
-    assert!(sentence(&file("wide.sqlite", &wide)).contains("does not know what made"));
+    assert!(sentence(&file("wide.sqlite", &wide)).contains("finds no tables of"));
 }
 
 #[test]
@@ -358,5 +365,56 @@ fn a_cut_file_says_how_much_is_missing() {
     assert!(
         pages.any(|loss| loss.ends_with("pages of the database")),
         "{losses:?}"
+    );
+}
+
+/// A program with managed memory: pages move to the device while a kernel runs (copies of kind 11, in any stream, with
+/// no correlation), and to the host between kernels (kind 12). The column of the GPUs' ids is that of exports of 2021.
+const MANAGED: &str = r#"
+StringIds id value
+[1, "add(float*)"]
+[2, "cudaLaunchKernel_v7000"]
+TARGET_INFO_GPU deviceId name
+[0, "Tesla V100"]
+CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue
+[100, 110, 117440513, 5, 2, 0]
+[900, 910, 117440513, 6, 2, 0]
+CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid demangledName
+[120, 500, 0, 1, 7, 5, 117440512, 1]
+[920, 990, 0, 1, 7, 6, 117440512, 1]
+CUPTI_ACTIVITY_KIND_MEMCPY start end deviceId contextId streamId correlationId globalPid bytes copyKind srcKind dstKind
+[150, 160, 0, 0, 0, 0, null, 65536, 11, 0, 2]
+[600, 620, 0, 1, 0, 0, 117440512, 4096, 12, 2, 0]
+[640, 650, 0, 1, 0, 0, 117440512, 8192, 13, 2, 2]
+"#;
+
+#[test]
+fn page_moves_of_managed_memory_have_a_queue_of_their_own_and_no_call() {
+    let trace = planted(MANAGED);
+    assert_eq!(losses(&trace), Vec::<String>::new());
+    let devices: Vec<_> = trace
+        .manifest
+        .devices
+        .iter()
+        .map(|device| &*device.name)
+        .collect();
+    assert_eq!(devices, ["Tesla V100"]);
+    let transfers = &trace.tables.transfers;
+    assert_eq!(transfers.host_memory, [Some(MemoryPlace::Managed); 3]);
+    assert_eq!(
+        transfers.kind,
+        [
+            TransferKind::HostToDevice,
+            TransferKind::DeviceToHost,
+            TransferKind::PeerToPeer,
+        ]
+    );
+    assert_eq!(transfers.submission, [None, None, None]);
+    let queues = &trace.manifest.queues;
+    let names: Vec<_> = queues.iter().map(|queue| queue.name.as_deref()).collect();
+    assert_eq!(
+        names,
+        [None, Some("managed memory")],
+        "there is no stream 0"
     );
 }

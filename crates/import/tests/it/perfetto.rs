@@ -345,7 +345,9 @@ fn summary(trace: &Trace) -> Vec<String> {
         let times = times(c.start_ns, c.duration_ns)?;
         Some(format!("command buffer {times}"))
     });
-    let calls = t.host_calls.iter().map(|c| {
+    // A launch comes back as a submission only where the drawing has its work, and as a call where it has not.
+    let calls = t.host_calls.iter();
+    let calls = calls.filter(|c| c.call != HostCallKind::Launch).map(|c| {
         format!(
             "call {} {:?} {} {} {} {}",
             c.call, c.thread, c.start_ns, c.duration_ns, c.count, c.busy_ns
@@ -366,4 +368,30 @@ fn summary(trace: &Trace) -> Vec<String> {
     let mut lines: Vec<String> = work.chain(calls).chain(markers).collect();
     lines.sort();
     lines
+}
+
+// The expected values are those of the annotations in the file, which a script outside of this project printed.
+#[test]
+fn a_real_file_of_rocprofv3_has_launch_shapes_registers_and_agents() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto");
+    let import = imported::import(&folder.join("rocprofv3_jacc.pftrace.gz")).unwrap();
+    let tables = &import.trace.tables;
+    assert_eq!(tables.dispatches.len(), 15);
+    let first = tables.dispatches.iter().next().unwrap();
+    let groups = [first.groups_x, first.groups_y, first.groups_z];
+    assert_eq!(groups, [Some(1_000_448 / 1024), Some(1), Some(1)]);
+    let kernel = kernel(&import.trace, first.kernel);
+    assert_eq!(kernel.local_x, Some(1024));
+    assert_eq!(kernel.registers, Some(8));
+    assert_eq!(kernel.local_bytes, Some(0));
+    assert_eq!(kernel.static_shared_bytes, Some(0));
+    for kernel in tables.kernels.iter() {
+        assert!(!kernel.name.contains(".kd"), "{}", kernel.name);
+    }
+    let devices = &import.trace.manifest.devices;
+    let names: Vec<_> = devices.iter().map(|device| &*device.name).collect();
+    assert_eq!(names, ["Agent-4"]);
+    // Calls of HIP and HSA are calls and no labels.
+    assert_eq!(tables.markers.len(), 0);
+    assert!(import.notes("they stand in x"));
 }

@@ -112,7 +112,7 @@ fn work_has_its_launch_its_label_and_its_device() {
         1_771_595_639
     );
     let mut kernels = t.kernels.iter();
-    let kernel = kernels.find(|k| &*k.name == "Im3d2Col.kd").unwrap();
+    let kernel = kernels.find(|k| &*k.name == "Im3d2Col").unwrap();
     assert_eq!(kernel.local_x, Some(256));
     let d = t.dispatches.iter().find(|d| d.kernel == kernel.id).unwrap();
     assert_eq!((d.groups_x, d.groups_y), (Some(1024), Some(1)));

@@ -55,5 +55,29 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
+    blocks.extend(page_moves(findings));
     blocks
+}
+
+/// Says what moves of managed memory's pages took, and what to do about them; `None` where there are none.
+fn page_moves(findings: &Findings) -> Option<Block> {
+    let moves = || findings.transfers.iter().filter_map(|row| row.page_moves);
+    let moved: u64 = moves().map(|moves| moves.count).sum();
+    let bytes = moves().fold(0u64, |sum, moves| sum.saturating_add(moves.bytes));
+    let beside_ns: i64 = moves().map(|moves| moves.beside_kernels_ns).sum();
+    let waited = match beside_ns {
+        0 => String::new(),
+        ns => format!(
+            ", {} of it while kernels ran, which may have waited for the pages",
+            number::duration(ns)
+        ),
+    };
+    let busy_ns: i64 = moves().map(|moves| moves.busy_ns).sum();
+    let text = format!(
+        "Managed memory: {} of pages moved {} in {}{waited}. To move less, prefetch the memory or keep it where it is used.",
+        number::count_of(moved, "move", "moves"),
+        number::bytes(bytes),
+        number::duration(busy_ns),
+    );
+    (moved > 0).then(|| Block::Sentence(Text::new().and(text)))
 }

@@ -117,21 +117,38 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
             number::share_of(busy, wall)
         ));
     }
+    text.and(format!(": {}.", counts_of_work(findings, words)))
+}
+
+/// Returns what ran, and in what it was submitted. Work whose submissions the trace lacks was not submitted in none.
+fn counts_of_work(findings: &Findings, words: &Words) -> String {
+    let (dispatched, transferred) = (*findings.dispatch_count, *findings.transfer_count);
+    let (buffers, submitted) = (*findings.command_buffer_count, *findings.submission_count);
+    let tables = [
+        Dispatches::NAME,
+        Transfers::NAME,
+        CommandBuffers::NAME,
+        Submissions::NAME,
+    ];
+    let knows_all = tables.iter().all(|table| findings.knows_rows(table));
+    if knows_all && dispatched + transferred + buffers + submitted == 0 {
+        return "no GPU work is in the trace".to_owned();
+    }
     // Most CUDA programs launch no graphs.
-    let graphless = matches!(words.api, Api::Cuda | Api::Hip) && findings.command_buffer_count == 0;
+    let graphless = matches!(words.api, Api::Cuda | Api::Hip) && buffers == 0;
     let known_rows = |table, text| rows(findings, table, text);
-    let dispatched = match dispatches(findings, *findings.dispatch_count) {
+    let dispatched = match dispatches(findings, dispatched) {
         Some(count) => known_rows(Dispatches::NAME, words.dispatch.count(count)),
         None => format!("an unknown number of {}", words.dispatch.many),
     };
-    let command_buffers = words.command_buffer.count(*findings.command_buffer_count);
+    let command_buffers = words.command_buffer.count(buffers);
     let command_buffers = match graphless && findings.knows_rows(CommandBuffers::NAME) {
         true => String::new(),
         false => known_rows(CommandBuffers::NAME, command_buffers) + " and ",
     };
-    let submissions = words.submission.count(*findings.submission_count);
+    let submissions = words.submission.count(submitted);
     let submissions = known_rows(Submissions::NAME, submissions);
-    let transfers = match *findings.transfer_count {
+    let transfers = match transferred {
         0 if findings.knows_rows(Transfers::NAME) => "no transfers".to_owned(),
         count => {
             let count = number::count_of(count, "transfer", "transfers");
@@ -139,7 +156,15 @@ pub(crate) fn totals(findings: &Findings, words: &Words) -> Text {
             known_rows(Transfers::NAME, format!("{count} of {size}"))
         }
     };
-    text.and(format!(
-        ": {dispatched} in {command_buffers}{submissions}, {transfers}."
-    ))
+    let submitters = match (buffers, submitted) {
+        (_, 1..) => format!("in {command_buffers}{submissions}"),
+        _ if !knows_all => format!("in {command_buffers}{submissions}"),
+        (0, 0) => format!("of unknown {}", words.submission.many),
+        (_, 0) => format!(
+            "in {} of unknown {}",
+            words.command_buffer.count(buffers),
+            words.submission.many
+        ),
+    };
+    format!("{dispatched} {submitters}, {transfers}")
 }

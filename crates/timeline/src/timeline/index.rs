@@ -12,6 +12,7 @@ use crate::vocabulary::KernelNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::lookup::{IdIndex, NONE};
+use gapscope_trace::tables::MemoryPlace;
 use std::iter::Peekable;
 use std::sync::OnceLock;
 
@@ -112,6 +113,17 @@ impl<'a> Timeline<'a> {
     pub fn kernel_row(&self, dispatch: usize) -> Option<usize> {
         let row = self.dispatches.kernels.at(dispatch);
         (row != NONE).then_some(row as usize)
+    }
+
+    /// Returns true for a row of `transfers` that is a move of managed memory's pages: the driver makes it where a
+    /// processor touches the pages, and no call submits it.
+    pub fn is_page_move(&self, transfer: usize) -> bool {
+        let rows = &self.trace.tables.transfers;
+        matches!(
+            rows.host_memory.get(transfer),
+            Some(Some(MemoryPlace::Managed))
+        ) && rows.submission.get(transfer).is_none()
+            && rows.command_buffer.get(transfer).is_none()
     }
 
     /// Returns the name of a piece of work: its kernel, or the kind of a transfer or of other work.

@@ -120,7 +120,7 @@ pub struct TraceOverview {
     pub unread: Vec<UnreadTable>,
     /// All causes of idle time, in the words of the trace's API.
     pub causes: Vec<CauseFacts>,
-    /// All kinds of host calls.
+    /// All kinds of host calls, then the functions that were called.
     pub calls: Vec<CallFacts>,
     /// GPUs, processes and the host, in the order in which they are drawn.
     pub groups: Vec<Group>,
@@ -141,10 +141,12 @@ pub struct TableFacts {
     pub bytes: u64,
 }
 
-/// A kind of host call.
+/// A kind of host call, or a function of such calls.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CallFacts {
-    /// Its stable name.
+    /// The name that its calls are drawn with: that of the function, or of the kind for calls without a function.
+    pub name: String,
+    /// The stable name of the kind.
     #[schemars(with = "String")]
     pub call: HostCallKind,
     /// Why a device idles while the thread that is to submit is in such a call; null for polls, and where that is the

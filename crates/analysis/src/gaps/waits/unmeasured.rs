@@ -12,7 +12,7 @@ use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::{Interval, union};
 use gapscope_timeline::{Standing, Timeline};
 use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::{Table, UNKNOWN_RESULT};
+use gapscope_trace::tables::{SubmissionKind, Table, UNKNOWN_RESULT};
 use std::collections::HashMap;
 
 /// The times in which work without known times may have run.
@@ -54,10 +54,7 @@ impl Unmeasured {
             })
             .collect();
         inside.sort_unstable();
-        let bounds = Bounds {
-            waits: HostWaits::new(timeline),
-            awaited_ns: awaited(timeline),
-        };
+        let bounds = Bounds::new(timeline);
         let queues = timeline.submissions_by_queue(|_| true);
         let mut queues: Vec<Vec<Interval>> = (queues.iter())
             .map(|rows| of_queue(timeline, rows, &inside, &bounds))
@@ -139,6 +136,36 @@ fn of_queue(
     times
 }
 
+/// Returns the times in which moves of managed memory may have run, by the index of the GPU. A move has no times of its own.
+pub(super) fn page_moves(timeline: &Timeline) -> Vec<Vec<Interval>> {
+    let kinds = &timeline.trace.tables.submissions.kind;
+    let mut gpus = vec![Vec::new(); timeline.gpus.len()];
+    if !kinds.contains(&SubmissionKind::Prefetch) {
+        return gpus;
+    }
+    let bounds = Bounds::new(timeline);
+    let queues = timeline.submissions_by_queue(|_| true);
+    for (queue, rows) in timeline.queues.iter().zip(queues) {
+        let mut next_ns = i64::MAX;
+        for row in rows.into_iter().rev() {
+            match timeline.standing(row) {
+                Standing::NoWork(SubmissionKind::Prefetch) => {
+                    let start_ns = timeline.trace.tables.submissions.start_ns[row as usize];
+                    let end_ns = next_ns.min(bounds.latest_ns(timeline, row));
+                    gpus[queue.gpu as usize].push(Interval::new(start_ns, end_ns));
+                }
+                Standing::Timed(work) => next_ns = next_ns.min(work.start_ns),
+                Standing::Untimed | Standing::NoWork(_) => {}
+            }
+        }
+    }
+    for moves in &mut gpus {
+        moves.retain(|time| !time.is_empty());
+        union(moves);
+    }
+    gpus
+}
+
 /// What tells that a submission has ended.
 struct Bounds {
     waits: HostWaits,
@@ -147,6 +174,13 @@ struct Bounds {
 }
 
 impl Bounds {
+    fn new(timeline: &Timeline) -> Bounds {
+        Bounds {
+            waits: HostWaits::new(timeline),
+            awaited_ns: awaited(timeline),
+        }
+    }
+
     /// Returns when a submission had ended at the latest.
     fn latest_ns(&self, timeline: &Timeline, row: u32) -> i64 {
         let table = &timeline.trace.tables.submissions;

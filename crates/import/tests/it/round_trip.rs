@@ -1,0 +1,226 @@
+//! Tests that traces of many producers come back from our own exports to Chrome's JSON and to Perfetto as they were:
+//! with all rows, losses and notes, and with equal findings.
+
+use crate::Exports;
+use crate::imported::{Rows, fixture};
+use gapscope_analysis::{Findings, Options as Analyses};
+use gapscope_export::{Exported, Scene, chrome, perfetto};
+use gapscope_import::{Options, import};
+use gapscope_trace::tables::Table;
+use gapscope_trace::{Selection, Trace, TraceWriter, read};
+use stand_in_xctrace::{Quirks, Scene as Planted};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+type WriteExport = fn(&Scene, &mut Vec<u8>) -> std::io::Result<Exported>;
+
+/// The formats that a trace comes back from, with the names of their files.
+const FORMATS: [(&str, WriteExport); 2] = [
+    ("own.json", chrome::write),
+    ("own.pftrace", perfetto::write),
+];
+
+/// Returns the path of a file of the repository.
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path)
+}
+
+fn whole(folder: &Path) -> Trace {
+    read(folder, &Selection::all()).unwrap().0
+}
+
+/// Writes a trace as `NAME.gapscope` in a folder.
+fn recording(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let mut trace = Trace::from_text(text).unwrap();
+    let path = folder.join(format!("{name}.gapscope"));
+    let mut writer = TraceWriter::create(&path).unwrap();
+    writer.tables_mut().append(&mut trace.tables);
+    writer.finish(&trace.manifest).unwrap();
+    path
+}
+
+/// Imports a file of another tool as `NAME.gapscope` in a folder.
+fn foreign(folder: &Path, name: &str, input: &Path) -> PathBuf {
+    let path = folder.join(format!("{name}.gapscope"));
+    import(&[input.to_owned()], &path, &Options::default(), &|_, _| {}).unwrap();
+    path
+}
+
+fn bytes(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Returns the traces of all producers, each with its name.
+fn traces(folder: &Path) -> Vec<(&'static str, PathBuf)> {
+    let text = |name: &str| {
+        let path = file(&format!("crates/report/tests/traces/{name}.txt"));
+        recording(folder, name, &std::fs::read_to_string(path).unwrap())
+    };
+    let foreign = |name: &str, path: PathBuf| foreign(folder, name, &path);
+    let proton = b"[{\"name\":\"mm\",\"cat\":\"kernel\",\"ph\":\"X\",\"ts\":0.5,\"dur\":40.125,\"tid\":0,\"args\":{\"call_stack\":[\"ROOT\",\"mm\"]}}]";
+    let ggml = "ggml_vulkan: Found 1 Vulkan devices:\nggml_vulkan: 0 = NVIDIA H200 (NVIDIA) | uma: 0\n\
+        ----------------\nVulkan Timings:\nADD: 3 x 4.1 us\nTotal time: 12.3 us.\n";
+    let planted = Exports::from_scene(&Planted::labelled_chain(6), &Quirks::default());
+    vec![
+        ("a recording of Vulkan", file("fixtures/v3.gapscope")),
+        (
+            "a recording of Vulkan by an old version",
+            file("fixtures/v2.gapscope"),
+        ),
+        ("command buffers alone", text("command_buffers_only")),
+        ("a recording of CUDA", text("cuda_waits")),
+        ("two GPUs", text("two_gpus")),
+        ("samples of threads", text("other_threads")),
+        (
+            "Kineto, H100",
+            foreign("h100", file("fixtures/kineto/h100.json")),
+        ),
+        (
+            "Kineto, 2021",
+            foreign("v100", file("fixtures/kineto/v100_old.json")),
+        ),
+        (
+            "Nsight Systems",
+            foreign("nsys", fixture("nsys-2025.5.2.sqlite")),
+        ),
+        ("rocpd", foreign("rocpd", fixture("rocpd.db"))),
+        ("rocprofv3", foreign("rocprofv3", fixture("rocprofv3.json"))),
+        (
+            "Perfetto",
+            foreign(
+                "perfetto",
+                file("crates/import/tests/perfetto/gpu_render_stages_flow.pftrace"),
+            ),
+        ),
+        (
+            "XSpace",
+            foreign(
+                "xspace",
+                file("crates/import/tests/xplane/jax_te_fused_attn.xplane.pb.gz"),
+            ),
+        ),
+        (
+            "ggml",
+            foreign("ggml", bytes(folder, "stderr.log", ggml.as_bytes())),
+        ),
+        (
+            "Instruments",
+            foreign("instruments", planted.folder.path().to_owned()),
+        ),
+        (
+            "Proton",
+            foreign("proton", bytes(folder, "proton.json", proton)),
+        ),
+    ]
+}
+
+/// Returns the export of a trace, with the trace behind the drawing.
+fn exported(path: &Path, write: WriteExport) -> Vec<u8> {
+    let trace = whole(path);
+    let mut scene = Scene::new(&trace);
+    assert!(gapscope_trace::embedded::can_embed(path));
+    scene.embed(path);
+    let mut out = Vec::new();
+    write(&scene, &mut out).unwrap();
+    out
+}
+
+fn import_bytes(folder: &Path, name: &str, content: &[u8]) -> Trace {
+    let output = folder.join("again.gapscope");
+    let _ = std::fs::remove_dir_all(&output);
+    let input = bytes(folder, name, content);
+    import(&[input], &output, &Options::default(), &|_, _| {}).unwrap();
+    whole(&output)
+}
+
+#[test]
+fn traces_of_all_producers_come_back_with_their_rows_losses_and_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, path) in traces(folder.path()) {
+        let before = whole(&path);
+        let findings = serde_json::to_value(Findings::new(&before, &Analyses::default())).unwrap();
+        for (file, write) in FORMATS {
+            let after = import_bytes(folder.path(), file, &exported(&path, write));
+            assert_eq!(after.manifest, before.manifest, "{name}, {file}");
+            assert_eq!(after.tables, before.tables, "{name}, {file}");
+            let again = serde_json::to_value(Findings::new(&after, &Analyses::default())).unwrap();
+            assert_eq!(again, findings, "{name}, {file}");
+        }
+    }
+}
+
+#[test]
+fn a_compressed_export_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file("fixtures/v3.gapscope");
+    for (name, write) in FORMATS {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&exported(&path, write)).unwrap();
+        let after = import_bytes(
+            folder.path(),
+            &format!("{name}.gz"),
+            &gzip.finish().unwrap(),
+        );
+        assert_eq!(after.tables, whole(&path).tables, "{name}");
+    }
+}
+
+/// A recording of CUDA with two launches.
+const LAUNCHES: &str = "\
+manifest sampling_mode=dispatch start_ns=0 end_ns=1ms
+process id=1 pid=7 executable=/usr/bin/python
+thread process=1 thread=7 name=main
+device id=1 process=1 api=cuda name=\"Some GPU\"
+queue id=1 device=1
+kernel id=1 process=1 name=gemm
+submission id=1 process=1 queue=1 kind=kernel thread=7 start_ns=100us duration_ns=10us function=cudaLaunchKernel
+submission id=2 process=1 queue=1 kind=kernel thread=7 start_ns=115us duration_ns=3us function=cuLaunchKernelEx
+host_call process=1 thread=7 call=wait-queue-idle start_ns=130us duration_ns=20us function=cudaStreamSynchronize
+dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=5us
+dispatch submission=2 position=0 queue=1 kernel=1 start_ns=126us duration_ns=5us
+";
+
+#[test]
+fn of_a_changed_export_the_drawing_is_imported_with_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = recording(folder.path(), "launches", LAUNCHES);
+    for (name, write) in FORMATS {
+        let mut changed = exported(&path, write);
+        let at = memchr::memmem::find(&changed, b"gemm").unwrap();
+        changed[at..at + 4].copy_from_slice(b"conv");
+        let after = import_bytes(folder.path(), name, &changed);
+        let notes = &after.manifest.notes;
+        let is_noted = notes
+            .iter()
+            .any(|note| note.contains("changed after gapscope"));
+        assert!(is_noted, "{name}: {notes:?}");
+        assert!(format!("{:?}", after.tables).contains("conv"), "{name}");
+    }
+}
+
+#[test]
+fn the_drawing_of_perfetto_alone_keeps_launches_and_calls_with_their_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = Trace::from_text(LAUNCHES).unwrap();
+    let mut out = Vec::new();
+    perfetto::write(&Scene::new(&trace), &mut out).unwrap();
+    let after = import_bytes(folder.path(), "own.pftrace", &out).tables;
+    let functions: Vec<_> = after.submissions.iter().map(|row| row.function).collect();
+    let expected = ["cudaLaunchKernel", "cuLaunchKernelEx"].map(|name| Some(name.into()));
+    assert_eq!(functions, expected);
+    assert!(after.dispatches.submission.iter().all(|id| id.is_some()));
+    let calls: Vec<_> = after
+        .host_calls
+        .iter()
+        .map(|row| (row.call.as_str(), row.function))
+        .collect();
+    assert_eq!(
+        calls,
+        [("wait-queue-idle", Some("cudaStreamSynchronize".into()))]
+    );
+    assert_eq!(after.dispatches.len(), 2);
+}

@@ -1,0 +1,198 @@
+//! Embeds a whole trace into the file of another format, from which it comes back as it was.
+//!
+//! The file shows the trace in the way of its format, the *drawing*, which cannot hold everything. Behind the drawing
+//! are the files of the trace's folder in [`Piece`]s, then a [`Seal`] of all bytes before the first piece. If the seal
+//! does not fit, somebody changed the drawing, and the trace behind it is no longer what the file shows.
+//!
+//! Code of kernels is not embedded: whoever gives a drawing away does not expect to give away code.
+
+use crate::files::create_private_folder;
+use crate::tables::*;
+use crate::{Error, for_each_table, manifest, read_manifest};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a piece. It is a multiple of three, so that pieces in base64 need no padding.
+pub const PIECE_BYTES: usize = 3 << 14;
+
+/// A part of a file of a trace's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// The name of the file.
+    pub file: &'a str,
+    /// The bytes that follow those of the pieces before it.
+    pub bytes: &'a [u8],
+}
+
+/// A summary of the bytes of a drawing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seal {
+    /// The number of bytes.
+    pub bytes: u64,
+    /// The CRC-32 of the bytes.
+    pub crc32: u32,
+}
+
+/// Makes the seal of bytes while they pass through it.
+#[derive(Debug)]
+pub struct Sealing<W> {
+    inner: W,
+    bytes: u64,
+    hasher: crc32fast::Hasher,
+}
+
+impl<W> Sealing<W> {
+    /// Begins a seal for what passes to or from `inner`.
+    pub fn new(inner: W) -> Sealing<W> {
+        Sealing {
+            inner,
+            bytes: 0,
+            hasher: crc32fast::Hasher::new(),
+        }
+    }
+
+    /// Adds bytes that do not pass through.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.hasher.update(bytes);
+    }
+
+    /// Returns the seal of all bytes so far.
+    pub fn seal(&self) -> Seal {
+        Seal {
+            bytes: self.bytes,
+            crc32: self.hasher.clone().finalize(),
+        }
+    }
+}
+
+impl<W: Write> Write for Sealing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.add(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Returns the names of the files of a complete trace's folder: the manifest and the tables.
+fn names() -> Vec<String> {
+    let mut names = vec![manifest::FILE_NAME.to_owned()];
+    macro_rules! add {
+        ($($field:ident: $table:ty,)+) => {$(
+            names.push(format!("{}.parquet", <$table>::NAME));
+        )+};
+    }
+    for_each_table!(add);
+    names
+}
+
+/// Returns true where the trace of a folder can be embedded: it is complete, and it is one trace.
+pub fn can_embed(folder: &Path) -> bool {
+    read_manifest(folder)
+        .is_ok_and(|manifest| manifest.complete && !manifest.altered && manifest.ranks.is_empty())
+}
+
+/// Hands the files of a complete trace over in pieces.
+///
+/// # Errors
+/// A file cannot be read, or `take` returns an error.
+pub fn each_piece(folder: &Path, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+    let mut bytes = vec![0; PIECE_BYTES];
+    for name in names() {
+        let mut file = match File::open(folder.join(&name)) {
+            // Tables that older versions did not have may be missing.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        loop {
+            let mut filled = 0;
+            while filled < bytes.len() {
+                match file.read(&mut bytes[filled..])? {
+                    0 => break,
+                    read => filled += read,
+                }
+            }
+            if filled == 0 {
+                break;
+            }
+            take(Piece {
+                file: &name,
+                bytes: &bytes[..filled],
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes an embedded trace to a folder of its own.
+#[derive(Debug)]
+pub struct Unpacking {
+    folder: PathBuf,
+    /// The names that files may have.
+    names: Vec<String>,
+    files: BTreeMap<String, File>,
+}
+
+impl Unpacking {
+    /// Creates the folder, which must not exist.
+    ///
+    /// # Errors
+    /// The folder exists, or the system refuses to create it.
+    pub fn create(folder: &Path) -> Result<Unpacking, Error> {
+        create_private_folder(folder).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists {
+                path: folder.to_owned(),
+            },
+            _ => Error::write(folder)(source),
+        })?;
+        Ok(Unpacking {
+            folder: folder.to_owned(),
+            names: names(),
+            files: BTreeMap::new(),
+        })
+    }
+
+    /// Appends a piece to its file. Returns false for a file that no trace has.
+    ///
+    /// # Errors
+    /// The system refuses to write.
+    pub fn take(&mut self, piece: Piece) -> Result<bool, Error> {
+        if !self.names.iter().any(|name| name == piece.file) {
+            return Ok(false);
+        }
+        let path = self.folder.join(piece.file);
+        let failed = Error::write(&path);
+        if !self.files.contains_key(piece.file) {
+            let file = File::create_new(&path).map_err(Error::write(&path))?;
+            self.files.insert(piece.file.to_owned(), file);
+        }
+        let file = self.files.get_mut(piece.file);
+        let written = file.map_or(Ok(()), |file| file.write_all(piece.bytes));
+        written.map_err(failed)?;
+        Ok(true)
+    }
+
+    /// Completes the files. Returns false where they are no complete trace.
+    ///
+    /// # Errors
+    /// The system refuses to write.
+    pub fn finish(self) -> Result<bool, Error> {
+        for (name, file) in &self.files {
+            file.sync_all()
+                .map_err(Error::write(&self.folder.join(name)))?;
+        }
+        Ok(can_embed(&self.folder))
+    }
+
+    /// Removes the folder, because the files are not those of a trace.
+    pub fn remove(self) {
+        // What is left of it is found by the next import, which then says that the folder exists.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
