@@ -45,12 +45,12 @@ fn short_launches(call: i64, pause: i64) -> Findings {
     })
 }
 
-/// Graphs of `kernels` kernels that start 50 us after their call, in a program that launches nothing else.
+/// Graphs of `kernels` kernels that start 20 us after their call, in a program that launches nothing else.
 fn graphs(kernels: i64) -> Findings {
     cuda(|p| {
         for turn in 0..5 {
             let t = 200 + turn * 1_000;
-            let kernels: Vec<[i64; 2]> = (0..kernels).map(|n| [t + 65 + n * 22, 20]).collect();
+            let kernels: Vec<[i64; 2]> = (0..kernels).map(|n| [t + 35 + n * 22, 20]).collect();
             p.graph(1, [t, t + 15], &kernels, "");
         }
     })
@@ -244,8 +244,23 @@ fn pair(cause: Cause) -> Option<Pair> {
             ),
             (waits("decompression", ""), "the losses may say why"),
         ),
+        Cause::ContextSwitch => pair(
+            (other_context(4), "share the device by MPS"),
+            (other_context(1), "MPS"),
+        ),
         Cause::Display => None,
     }
+}
+
+/// Work on a queue of this process, or on queue 4 of another one, that was submitted before the kernel began.
+fn other_context(queue: u32) -> Findings {
+    cuda(|p| {
+        let process = if queue == 4 { 2 } else { 1 };
+        p.line(&format!(
+            "submission id=90 process={process} queue={queue} thread=9 start_ns=-9us duration_ns=5us kind=kernel
+             dispatch submission=90 queue={queue} kernel=1 start_ns=140us duration_ns=100us"
+        ));
+    })
 }
 
 /// A kernel for which a call waits from 10 to 115 us, and a launch soon after it.
