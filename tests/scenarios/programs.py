@@ -410,9 +410,12 @@ def builds_each_token(evidence: str, thread: int = 7) -> TraceWriter:
         if evidence == "samples":
             trace.samples(stack, start, load, thread=thread)
         if evidence == "ranges":
-            trace.range("torch/nn/modules/module.py(1501): _call_impl", start + 5, 49_990, "python", None, thread)
-            trace.range("integrations/sdpa_attention.py(158): sdpa_forward", start + 10, 49_980, "python", None, thread)
-            trace.range("aten::_scaled_dot_product_cudnn_attention", start + 20, 49_960, "operator", None, thread)
+            for text, domain, inset in (
+                ("torch/nn/modules/module.py(1501): _call_impl", "python", 5),
+                ("integrations/sdpa_attention.py(158): sdpa_forward", "python", 10),
+                ("aten::_scaled_dot_product_cudnn_attention", "operator", 20),
+            ):
+                trace.range(text, start + inset, 50_000 - 2 * inset, domain, thread=thread)
         trace.call("load-module", load, 120, "cuLibraryLoadData", thread=thread)
         for kernel in range(20):
             call = load + 150 + kernel * 20

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 /// The most moments of a stretch at which other threads are looked at.
 const MOMENTS: i64 = 16;
 /// The most moments of all stretches.
-const MOST_MOMENTS: usize = 1 << 16;
+const MAX_MOMENTS: usize = 1 << 16;
 /// Parts of the texts of ranges in which a thread waits for something.
 const WAITS: [&str; 7] = [
     ": wait",
@@ -47,7 +47,7 @@ impl<'a> AtWork<'a> {
         late: Interval,
     ) {
         let ns = late.length_ns();
-        if ns <= ROUND_TRIP_NS || self.moments >= MOST_MOMENTS {
+        if ns <= ROUND_TRIP_NS || self.moments >= MAX_MOMENTS {
             return;
         }
         let host = timeline.host_threads();
