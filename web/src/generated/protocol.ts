@@ -156,7 +156,8 @@ export interface Collective {
 /** Collectives of a kind. */
 export interface CollectiveKind {
   by_order_alone: boolean; contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null;
-  matched_count: number; skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean; unpaired_count: number;
+  matched_count: number; shifted_count: number; skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean;
+  unpaired_count: number;
 }
 
 /** Where a column of a frame lies. */
@@ -566,6 +567,12 @@ export interface LateCause {
   longer_ns: number; share: number; what: string;
 }
 
+/** A rank that is late, alone or with others. */
+export interface LateRankRow {
+  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; longer: LateCause[]; of_count: number; rank: number;
+  reason: LateReason | null; stretch: Interval | null;
+}
+
 /** A reason why a rank is late. */
 export type LateReason = "more-work" | "slower-clock" | "heat" | "power" | "data-loading" | "network";
 
@@ -788,9 +795,9 @@ export interface Rank {
 /** The findings on all ranks. */
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[];
-  verdict_sentence: string; world_size: number | null;
+  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
+  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound;
+  verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
 }
 
 /** One rank. */
@@ -803,9 +810,9 @@ export interface RankRow {
 /** The ranks of the program compared, with the collectives of the greatest skews under `longest`. */
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
-  verdict_sentence: string; world_size: number | null;
+  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
+  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; traces: number[];
+  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
 }
 
 /** One figure of two works. */
@@ -914,6 +921,15 @@ export interface Sleep {
 export interface Slice {
   busy_ns: number; idle_cause: Cause | null; length_ns: number;
 }
+
+/** A rank whose network is slow, or ranks among which it is. */
+export interface SlowLink {
+  basis: SlowLinkBasis; cost_ns: number; count: number; kind: string | null; ranks: number[]; ratio: number; sentence: string; time_ns: number;
+  usual_ns: number;
+}
+
+/** What shows a slow network. */
+export type SlowLinkBasis = "late-ends" | "groups";
 
 /** The code of a kernel. */
 export interface SourceText {
