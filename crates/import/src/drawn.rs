@@ -119,6 +119,8 @@ fn unpack(path: &Path, format: Format, output: &mut Output) -> Result<Unpacked, 
     let mut drawing = Sealing::new(());
     let mut fits = None;
     let mut torn = false;
+    let size = path.metadata().map_or(0, |facts| facts.len());
+    let (mut bytes, mut told) = (0, 0);
     // The parts of the file: lines or packets.
     let mut part = Vec::new();
     loop {
@@ -130,6 +132,11 @@ fn unpack(path: &Path, format: Format, output: &mut Output) -> Result<Unpacked, 
         };
         if part.is_empty() {
             break;
+        }
+        bytes += part.len() as u64;
+        if bytes >= told {
+            told = bytes + (1 << 20);
+            output.progress(bytes.min(size), size);
         }
         match piece(&part[payload..], format) {
             Some(Embedded::Piece(name, bytes)) => {
@@ -148,7 +155,6 @@ fn unpack(path: &Path, format: Format, output: &mut Output) -> Result<Unpacked, 
             None if unpacking.is_some() => {}
             None => drawing.add(&part),
         }
-        output.progress(drawing.seal().bytes, path.metadata().map_or(0, |m| m.len()));
     }
     let Some(unpacking) = unpacking else {
         return Ok(Unpacked::None);
@@ -178,7 +184,8 @@ enum Embedded {
 fn next(file: &mut dyn BufRead, format: Format, part: &mut Vec<u8>) -> io::Result<usize> {
     match format {
         Format::Chrome => {
-            file.read_until(b'\n', part)?;
+            // A line of an export is shorter, and anything else is hashed in parts.
+            file.take(1 << 20).read_until(b'\n', part)?;
             Ok(0)
         }
         Format::Perfetto => {

@@ -298,6 +298,9 @@ thresholds! {
     PRESSURE_SPREAD: f64 = 0.5, Share,
         "Where one run of each side is compared, waits for processors add at most this to the spread that is assumed of a run's times (standard deviation of their logarithm).",
         "Runs of `fusion` on a software GPU with both processors loaded differed by 0.23 from their neighbours, and by 0.73 over 40 runs in which the load changed: half lies between.";
+    PRESSURE_PART_SPREAD: f64 = 0.75, Share,
+        "The same for a part of a run, such as the time of a kernel or idle time.",
+        "Over 40 other runs under a changing load, single kernels differed by 0.72 to 0.81, and idle time and transfers by 0.9 to 1.0.";
     LEAST_EVALUATIONS: usize = 6, Count,
         "Evaluations that each side needs for an interval.",
         "The smallest and the greatest of 5 hold the median in 94 of 100 cases, those of 6 in 97.";

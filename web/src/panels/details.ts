@@ -32,6 +32,11 @@ const TABLES: Record<string, string> = {
   submissions: "submission",
 };
 
+/** Returns the word for a row of a table. A submission that is drawn is a launch: the call itself. */
+function tableWord(table: string, drawn: boolean): string {
+  return table === "submissions" && drawn ? "launch" : (TABLES[table] ?? table);
+}
+
 const RELATIONS: Record<string, string> = {
   "submitted-by": "Submitted by",
   runs: "Runs",
@@ -101,7 +106,7 @@ export class DetailsPanel {
     // Show at once what the page already has.
     fill(
       this.element,
-      this.head(TABLES[table] ?? table, trace.nameOf(event.track, lane.key[event.index])),
+      this.head(tableWord(table, true), trace.nameOf(event.track, lane.key[event.index])),
       // The event is a part of a gap; the whole gap is shown when its row has loaded.
       table === "gaps" ? null : this.times(lane.start_ns[event.index], lane.duration_ns[event.index]),
       h("p", { class: "note", role: "status" }, "Loading details…"),
@@ -161,7 +166,7 @@ export class DetailsPanel {
     };
     fill(
       this.element,
-      this.head(TABLES[row.table] ?? row.table, row.gap ? this.view.trace.causes.name(row.title) : row.title),
+      this.head(tableWord(row.table, row.track !== null), row.gap ? this.view.trace.causes.name(row.title) : row.title),
       row.gap ? this.times(row.gap.start_ns, row.gap.duration_ns, row.gap.parts.length > 1 ? `, ${known(row.duration_ns, duration)} of it in this part` : "") : this.times(row.start_ns, row.duration_ns),
       row.times_unknown_because ? h("p", { class: "problem" }, row.times_unknown_because) : null,
       row.label ? this.label(row.label.path) : null,
