@@ -178,6 +178,9 @@ thresholds! {
     SYNC_OWN_NS: i64 = 5_000, Nanoseconds,
         "A function is taken to need at least so long without a wait.",
         "Calls that the driver answers from memory of its own take 1 to 5 µs.";
+    SYNC_SHARE: f64 = 0.5, Share,
+        "A call that launches a kernel or a graph waited for it where that ran inside of the call for at least this share of it.",
+        "A launch returns before its kernel starts, or some µs after: only one that waits, as with `CUDA_LAUNCH_BLOCKING=1`, holds the kernel in it.";
     BUILD_NS: i64 = 1_000_000, Nanoseconds,
         "Time outside of calls that leads to a load of code is spent on building the code from this length on.",
         "The fastest compilers take some milliseconds for a kernel; what a program does between two calls takes less.";
@@ -204,10 +207,10 @@ thresholds! {
         "From kernel to kernel a graph takes 0.8 µs on an H200, 1.1 µs while it is recorded; a function of the host is a way to the host and back.";
     START_UP_CUDA_NS: i64 = 100_000, Nanoseconds,
         "From so long on, the time in which a device starts, orders or hands over work of CUDA or HIP that is free to run has the cause `unknown`.",
-        "An idle GPU starts a kernel 4 to 20 µs after its launch: in recordings of six programs on V100, A100 and H100 at most 6 µs after the call has returned. From stream to stream it takes 1 to 10 µs. What takes several times as long waited for something else: work that is not recorded, another process's time slice, an event outside of the trace, or a change of the power state.";
+        "An idle GPU starts a kernel 4 to 20 µs after its launch: in six recordings of V100, A100 and H100 nine in ten start within 6 µs of the call's return. From stream to stream it takes 1 to 10 µs. What takes several times as long waited for something else: work that is not recorded, another process's time slice, an event outside of the trace, or a change of the power state.";
     START_UP_NS: i64 = 500_000, Nanoseconds,
         "The same for Vulkan, Metal and unknown APIs.",
-        "A thread of the system hands over submissions, so that a GPU starts one within some 100 µs, and the threads of a software GPU take as long to wake up: 90 to 260 µs in the median of 40 recordings on two processors. A barrier takes less.";
+        "A thread of the system hands over submissions, so that a GPU starts one within some 100 µs, and the threads of a software GPU take as long to wake up: 90 to 260 µs in the median of five recordings of llvmpipe. A barrier takes less.";
     CONTEXT_SWITCH_NS: i64 = 500_000, Nanoseconds,
         "Work that starts so long after the work of another process or context ended has an unknown cause, as it would without that work.",
         "Changing contexts saves and loads the state of the whole GPU, which takes tens to some hundreds of µs; a time slice is 1 ms and more.";
@@ -235,8 +238,11 @@ thresholds! {
     FEW_CALLS_SHARE: f64 = 0.1, Share,
         "Up to this share of the submission calls, slow ones are few: advice is then of them.",
         "With more of them, slow calls are how the program works.";
+    SLOW_LAUNCH_NS: i64 = 200_000, Nanoseconds,
+        "A call that launches a kernel and takes at least so long is slow, however many do: no graph is advised for it.",
+        "A launch takes 2 to 20 µs, and up to 100 µs while a tool records much of it. What takes longer waits for something in the driver, for which a graph has to wait too.";
     LARGE_COPY_BYTES: u64 = 65_536, Bytes,
-        "Copies of pageable memory of at least this size are told to be pinned.",
+        "Copies of pageable memory of at least this size are told to be pinned, and smaller copies to the host to be made less often.",
         "CUDA passes smaller ones to the device with the call itself, and its own time is what they take.";
     GRAPH_LAUNCHES: u64 = 20, Count,
         "From so many kernels on that are launched outside of graphs, a graph of them is advised.",
