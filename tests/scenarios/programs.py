@@ -1044,8 +1044,8 @@ def processes_in_turns() -> TraceWriter:
     trace = TraceWriter(processes=2, devices=2, uuids=["bb", "bb"], queues=[(1, 1), (2, 2)])
     for step in range(300):
         start = step * 4000
-        trace.launch("train", start, start + 90, 1900, queue=1)
-        trace.launch("serve", start + 3, start + 2080, 1900, queue=2, process=2, thread=9)
+        trace.launch("train", start, start + 10, 1900, queue=1)
+        trace.launch("serve", start + 3, start + 2000, 1980, queue=2, process=2, thread=9)
     return trace
 
 
@@ -1102,7 +1102,7 @@ def host_function_without_times() -> TraceWriter:
 @scenario(
     "two of ten kernels have device times that count from another start: the times contradict each other by two hours",
     "unknown",
-    headline=(r"^Host and device times contradict each other",),
+    headline=(r"Host and device times contradict each other",),
 )
 def times_of_two_clocks() -> TraceWriter:
     trace = TraceWriter()
@@ -1114,7 +1114,7 @@ def times_of_two_clocks() -> TraceWriter:
 
 @scenario(
     "each command buffer ends 0.2 ms after it was seen to have finished: the times contradict each other",
-    "unknown",
+    "unknown host-bound",
     headline=(r"seen to have finished",),
 )
 def ends_after_it_was_seen() -> TraceWriter:
