@@ -5,8 +5,9 @@
 //! An access is certain where every invocation makes it, or every one whose index is below the length of an array.
 //! Only the entry point's own function is followed, and no loop: what is not understood is left out.
 
+mod computing;
 mod sums;
-mod values;
+mod value;
 mod walk;
 
 pub use sums::{Sum, Symbol};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::sums::{Sum, number};
-use super::values::{Pointer, Value};
+use super::value::{Pointer, Value};
 use super::{ArrayLength, CertainAccess};
 use crate::constants::Constants;
 use crate::module::{Function, Module};

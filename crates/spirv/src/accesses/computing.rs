@@ -1,8 +1,9 @@
-//! The values of a kernel's function as far as they are understood: sums, pointers into bound buffers, lengths of arrays, and checks of
-//! a sum against a length.
+//! Computes values of a kernel's function from its instructions: sums, pointers into bound buffers, lengths of arrays, and checks of a
+//! sum against a length.
 
 use super::ArrayLength;
 use super::sums::{Sum, Symbol, add, constant, multiply, number};
+use super::value::{Pointer, Value};
 use super::walk::Walk;
 use crate::numbers::{glsl, op};
 use crate::types::Type;
@@ -12,32 +13,6 @@ const NUM_WORKGROUPS: u32 = 24;
 const WORKGROUP_ID: u32 = 26;
 const LOCAL_INVOCATION_ID: u32 = 27;
 const GLOBAL_INVOCATION_ID: u32 = 28;
-
-/// A value in the function.
-#[derive(Debug, Clone)]
-pub enum Value {
-    Sum(Sum),
-    Vector(Vec<Option<Sum>>),
-    /// A pointer into a bound buffer, or to a built-in input.
-    Pointer(Pointer),
-    Length(ArrayLength),
-    /// The length less one.
-    LastIndex(ArrayLength),
-    /// A sum, or the last index of the array if that is less.
-    Clamped(Sum, ArrayLength),
-    /// Whether a sum is below a length; `false` for the opposite.
-    Below(Sum, ArrayLength, bool),
-}
-
-#[derive(Debug, Clone)]
-pub struct Pointer {
-    pub variable: u32,
-    pub type_id: u32,
-    /// The address in the buffer; `None` where it is not understood.
-    pub address: Option<Sum>,
-    /// The lengths that an index on the way is clamped to.
-    pub clamped: Vec<(Sum, ArrayLength)>,
-}
 
 impl Walk<'_> {
     /// Returns a component of a built-in input.
