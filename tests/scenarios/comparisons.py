@@ -97,6 +97,13 @@ def steps(
     return trace
 
 
+def empty() -> TraceWriter:
+    """Returns a program that uses a GPU for nothing."""
+    trace = TraceWriter()
+    trace.call("wait-device-idle", 10, 1000, "cudaDeviceSynchronize")
+    return trace
+
+
 NO_CHANGE = "no-difference"
 
 COMPARISONS = [
@@ -193,7 +200,137 @@ COMPARISONS = [
         arguments=("--gate", "idle_time(host-signal) > 5%", "--gate", "kernel(absent) > 5%"),
         exit_code=1,
     ),
+    Comparison(
+        "other_sizes_of_one_sum",
+        "not equal work: dispatches of 100 and 900 workgroups instead of two of 500",
+        lambda: _sizes([100, 900]),
+        lambda: _sizes([500]),
+        equal_work=(False,),
+        says=(r"dispatches of other sizes",),
+    ),
+    Comparison(
+        "sizes_in_another_order",
+        "equal work: the same sizes in another order",
+        lambda: _sizes([100, 300, 900]),
+        lambda: _sizes([900, 300, 100]),
+        equal_work=(True,),
+    ),
+    Comparison(
+        "kernels_that_exchange_sizes",
+        "not called equal work: two kernels exchanged their numbers of workgroups",
+        lambda: _sizes([100, 900], ("gemm", "add")),
+        lambda: _sizes([900, 100], ("gemm", "add")),
+        equal_work=(False, None),
+        says=(r"gemm",),
+    ),
+    Comparison(
+        "other_copies_of_one_sum",
+        "not equal work: copies of 1 and 3 MiB instead of two of 2 MiB",
+        lambda: _sizes([500], copies=[("host-to-device", 2**20), ("host-to-device", 3 * 2**20)]),
+        lambda: _sizes([500], copies=[("host-to-device", 2**21)]),
+        equal_work=(False,),
+        says=(r"in other sizes or directions: host-to-device",),
+    ),
+    Comparison(
+        "copies_in_other_directions",
+        "not equal work: large copies go to the host instead of the device",
+        lambda: _sizes([500], copies=[("host-to-device", 2**20), ("device-to-host", 2**22)]),
+        lambda: _sizes([500], copies=[("host-to-device", 2**22), ("device-to-host", 2**20)]),
+        equal_work=(False,),
+        says=(r"in other sizes or directions",),
+    ),
+    Comparison(
+        "other_kernels_as_often",
+        "not called equal work: as many dispatches of other kernels",
+        lambda: steps(1, {"a_v2": 200, "b_v2": 200, "add": 50}),
+        lambda: steps(2, {"a": 200, "b": 200, "add": 50}),
+        equal_work=(None,),
+        says=(r"As many dispatches are of other kernels",),
+    ),
+    Comparison(
+        "renamed_and_slower",
+        "softmax has a new name and the same code, and takes twice as long",
+        lambda: steps(4, {"gemm": 400, "softmax_v2": 200, "add": 50}, code="7e57"),
+        lambda: steps(0, code="7e57"),
+        verdict="slower",
+        equal_work=(True,),
+        kernel_ratios={"softmax_v2": 2.0},
+        says=(r"functions\s+of\s+the\s+same\s+code",),
+        never_says=(r"whose place it took", r"whether they do the same"),
+    ),
+    Comparison(
+        "three_steps_twice_as_slow",
+        "slower, and too few dispatches to say which kernels are",
+        lambda: steps(4, count=3, slower={"gemm": 2, "softmax": 2, "add": 2}),
+        lambda: steps(3, count=3),
+        verdict="slower",
+        says=(r"cannot be judged", r"3 kernels with too few dispatches"),
+        never_says=(r"0 of 3 kernels",),
+    ),
+    Comparison(
+        "nothing_before",
+        "unknown: there is no GPU work before",
+        lambda: steps(1),
+        empty,
+        verdict="unknown",
+        equal_work=(False,),
+        arguments=("--gate", "gpu_time > 5%"),
+        exit_code=1,
+        says=(r"There is no GPU work before", r"gpu_time is not known before"),
+        never_says=(r"0 comparisons", r"on both sides"),
+    ),
+    Comparison(
+        "nothing_after",
+        "unknown: there is no GPU work after",
+        empty,
+        verdict="unknown",
+        equal_work=(False,),
+        arguments=("--gate", "gpu_time > 5%"),
+        exit_code=1,
+        says=(r"There is no GPU work after", r"gpu_time is not known after"),
+        never_says=(r"0 comparisons", r"on both sides"),
+    ),
+    Comparison(
+        "nothing_at_all",
+        "unknown: neither side has GPU work",
+        empty,
+        empty,
+        verdict="unknown",
+        equal_work=(None,),
+        arguments=("--gate", "wall_time > 5%"),
+        exit_code=1,
+        says=(r"Neither side has any GPU work", r"wall_time is not known on either side"),
+        never_says=(r"Equal work", r"0 comparisons", r"on both sides"),
+    ),
+    Comparison(
+        "two_of_three_gates_break",
+        "two gates are broken and one holds",
+        lambda: steps(2, slower={"gemm": 1.5}),
+        verdict="slower",
+        arguments=(
+            *("--gate", "gpu_time > 5%"),
+            *("--gate", "kernel(gemm) > 5%"),
+            *("--gate", "kernel(add) > 10%"),
+        ),
+        exit_code=1,
+        says=(r"1 of 3 held, 2 broken",),
+    ),
 ]
+
+
+def _sizes(groups: list[int], names: tuple[str, ...] = ("gemm",), copies: list[tuple[str, int]] = []) -> TraceWriter:
+    """Returns a program whose dispatches have these workgroups in turn, by kernels in turn, and takes as long for each of them."""
+    trace, start, noise = TraceWriter(), 1000.0, random.Random(len(groups) + groups[0])
+    for at in range(240):
+        count, name = groups[at % len(groups)], names[at % len(names)]
+        duration = count * 0.5 * math.exp(noise.gauss(0, 0.01))
+        trace.launch(name, start - 10, start, duration, groups=count)
+        start += duration + 5
+        if copies:
+            direction, size = copies[at % len(copies)]
+            trace.copy(direction, start - 10, start, 20, size)
+            start += 25
+    return trace
 
 
 def _other_groups(kernel: str, groups: int, factor: float) -> TraceWriter:

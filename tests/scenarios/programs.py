@@ -137,7 +137,7 @@ def peer_copies(copy_queue: int, kernel_queues: list[int], duration: int) -> Tra
     """Copies between GPUs without a pause; a kernel of each of some queues waits for each copy."""
     trace = TraceWriter(devices=3, queues=[(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
     for step in range(100):
-        copy = trace.copy("device-to-device", step * 30, 3000 + step * 4000, 3990, 1_000_000_000, queue=copy_queue)
+        copy = trace.copy("peer-to-peer", step * 30, 3000 + step * 4000, 3990, 1_000_000_000, queue=copy_queue)
         for number, queue in enumerate(kernel_queues):
             start = 3000 + step * 4000 + 3996
             kernel = trace.launch("k", step * 30 + 6 + number * 6, start, duration, queue=queue)
@@ -181,7 +181,7 @@ def one_saturated_gpu_of_two() -> TraceWriter:
     for step in range(100):
         start = 3000 + step * 4000
         kernel = trace.launch("simulate", step * 30, start, 3990)
-        copy = trace.copy("device-to-device", step * 30 + 6, start + 3996, 200, 50_000_000, queue=2)
+        copy = trace.copy("peer-to-peer", step * 30 + 6, start + 3996, 200, 50_000_000, queue=2)
         trace.depends(copy, kernel)
         trace.depends(trace.launch("draw", step * 30 + 12, start + 4202, 400, queue=3), copy)
     return trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -145,6 +146,98 @@ def pipeline(stages: int = 4, batches: int = 8, steps: int = 20) -> list[TraceWr
     return ranks
 
 
+def with_slow_network(late_ends: float = 1500) -> list[TraceWriter]:
+    """Returns four ranks that arrive together at each all-reduce, of which the third ends it later."""
+    ranks, start, noise = [rank(number, 4) for number in range(4)], 1000.0, random.Random(4)
+    for _ in range(80):
+        for number, trace in enumerate(ranks):
+            trace.launch("gemm", start, start + 10, 6000 + noise.gauss(0, 20))
+            longer = late_ends if number == 2 else 0
+            collective(trace, start + 10, start + 6100, 900 + longer + noise.gauss(0, 20))
+        start += 6200 + 900 + late_ends + 100
+    return ranks
+
+
+def neighbours(
+    size: int = 6,
+    steps: int = 60,
+    takes: Callable[[int, int], float] = lambda low, high: 200,
+    seed: int = 6,
+    torch: bool = False,
+) -> list[TraceWriter]:
+    """Returns ranks in a ring that exchange messages with one neighbour and then the other; `takes` says how long. PyTorch's traces have
+    no calls that make communicators, and say the group with each message."""
+    empty = [TraceWriter(uuids=[f"{number + 1:032x}"]) for number in range(size)]
+    ranks = empty if torch else [rank(number, size) for number in range(size)]
+    noise, start = random.Random(seed), 1000.0
+    for _ in range(steps):
+        for number, trace in enumerate(ranks):
+            trace.launch("stencil", start, start + 10, 900)
+        at = start + 1000
+        for turn in (0, 1):
+            for low in range(turn, size, 2):
+                pair = (low, (low + 1) % size)
+                duration = takes(*pair) * math.exp(noise.gauss(0, 0.05))
+                for number, peer in (pair, pair[::-1]):
+                    trace = ranks[number]
+                    facts = f"NCCL communicator ID=77, Message size [bytes]=1048576, Peer rank={peer}"
+                    if torch:
+                        facts += f", Group size={size}, Rank={number}"
+                    trace.range("ncclGroupStart", at - 30, 1, "NCCL", "")
+                    trace.range("ncclSend", at - 28, 1, "NCCL", facts)
+                    trace.range("ncclRecv", at - 26, 1, "NCCL", facts)
+                    trace.range("ncclGroupEnd", at - 24, 8, "NCCL", "")
+                    trace.launch(SEND_RECEIVE, at - 22, at, duration, 2)
+            at += 1000
+        start = at + 20
+    return ranks
+
+
+def subgroups(late: int | None = None) -> list[TraceWriter]:
+    """Returns four ranks in two pairs that reduce inside of their pair, as PyTorch's trace tells it, and one pair has more to do."""
+    noise, traces, starts = random.Random(12), [], [1000.0, 1000.0]
+    for number in range(4):
+        traces.append(TraceWriter(uuids=[f"{number + 1:032x}"]))
+    for step in range(80):
+        for pair in (0, 1):
+            own = traces[2 * pair : 2 * pair + 2]
+            arrivals = []
+            for member, trace in enumerate(own):
+                number = 2 * pair + member
+                usual = 4000 + 3000 * pair + noise.gauss(0, 30) + (800 if number == late else 0)
+                trace.launch("gemm", starts[pair], starts[pair] + 10, usual)
+                arrivals.append(starts[pair] + 12 + usual)
+            for member, (trace, arrival) in enumerate(zip(own, arrivals)):
+                group = f"NCCL communicator ID={71 + pair}, Message size [bytes]=4194304, Collective name=allreduce"
+                facts = f"{group}, Group size=2, Rank={member}, Process Group Ranks=[{2 * pair},{2 * pair + 1}], Seq={step}"
+                call = starts[pair] + 100
+                trace.range("ncclAllReduce", call - 1, 8, "NCCL", facts)
+                trace.launch(ALL_REDUCE, call, arrival, max(arrivals) + 300 - arrival, 2)
+            starts[pair] = max(arrivals) + 320
+    return traces
+
+
+def broadcasts(lost: int | None = None) -> list[TraceWriter]:
+    """Returns four ranks that receive broadcasts in each step; the recording of one lacks one of them."""
+    ranks, noise, start = [rank(number, 4) for number in range(4)], random.Random(13), 1000.0
+    for step in range(80):
+        for number, trace in enumerate(ranks):
+            trace.launch("gemm", start, start + 10, 3000 + noise.gauss(0, 20))
+            if number != lost or step != 20:
+                collective(
+                    trace, start + 20, start + 3100, 200, "ncclBroadcast", "ncclDevKernel_Broadcast_RING_LL"
+                )
+        start += 3400
+    return ranks
+
+
+def rotating_stragglers(size: int = 8, steps: int = 120) -> list[TraceWriter]:
+    """Returns ranks of which two others are late in each step."""
+    noise = random.Random(9)
+    late = [set(noise.sample(range(size), 2)) for _ in range(steps)]
+    return train(size, steps, lambda number, step: 9500 if number in late[step] else 8000)
+
+
 RANKS = [
     RanksScenario(
         "equal_ranks",
@@ -203,5 +296,89 @@ RANKS = [
         lambda: pipeline(3, 5, 30),
         says=(r"pipeline",),
         never_says=(r"arrived last at",),
+    ),
+    RanksScenario(
+        "two_late_ranks",
+        "ranks 2 and 6 are late, each since it launches 1.2 times as many kernels",
+        lambda: train(
+            8, 80, lambda number, step: 9600 if number in (2, 6) else 8000, kernels=lambda n: 12 if n in (2, 6) else 10
+        ),
+        says=(
+            r"rank 2 is late: it arrived later than the median rank at 80 of 80.*launched 1\.20 times as many kernels",
+            r"rank 6 is late: it arrived later than the median rank at 80 of 80.*launched 1\.20 times as many kernels",
+        ),
+        never_says=(r"rank [013457] is late",),
+    ),
+    RanksScenario(
+        "rotating_stragglers",
+        "two ranks are late in each step, and each time others: nobody is",
+        rotating_stragglers,
+        never_says=BLAMED,
+    ),
+    RanksScenario(
+        "rank_with_a_slow_network",
+        "all arrive together and rank 2 ends 1.5 ms later: its network",
+        with_slow_network,
+        says=(r"rank 2 ends collectives later", r"network"),
+        never_says=BLAMED,
+    ),
+    RanksScenario(
+        "ends_that_differ_by_little",
+        "all arrive together and rank 2 ends 10 us later: nothing worth telling",
+        lambda: with_slow_network(10),
+        never_says=(r"network", *BLAMED),
+    ),
+    RanksScenario(
+        "neighbours_of_a_slow_rank",
+        "messages with rank 3 take twice as long: its network",
+        lambda: neighbours(takes=lambda low, high: 400 if 3 in (low, high) else 200),
+        says=(r"SendRecv with rank 3 takes", r"its network"),
+        never_says=BLAMED,
+    ),
+    RanksScenario(
+        "neighbours_of_a_slow_rank_in_pytorch",
+        "the same in a trace of PyTorch, where each message says its group",
+        lambda: neighbours(takes=lambda low, high: 400 if 3 in (low, high) else 200, torch=True),
+        says=(r"SendRecv with rank 3 takes", r"its network"),
+        never_says=(r"which collectives of the ranks are one", *BLAMED),
+    ),
+    RanksScenario(
+        "a_slow_link",
+        "messages between ranks 2 and 3 take twice as long: it is not known whose network is slow",
+        lambda: neighbours(takes=lambda low, high: 400 if (low, high) == (2, 3) else 200),
+        says=(r"SendRecv among ranks 2, 3 takes",),
+        never_says=BLAMED,
+    ),
+    RanksScenario(
+        "equal_neighbours",
+        "noise alone: no link is slow",
+        lambda: neighbours(seed=7),
+        never_says=(r"slower", *BLAMED),
+    ),
+    RanksScenario(
+        "two_groups",
+        "collectives of two groups of ranks are matched inside of their groups: nobody is late",
+        subgroups,
+        never_says=(r"cannot be one collective", r"not known", *BLAMED),
+    ),
+    RanksScenario(
+        "late_in_its_group",
+        "rank 1 is late in its group of two",
+        lambda: subgroups(1),
+        says=(r"rank 1 arrived last at",),
+        never_says=(r"rank [023] arrived last",),
+    ),
+    RanksScenario(
+        "a_lost_broadcast",
+        "a recording lacks a broadcast: those that rest on their order blame nobody",
+        lambda: broadcasts(1),
+        says=(r"rest on their order alone",),
+        never_says=BLAMED,
+    ),
+    RanksScenario(
+        "equal_broadcasts",
+        "broadcasts of equal ranks: nobody is late",
+        broadcasts,
+        never_says=(r"rest on their order alone", *BLAMED),
     ),
 ]

@@ -39,6 +39,7 @@ function findings(more: Partial<Findings> = {}): Findings {
     verdict: "host-bound",
     verdict_sentence: "The device waited.",
     verdict_evidence: [],
+    head: { before: [], notes: [], details: [] },
     gpu_busy_ns: 1000,
     dispatch_count: 3,
     gaps: [
@@ -202,6 +203,18 @@ describe("other panels", () => {
     expect(says.failed).toContain(FAILED.missing);
     expect(says.cut).toContain("Dispatchesunknown");
     expect(says.there).toContain("Dispatches3");
+  });
+  test("the verdict stands between what makes it doubtful and the notes on it, in the report's words", () => {
+    const trace = made();
+    const verdict = new Verdict(null, trace);
+    const head = { before: ["Host and device times contradict each other."], notes: ["The first 1 s: host-bound.", "1 of 2 GPUs was never used: B."], details: ["No warm-up was found."] };
+    verdict.show(findings({ head }), trace.overview, COMING);
+    const text = fake(verdict.element).innerText;
+    const order = [head.before[0], "Host-bound", "The device waited.", ...head.notes, ...head.details].map((part) => text.indexOf(part));
+    expect(order).not.toContain(-1);
+    expect(order).toEqual([...order].sort((a, b) => a - b));
+    verdict.show(findings(), trace.overview, COMING);
+    expect(fake(verdict.element).innerText).not.toContain(head.notes[0]);
   });
   test("the legend is empty without findings", () => {
     const trace = made();

@@ -46,14 +46,14 @@ pub(crate) struct LateEnd {
     pub(crate) end_ns: i64,
     /// The time at which the host knew that the work had ended.
     pub(crate) told_ns: i64,
-    pub(crate) told_by: ToldBy,
+    pub(crate) witness: Witness,
     /// The thread that waited.
     pub(crate) thread: Option<HostThread>,
 }
 
 /// What told the host that work had ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ToldBy {
+pub(crate) enum Witness {
     Wait,
     Seen,
 }
@@ -100,9 +100,9 @@ impl AwaitedWork {
 
     fn add(&mut self, timeline: &Timeline, end: LateEnd) {
         let gpu = timeline.queues[end.queue as usize].gpu as usize;
-        match end.told_by {
-            ToldBy::Wait => self.waits[gpu] += 1,
-            ToldBy::Seen => self.seen[gpu] += 1,
+        match end.witness {
+            Witness::Wait => self.waits[gpu] += 1,
+            Witness::Seen => self.seen[gpu] += 1,
         }
         if end.end_ns > end.told_ns {
             self.late_ends.push(end);
@@ -149,7 +149,7 @@ impl AwaitedWork {
                         queue,
                         end_ns,
                         told_ns: wait.call.end_ns,
-                        told_by: ToldBy::Wait,
+                        witness: Witness::Wait,
                         thread: wait.thread,
                     };
                     self.add(timeline, end);
@@ -202,7 +202,7 @@ impl AwaitedWork {
                     queue: times.queue,
                     end_ns: ran.end_ns,
                     told_ns: table.end_ns(row),
-                    told_by: ToldBy::Wait,
+                    witness: Witness::Wait,
                     thread: HostThread::from_row(call.0, call.1),
                 };
                 self.add(timeline, end);
@@ -220,7 +220,7 @@ impl AwaitedWork {
                     queue: *queue,
                     end_ns: times.ran.last_end_ns,
                     told_ns,
-                    told_by: ToldBy::Seen,
+                    witness: Witness::Seen,
                     thread: None,
                 };
                 self.add(timeline, end);

@@ -7,7 +7,7 @@
 //!
 //! What this cannot know: how far the clocks differ. The figures are the least that they differ by.
 
-use crate::awaited_work::{AwaitedWork, ToldBy};
+use crate::awaited_work::{AwaitedWork, Witness};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::durations::Durations;
 use gapscope_timeline::quantity::Nanoseconds;
@@ -77,9 +77,9 @@ pub fn contradictions(timeline: &Timeline) -> Vec<Contradiction> {
     let (mut waits, mut seen) = (compared(&awaited.waits), compared(&awaited.seen));
     for late in &awaited.late_ends {
         let gpu = gpu_of(late.queue);
-        let ends = match late.told_by {
-            ToldBy::Wait => &mut waits[gpu],
-            ToldBy::Seen => &mut seen[gpu],
+        let ends = match late.witness {
+            Witness::Wait => &mut waits[gpu],
+            Witness::Seen => &mut seen[gpu],
         };
         ends.add(late.end_ns.saturating_sub(late.told_ns), allowed_ns[gpu]);
     }

@@ -94,9 +94,9 @@ impl HeadlineInput<'_> {
             .devices
             .iter()
             .all(|device| device.command_buffers_untimed == 0);
-        let (gpu, it) = match self.timeline.gpus.len() {
-            0 | 1 => ("the GPU", "it"),
-            _ => ("the GPUs", "they"),
+        let gpu = match self.timeline.gpus.len() {
+            0 | 1 => "the GPU",
+            _ => "the GPUs",
         };
         // Up to a hundredth of the run is no time of its own.
         let counts = |ns: i64| ratio(ns, wall_ns) >= (1.0 - WHOLE_RUN_SHARE) / 10.0;
@@ -107,7 +107,7 @@ impl HeadlineInput<'_> {
             (true, true, false) => format!("before, {gpu} had no work"),
             (true, false, true) => format!("after that, {gpu} had no work"),
             (true, _, _) => format!("before and after, {gpu} had no work"),
-            (false, _, _) => format!("what {it} did in the rest is not judged"),
+            (false, _, _) => "the rest, such as warm-up, is not judged".to_owned(),
         };
         Some(format!(
             "The verdict speaks of {} of the run of {}: the {} from {} on; {outside}.",

@@ -2,9 +2,10 @@
 //! whether they speak for equal work comes out.
 //!
 //! A dispatch of fewer threads may do less, or the same in fewer threads that do more each: a kernel that was tuned. Only
-//! where every kernel of a program runs fewer threads, in workgroups of the same size, is less work the only likely reason.
+//! where every kernel of a program runs fewer threads, in workgroups of the same size, is less work the only likely reason. A kernel of the
+//! same code whose dispatches have other sizes, with as many threads in all, was called for other work.
 
-use gapscope_timeline::launch_size::LaunchSize;
+use gapscope_timeline::launch_size::{LaunchSize, SizeMoments};
 use gapscope_timeline::quantity::{count, mean_count};
 use gapscope_timeline::thresholds::SAME_SIZE_SHARE;
 use schemars::JsonSchema;
@@ -17,6 +18,9 @@ pub struct SizeChange {
     pub groups: [f64; 2],
     /// Threads before and after; absent where the size of a workgroup is not known.
     pub threads: Option<[f64; 2]>,
+    /// Whether the sizes of single dispatches are distributed alike, in any order: by their threads, or by their workgroups where threads are
+    /// not known. Absent where the sizes are known as sums only.
+    pub same_sizes: Option<bool>,
 }
 
 /// A kernel that ran on both sides, with the sizes of its dispatches.
@@ -28,6 +32,15 @@ pub struct SizedKernel<'a> {
     pub size: SizeChange,
     /// True where the code of the kernel is known on both sides, and differs.
     pub has_other_code: bool,
+    /// True where the kernel ran as often on both sides.
+    pub ran_as_often: bool,
+}
+
+impl SizedKernel<'_> {
+    /// Returns true where single dispatches have other sizes, and that is not because some of them are missing on one side.
+    fn has_other_sizes(&self) -> bool {
+        self.ran_as_often && self.size.same_sizes == Some(false)
+    }
 }
 
 /// What the sizes of dispatches say of the work of both sides.
@@ -38,7 +51,8 @@ pub enum SizeEvidence {
     Equal,
     /// Some kernels ran fewer or more threads, which may do the same work.
     Doubtful,
-    /// All kernels ran fewer threads, or all more, in workgroups of the same size: not the same work.
+    /// All kernels ran fewer threads, or all more, in workgroups of the same size, or a kernel ran in dispatches of other sizes with as many
+    /// threads in all: not the same work.
     Unequal,
 }
 
@@ -56,11 +70,15 @@ impl SizeChange {
             let mean = |sum: Option<u64>| Some(sum? as f64 / count as f64);
             Some((mean(size.groups).filter(|_| count > 0)?, mean(size.threads)))
         };
+        let alike = |a: Option<SizeMoments>, b: Option<SizeMoments>| Some(a?.is_like(b?));
+        let same_sizes = alike(before.0.single_threads, after.0.single_threads)
+            .or_else(|| alike(before.0.single_groups, after.0.single_groups));
         let (before, after) = (mean(before)?, mean(after)?);
         let threads = before.1.zip(after.1);
         Some(SizeChange {
             groups: [before.0, after.0],
             threads: threads.map(|(before, after)| [before, after]),
+            same_sizes,
         })
     }
 
@@ -109,26 +127,46 @@ impl SizeChange {
     }
 }
 
-/// Returns true where two sizes differ by next to nothing.
-fn is_same([before, after]: [f64; 2]) -> bool {
+/// Returns true where two sizes, or counts, differ by next to nothing.
+pub fn is_same([before, after]: [f64; 2]) -> bool {
     (after - before).abs() <= SAME_SIZE_SHARE * before.max(after)
 }
 
 /// Judges the sizes of the dispatches of kernels, and says in sentences what differs. `same_data` is true where the bytes bound
 /// to all dispatches are known and the same, so that fewer threads do not mean less data.
 pub fn judge(kernels: &[SizedKernel], same_data: bool) -> (SizeEvidence, Vec<String>) {
-    let (resized, reshaped): (Vec<&SizedKernel>, Vec<_>) = (kernels.iter())
+    let (resized, as_many): (Vec<&SizedKernel>, Vec<_>) =
+        (kernels.iter()).partition(|kernel| kernel.size.has_other_threads());
+    let (mixed, alike): (Vec<&SizedKernel>, Vec<_>) =
+        (as_many.into_iter()).partition(|kernel| kernel.has_other_sizes());
+    let reshaped = alike.into_iter();
+    let reshaped: Vec<&SizedKernel> = reshaped
         .filter(|kernel| kernel.size.has_other_shape())
-        .partition(|kernel| kernel.size.has_other_threads());
+        .collect();
     let mut sentences = Vec::new();
+    if !mixed.is_empty() {
+        let names = mixed.iter().map(|kernel| format!("`{}`", kernel.name));
+        sentences.push(format!(
+            "Launched in dispatches of other sizes, with as many threads in all: {}.",
+            listed(names.collect())
+        ));
+    }
     if !reshaped.is_empty() {
         sentences.push(format!(
             "Launched in another shape, with as many threads: {}.",
             told(&reshaped)
         ));
     }
+    // A kernel that was tuned runs all of its dispatches in other sizes; with one code, other sizes are other work.
+    if mixed.iter().any(|kernel| !kernel.has_other_code) && !same_data {
+        return (SizeEvidence::Unequal, sentences);
+    }
     let Some(first) = resized.first() else {
-        return (SizeEvidence::Equal, sentences);
+        let evidence = match mixed.is_empty() {
+            true => SizeEvidence::Equal,
+            false => SizeEvidence::Doubtful,
+        };
+        return (evidence, sentences);
     };
     // More or fewer workgroups of the same size, and no other code.
     let is_alike = |kernel: &SizedKernel| {
@@ -161,9 +199,15 @@ pub fn judge(kernels: &[SizedKernel], same_data: bool) -> (SizeEvidence, Vec<Str
 /// Lists the launches of the first of some kernels, and how many more there are.
 fn told(kernels: &[&SizedKernel]) -> String {
     let text = |kernel: &&SizedKernel| format!("`{}` as {}", kernel.name, kernel.size.launches());
-    let mut texts: Vec<String> = kernels.iter().take(MAX_TOLD).map(text).collect();
-    if kernels.len() > MAX_TOLD {
-        texts.push(format!("and {} more", kernels.len() - MAX_TOLD));
+    listed(kernels.iter().map(text).collect())
+}
+
+/// Lists the first of some texts, and how many more there are.
+fn listed(mut texts: Vec<String>) -> String {
+    if texts.len() > MAX_TOLD {
+        let more = texts.len() - MAX_TOLD;
+        texts.truncate(MAX_TOLD);
+        texts.push(format!("and {more} more"));
     }
     texts.join(", ")
 }

@@ -39,7 +39,7 @@ mod verdict;
 mod words;
 mod works;
 
-pub use change::{Change, ChangeKind};
+pub use change::{Change, ChangeKind, NotJudged};
 pub use gate::{Gate, GateError, GateOf, Limit, gate_metrics};
 pub use matching::How;
 pub use metric::{Metric, Unit};

@@ -16,6 +16,11 @@
 //! A rank is called late where equal ranks would hardly have one as late (`ranks/chance.rs`). The order in which stages of a pipeline arrive is no
 //! lateness (`ranks/pipelines.rs`).
 //!
+//! Ranks that are late together have no lead over each other; they are told by how much they are later than the median rank.
+//!
+//! A slow network is told where a rank's part ends later than the others', or where collectives of some ranks take longer than the same ones of
+//! others (`ranks/links.rs`).
+//!
 //! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'. Numbers of
 //! kernels, clocks, conditions, labels and stacks may show the reason for that (`ranks/late_reason.rs`).
 mod alignment;
@@ -28,6 +33,7 @@ mod digest;
 mod findings;
 mod late;
 mod late_reason;
+mod links;
 mod loading;
 mod matched;
 mod nccl;
@@ -45,10 +51,14 @@ use bandwidth::Bandwidths;
 use clocks::Clocks;
 use comparison::Comparison;
 pub use digest::RankDigest;
-pub use findings::{Arrival, Collective, CollectiveKind, CommunicatorRow, RankFindings, Straggler};
+pub use findings::{
+    Arrival, Collective, CollectiveKind, CommunicatorRow, LateRankRow, RankFindings, Straggler,
+};
 use gapscope_analysis::joint_verdict::joint_verdict;
 pub use late::{Doing, LateCause};
 pub use late_reason::LateReason;
+use links::Links;
+pub use links::{SlowLink, SlowLinkBasis};
 use matched::{communicators, matched};
 pub use outliers::{Outlier, Unlike};
 pub use part::Communicator;
@@ -87,6 +97,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
     let groups = communicators(&digests, |d| &d.device, all_traced);
     let mut comparison = Comparison::new(&digests, longest);
     let mut bandwidths = Bandwidths::default();
+    let mut links = Links::new(&digests);
     let mut matched_of: BTreeMap<Communicator, u64> = BTreeMap::new();
     let pipelines = Pipelines::new(&digests, &groups);
     let device_error = |a, b| clocks.device_error_ns(a, b);
@@ -99,6 +110,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
             *matched_of.entry(one.communicator).or_default() += 1;
             if comparison.add(&one, device_error, true, pipelines.tells_lateness(&one)) {
                 bandwidths.add(&one, &clocks);
+                links.add(&one, &clocks);
             }
         },
     );
@@ -144,6 +156,8 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         communicators: rows,
         bandwidth: bandwidths.rows(),
         straggler: comparison.straggler(&digests),
+        late_ranks: comparison.late_ranks(&digests),
+        slow_links: links.slow(),
         outliers: outliers::outliers(&digests, &pipelines),
         pipelines: pipelines.rows(&digests),
         longest: comparison.longest(),

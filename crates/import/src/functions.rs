@@ -40,7 +40,8 @@ fn hip_class(rest: &str) -> Option<FunctionClass> {
 /// Returns the class of a function of oneAPI or MTIA.
 fn other_class(name: &str) -> Option<FunctionClass> {
     Some(match name {
-        "MTIA_launch"
+        "Node@launch"
+        | "MTIA_launch"
         | "urEnqueueKernelLaunch"
         | "zeCommandListAppendLaunchKernel"
         | "urEnqueueKernelLaunchCustomExp"
@@ -49,6 +50,13 @@ fn other_class(name: &str) -> Option<FunctionClass> {
         | "urEnqueueUSMFill"
         | "zeCommandListAppendMemoryCopy"
         | "zeCommandListAppendMemoryFill" => FunctionClass::Transfer,
+        "clEnqueueNDRangeKernel" => FunctionClass::LaunchKernel,
+        "clFinish"
+        | "AscendCL@aclrtSynchronizeStream"
+        | "AscendCL@aclrtSynchronizeStreamWithTimeout" => FunctionClass::WaitStream,
+        "AscendCL@aclrtSynchronizeDevice" | "AscendCL@aclrtSynchronizeDeviceWithTimeout" => {
+            FunctionClass::WaitContext
+        }
         "urQueueFinish" | "zeCommandQueueSynchronize" | "zeCommandListHostSynchronize" => {
             FunctionClass::WaitStream
         }

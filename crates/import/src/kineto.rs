@@ -21,6 +21,8 @@ mod manifest;
 mod metadata;
 mod number;
 mod operands;
+mod producers;
+mod producers_work;
 mod ranges;
 mod source;
 mod streams;

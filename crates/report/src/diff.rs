@@ -12,6 +12,7 @@ use crate::{fit, markdown as page};
 use gapscope_comparison::diff::{
     Diff, GateResult, GateStatus, SamplesOf, Verdict, WorkFigure, value,
 };
+use gapscope_timeline::quantity::count_of;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -159,6 +160,7 @@ impl DiffReport<'_> {
             Some(true) if work.is_size_unknown() => "Work: equal as far as it is known",
             Some(true) => "Equal work",
             Some(false) => "Work: not equal",
+            None if work.is_nothing() => "Work: none",
             None if work.is_in_doubt() => "Work: may not be equal",
             None => "Work: unknown",
         };
@@ -198,13 +200,17 @@ impl DiffReport<'_> {
             SamplesOf::OneRun => "one run a side",
         };
         let mut blocks = vec![Block::Heading("What it rests on".into(), aside.into())];
-        blocks.push(Block::Item(diff.method.sentence.as_str().into()));
-        let corrected = format!(
-            "p is the chance that noise alone makes so great a difference, corrected for {} comparisons; intervals are of 95 %, each for \
-             itself.",
-            diff.method.comparisons
-        );
-        blocks.push(Block::Item(corrected.into()));
+        let text = match diff.method.comparisons {
+            0 => "No difference of times was tested for noise: there are none, or how much they vary is not known.".to_owned(),
+            comparisons => {
+                blocks.push(Block::Item(diff.method.sentence.as_str().into()));
+                format!(
+                    "p is the chance that noise alone makes so great a difference, corrected for {}; intervals are of 95 %, each for itself.",
+                    count_of(comparisons, "comparison", "comparisons")
+                )
+            }
+        };
+        blocks.push(Block::Item(text.into()));
         let matched = diff.matched.iter().take(self.top);
         blocks.extend(matched.map(|sentence| Block::Item(sentence.as_str().into())));
         if diff.matched.len() > self.top {

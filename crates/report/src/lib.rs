@@ -9,6 +9,7 @@ pub mod diff;
 pub mod document;
 pub mod explanation;
 pub mod fit;
+mod head;
 pub mod info;
 pub mod json;
 pub mod markdown;
@@ -20,6 +21,7 @@ pub mod source_lines;
 pub mod terminal;
 
 pub use document::{Block, Document, Text, Tone};
+pub use head::HeadSentences;
 // `quantity` formats numbers with their units; here it goes by `number`.
 use gapscope_timeline::quantity as number;
 pub use page::{Report, command_line};

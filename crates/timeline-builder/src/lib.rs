@@ -13,6 +13,7 @@ mod builder;
 mod event_waits;
 mod graph_bodies;
 mod input;
+pub mod kernel_accesses;
 mod labels;
 mod launches;
 mod output;

@@ -20,11 +20,11 @@ use gapscope_analysis::equal_work::{WorkCost, compare};
 use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
 use gapscope_analysis::{activity, kernel_bytes, kernels, limits, transfers};
-use gapscope_report::Report;
 use gapscope_report::json::Json;
-use gapscope_timeline::WorkKind;
+use gapscope_report::{HeadSentences, Report};
 use gapscope_timeline::counters::{self, Counter};
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Vocabulary, WorkKind};
 use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
@@ -83,12 +83,15 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
             kernels: rows.map_or(&[], |rows| &rows[..rows.len().min(MAX_KERNEL_ROWS)]),
         }
     });
+    let vocabulary = Vocabulary::new(&trace.manifest);
+    let words = vocabulary.words();
     let labels = findings.labels.iter();
     let causes = findings.idle_time.causes.iter();
     // Names may have megabytes, for which tables have no room.
     let answer = cut_texts(&FindingsAnswer {
         report: Json::with_activity(&report),
         generation: snapshot.generation,
+        head: HeadSentences::new(&trace.manifest, findings, words),
         gap_notes: causes
             .map(|total| CauseNote::new(findings, total))
             .collect(),

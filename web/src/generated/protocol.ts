@@ -156,7 +156,8 @@ export interface Collective {
 /** Collectives of a kind. */
 export interface CollectiveKind {
   by_order_alone: boolean; contradictory_count: number | null; counts: number[]; incomplete_count: number; kind: string; last_unknown_count: number | null;
-  matched_count: number; skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean; unpaired_count: number;
+  matched_count: number; shifted_count: number; skew: Durations; unassigned_count: number; uncertain_count: number | null; unequal: boolean;
+  unpaired_count: number;
 }
 
 /** Where a column of a frame lies. */
@@ -363,14 +364,14 @@ export interface Findings {
   counters?: CounterRow[] | null; critical_paths?: CriticalPath[]; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
   equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[];
   gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
-  headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[];
-  kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null; launch_latency: QueueLatency[] | null;
-  losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null;
-  ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number;
-  submission_count: number | null; timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null;
-  transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null;
-  warm_up: WarmUp; work_window: Interval | null;
+  head: HeadSentences; headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; kernel_limits?: KernelLimits | null;
+  kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null;
+  launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[];
+  profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null;
+  sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
+  transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
+  unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
+  wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
 
 /** Dispatches or transfers that do the same. */
@@ -437,6 +438,11 @@ export type Hazard = "read-after-write" | "write-after-read" | "write-after-writ
 
 /** How sure it is that nothing orders two nodes. */
 export type HazardCertainty = "certain" | "possible";
+
+/** The sentences beside the verdict. */
+export interface HeadSentences {
+  before: string[]; details: string[]; notes: string[];
+}
 
 /** What a note beside the verdict is about. */
 export type HeadlineKind = "contradiction" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
@@ -558,6 +564,12 @@ export interface LabelWork {
 /** An activity on which a late rank spent longer than the others. */
 export interface LateCause {
   longer_ns: number; share: number; what: string;
+}
+
+/** A rank that is late, alone or with others. */
+export interface LateRankRow {
+  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; longer: LateCause[]; of_count: number; rank: number;
+  reason: LateReason | null; stretch: Interval | null;
 }
 
 /** A reason why a rank is late. */
@@ -782,9 +794,9 @@ export interface Rank {
 /** The findings on all ranks. */
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[];
-  verdict_sentence: string; world_size: number | null;
+  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
+  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound;
+  verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
 }
 
 /** One rank. */
@@ -797,9 +809,9 @@ export interface RankRow {
 /** The ranks of the program compared, with the collectives of the greatest skews under `longest`. */
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[];
-  pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[];
-  verdict_sentence: string; world_size: number | null;
+  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
+  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; traces: number[];
+  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
 }
 
 /** One figure of two works. */
@@ -908,6 +920,15 @@ export interface Sleep {
 export interface Slice {
   busy_ns: number; idle_cause: Cause | null; length_ns: number;
 }
+
+/** A rank whose network is slow, or ranks among which it is. */
+export interface SlowLink {
+  basis: SlowLinkBasis; cost_ns: number; count: number; kind: string | null; ranks: number[]; ratio: number; sentence: string; time_ns: number;
+  usual_ns: number;
+}
+
+/** What shows a slow network. */
+export type SlowLinkBasis = "late-ends" | "groups";
 
 /** The code of a kernel. */
 export interface SourceText {

@@ -83,6 +83,6 @@ export class RanksPanel {
     this.element.dataset.straggler = found.straggler ? String(found.straggler.rank) : "";
     this.ranks.show(found.ranks);
     this.skews.show(found.longest);
-    fill(this.sentences, found.sentences.slice(0, 4).map((sentence, at) => h("p", { class: at === 0 ? "first" : "note" }, sentence)));
+    fill(this.sentences, found.sentences.map((sentence, at) => h("p", { class: at === 0 ? "first" : "note" }, sentence)));
   }
 }

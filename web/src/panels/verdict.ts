@@ -84,11 +84,12 @@ export class Verdict {
         evidence(ranks.verdict_evidence, this.trace.causes),
         this.facts(findings, overview),
         each("Verdict of each rank", ranks.ranks.map(({ rank, verdict, verdict_sentence }) => ({ name: `rank ${rank}`, verdict, sentence: verdict_sentence, first: `rank ${rank}` === this.whose, choose: () => this.choose(rank) }))),
-        ofDevices && this.whose !== null ? h("div", { class: "each-of" }, h("span", { class: "note" }, `${this.whose}:`), ofDevices) : null,
+        this.whose === null ? null : h("div", { class: "each-of" }, h("span", { class: "note" }, `${this.whose}:`), doubts(findings), notes(findings), ofDevices),
       );
     }
     fill(
       this.element,
+      doubts(findings),
       h(
         "div",
         { class: "verdict-words" },
@@ -97,6 +98,7 @@ export class Verdict {
       ),
       evidence(findings.verdict_evidence, this.trace.causes),
       this.facts(findings, overview),
+      early ? null : notes(findings),
       ofDevices,
     );
   }
@@ -133,6 +135,19 @@ export class Verdict {
       overview.complete ? null : h("div", { class: "lost" }, h("dt", {}, "Recording"), h("dd", {}, overview.live ? "running" : "not complete")),
     );
   }
+}
+
+/** Shows what makes the verdict doubtful, as the report says it. */
+function doubts({ head }: Findings): HTMLElement | null {
+  if (head.before.length === 0) return null;
+  return h("ul", { class: "doubts", "aria-label": "Before the verdict" }, head.before.map((sentence) => h("li", {}, sentence)));
+}
+
+/** Shows the sentences that belong to the verdict, as the report says them. */
+function notes({ head }: Findings): HTMLElement | null {
+  if (head.notes.length + head.details.length === 0) return null;
+  const item = (kind: string) => (sentence: string) => h("li", { class: kind }, sentence);
+  return h("ul", { class: "verdict-notes", "aria-label": "With the verdict" }, head.notes.map(item("told")), head.details.map(item("note")));
 }
 
 /** The most verdicts that are shown at the top; the panel of ranks has the others. */

@@ -21,7 +21,7 @@ const AT_ONCE: usize = 64;
 
 /// A piece of work: its device, and its index there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct WorkIndex {
     pub(super) gpu: u32,
     at: u32,
 }
@@ -37,7 +37,7 @@ pub(super) struct Graph<'a> {
     /// The number of transfers and pieces of communication.
     end_count: i64,
     /// These with their ends, in order of the ends; empty where one device worked.
-    ends: Vec<(i64, Place)>,
+    ends: Vec<(i64, WorkIndex)>,
 }
 
 /// A graph of work in a window.
@@ -50,7 +50,7 @@ pub(super) struct Walk<'g, 'a> {
 
 /// The work whose end started another piece of work.
 struct Starter {
-    place: Place,
+    place: WorkIndex,
     work: Work,
     evidence: Evidence,
 }
@@ -72,7 +72,7 @@ pub(super) struct Waited {
     /// The sums of each of [`NAMES`]; for computing, of that on other devices.
     pub(super) kinds: [WaitedFor; NAMES.len()],
     /// The work that computes and ends last.
-    pub(super) last: Option<Place>,
+    pub(super) last: Option<WorkIndex>,
 }
 
 impl Waited {
@@ -113,7 +113,7 @@ impl<'a> Graph<'a> {
                 let is_end = kind_of(timeline.content(&work)) != COMPUTE;
                 end_count += i64::from(is_end);
                 if several && is_end {
-                    ends.push((work.interval.end_ns, Place { gpu, at }));
+                    ends.push((work.interval.end_ns, WorkIndex { gpu, at }));
                 }
             }
         }
@@ -129,7 +129,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    pub(super) fn work(&self, place: Place) -> Work {
+    pub(super) fn work(&self, place: WorkIndex) -> Work {
         let gpu = &self.timeline.gpus[place.gpu as usize];
         gpu.works.at(place.at as usize)
     }
@@ -151,20 +151,20 @@ impl<'a> Graph<'a> {
     fn ended_by(
         &self,
         queue: u32,
-        place: Place,
+        place: WorkIndex,
         work: &Work,
         until_ns: i64,
-    ) -> Option<(Place, Work)> {
+    ) -> Option<(WorkIndex, Work)> {
         let all = &self.queues[queue as usize];
         let gpu = self.timeline.queues[queue as usize].gpu;
-        let start_ns = |at: u32| self.work(Place { gpu, at }).interval.start_ns;
+        let start_ns = |at: u32| self.work(WorkIndex { gpu, at }).interval.start_ns;
         let before = match gpu == place.gpu {
             true => all.partition_point(|other| *other < place.at),
             false => all.partition_point(|other| start_ns(*other) < work.interval.start_ns),
         };
         let places = all[..before].iter().rev().take(AT_ONCE);
         let mut works = places.map(|at| {
-            let place = Place { gpu, at: *at };
+            let place = WorkIndex { gpu, at: *at };
             (place, self.work(place))
         });
         works.find(|(_, work)| work.interval.end_ns <= until_ns)
@@ -172,7 +172,12 @@ impl<'a> Graph<'a> {
 
     /// Returns the work that ended last, in an interval that includes its end, and started before a piece of work: work of
     /// the same device, or transfers and communication of another.
-    fn last_ended(&self, place: Place, work: &Work, within: Interval) -> Option<(Place, Work)> {
+    fn last_ended(
+        &self,
+        place: WorkIndex,
+        work: &Work,
+        within: Interval,
+    ) -> Option<(WorkIndex, Work)> {
         let queues = (0..self.queues.len() as u32)
             .filter(|queue| self.timeline.queues[*queue as usize].gpu == place.gpu);
         let here = queues.filter_map(|queue| self.ended_by(queue, place, work, within.end_ns));
@@ -202,7 +207,7 @@ impl Walk<'_, '_> {
             if self.graph.kind(&work) != COMPUTE || interval.start_ns >= self.window.end_ns {
                 continue;
             }
-            let place = Place { gpu, at };
+            let place = WorkIndex { gpu, at };
             if computed_until_ns > i64::MIN {
                 let gap = Interval::new(computed_until_ns, interval.start_ns);
                 let gap = gap.intersection(self.window);
@@ -221,7 +226,7 @@ impl Walk<'_, '_> {
     /// Adds a gap between work that computes, where the end of other work ended the gap. The gap may hold time in which
     /// nothing ran: the verdict believes no more of the sum than the time in which such work ran alone, or in which the
     /// device idled for work of another.
-    fn add_wait(&self, place: Place, work: &Work, gap: Interval, waited: &mut Waited) {
+    fn add_wait(&self, place: WorkIndex, work: &Work, gap: Interval, waited: &mut Waited) {
         let Some(starter) = self.starter(place, work) else {
             return;
         };
@@ -241,7 +246,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the time in each kind of work, by queue, on the path that leads to a piece of work.
-    pub(super) fn path(&self, last: Place) -> Vec<Spent> {
+    pub(super) fn path(&self, last: WorkIndex) -> Vec<Spent> {
         let graph = self.graph;
         let mut spent = vec![Spent::default(); graph.queues.len()];
         let (mut place, mut work) = (last, graph.work(last));
@@ -266,7 +271,7 @@ impl Walk<'_, '_> {
 
     /// Returns the work whose end started a piece of work, or the last before it that its own queue's order or a
     /// recorded wait names.
-    fn starter(&self, place: Place, work: &Work) -> Option<Starter> {
+    fn starter(&self, place: WorkIndex, work: &Work) -> Option<Starter> {
         let graph = self.graph;
         let start_ns = work.interval.start_ns;
         let queue = graph.timeline.queue_of(work);
@@ -310,10 +315,10 @@ impl Walk<'_, '_> {
     /// already.
     fn handed_over(
         &self,
-        place: Place,
+        place: WorkIndex,
         work: &Work,
         call_ns: Option<i64>,
-    ) -> Option<(Place, Work)> {
+    ) -> Option<(WorkIndex, Work)> {
         let start_ns = work.interval.start_ns;
         let from_ns = start_ns.saturating_sub(self.inferred_within_ns);
         let from_ns = from_ns.max(call_ns.unwrap_or(i64::MIN));
@@ -325,11 +330,11 @@ impl Walk<'_, '_> {
     /// right after that wait. `ended_ns` is the end of the work before it.
     fn host_waited(
         &self,
-        place: Place,
+        place: WorkIndex,
         work: &Work,
         row: u32,
         ended_ns: i64,
-    ) -> Option<(Place, Work)> {
+    ) -> Option<(WorkIndex, Work)> {
         let graph = self.graph;
         let table = &graph.timeline.trace.tables.submissions;
         let index = row as usize;
@@ -353,7 +358,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the work of the device that ended last before a piece of work started, whatever the reason.
-    fn any_before(&self, place: Place, work: &Work) -> Option<Starter> {
+    fn any_before(&self, place: WorkIndex, work: &Work) -> Option<Starter> {
         let until = Interval::new(i64::MIN, work.interval.start_ns);
         let (place, work) = self.graph.last_ended(place, work, until)?;
         let evidence = Evidence::Before;

@@ -3,7 +3,7 @@
 use super::comparison::{CauseChange, KernelChange, WorkComparison};
 use super::work_cost::WorkCost;
 use crate::gaps::Cause;
-use crate::launch_sizes::{SizeChange, SizeEvidence, SizedKernel, judge};
+use crate::launch_sizes::{SizeChange, SizeEvidence, SizedKernel, is_same, judge};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -12,10 +12,7 @@ use std::collections::BTreeSet;
 pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
     let WorkComparison { before, after, .. } = comparison;
     let names: BTreeSet<&String> = before.kernels.keys().chain(after.kernels.keys()).collect();
-    let evaluations = |work: &WorkCost| match comparison.per_evaluation {
-        true => work.evaluations.unwrap_or(1).max(1) as f64,
-        false => 1.0,
-    };
+    let evaluations = |work: &WorkCost| evaluations(comparison, work);
     let cost = |work: &WorkCost, name: &String| -> (Option<f64>, Option<f64>) {
         let known = work.dispatch_count.is_some();
         match work.kernels.get(name) {
@@ -47,17 +44,28 @@ pub(super) fn kernels(comparison: &WorkComparison) -> Vec<KernelChange> {
     rows
 }
 
+/// Returns the number by which sums over all evaluations of a side are divided.
+fn evaluations(comparison: &WorkComparison, work: &WorkCost) -> f64 {
+    match comparison.per_evaluation {
+        true => work.evaluations.unwrap_or(1).max(1) as f64,
+        false => 1.0,
+    }
+}
+
 /// Judges the sizes of the dispatches of the kernels that ran on both sides, and says in sentences what differs. Returns `None`
 /// where no sizes are known.
 pub(super) fn sizes(comparison: &WorkComparison) -> Option<(SizeEvidence, Vec<String>)> {
     let WorkComparison { before, after, .. } = comparison;
+    let evaluations = [before, after].map(|work| evaluations(comparison, work));
     let common = before.kernels.iter().filter_map(|(name, kernel)| {
         let [before, after] = [kernel, after.kernels.get(name)?].map(|kernel| kernel.runs);
+        let counts = [(before.count, 0), (after.count, 1)];
         Some(SizedKernel {
             name: &kernel.name,
             size: SizeChange::new((before.size, before.count), (after.size, after.count))?,
             // Both sides are of one program.
             has_other_code: false,
+            ran_as_often: is_same(counts.map(|(count, side)| count as f64 / evaluations[side])),
         })
     });
     let common: Vec<SizedKernel> = common.collect();

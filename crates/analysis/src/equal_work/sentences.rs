@@ -132,7 +132,7 @@ impl<'a> SentenceWriter<'a> {
             sentences.insert(
                 0,
                 format!(
-                    "Not equal work: {after} did another amount of it than {before}, as far as the sizes of its launches tell."
+                    "Not equal work: {after} did other work than {before}, as far as the sizes of its launches tell."
                 ),
             );
         }

@@ -164,11 +164,11 @@ fn what_a_prefetch_took_is_unknown_and_called_a_page_move() {
 fn a_gap_before_a_page_move_is_explained_by_the_next_launch() {
     let findings = after_a_kernel(|p| {
         p.line("transfer queue=4 position=0 kind=device-to-host bytes=4096 start_ns=300us duration_ns=100us host_memory=managed");
-        p.launch(4, [700, 710], 1000, 100);
+        p.launch(4, [700, 710], 780, 100);
     });
     assert_eq!(
         causes(&findings.gaps),
-        [(HostLate, 500), (LaunchLatency, 290), (SubmitCall, 10)]
+        [(HostLate, 500), (LaunchLatency, 70), (SubmitCall, 10)]
     );
     let moves = findings.transfers[0].page_moves.unwrap();
     assert_eq!((moves.count, moves.bytes), (1, 4096));

@@ -114,8 +114,10 @@ fn a_program_that_is_alike_throughout_has_no_phases() {
     }
 }
 
-/// Steps in milliseconds without labels: how many, how long the kernel of each runs, and how often a step comes.
-fn unlabelled(steps: &[(u64, i64, i64)]) -> Findings {
+/// Steps in milliseconds without a label: how many, how long the kernel of each runs, and how often a step comes.
+type Unlabelled = (u64, i64, i64);
+
+fn unlabelled(steps: &[Unlabelled]) -> Findings {
     let steps = steps.iter();
     let steps: Vec<Steps> = steps
         .map(|(count, busy, period)| Steps(*count, *busy, *period, ""))
@@ -128,7 +130,8 @@ const DEVICE: Bound = Bound::DeviceBound;
 
 #[test]
 fn phases_are_as_long_as_they_are() {
-    let cases: &[(&[(u64, i64, i64)], &[(Bound, i64)])] = &[
+    type Case = (&'static [Unlabelled], &'static [(Bound, i64)]);
+    let cases: &[Case] = &[
         // A slow start of a fifth, of an eighth.
         (
             &[(100, 1, 5), (1_000, 2, 2)],
@@ -179,14 +182,14 @@ fn phases_are_as_long_as_they_are() {
 
 #[test]
 fn what_is_short_or_periodic_or_drifts_is_no_phase() {
-    let turns = |count: usize, turn: &[(u64, i64, i64)]| turn.repeat(count);
+    let turns = |count: usize, turn: &[Unlabelled]| turn.repeat(count);
     let drift = |from: i64, to: i64| {
         let busy = |step: i64| from + (to - from) * step / 120;
         (0..120)
             .map(|step| (1, busy(step), 100))
             .collect::<Vec<_>>()
     };
-    let cases: Vec<Vec<(u64, i64, i64)>> = vec![
+    let cases: Vec<Vec<Unlabelled>> = vec![
         // A slow start of 4, of 5 and of 9 % of the time.
         vec![(10, 1, 8), (1_000, 2, 2)],
         vec![(25, 1, 4), (900, 2, 2)],

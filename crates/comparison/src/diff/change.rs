@@ -49,6 +49,9 @@ pub struct Change {
     /// The noise, where it is known.
     #[serde(skip)]
     pub(super) noise: Option<Noise>,
+    /// True where the figure is too small a part of the time to be tested.
+    #[serde(skip)]
+    pub(super) is_small: bool,
     /// The number of runs before and after.
     pub samples: [u64; 2],
     /// How the kernel was matched.
@@ -69,6 +72,17 @@ pub struct Change {
     /// The change of the time of a typical dispatch of the kernel: the mean of the middle half.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typical: Option<Box<Change>>,
+}
+
+/// The reason why it is not said whether a figure changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NotJudged {
+    /// The figure is too small a part of the time to be tested.
+    Small,
+    /// A side's figure is not known.
+    Unknown,
+    /// How much the figure varies is not known, as where one run a side has few dispatches.
+    Noise,
 }
 
 /// The kind of figure that changed.
@@ -117,6 +131,7 @@ impl Change {
             significant: estimate.exact && estimate.before != estimate.after,
             least_ratio_told: None,
             noise: estimate.noise,
+            is_small: false,
             samples,
             matched: None,
             before_names: Vec::new(),
@@ -130,6 +145,16 @@ impl Change {
     /// Returns the difference, which is negative where the figure shrank.
     pub fn by(&self) -> Option<f64> {
         Some(self.after? - self.before?)
+    }
+
+    /// Returns why it is not said whether the figure changed; `None` where that is said.
+    pub fn not_judged(&self) -> Option<NotJudged> {
+        match (self.before, self.after) {
+            _ if self.significant || self.p_noise.is_some() => None,
+            (Some(_), Some(_)) if self.is_small => Some(NotJudged::Small),
+            (Some(_), Some(_)) => Some(NotJudged::Noise),
+            _ => Some(NotJudged::Unknown),
+        }
     }
 
     /// Returns true where the time of a typical dispatch of the kernel changed by more than noise.

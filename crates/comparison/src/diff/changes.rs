@@ -8,9 +8,11 @@ use super::evaluations::Evaluated;
 use super::matching::{self, Pair, SideKernel};
 use super::metric::{Metric, Unit};
 use super::options::Options;
-use super::run::{KernelDigest, RunDigest};
+use super::run::{KernelDigest, RunDigest, add_sizes};
 use super::sentences;
 use gapscope_analysis::gaps::Cause;
+use gapscope_timeline::launch_size::SizeMoments;
+use std::collections::BTreeMap;
 
 /// The least share of the time that is tested. Kernels below this share of the GPU time of both sides, and causes
 /// below this share of the time from start to end, are not tested, because each test makes the others less sensitive.
@@ -166,12 +168,41 @@ impl<'a> Comparison<'a> {
         };
         change.before_names = others(before);
         change.after_names = others(after);
-        change.counts = Some([0, 1].map(|side| self.count(side, pair)));
+        change.counts = Some(self.counts(pair));
         change.size = pair.size().map(Box::new);
         if self.samples() != [1, 1] {
             change.typical = self.typical(pair).map(Box::new);
         }
         change
+    }
+
+    /// Returns the numbers of dispatches of a pair before and after, for one evaluation or run.
+    pub fn counts(&self, pair: &Pair) -> [f64; 2] {
+        [0, 1].map(|side| self.count(side, pair))
+    }
+
+    /// Returns for each side whether its runs have no GPU work at all.
+    pub fn empty_sides(&self) -> [bool; 2] {
+        let is_empty = |run: &RunDigest| {
+            let value = |metric: Metric| run.figures.get(&metric)?.value;
+            let counts = [
+                Metric::Dispatches,
+                Metric::Transfers,
+                Metric::CommandBuffers,
+            ];
+            counts.map(value) == [Some(0.0); 3] && value(Metric::WallTime).is_none()
+        };
+        self.sides.map(|runs| runs.iter().all(is_empty))
+    }
+
+    /// Returns the bytes of single transfers of a side by kind, with the number of evaluations, or runs, that they are of; `None`
+    /// where they are not known.
+    pub fn transfer_sizes(&self, side: usize) -> Option<(BTreeMap<String, SizeMoments>, f64)> {
+        let runs = self.sides[side].iter().enumerate();
+        let divisors = runs.clone().map(|(run, _)| self.divisor(side, run, true));
+        let sizes = runs.map(|(_, run)| run.transfer_sizes.clone());
+        let sum = sizes.reduce(|sum, other| sum.zip(other).map(add_sizes));
+        Some((sum??, divisors.sum()))
     }
 
     /// Returns the number of dispatches of a side's kernels, for one evaluation or run.
@@ -289,6 +320,7 @@ impl<'a> Comparison<'a> {
         for change in small {
             change.p_alone = None;
             change.typical = None;
+            change.is_small = true;
         }
         let mut chances = Vec::new();
         for change in &tested {

@@ -13,12 +13,13 @@ use gapscope_analysis::memory_timeline::memory_timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::launch_size::SizeMoments;
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::Selection;
-use gapscope_trace::manifest::{Manifest, SamplingMode};
-use gapscope_trace::tables::{Dispatches, Table};
-use std::collections::BTreeSet;
+use gapscope_trace::manifest::{Api, Manifest, SamplingMode};
+use gapscope_trace::tables::{Dispatches, Table, TransferKind};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl RunDigest {
     /// Returns the part of a trace that [`RunDigest::new`] reads.
@@ -118,6 +119,7 @@ impl RunDigest {
             .sum();
         self.set(Metric::TransferBytes, bytes.map(|bytes| bytes as f64));
         self.set(Metric::BoundBytes, bound_bytes(timeline));
+        self.transfer_sizes = transfer_sizes(timeline);
         let memory = memory_timeline(timeline);
         let devices = memory.iter().filter(|row| row.heap.is_none());
         let peak: u64 = devices.map(|row| row.peak_bytes).sum();
@@ -132,6 +134,9 @@ impl RunDigest {
                 }
             }
             self.idle_known &= !rests_on(Metric::IdleTime, table.table);
+            if rests_on(Metric::TransferBytes, table.table) {
+                self.transfer_sizes = None;
+            }
         }
     }
 }
@@ -160,6 +165,12 @@ impl Machine {
                 .devices
                 .iter()
                 .map(|device| device.driver.clone())
+                .collect(),
+            interfaces: manifest
+                .devices
+                .iter()
+                .filter(|device| device.api != Api::Unknown)
+                .map(|device| device.api.as_str().to_owned())
                 .collect(),
             sampling: BTreeSet::from([manifest.sampling_mode.as_str()]),
             versions: BTreeSet::from([manifest.gapscope_version.clone()]),
@@ -197,6 +208,22 @@ fn bound_bytes(timeline: &Timeline) -> Option<f64> {
         sum += u128::from(bytes.read_bytes) + u128::from(bytes.written_bytes);
     }
     (dispatches.count() > 0).then_some(sum as f64)
+}
+
+/// Returns the bytes of single transfers by kind, or `None` where the bytes of one are not known.
+fn transfer_sizes(timeline: &Timeline) -> Option<BTreeMap<String, SizeMoments>> {
+    let rows = &timeline.trace.tables.transfers;
+    let mut sizes: BTreeMap<TransferKind, SizeMoments> = BTreeMap::new();
+    for (kind, bytes) in rows.kind.iter().zip(&rows.bytes) {
+        let of_kind = sizes.entry(*kind).or_default();
+        *of_kind = of_kind.plus(SizeMoments::new(bytes?));
+    }
+    let named = sizes.into_iter();
+    Some(
+        named
+            .map(|(kind, sizes)| (kind.as_str().to_owned(), sizes))
+            .collect(),
+    )
 }
 
 /// Returns sentences about losses, missing times and unusual conditions, after the remarks.

@@ -7,9 +7,10 @@ use super::matching::{How, Pair};
 use super::metric::{Metric, Unit};
 use super::result::{EqualWork, WorkFigure};
 use super::words::value;
-use gapscope_analysis::launch_sizes::{SizeEvidence, SizedKernel, judge};
+use gapscope_analysis::launch_sizes::{SizeEvidence, SizedKernel, is_same, judge};
 use gapscope_timeline::quantity;
 use gapscope_timeline::thresholds::SAME_SIZE_SHARE;
+use std::collections::BTreeSet;
 
 /// The figures that must be equal on both sides for their times to be comparable.
 const WORK: [Metric; 7] = [
@@ -31,6 +32,14 @@ const OF_LAUNCHES: [Metric; 5] = [
     Metric::CommandBuffers,
 ];
 
+/// A figure that both sides may know, with its metric.
+struct KnownFigure {
+    metric: Metric,
+    figure: WorkFigure,
+    /// True where the figure differs from run to run of a side.
+    varies: bool,
+}
+
 /// Returns whether both sides did the same work, and which figures differ. A count that varies from run to run is
 /// equal if its change is within noise.
 pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
@@ -45,8 +54,7 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
         // Only a figure that varies from run to run has a p-value.
         let varies = change.p_alone.is_some();
         let equal = change.before.zip(change.after).map(|(before, after)| {
-            let once = evaluated.is_some()
-                && (after - before).abs() <= SAME_SIZE_SHARE * before.max(after);
+            let once = evaluated.is_some() && is_same([before, after]);
             before == after || once || (varies && !change.significant)
         });
         let figure = WorkFigure {
@@ -56,12 +64,16 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
             after: change.after,
             equal,
         };
-        known.push((metric, figure));
+        known.push(KnownFigure {
+            metric,
+            figure,
+            varies,
+        });
     }
-    let mut work = judged(&comparison.pairs, &known);
+    let mut work = judged(comparison, &known);
     work.per_evaluation = evaluated.is_some();
     work.evaluation = evaluated.map(|evaluated| evaluated.path.clone());
-    let mut figures: Vec<WorkFigure> = known.into_iter().map(|(_, figure)| figure).collect();
+    let mut figures: Vec<WorkFigure> = known.into_iter().map(|known| known.figure).collect();
     work.sentences.splice(0..0, differing(&work, &figures));
     if evaluated.is_some() {
         let [before, after] = [0, 1].map(|side| comparison.evaluations_of(side));
@@ -80,99 +92,192 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
     work
 }
 
-/// Judges whether the work is equal, by its figures and by the sizes of the dispatches of each kernel.
-fn judged(pairs: &[Pair], figures: &[(Metric, WorkFigure)]) -> EqualWork {
-    let equal = |metric: Metric| {
-        let figure = figures.iter().find(|(other, _)| *other == metric);
-        figure.and_then(|(_, figure)| figure.equal)
-    };
+/// Judges whether the work is equal, by its figures and by the sizes of single dispatches and transfers.
+fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
+    let find = |metric: Metric| figures.iter().find(|known| known.metric == metric);
+    let equal = |metric: Metric| find(metric).and_then(|known| known.figure.equal);
     let differs = |metric: Metric| equal(metric) == Some(false);
+    let varies = |metric: Metric| find(metric).is_some_and(|known| known.varies);
+    let is_empty = comparison.empty_sides();
+    if is_empty == [true; 2] {
+        return EqualWork {
+            is_empty,
+            ..EqualWork::default()
+        };
+    }
     let unequal = figures
         .iter()
-        .filter(|(_, figure)| figure.equal == Some(false));
-    let fused = became_others(pairs).filter(|_| differs(Metric::Dispatches));
+        .filter(|known| known.figure.equal == Some(false));
+    let as_often = !differs(Metric::Dispatches);
+    let fused = became_others(comparison).filter(|_| !as_often);
     // Differences of launches that fused kernels explain, and those of sizes, are judged apart.
     let explained = |metric: Metric| match metric {
         Metric::Workgroups | Metric::Threads => true,
         _ => fused.is_some() && OF_LAUNCHES.contains(&metric),
     };
-    let surely_unequal = unequal.clone().any(|(metric, _)| !explained(*metric));
+    let surely_unequal = unequal.clone().any(|known| !explained(known.metric));
     let other_sizes = differs(Metric::Workgroups) || differs(Metric::Threads);
-    let (evidence, sentences) = match other_sizes && !differs(Metric::Dispatches) {
-        true => judge(&sized(pairs), equal(Metric::BoundBytes) == Some(true)),
+    // Sizes that differ from run to run say nothing where their sums are the same.
+    let (evidence, mut sentences) = match as_often && (other_sizes || !varies(Metric::Workgroups)) {
+        true => judge(&sized(comparison), equal(Metric::BoundBytes) == Some(true)),
         false => (SizeEvidence::Equal, Vec::new()),
     };
     // Other threads of no kernel that is on both sides are those of kernels that are on one.
-    let other_kernels = !differs(Metric::Dispatches)
+    let other_kernels = as_often
         && evidence == SizeEvidence::Equal
         && (differs(Metric::Threads) || (equal(Metric::Threads).is_none() && other_sizes));
-    let is_known = figures.iter().any(|(_, figure)| figure.equal.is_some());
-    let in_doubt = fused.is_some() || other_kernels || evidence == SizeEvidence::Doubtful;
+    let other_runs = (as_often && !varies(Metric::Dispatches))
+        .then(|| other_runs(comparison))
+        .flatten();
+    let copied_alike = !differs(Metric::Transfers) && !differs(Metric::TransferBytes);
+    let other_copies = (copied_alike && !varies(Metric::TransferBytes))
+        .then(|| other_copies(comparison))
+        .flatten();
+    let is_known = figures.iter().any(|known| known.figure.equal.is_some());
+    let in_doubt = fused.is_some()
+        || other_kernels
+        || other_runs.is_some()
+        || evidence == SizeEvidence::Doubtful;
+    let surely_unequal =
+        surely_unequal || evidence == SizeEvidence::Unequal || other_copies.is_some();
     let equal_work = match () {
-        () if surely_unequal || evidence == SizeEvidence::Unequal => Some(false),
+        () if surely_unequal => Some(false),
         () if in_doubt || !is_known => None,
         () => Some(true),
     };
-    let some_dispatches = figures.iter().any(|(metric, figure)| {
-        *metric == Metric::Dispatches && figure.before.is_some_and(|count| count > 0.0)
-    });
-    let sizes_unknown = equal_work == Some(true)
-        && some_dispatches
-        && equal(Metric::Workgroups).is_none()
-        && equal(Metric::BoundBytes).is_none();
-    let mut work = EqualWork {
+    let dispatches = find(Metric::Dispatches).and_then(|known| known.figure.before);
+    let unknown = [Metric::Workgroups, Metric::BoundBytes].map(|metric| equal(metric).is_none());
+    let sizes_unknown = equal_work != Some(false)
+        && dispatches.is_some_and(|count| count > 0.0)
+        && unknown == [true; 2];
+    sentences.extend(other_runs);
+    sentences.extend(other_copies);
+    sentences.extend(fused.filter(|_| equal_work.is_none() && in_doubt));
+    if sizes_unknown {
+        let sizes = [Metric::Workgroups, Metric::BoundBytes].map(find);
+        let on_one = (sizes.into_iter().flatten())
+            .any(|known| known.figure.before.is_some() || known.figure.after.is_some());
+        let sides = if on_one {
+            "on one side"
+        } else {
+            "on either side"
+        };
+        sentences.push(format!(
+            "How large the dispatches were is not known {sides}: neither their workgroups are, nor the bytes bound to them. As many \
+             dispatches that do less look the same."
+        ));
+    }
+    EqualWork {
         equal: equal_work,
         in_doubt: equal_work.is_none() && in_doubt,
+        is_empty,
         sizes_unknown,
         sentences,
         ..EqualWork::default()
-    };
-    work.sentences.extend(fused.filter(|_| work.in_doubt));
-    if sizes_unknown {
-        work.sentences.push(
-            "How large the dispatches were is not known on both sides: neither their workgroups are, nor the bytes bound to them. \
-             As many dispatches that do less look the same."
-                .to_owned(),
-        );
     }
-    work
+}
+
+/// Returns true for a pair that is one kernel, as far as names and codes tell.
+fn is_one_kernel(pair: &&Pair) -> bool {
+    matches!(
+        pair.how,
+        How::Same | How::Renamed | How::SameCode | How::Moved
+    )
 }
 
 /// Returns the kernels that are the same one on both sides, as far as names and codes tell, and whose sizes are known.
-fn sized<'a>(pairs: &[Pair<'a>]) -> Vec<SizedKernel<'a>> {
-    let is_one = |pair: &&Pair| {
-        matches!(
-            pair.how,
-            How::Same | How::Renamed | How::SameCode | How::Moved
-        )
-    };
+fn sized<'a>(comparison: &Comparison<'a>) -> Vec<SizedKernel<'a>> {
     let sized = |pair: &Pair<'a>| {
         Some(SizedKernel {
             name: pair.after.first()?.name,
             size: pair.size()?,
             has_other_code: pair.has_other_code(),
+            ran_as_often: is_same(comparison.counts(pair)),
         })
     };
-    pairs.iter().filter(is_one).filter_map(sized).collect()
+    let pairs = comparison.pairs.iter().filter(is_one_kernel);
+    pairs.filter_map(sized).collect()
+}
+
+/// The maximum number of kernels that a sentence on other runs names.
+const MAX_NAMED: usize = 3;
+
+/// Returns a sentence on kernels that are on one side alone or ran another number of times, where as many dispatches are on
+/// both sides; `None` where they are hardly any of these.
+fn other_runs(comparison: &Comparison) -> Option<String> {
+    let (mut all, mut apart) = (0.0, 0.0);
+    let mut texts: Vec<(f64, String)> = Vec::new();
+    for pair in &comparison.pairs {
+        let [before, after] = comparison.counts(pair);
+        all += before.max(after);
+        if is_same([before, after]) {
+            continue;
+        }
+        apart += (after - before).abs();
+        let [often_before, often_after] = [before, after].map(quantity::mean_count);
+        let text = match pair.how {
+            How::OnlyBefore => format!("`{}` only before", super::sentences::kernel(pair)),
+            How::OnlyAfter => format!("`{}` only after", super::sentences::kernel(pair)),
+            _ => format!(
+                "`{}` {often_after} times instead of {often_before}",
+                super::sentences::kernel(pair)
+            ),
+        };
+        texts.push(((after - before).abs(), text));
+    }
+    if apart <= SAME_SIZE_SHARE * all {
+        return None;
+    }
+    texts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let more = texts.len().saturating_sub(MAX_NAMED);
+    let mut texts: Vec<String> = texts
+        .into_iter()
+        .take(MAX_NAMED)
+        .map(|(_, text)| text)
+        .collect();
+    if more > 0 {
+        texts.push(format!("and {more} more"));
+    }
+    Some(format!(
+        "As many dispatches are of other kernels: {}. Whether they do the same work is not known.",
+        texts.join(", ")
+    ))
+}
+
+/// Returns a sentence on transfers that are of other kinds or sizes, where as many have as many bytes in all.
+fn other_copies(comparison: &Comparison) -> Option<String> {
+    let [before, after] = [0, 1].map(|side| comparison.transfer_sizes(side));
+    let (before, after) = (before?, after?);
+    let kinds: BTreeSet<&String> = before.0.keys().chain(after.0.keys()).collect();
+    let differs = |kind: &&&String| {
+        let [first, second] = [&before, &after].map(|(sizes, evaluations)| {
+            let sizes = sizes.get(**kind).copied().unwrap_or_default();
+            (sizes, sizes.count() as f64 / evaluations)
+        });
+        !is_same([first.1, second.1]) || !first.0.is_like(second.0)
+    };
+    let kinds: Vec<&str> = kinds
+        .iter()
+        .filter(differs)
+        .map(|kind| kind.as_str())
+        .collect();
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "As many transfers have as many bytes in all, in other sizes or directions: {}.",
+            quantity::listed(&kinds)
+        )
+    })
 }
 
 /// Returns the sentence that kernels became others, where nothing else differs in how often kernels ran.
-fn became_others(pairs: &[Pair]) -> Option<String> {
+fn became_others(comparison: &Comparison) -> Option<String> {
     let became = |pair: &&Pair| matches!(pair.how, How::Fused | How::Split);
-    let others_differ = pairs.iter().any(|pair| match pair.how {
+    let others_differ = comparison.pairs.iter().any(|pair| match pair.how {
         How::Fused | How::Split => false,
         How::OnlyBefore | How::OnlyAfter => true,
-        _ => {
-            let [before, after] = [&pair.before, &pair.after].map(|kernels| {
-                let counts = kernels.iter().map(|kernel| kernel.size().1);
-                counts.sum::<u64>() as f64
-            });
-            (after - before).abs() > SAME_SIZE_SHARE * before.max(after)
-        }
+        _ => !is_same(comparison.counts(pair)),
     });
-    let names: Vec<String> = pairs
-        .iter()
-        .filter(became)
+    let names: Vec<String> = (comparison.pairs.iter().filter(became))
         .map(super::sentences::kernel)
         .collect();
     (!names.is_empty() && !others_differ).then(|| {
@@ -202,17 +307,23 @@ fn differing(work: &EqualWork, figures: &[WorkFigure]) -> Option<String> {
         let [before, after] = [before, after].map(|number| value(number, figure.unit));
         (figure.equal == Some(false)).then(|| format!("{} {before} → {after}", figure.what))
     });
-    let other = other.collect::<Vec<_>>().join(", ");
     let each = match work.per_evaluation {
         true => " in an evaluation",
         false => "",
     };
-    match work.equal {
-        Some(true) => None,
-        Some(false) => Some(format!(
-            "The work is not equal{each}: {other}. A difference in time may be a difference in work."
+    let figures = match other.collect::<Vec<_>>() {
+        none if none.is_empty() => String::new(),
+        some => format!(": {}", some.join(", ")),
+    };
+    match (work.is_empty, work.equal) {
+        ([true, true], _) => Some("Neither side has any GPU work.".to_owned()),
+        ([true, false], _) => Some("There is no GPU work before.".to_owned()),
+        ([false, true], _) => Some("There is no GPU work after.".to_owned()),
+        (_, Some(true)) => None,
+        (_, Some(false)) => Some(format!(
+            "The work is not equal{each}{figures}. A difference in time may be a difference in work."
         )),
-        None if work.in_doubt => Some(format!("The work may not be equal{each}: {other}.")),
-        None => Some("Whether the work is equal is not known.".to_owned()),
+        (_, None) if work.in_doubt => Some(format!("The work may not be equal{each}{figures}.")),
+        (_, None) => Some("Whether the work is equal is not known.".to_owned()),
     }
 }

@@ -7,6 +7,7 @@ use super::gate::{Gate, GateOf, Limit};
 use super::matching::Pair;
 use super::options::Options;
 use super::result::{GateResult, GateStatus};
+use super::words::unknown_sides;
 use super::{names, sentences};
 
 impl<'a> Comparison<'a> {
@@ -37,12 +38,13 @@ impl<'a> Comparison<'a> {
             None => GateStatus::Unknown,
             Some((before, after)) => status(gate.limit, &estimate, [before, after], level),
         };
+        let unknown = unknown_sides([estimate.before, estimate.after]);
         let sentence = match (estimate.before.zip(estimate.after), &gate.of) {
             (None, GateOf::Kernel(name)) if !has_figure => format!("no kernel is called `{name}`."),
-            (None, GateOf::Kernel(name)) => format!("the times of `{name}` are not known."),
-            (None, GateOf::Metric(metric)) => {
-                format!("{} is not known on both sides.", metric.key())
+            (None, GateOf::Kernel(name)) => {
+                format!("the times of `{name}` are not known {unknown}.")
             }
+            (None, GateOf::Metric(metric)) => format!("{} is not known {unknown}.", metric.key()),
             (Some(figures), _) => {
                 let per_evaluation = self.evaluated.is_some();
                 sentences::gate(

@@ -2,7 +2,7 @@
 //! of a side, [`pairs`] matches them.
 //!
 //! Kernels are matched by name and label path first, unless the hashes of their code say that names were exchanged; then by
-//! the same code under one path; then by names that differ only in counters, hashes and architectures, in
+//! the same code under one path, or another function of a code that has one function on each side; then by names that differ only in counters, hashes and architectures, in
 //! their order of appearance under one label path; then by the same name or code under another path. A remaining kernel under a label is
 //! matched with several under the same label that it must have replaced: where it is the only one that remains there, or where
 //! its name lists their operations. At last, a kernel is matched with the only other that can have replaced it.
@@ -116,6 +116,17 @@ impl SideKernel<'_> {
         (!codes.is_empty()).then(|| codes.join(" "))
     }
 
+    /// Returns the hash of the only code with its specialisation constants, whatever function of it runs; `None` where that is not known.
+    fn module(&self) -> Option<String> {
+        let mut codes = self.codes().iter();
+        let (code, None) = (codes.next()?, codes.next()) else {
+            return None;
+        };
+        let (hash, rest) = code.split_once('/')?;
+        let (_, constants) = rest.rsplit_once('/')?;
+        Some(format!("{hash}/{constants}"))
+    }
+
     /// Returns the size of all dispatches in the runs that have the kernel, and the number of these dispatches.
     pub fn size(&self) -> (LaunchSize, u64) {
         let mut size = LaunchSize::default();
@@ -154,6 +165,8 @@ pub(super) fn pairs<'a>(
         pairs: Vec::new(),
     };
     let exchanged = left.exchanged();
+    let modules = left.single_functions();
+    let module = |kernel: &SideKernel| kernel.module().filter(|module| modules.contains(module));
     left.match_by(How::Same, |kernel| {
         let key = (kernel.name, kernel.path);
         (!exchanged.contains(&key)).then(|| (kernel.name.to_owned(), kernel.path))
@@ -162,11 +175,13 @@ pub(super) fn pairs<'a>(
     left.match_by(How::Same, |kernel| {
         Some((kernel.name.to_owned(), kernel.path))
     });
+    left.match_by(How::SameCode, |kernel| Some((module(kernel)?, kernel.path)));
     left.match_by(How::Renamed, |kernel| {
         Some((names::normal_kernel(kernel.name), kernel.path))
     });
     left.match_by(How::Moved, |kernel| Some((kernel.name.to_owned(), "")));
     left.match_by(How::SameCode, |kernel| Some((kernel.code()?, "")));
+    left.match_by(How::SameCode, |kernel| Some((module(kernel)?, "")));
     left.match_by(How::Moved, |kernel| {
         Some((names::normal_kernel(kernel.name), ""))
     });
@@ -204,10 +219,7 @@ mod tests {
                     .filter(|code| !code.is_empty())
                     .collect(),
                 count: 1,
-                size: LaunchSize {
-                    groups: threads,
-                    threads,
-                },
+                size: LaunchSize::new(threads, threads),
                 ..KernelDigest::default()
             }
         };
@@ -323,6 +335,25 @@ mod tests {
             &[("a", "gemm@2"), ("a", "gemm_reference@1")],
         );
         assert_eq!(found, ["OnlyAfter  gemm_reference", "Same gemm gemm"]);
+    }
+
+    #[test]
+    fn the_only_function_of_a_code_is_matched_with_the_only_one_after() {
+        let found = matched(
+            &[("a", "softmax@5f/softmax/"), ("a", "add@77/add/")],
+            &[("a", "softmax_v2@5f/softmax_v2/"), ("a", "add@77/add/")],
+        );
+        assert_eq!(found, ["Same add add", "SameCode softmax softmax_v2"]);
+        // Of several functions of one code, nothing says which became which.
+        let found = matched(
+            &[("", "gemm@5f/gemm/"), ("", "add@5f/add/")],
+            &[("", "gemm@5f/gemm/"), ("", "mul@5f/mul/")],
+        );
+        let expected = ["OnlyAfter  mul", "OnlyBefore add ", "Same gemm gemm"];
+        assert_eq!(found, expected);
+        // Other constants make other code.
+        let found = matched(&[("", "a@5f/a/1")], &[("", "b@5f/b/2")]);
+        assert_eq!(found, ["OnlyAfter  b", "OnlyBefore a "]);
     }
 
     #[test]

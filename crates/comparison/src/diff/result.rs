@@ -153,12 +153,16 @@ pub enum GateStatus {
 /// How much work both sides did, and whether it is equal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct EqualWork {
-    /// Whether all known figures are equal. Absent where none is known, and where those that differ may be of the same work in
-    /// other launches: in fewer threads that do more each, or in fused kernels.
+    /// Whether all known figures are equal, and the sizes of single dispatches and transfers, in any order. Absent where none is known, where
+    /// there is no work, and where what differs may be the same work in other launches: in fewer threads that do more each, in fused
+    /// kernels, or in as many dispatches of other kernels.
     pub equal: Option<bool>,
     /// Figures are known, and whether the work is equal is not.
     #[serde(skip)]
     pub(super) in_doubt: bool,
+    /// The runs before, and those after, have no GPU work at all.
+    #[serde(skip)]
+    pub(super) is_empty: [bool; 2],
     /// Nothing tells how large the dispatches were.
     #[serde(skip)]
     pub(super) sizes_unknown: bool,
@@ -176,6 +180,11 @@ impl EqualWork {
     /// Returns true where figures are known, and whether the work is equal is not.
     pub fn is_in_doubt(&self) -> bool {
         self.in_doubt
+    }
+
+    /// Returns true where no side has any GPU work.
+    pub fn is_nothing(&self) -> bool {
+        self.is_empty == [true; 2]
     }
 
     /// Returns true where nothing tells how large the dispatches were.

@@ -3,7 +3,7 @@
 
 use super::metric::Metric;
 use super::samples::{Blocks, Lengths};
-use gapscope_timeline::launch_size::LaunchSize;
+use gapscope_timeline::launch_size::{LaunchSize, SizeMoments};
 use gapscope_trace::manifest::SamplingMode;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -29,6 +29,9 @@ pub struct RunDigest {
     pub(super) kernels: Vec<KernelDigest>,
     /// The labels that most dispatches lie under and that were set several times, the outermost first.
     pub(super) evaluations: Vec<Evaluations>,
+    /// The bytes of single transfers by kind; `None` where some are not known, and in baselines that were saved without.
+    #[serde(default)]
+    pub(super) transfer_sizes: Option<BTreeMap<String, SizeMoments>>,
     /// True if idle time was computed: a cause without a figure then has none.
     pub(super) idle_known: bool,
 }
@@ -42,6 +45,9 @@ pub struct Machine {
     pub devices: Vec<String>,
     /// The drivers of the GPUs, with their versions.
     pub drivers: BTreeSet<String>,
+    /// The interfaces by which the program used the GPUs, such as CUDA; empty in baselines that were saved without.
+    #[serde(default)]
+    pub interfaces: BTreeSet<String>,
     /// The modes in which GPUs were sampled.
     #[serde(deserialize_with = "sampling_modes")]
     pub sampling: BTreeSet<&'static str>,
@@ -208,8 +214,20 @@ impl RunDigest {
         self.evaluations
             .retain(|own| other.evaluations.contains(own));
         self.idle_known &= other.idle_known;
+        self.transfer_sizes = self.transfer_sizes.zip(other.transfer_sizes).map(add_sizes);
         self
     }
+}
+
+/// Adds the sizes of transfers of two ranks or runs, kind by kind.
+pub(super) fn add_sizes(
+    (mut sum, other): (BTreeMap<String, SizeMoments>, BTreeMap<String, SizeMoments>),
+) -> BTreeMap<String, SizeMoments> {
+    for (kind, sizes) in other {
+        let of_kind = sum.entry(kind).or_default();
+        *of_kind = of_kind.plus(sizes);
+    }
+    sum
 }
 
 impl Machine {
@@ -218,6 +236,7 @@ impl Machine {
         self.devices.extend(other.devices);
         self.devices.sort();
         self.drivers.extend(other.drivers);
+        self.interfaces.extend(other.interfaces);
         self.sampling.extend(other.sampling);
         self.versions.extend(other.versions);
         self.clocks.extend(other.clocks);

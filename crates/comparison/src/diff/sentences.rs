@@ -73,6 +73,10 @@ const MAX_NAMED: usize = 4;
 fn renamed(pair: &Pair) -> Option<String> {
     let (before, after) = (pair.before.first()?, pair.after.first()?);
     match pair.how {
+        How::SameCode if pair.has_other_code() => Some(format!(
+            "`{}` is compared with `{}`: they are functions of the same code, whose hash did not change.",
+            before.name, after.name
+        )),
         How::SameCode => Some(format!(
             "`{}` is compared with `{}`: their code is the same.",
             before.name, after.name
@@ -188,7 +192,9 @@ pub(super) fn next(diff: &Diff, before: &[RunDigest], after: &[RunDigest]) -> Ve
             "`gapscope view {} {}` shows both, one below the other.",
             first.name, second.name
         ));
-        next.push("`gapscope diff --runs 5 -- BEFORE… -- AFTER…` records several runs in turns: narrower intervals, and no assumption.".to_owned());
+        if diff.verdict != Verdict::Unknown {
+            next.push("`gapscope diff --runs 5 -- BEFORE… -- AFTER…` records several runs in turns: narrower intervals, and no assumption.".to_owned());
+        }
     } else if let (Some(first), Some(second)) = (
         before.get(RunDigest::median(before)),
         after.get(RunDigest::median(after)),

@@ -2,14 +2,15 @@
 //! devices, and how long tasks waited for a processor, and it returns a standard deviation of the logarithm of a figure.
 //!
 //! Where tasks waited for a share `w` of the time, the work itself may have waited for nothing of it or for all, and has then taken
-//! up to `1 / (1 − w)` times as long. All between is taken as equally likely, on the scale of logarithms. On a
+//! up to `1 / (1 − w)` times as long. All between is taken as equally likely, on the scale of logarithms. A part of the run, such as the
+//! time of a kernel, may have got more than its share of the waiting: `√w` stands for its share, between that of the run and all. On a
 //! software GPU that holds for all times; elsewhere for the part of a time in which the GPU waited for the host.
 
 use super::metric::Metric;
 use super::options::{ASSUMED_SPREAD, Options};
 use super::run::{RunDigest, is_software};
 use gapscope_timeline::quantity::share;
-use gapscope_timeline::thresholds::PRESSURE_SPREAD;
+use gapscope_timeline::thresholds::{PRESSURE_PART_SPREAD, PRESSURE_SPREAD};
 
 /// The share of the time in which tasks waited for a processor from which on it is told.
 const MIN_WAITED: f64 = 0.1;
@@ -68,7 +69,8 @@ impl AssumedSpread {
 
     /// Returns the spread of a run's time of a kind; `None` stands for the time of a kernel.
     pub fn at(&self, run: &RunDigest, metric: Option<Metric>) -> f64 {
-        let waits = waits_spread(run).filter(|_| !self.is_given);
+        let is_whole = matches!(metric, Some(Metric::WallTime | Metric::GpuTime));
+        let waits = waits_spread(run, is_whole).filter(|_| !self.is_given);
         let host_share = match is_on_processors(run) {
             true => 1.0,
             false => host_share(run, metric),
@@ -83,11 +85,15 @@ fn is_on_processors(run: &RunDigest) -> bool {
     devices.any(|device| is_software(device))
 }
 
-/// Returns the spread that a run's waits for processors add to times of the host.
-fn waits_spread(run: &RunDigest) -> Option<f64> {
+/// Returns the spread that a run's waits for processors add to times of the host, of the whole run or of a part of it.
+fn waits_spread(run: &RunDigest, is_whole: bool) -> Option<f64> {
     let waited = run.surroundings.waited?.clamp(0.0, 1.0);
+    let (waited, most) = match is_whole {
+        true => (waited, PRESSURE_SPREAD),
+        false => (waited.sqrt(), PRESSURE_PART_SPREAD),
+    };
     // The standard deviation of what lies with equal chance anywhere in a range is its length over √12.
-    Some((-(1.0 - waited).ln() / 12f64.sqrt()).min(PRESSURE_SPREAD))
+    Some((-(1.0 - waited).ln() / 12f64.sqrt()).min(most))
 }
 
 /// Returns the share of a figure in which a GPU waits for the host.
@@ -146,13 +152,13 @@ mod tests {
         for (run, metric, expected) in [
             (software(0.0), wall, 0.05),
             (software(0.3), wall, 0.114),
-            (software(0.3), None, 0.114),
+            (software(0.3), None, 0.234),
             (software(0.99), gpu, 0.502),
             (software(1.0), gpu, 0.502),
             (run("llvmpipe", 0.1, None), wall, 0.05),
             (hardware(0.99), gpu, 0.01),
             (hardware(0.99), None, 0.01),
-            (hardware(0.99), idle, 0.5),
+            (hardware(0.99), idle, 0.75),
             (hardware(0.99), wall, 0.051),
             (hardware(0.0), idle, 0.01),
         ] {

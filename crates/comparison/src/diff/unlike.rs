@@ -87,10 +87,21 @@ fn machines(before: &[RunDigest], after: &[RunDigest]) -> Vec<String> {
             BTreeSet::from([m.devices.len().to_string()])
         }),
     ];
-    kinds
+    let mut sentences: Vec<String> = kinds
         .into_iter()
         .filter_map(|(what, of)| compared(before, after, what, of))
-        .collect()
+        .collect();
+    let mut runs = before.iter().chain(after);
+    if runs.all(|run| !run.machine.interfaces.is_empty()) {
+        let interfaces: Property = &|m| m.interfaces.clone();
+        sentences.extend(compared(
+            before,
+            after,
+            "The interfaces to the GPUs",
+            interfaces,
+        ));
+    }
+    sentences
 }
 
 /// Returns a sentence if a property differs between the sides, or else among the runs (except the names of GPUs).

@@ -4,7 +4,7 @@ use super::change::{Change, ChangeKind};
 use super::matching::How;
 use super::metric::Metric;
 use super::result::{Diff, Verdict};
-use super::words::{FACTOR_FROM, change, factor, from_change, interval, value};
+use super::words::{FACTOR_FROM, change, factor, from_change, interval, unknown_sides, value};
 use gapscope_timeline::quantity;
 
 /// The maximum number of reasons that the verdict names.
@@ -22,9 +22,7 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
     let (wall, gpu) = (find(Metric::WallTime), find(Metric::GpuTime));
     let known = |change: Option<&Change>| change.is_some_and(|change| change.ratio.is_some());
     if !known(wall) && !known(gpu) {
-        let sentence =
-            "Times of GPU work are not known on both sides: only counts can be compared.";
-        return (Verdict::Unknown, sentence.to_owned());
+        return (Verdict::Unknown, incomparable(diff, wall));
     }
     let told = [wall, gpu]
         .into_iter()
@@ -85,6 +83,25 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
         );
     }
     (verdict, sentence)
+}
+
+/// Returns the sentence on sides whose times cannot be compared.
+fn incomparable(diff: &Diff, wall: Option<&Change>) -> String {
+    match diff.equal_work.is_empty {
+        [true, true] => "Neither side has any GPU work: there is nothing to compare.".to_owned(),
+        [true, false] => "There is no GPU work before: times cannot be compared.".to_owned(),
+        [false, true] => "There is no GPU work after: times cannot be compared.".to_owned(),
+        [false, false] => {
+            let figures = [
+                wall.and_then(|wall| wall.before),
+                wall.and_then(|wall| wall.after),
+            ];
+            format!(
+                "Times of GPU work are not known {}: only counts can be compared.",
+                unknown_sides(figures)
+            )
+        }
+    }
 }
 
 /// Says of a figure that noise may have changed what is known: its interval, and the least change that would have been told.

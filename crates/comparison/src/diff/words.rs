@@ -17,6 +17,16 @@ pub fn value(value: f64, unit: Unit) -> String {
     }
 }
 
+/// Says on which sides a figure is not known, from the figures before and after.
+pub(super) fn unknown_sides(figures: [Option<f64>; 2]) -> &'static str {
+    match figures.map(|figure| figure.is_some()) {
+        [false, true] => "before",
+        [true, false] => "after",
+        [false, false] => "on either side",
+        [true, true] => "on both sides",
+    }
+}
+
 /// Formats a ratio as a change: `+2.1 %`, `−12 %`, `2.10 ×`.
 pub fn change(ratio: f64) -> String {
     match ratio {

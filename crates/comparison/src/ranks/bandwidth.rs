@@ -69,7 +69,7 @@ impl Bandwidths {
 }
 
 /// Returns the size of a collective's message, or `None` unless all ranks agree on it.
-fn message_bytes(one: &Matched) -> Option<u64> {
+pub(super) fn message_bytes(one: &Matched) -> Option<u64> {
     if one.kind == SEND_RECV {
         let [(_, a), (_, b)] = one.parts.as_slice() else {
             return None;
@@ -91,7 +91,7 @@ fn sent_bytes(part: &CollectivePart) -> Option<u64> {
 }
 
 /// Returns the time of a collective by the rule above; `None` where it is not known.
-fn time_ns(one: &Matched, clocks: &Clocks) -> Option<i64> {
+pub(super) fn time_ns(one: &Matched, clocks: &Clocks) -> Option<i64> {
     let (last, arrived) = one.parts.iter().max_by_key(|(_, p)| p.interval.start_ns)?;
     let (ending, ended) = one.parts.iter().max_by_key(|(_, p)| p.interval.end_ns)?;
     let ns = (ended.interval.end_ns).saturating_sub(arrived.interval.start_ns);

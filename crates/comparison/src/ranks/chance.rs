@@ -7,6 +7,9 @@
 //! (the expected `exp(λ lead)` over all changes of places, block by block, for the best of some λ). The bound is multiplied by the number of
 //! ranks and communicators that are tested, so that with many of them a false one is no more frequent.
 //!
+//! Ranks that are late together have no lead over each other. They are told by another measure in the same way: the time by which each rank came
+//! later than the median rank. The ends of a collective's parts are compared so, too.
+//!
 //! An error of the clocks could make one rank look late at every collective. A rank is therefore tested as if it had arrived earlier by the
 //! error: its own leads are shorter by it, and those of the ranks that it was last but one behind are longer.
 //!
@@ -21,7 +24,7 @@ use std::collections::BTreeMap;
 const MAX_BLOCKS: usize = 64;
 
 /// The maximum number of ranks of a communicator that are tested: those with the greatest leads.
-const MAX_TESTED: usize = 4;
+const MAX_TESTED: usize = 16;
 
 /// The share of a rank's leads that the stretch of its lateness holds.
 const STRETCH_SHARE: f64 = 0.9;
@@ -152,6 +155,17 @@ pub(super) struct LastArrival {
     pub(super) error_ns: i64,
 }
 
+/// A collective at which ranks came, or ended, later than the median rank.
+pub(super) struct BehindMedian {
+    pub(super) communicator: Communicator,
+    /// The number of ranks that took part.
+    pub(super) ranks: usize,
+    /// The time of the collective.
+    pub(super) time: Interval,
+    /// The index of each late rank, the time by which it was later, and the error within which both times compare.
+    pub(super) late: Vec<(usize, i64, i64)>,
+}
+
 /// The leads of all ranks at the collectives of all communicators.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LateRanks(BTreeMap<Communicator, Blocks>);
@@ -188,6 +202,20 @@ impl LateRanks {
             count: 1,
             leads: BTreeMap::from([(last.rank, lead_ns)]),
             changes: changes.into_iter().filter(|(_, ns)| *ns != 0).collect(),
+        });
+    }
+
+    pub(super) fn add_behind(&mut self, behind: BehindMedian) {
+        let blocks = self.0.entry(behind.communicator).or_default();
+        blocks.ranks = blocks.ranks.max(behind.ranks);
+        let late = behind.late.iter();
+        blocks.add(Block {
+            time: Some(behind.time),
+            count: 1,
+            leads: late.clone().map(|(rank, ns, _)| (*rank, *ns)).collect(),
+            changes: late
+                .map(|(rank, ns, error_ns)| ((*rank, *rank), -ns.min(error_ns)))
+                .collect(),
         });
     }
 
@@ -374,5 +402,57 @@ mod tests {
             play(4, 6, 10, |_, rank| 5_000 * i64::from(rank == 2)).len(),
             1
         );
+    }
+
+    /// Plays collectives as [`play`] does, and compares each rank with the median rank.
+    fn play_behind(
+        ranks: usize,
+        count: i64,
+        error_ns: i64,
+        mut late_ns: impl FnMut(i64, usize) -> i64,
+    ) -> Vec<usize> {
+        let mut all = LateRanks::default();
+        for number in 0..count {
+            let arrivals: Vec<i64> = (0..ranks).map(|rank| late_ns(number, rank)).collect();
+            let mut sorted = arrivals.clone();
+            sorted.sort_unstable();
+            let median_ns = sorted[(ranks - 1) / 2];
+            let later = arrivals.iter().enumerate();
+            let later = later.map(|(rank, ns)| (rank, ns - median_ns, error_ns));
+            let start_ns = 1_000_000 * number;
+            all.add_behind(BehindMedian {
+                communicator: Communicator::Only,
+                ranks,
+                time: Interval::new(start_ns, start_ns + 1_000),
+                late: later.filter(|(_, ns, _)| *ns > 0).collect(),
+            });
+        }
+        let late = all.beyond_chance(0.005).into_iter();
+        let mut late: Vec<usize> = late.map(|late| late.rank).collect();
+        late.sort_unstable();
+        late
+    }
+
+    #[test]
+    fn ranks_that_are_late_together_are_told_and_equal_ones_are_not() {
+        for (ranks, count) in [(3, 200), (4, 40), (4, 300), (8, 100), (64, 60)] {
+            let blamed = |seed: u64| {
+                let mut noise = Noise(seed);
+                let late = |_, _| noise.below(1_000) * (1 + 50 * (noise.below(40) / 39));
+                !play_behind(ranks, count, 10, late).is_empty()
+            };
+            let false_ones = (0..60).filter(|seed| blamed(*seed)).count();
+            assert!(false_ones <= 2, "{ranks} ranks: {false_ones} of 60");
+        }
+        let rotating = |number: i64, rank: usize| {
+            let first = (number * 7919 % 8) as usize;
+            5_000 * i64::from(rank == first || rank == (first + 3) % 8)
+        };
+        assert!(play_behind(8, 400, 10, rotating).is_empty());
+        let within_error = |_, rank: usize| 9 * i64::from(rank == 2);
+        assert!(play_behind(8, 400, 10, within_error).is_empty());
+        let mut noise = Noise(3);
+        let two = |_, rank: usize| noise.below(1_000) + 3_000 * i64::from(rank == 2 || rank == 6);
+        assert_eq!(play_behind(8, 60, 10, two), [2, 6]);
     }
 }

@@ -2,18 +2,18 @@
 //! of its kernel): skews (from the first arrival to the last), waits, and the rank that was last. After
 //! [`Comparison::add`] for each collective, the results are taken, [`Comparison::kinds`] last.
 
-use super::chance::{LastArrival, LateRank, LateRanks};
+use super::chance::{BehindMedian, LastArrival, LateRank, LateRanks};
 use super::digest::RankDigest;
-use super::findings::{Arrival, Collective, CollectiveKind, Straggler};
-use super::late::{LateCause, Lateness};
-use super::late_reason;
-use super::matched::{KindCounts, Matched};
+use super::findings::{Arrival, Collective, CollectiveKind, LateRankRow, Straggler};
+use super::late::{LateCause, Lateness, UsualParts};
+use super::late_reason::{self, LateReason};
+use super::matched::{KindCounts, Matched, later_parts, median_part};
 use super::rank_row::RankRow;
 use gapscope_timeline::collectives::{SEND_RECV, facts};
 use gapscope_timeline::durations::Durations;
 use gapscope_timeline::intervals::{Interval, length_ns, union};
 use gapscope_timeline::quantity::ratio;
-use gapscope_timeline::thresholds::{FALSE_BLAME, LATE_CAUSE_SHARE, LATE_PART_SHARE};
+use gapscope_timeline::thresholds::{ADVICE_SHARE, FALSE_BLAME, LATE_CAUSE_SHARE, LATE_PART_SHARE};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +31,14 @@ pub(super) struct Comparison {
     late: Vec<Lateness>,
     /// For each rank, the leads of its late arrivals.
     leads: LateRanks,
+    /// For each rank, by how much it arrived later than the median rank.
+    behind: LateRanks,
+    /// For each rank, what it did for longer than the ranks that were not late, where it arrived later than the median rank.
+    late_of_several: Vec<Lateness>,
+    /// For each rank, the number of collectives at which it arrived later than the median rank, by more than the clocks' error.
+    behind_count: Vec<u64>,
+    /// The number of collectives of which that is known.
+    ordered_count: u64,
     kinds: BTreeMap<&'static str, Compared>,
     /// The collectives with the greatest skews, and some more.
     all: Vec<Collective>,
@@ -62,6 +70,10 @@ impl Comparison {
             waits: vec![Vec::new(); digests.len()],
             late: vec![Lateness::default(); digests.len()],
             leads: LateRanks::default(),
+            behind: LateRanks::default(),
+            late_of_several: vec![Lateness::default(); digests.len()],
+            behind_count: vec![0; digests.len()],
+            ordered_count: 0,
             kinds: BTreeMap::new(),
             all: Vec::new(),
             longest,
@@ -82,6 +94,9 @@ impl Comparison {
         compared.matched += 1;
         let bytes: BTreeSet<u64> = one.parts.iter().filter_map(|(_, p)| p.bytes).collect();
         let contradicts = one.kind != SEND_RECV && bytes.len() > 1;
+        if one.may_be_shifted {
+            return false;
+        }
         let start_ns = |at: usize| one.parts[at].1.interval.start_ns;
         let of_parts = 0..one.parts.len();
         let (Some(first), Some(last)) = (
@@ -137,6 +152,10 @@ impl Comparison {
                 error_ns: errors[second],
             });
         }
+        if tells_lateness {
+            self.add_behind(one, &error_ns);
+        }
+        let compared = self.kinds.entry(one.kind).or_default();
         if skew_ns <= errors[first] {
             compared.uncertain += 1;
             return true;
@@ -152,7 +171,9 @@ impl Comparison {
             let row = &mut self.rows[rank];
             row.last_count = row.last_count.map(|count| count + 1);
             row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
-            self.late[rank].add(one, last, errors[first]);
+            if let Some(usual) = UsualParts::new(one, of_parts.clone().filter(|at| *at != last)) {
+                self.late[rank].add(one.parts[last].1, &usual, errors[first]);
+            }
         }
         let mut arrivals: Vec<Arrival> = of_parts
             .map(|at| {
@@ -182,6 +203,68 @@ impl Comparison {
             self.keep_longest();
         }
         true
+    }
+
+    /// Adds the ranks that arrived later than the median rank. Of two ranks one is the median, so that they are told by their leads alone.
+    fn add_behind(&mut self, one: &Matched, error_ns: impl Fn(usize, usize) -> Option<i64>) {
+        let Some(median) = median_part(one, |part| part.interval.start_ns) else {
+            return;
+        };
+        let behind = later_parts(one, median, |part| part.interval.start_ns, error_ns);
+        self.ordered_count += 1;
+        let certain = |late: &&(usize, i64, i64)| late.1 > late.2;
+        if behind.iter().any(|late| certain(&late)) {
+            let is_late = |at: &usize| behind.iter().any(|late| late.0 == *at && late.1 > late.2);
+            let in_time = (0..one.parts.len()).filter(|at| !is_late(at));
+            let usual = UsualParts::new(one, in_time);
+            for (at, _, error_ns) in behind.iter().filter(certain) {
+                let (rank, part) = one.parts[*at];
+                self.behind_count[rank] += 1;
+                if let Some(usual) = &usual {
+                    self.late_of_several[rank].add(part, usual, *error_ns);
+                }
+            }
+        }
+        let start_ns = one.parts[median].1.interval.start_ns;
+        let latest_ns = behind.iter().map(|(_, ns, _)| *ns).max().unwrap_or(0);
+        self.behind.add_behind(BehindMedian {
+            communicator: one.communicator,
+            ranks: one.parts.len(),
+            time: Interval::new(start_ns, start_ns.saturating_add(latest_ns)),
+            late: (behind.into_iter())
+                .map(|(at, ns, error_ns)| (one.parts[at].0, ns, error_ns))
+                .collect(),
+        });
+    }
+
+    /// Returns the ranks that are later than the median rank by more than chance, where that costs a share of the time worth telling.
+    pub(super) fn late_ranks(&self, digests: &[&RankDigest]) -> Vec<LateRankRow> {
+        let mut late = self.behind.beyond_chance(FALSE_BLAME / 2.0);
+        late.retain(|late| late.lead_ns as f64 >= ADVICE_SHARE * late.whole.length_ns() as f64);
+        let is_late = |rank: usize| late.iter().any(|late| late.rank == rank);
+        let row = |late: &LateRank| {
+            let is_other = |(at, _): &(usize, &&RankDigest)| !is_late(*at);
+            let others = digests.iter().enumerate().filter(is_other);
+            let ranks = late_reason::Ranks {
+                late: digests[late.rank],
+                others: others.map(|(_, digest)| *digest).collect(),
+                stretch: part_of_time(late),
+            };
+            let why = Why::new(&self.late_of_several[late.rank], &ranks);
+            LateRankRow {
+                rank: self.rows[late.rank].rank,
+                late_count: self.behind_count[late.rank],
+                of_count: self.ordered_count,
+                late_ns: late.lead_ns,
+                chance: late.chance,
+                stretch: ranks.stretch,
+                cause: why.cause,
+                reason: why.reason,
+                evidence: why.evidence,
+                longer: why.longer,
+            }
+        };
+        late.iter().map(row).collect()
     }
 
     /// Returns the row of each rank, with the time that it waited, overlaps counted once. Empties the rows, so that
@@ -230,6 +313,7 @@ impl Comparison {
                 unequal: counts.unequal,
                 unpaired_count: counts.unpaired,
                 by_order_alone: counts.order_alone,
+                shifted_count: counts.shifted,
                 contradictory_count: known(compared.contradictory),
                 uncertain_count: known(compared.uncertain),
                 last_unknown_count: known(compared.last_unknown),
@@ -243,45 +327,64 @@ impl Comparison {
 
     /// Returns the rank that the others wait for most and by more than chance, if there is one.
     pub(super) fn straggler(&self, digests: &[&RankDigest]) -> Option<Straggler> {
-        let late = self.leads.beyond_chance(FALSE_BLAME).into_iter();
-        let LateRank {
-            rank: worst,
-            lead_ns,
-            chance,
-            stretch,
-            whole,
-        } = late.max_by_key(|late| (late.lead_ns, Reverse(late.rank)))?;
+        let late = self.leads.beyond_chance(FALSE_BLAME / 2.0).into_iter();
+        let late = late.max_by_key(|late| (late.lead_ns, Reverse(late.rank)))?;
+        let worst = late.rank;
         let rows = self.rows.iter();
         let total_ns = (rows.clone().filter_map(|row| row.last_skew_ns))
             .fold(0i64, |sum, ns| sum.saturating_add(ns));
-        let longer = self.late[worst].causes();
-        let named = |cause: &&LateCause| cause.share >= LATE_CAUSE_SHARE;
         let row = &self.rows[worst];
         let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
-        let is_part = stretch.length_ns() as f64 <= LATE_PART_SHARE * whole.length_ns() as f64;
-        let stretch = is_part.then_some(stretch);
-        let cause = longer.first().filter(named).copied();
         let others = digests.iter().enumerate().filter(|(at, _)| *at != worst);
         let ranks = late_reason::Ranks {
             late: digests[worst],
             others: others.map(|(_, digest)| *digest).collect(),
-            stretch,
+            stretch: part_of_time(&late),
         };
-        let explained = cause.map(|cause| late_reason::reason(&cause, &self.late[worst], &ranks));
-        let (reason, evidence) = explained.unzip();
+        let why = Why::new(&self.late[worst], &ranks);
         Some(Straggler {
             rank: row.rank,
             last_count,
             of_count: rows.filter_map(|row| row.last_count).sum(),
             skew_ns,
             share: ratio(skew_ns, total_ns),
-            cost_ns: lead_ns,
-            chance,
-            stretch,
+            cost_ns: late.lead_ns,
+            chance: late.chance,
+            stretch: ranks.stretch,
+            cause: why.cause,
+            reason: why.reason,
+            evidence: why.evidence,
+            longer: why.longer,
+        })
+    }
+}
+
+/// Returns the stretch of a rank's lateness, where that is a part of the time only.
+fn part_of_time(late: &LateRank) -> Option<Interval> {
+    let most_ns = LATE_PART_SHARE * late.whole.length_ns() as f64;
+    (late.stretch.length_ns() as f64 <= most_ns).then_some(late.stretch)
+}
+
+/// What made a rank late.
+struct Why {
+    cause: Option<LateCause>,
+    reason: Option<LateReason>,
+    evidence: Option<String>,
+    longer: Vec<LateCause>,
+}
+
+impl Why {
+    fn new(lateness: &Lateness, ranks: &late_reason::Ranks) -> Why {
+        let longer = lateness.causes();
+        let named = |cause: &&LateCause| cause.share >= LATE_CAUSE_SHARE;
+        let cause = longer.first().filter(named).copied();
+        let explained = cause.map(|cause| late_reason::reason(&cause, lateness, ranks));
+        let (reason, evidence) = explained.unzip();
+        Why {
             cause,
             reason: reason.flatten(),
             evidence,
             longer,
-        })
+        }
     }
 }

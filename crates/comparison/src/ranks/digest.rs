@@ -19,9 +19,9 @@ use gapscope_timeline::counters::{self, CounterOwner};
 use gapscope_timeline::intervals::{Interval, union_length_ns};
 use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
 use gapscope_timeline::{Timeline, WorkKind};
-use gapscope_trace::Selection;
 use gapscope_trace::manifest::Host;
 use gapscope_trace::tables::{Condition, Dispatches, Table as _};
+use gapscope_trace::{LossKind, Selection};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The data that a comparison needs of one rank, so that not all traces have to be in memory at once.
@@ -44,6 +44,8 @@ pub struct RankDigest {
     pub(super) clock_error_ns: Option<i64>,
     /// The rank's place in each communicator (a group of ranks that take part in collectives together).
     pub(super) members: BTreeMap<Communicator, Member>,
+    /// True if the recording lacks some of the GPU work.
+    pub(super) has_lost_work: bool,
     /// True if calls of NCCL with payloads are in the trace.
     pub(super) has_payloads: bool,
     /// The number of runs and the sum of their times, for each kernel that is no collective's and has times.
@@ -180,6 +182,7 @@ impl RankDigest {
             offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
             clock_error_ns: None,
             members: BTreeMap::new(),
+            has_lost_work: manifest.losses.iter().any(|loss| is_of_work(&loss.kind)),
             has_payloads: (ranges.calls.iter()).any(|call| call.call.bytes.is_some()),
             kernels: BTreeMap::new(),
             clock: Vec::new(),
@@ -206,6 +209,21 @@ impl RankDigest {
         );
         RankDigest { row, ..empty }
     }
+}
+
+/// Returns true for losses of kernels or of their times, without which a kernel is in no collective.
+fn is_of_work(kind: &LossKind) -> bool {
+    matches!(
+        kind,
+        LossKind::CudaActivities
+            | LossKind::CudaActivitiesAtSuddenEnd
+            | LossKind::CudaWork
+            | LossKind::DispatchRows
+            | LossKind::DispatchTimes
+            | LossKind::Dispatches
+            | LossKind::GpuIntervals
+            | LossKind::UnlistedDispatches
+    )
 }
 
 /// Returns the clock of a GPU's multiprocessors over the time for which it is known.

@@ -4,6 +4,7 @@
 use super::bandwidth::Bandwidth;
 use super::late::LateCause;
 use super::late_reason::LateReason;
+use super::links::SlowLink;
 use super::outliers::Outlier;
 use super::part::Communicator;
 use super::pipelines::Pipeline;
@@ -48,6 +49,11 @@ pub struct RankFindings {
     pub longest: Vec<Collective>,
     /// The rank that the others wait for most. Absent where none is late by more than chance and the clocks' error explain.
     pub straggler: Option<Straggler>,
+    /// The ranks that arrive later than the median rank by more than chance, the latest first: the straggler, and ranks that are late with it or
+    /// with each other. Of two ranks there is the straggler alone.
+    pub late_ranks: Vec<LateRankRow>,
+    /// Ranks whose network is slower than the others', or pairs and groups of them whose collectives take longer than those of others.
+    pub slow_links: Vec<SlowLink>,
     /// Ranks that are stages of a pipeline, whose order of arrivals says nothing of lateness.
     pub pipelines: Vec<Pipeline>,
     /// Ranks that are unlike the others, what costs most first.
@@ -92,6 +98,9 @@ pub struct CollectiveKind {
     /// True if some were matched by their order alone, because they have no numbers and the ranks' times do not compare. With
     /// `unequal` the match may then be off.
     pub by_order_alone: bool,
+    /// The number of matched ones that rest on their order although a recording lacks some, so that they may be neighbours. No skew counts
+    /// them.
+    pub shifted_count: u64,
     /// The number of matched ones that cannot be one collective, because their kernels do not all overlap or differ in their bytes. No skew
     /// counts them. Absent where no arrivals can be compared.
     pub contradictory_count: Option<u64>,
@@ -161,6 +170,31 @@ pub struct Straggler {
     pub stretch: Option<Interval>,
     /// What made the rank late: what its device did before for longer than the others', from
     /// [`LATE_CAUSE_SHARE`](gapscope_timeline::thresholds::LATE_CAUSE_SHARE) of the lateness on. Absent where no single cause did.
+    pub cause: Option<LateCause>,
+    /// Why the device did so. Absent where the trace does not show why.
+    pub reason: Option<LateReason>,
+    /// What shows the reason, as the end of a sentence. Absent without a cause.
+    pub evidence: Option<String>,
+    /// All that the device did for longer, the longest first.
+    pub longer: Vec<LateCause>,
+}
+
+/// A rank that is late, alone or with others.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LateRankRow {
+    /// The number of the rank.
+    pub rank: u32,
+    /// The number of collectives at which the rank arrived later than the median rank, by more than the clocks' error.
+    pub late_count: u64,
+    /// The number of collectives whose arrivals were compared.
+    pub of_count: u64,
+    /// The time by which it arrived later than the median rank, in all, in nanoseconds.
+    pub late_ns: i64,
+    /// At most so probable is a rank as late as this one where all ranks are equal, from 0 to 1.
+    pub chance: f64,
+    /// The stretch that has nine tenths of its lateness, where that is a part of the time only.
+    pub stretch: Option<Interval>,
+    /// What made the rank late: what its device did before for longer than those of ranks in time. Absent where no single cause did.
     pub cause: Option<LateCause>,
     /// Why the device did so. Absent where the trace does not show why.
     pub reason: Option<LateReason>,

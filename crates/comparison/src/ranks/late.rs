@@ -89,52 +89,83 @@ impl WorkSums {
         self.unsized_launches += share * work.unsized_launches as f64;
         self.loading_ns += share * loading_ns as f64;
     }
+
+    fn add_sums(&mut self, other: WorkSums) {
+        self.compute_ns += other.compute_ns;
+        self.copying_ns += other.copying_ns;
+        self.copied_bytes += other.copied_bytes;
+        self.launches += other.launches;
+        self.workgroups += other.workgroups;
+        self.unsized_launches += other.unsized_launches;
+        self.loading_ns += other.loading_ns;
+    }
+}
+
+/// The means of some parts of a collective, with which that of a late rank is compared.
+pub(super) struct UsualParts {
+    arrived_ns: i64,
+    since_ns: i64,
+    activities: BTreeMap<Doing, i64>,
+    work: WorkSums,
+}
+
+impl UsualParts {
+    /// Returns the means of the parts with some indices; `None` without any, or where it is not known of each rank what it did before.
+    pub(super) fn new(
+        one: &Matched,
+        indices: impl Iterator<Item = usize> + Clone,
+    ) -> Option<UsualParts> {
+        let count = indices.clone().count() as i64;
+        if count == 0 || one.parts.iter().any(|(_, part)| part.before.is_none()) {
+            return None;
+        }
+        let mut usual = UsualParts {
+            arrived_ns: 0,
+            since_ns: 0,
+            activities: BTreeMap::new(),
+            work: WorkSums::default(),
+        };
+        let (mut arrived_ns, mut since_ns) = (0i128, 0i128);
+        for at in indices {
+            let part = one.parts[at].1;
+            let before = part.before.as_ref()?;
+            usual
+                .work
+                .add(before.work, before.loading_ns, 1.0 / count as f64);
+            since_ns += i128::from(before.since_ns);
+            arrived_ns += i128::from(part.interval.start_ns);
+            for (doing, ns) in activities(part) {
+                add(&mut usual.activities, doing, ns);
+            }
+        }
+        usual.activities.values_mut().for_each(|ns| *ns /= count);
+        usual.arrived_ns = (arrived_ns / i128::from(count)) as i64;
+        usual.since_ns = (since_ns / i128::from(count)) as i64;
+        Some(usual)
+    }
 }
 
 impl Lateness {
-    /// Adds a collective whose part `last` is that of this rank; times of it compare with the others' within `error_ns`. Where it is
-    /// not known what each rank did before, nothing is added.
-    pub(super) fn add(&mut self, one: &Matched, last: usize, error_ns: i64) {
-        if one.parts.len() < 2 || one.parts.iter().any(|(_, part)| part.before.is_none()) {
+    /// Adds a collective with this rank's part in it; times of that compare with the usual ones within `error_ns`.
+    pub(super) fn add(&mut self, late: &CollectivePart, usual: &UsualParts, error_ns: i64) {
+        let Some(before) = &late.before else {
             return;
-        }
-        let others = one.parts.len() as i64 - 1;
-        let late = &one.parts[last].1;
-        let mut mean: BTreeMap<Doing, i64> = BTreeMap::new();
-        let (mut arrived_ns, mut since_ns) = (0i128, 0i128);
-        for (at, (_, part)) in one.parts.iter().enumerate() {
-            let Some(before) = &part.before else {
-                continue;
-            };
-            if at == last {
-                self.own.add(before.work, before.loading_ns, 1.0);
-            } else {
-                self.usual
-                    .add(before.work, before.loading_ns, 1.0 / others as f64);
-                since_ns += i128::from(before.since_ns);
-                arrived_ns += i128::from(part.interval.start_ns);
-                for (doing, ns) in activities(part) {
-                    add(&mut mean, doing, ns);
-                }
-            }
-        }
-        let mean_ns = (arrived_ns / i128::from(others)) as i64;
-        let late_ns = late.interval.start_ns.saturating_sub(mean_ns);
+        };
+        self.own.add(before.work, before.loading_ns, 1.0);
+        self.usual.add_sums(usual.work);
+        let late_ns = late.interval.start_ns.saturating_sub(usual.arrived_ns);
         self.late_ns = self.late_ns.saturating_add(late_ns);
         for (doing, ns) in activities(late) {
             add(&mut self.longer, doing, ns);
         }
-        if let Some(before) = &late.before {
-            let mean_ns = (since_ns / i128::from(others)) as i64;
-            let ended_later_ns = before.since_ns.saturating_sub(mean_ns);
-            add(
-                &mut self.longer,
-                Doing::LateEnd,
-                ended_later_ns.saturating_sub(error_ns).max(0),
-            );
-        }
-        for (doing, ns) in mean {
-            add(&mut self.longer, doing, -(ns / others));
+        let ended_later_ns = before.since_ns.saturating_sub(usual.since_ns);
+        add(
+            &mut self.longer,
+            Doing::LateEnd,
+            ended_later_ns.saturating_sub(error_ns).max(0),
+        );
+        for (doing, ns) in &usual.activities {
+            add(&mut self.longer, *doing, -ns);
         }
     }
 

@@ -9,7 +9,7 @@
 use super::alignment::Alignment;
 use super::digest::RankDigest;
 use super::part::{CollectivePart, Communicator};
-use gapscope_timeline::collectives::SEND_RECV;
+use gapscope_timeline::collectives::{SEND_RECV, facts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +24,43 @@ pub(super) struct Matched<'a> {
     pub(super) size: u32,
     /// The index of each rank that takes part, with its part.
     pub(super) parts: Parts<'a>,
+    /// True for a match by order although a recording lacks some of the kind: the parts may be those of neighbours.
+    pub(super) may_be_shifted: bool,
+}
+
+/// Returns the index of the part whose time, such as its start, is the median, of an even number the lower middle one; `None` with fewer
+/// than three parts, of which the median says nothing.
+pub(super) fn median_part(
+    one: &Matched,
+    time_ns: impl Fn(&CollectivePart) -> i64,
+) -> Option<usize> {
+    if one.parts.len() < 3 {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..one.parts.len()).collect();
+    let middle = (order.len() - 1) / 2;
+    let (_, median, _) =
+        order.select_nth_unstable_by_key(middle, |at| (time_ns(one.parts[*at].1), *at));
+    Some(*median)
+}
+
+/// Returns the parts that are later than another, each with its index, the time by which it is later, and the error within which both
+/// compare. Parts whose times do not compare are left out.
+pub(super) fn later_parts(
+    one: &Matched,
+    than: usize,
+    time_ns: impl Fn(&CollectivePart) -> i64,
+    error_ns: impl Fn(usize, usize) -> Option<i64>,
+) -> Vec<(usize, i64, i64)> {
+    let (rank, part) = one.parts[than];
+    let from_ns = time_ns(part);
+    let each = one.parts.iter().enumerate();
+    each.filter_map(|(at, (other, part))| {
+        let later_ns = time_ns(part).saturating_sub(from_ns);
+        (later_ns > 0).then_some(())?;
+        Some((at, later_ns, error_ns(*other, rank)?))
+    })
+    .collect()
 }
 
 /// Counts of the collectives of a kind.
@@ -37,6 +74,8 @@ pub(super) struct KindCounts {
     pub(super) incomplete: u64,
     /// The number of parts without a counterpart in the recording of some rank that took part.
     pub(super) unpaired: u64,
+    /// The number of collectives that were matched by order although a recording lacks some.
+    pub(super) shifted: u64,
     /// True if ranks of a communicator differ in their numbers of collectives.
     pub(super) unequal: bool,
     /// True if some matches rest on the order alone: their operations have no numbers, and the ranks' times do not compare.
@@ -164,8 +203,9 @@ pub(super) fn matched<'a>(
         if of.complete {
             let rank_set =
                 (of.known.iter()).map(|at| (*at, by_rank.get(at).map_or(&[][..], |v| v)));
+            let lost = of.known.iter().any(|at| ranks[*at].has_lost_work);
             whole(
-                communicator,
+                (communicator, lost),
                 &rank_set.collect(),
                 &mut kinds,
                 error_ns,
@@ -180,9 +220,9 @@ pub(super) fn matched<'a>(
     kinds
 }
 
-/// Matches the collectives of a communicator of which all ranks have a trace.
+/// Matches the collectives of a communicator of which all ranks have a trace; `lost` says whether a recording lacks GPU work.
 fn whole<'a>(
-    communicator: Communicator,
+    (communicator, lost): (Communicator, bool),
     by_rank: &BTreeMap<usize, &[&'a CollectivePart]>,
     kinds: &mut BTreeMap<&'static str, KindCounts>,
     error_ns: ErrorNs,
@@ -228,12 +268,19 @@ fn whole<'a>(
         let kind = first.kind;
         let number = numbers.entry(kind).or_default();
         if parts.len() == size {
+            // Kernels of other kinds overlap where they are one collective.
+            let by_order = facts(kind).is_none_or(|facts| facts.may_end_early)
+                && parts.iter().any(|(_, part)| part.operation.is_none());
+            let of_kind = kinds.entry(kind).or_default();
+            let may_be_shifted = by_order && (lost || of_kind.unequal);
+            of_kind.shifted += u64::from(may_be_shifted);
             visit(Matched {
                 kind,
                 communicator,
                 number: *number,
                 size: size as u32,
                 parts,
+                may_be_shifted,
             });
         } else {
             kinds.entry(kind).or_default().unpaired += parts.len() as u64;
@@ -314,6 +361,7 @@ fn exchanged<'a>(
     }
     let mut pairs: BTreeMap<(usize, usize), Vec<(&'a CollectivePart, &'a CollectivePart)>> =
         BTreeMap::new();
+    let mut shifted: BTreeSet<(usize, usize)> = BTreeSet::new();
     let none = Vec::new();
     let between: BTreeSet<(usize, usize)> = sent.keys().chain(received.keys()).copied().collect();
     for (from, to) in between {
@@ -321,6 +369,10 @@ fn exchanged<'a>(
             sent.get(&(from, to)).unwrap_or(&none),
             received.get(&(from, to)).unwrap_or(&none),
         );
+        let lost = ranks[from].has_lost_work || ranks[to].has_lost_work;
+        if lost || sent.len() != received.len() {
+            shifted.insert((from.min(to), from.max(to)));
+        }
         counts.unequal |= sent.len() != received.len();
         let one_way = message_pairs(sent, received, error_ns(from, to));
         counts.unpaired += (sent.len() + received.len() - 2 * one_way.len()) as u64;
@@ -334,8 +386,11 @@ fn exchanged<'a>(
         of_pair.sort_by_key(|(a, b)| (a.interval, b.interval));
         // The two directions of an exchange are one collective.
         of_pair.dedup_by_key(|(a, b)| (a.interval, b.interval));
+        let may_be_shifted = shifted.contains(&(low, high));
         for (number, (a, b)) in of_pair.into_iter().enumerate() {
+            counts.shifted += u64::from(may_be_shifted);
             visit(Matched {
+                may_be_shifted,
                 kind: SEND_RECV,
                 communicator,
                 number: number as u64,

@@ -9,6 +9,8 @@
 //!
 //! A communicator that `ncclCommSplit` or its like makes has no number yet when the payload is written: that says 0,
 //! and the rank and number of ranks of the parent. `ncclCommDestroy` and `ncclCommAbort` have the right ones.
+//!
+//! PyTorch's traces have no calls that make communicators. Each of their collectives says the size of its group, and the caller's number in it.
 
 use gapscope_timeline::collectives::{SEND_RECV, kind_of};
 
@@ -30,6 +32,8 @@ pub(super) struct Call {
     /// A number that all ranks give this call among those of its communicator: PyTorch's `Seq`, or else its
     /// `Comms Id`; `None` where the payload has neither.
     pub(super) operation: Option<u64>,
+    /// The caller's place in the group of ranks, as PyTorch says with each call.
+    pub(super) member: Option<Member>,
 }
 
 /// A process's place in a communicator.
@@ -89,6 +93,13 @@ impl Range {
                         .filter(|_| kind == SEND_RECV)
                         .map(|peer| (peer, sends)),
                     operation: number("Seq").or_else(|| number("Comms Id")),
+                    member: small("Group size").and_then(|size| {
+                        Some(Member {
+                            communicator: Some(communicator?),
+                            rank: small("Rank").filter(|rank| *rank < size),
+                            size: Some(size),
+                        })
+                    }),
                 })
             }
         })
@@ -121,6 +132,15 @@ mod tests {
         assert_eq!(old.communicator, None);
         assert_eq!(old.bytes, Some(64));
         assert_eq!(old.peer, Some((3, true)));
+        assert_eq!(old.member, None);
+        let torch = "NCCL communicator ID=9, Message size [bytes]=64, Group size=2, Rank=1, Process Group Ranks=[4,6], Seq=5";
+        let member = Member {
+            communicator: Some(9),
+            rank: Some(1),
+            size: Some(2),
+        };
+        let reduce = call("ncclAllReduce", torch);
+        assert_eq!((reduce.member, reduce.operation), (Some(member), Some(5)));
         let init = "NCCL communicator ID=7, No. of ranks=4, Rank=2, CUDA device=0";
         let member = Member {
             communicator: Some(7),

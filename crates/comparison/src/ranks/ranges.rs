@@ -37,6 +37,8 @@ pub(super) struct Ranges {
     made: BTreeMap<ProcessId, Vec<Member>>,
     /// The communicators that each process ended, whose ranges may say more of them.
     ended: BTreeMap<ProcessId, Vec<Member>>,
+    /// The communicators that the calls of each process say that it belongs to.
+    called: BTreeMap<ProcessId, BTreeMap<Option<u64>, Member>>,
 }
 
 impl Ranges {
@@ -117,6 +119,10 @@ impl Ranges {
                     }
                 }
                 Range::Call(call) => {
+                    if let Some(member) = call.member {
+                        let called = self.called.entry(of.0).or_default();
+                        called.entry(member.communicator).or_insert(member);
+                    }
                     self.calls.push(HostCall {
                         process: of.0,
                         interval,
@@ -154,7 +160,9 @@ impl Ranges {
     /// Returns the places of a process in its communicators.
     pub(super) fn members(&self, process: ProcessId) -> impl Iterator<Item = &Member> {
         let made = self.made.get(&process).into_iter().flatten();
+        let called = self.called.get(&process).into_iter();
         made.chain(self.ended.get(&process).into_iter().flatten())
+            .chain(called.flat_map(BTreeMap::values))
     }
 
     /// Returns the communicators that a process made.

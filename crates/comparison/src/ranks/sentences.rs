@@ -2,9 +2,10 @@
 //! A collective is an operation of several ranks, and a communicator a group of ranks that run them together.
 
 use super::digest::RankDigest;
-use super::findings::{RankFindings, Straggler};
-use super::late::Doing;
+use super::findings::{LateRankRow, RankFindings, Straggler};
+use super::late::{Doing, LateCause};
 use gapscope_analysis::verdict::Bound;
+use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
 use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
@@ -56,6 +57,16 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
         let mean_ns = mean(others.filter_map(|rank| rank.waited_ns));
         costs.push((mean_ns, late(straggler, origin_ns)));
     }
+    let straggler = findings.straggler.as_ref().map(|straggler| straggler.rank);
+    let others = findings
+        .late_ranks
+        .iter()
+        .filter(|late| Some(late.rank) != straggler);
+    costs.extend(
+        (others.take(LISTED_OUTLIERS)).map(|row| (row.late_ns, late_with_others(row, origin_ns))),
+    );
+    let links = findings.slow_links.iter().take(LISTED_OUTLIERS);
+    costs.extend(links.map(|link| (link.cost_ns, link.sentence.clone())));
     let outliers = findings.outliers.iter().take(LISTED_OUTLIERS);
     costs.extend(outliers.map(|outlier| (outlier.cost_ns, outlier.sentence.clone())));
     let slow_stages = findings
@@ -123,6 +134,12 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
                 row.counts.iter().sum::<u64>(),
                 row.kind,
                 row.kind
+            ));
+        }
+        if row.shifted_count > 0 {
+            sentences.push(format!(
+                "{} of {} matched {} rest on their order alone, although a recording lacks some: they may be neighbours, and no skew counts them.",
+                row.shifted_count, row.matched_count, row.kind
             ));
         }
         if row.incomplete_count > 0 {
@@ -226,56 +243,86 @@ fn within_chance(findings: &RankFindings) -> Option<String> {
     let most = ranks.max_by_key(|rank| (rank.last_count, rank.last_skew_ns, Reverse(rank.rank)))?;
     let last_count = most.last_count.filter(|count| *count > 0)?;
     let (rank, of) = (most.rank, count_of(all, "collective", "collectives"));
-    findings.straggler.is_none().then(|| {
+    (findings.straggler.is_none() && findings.late_ranks.is_empty()).then(|| {
         format!(
             "No rank is late by more than chance: rank {rank} was last most often, at {last_count} of {of}."
         )
     })
 }
 
-/// Returns a sentence on the rank that is late, and why.
-fn late(straggler: &Straggler, origin_ns: i64) -> String {
-    let stretch = straggler.stretch.map_or_else(String::new, |stretch| {
+/// Returns words on the stretch of a rank's lateness, where that is a part of the time only.
+fn mostly_in(stretch: Option<Interval>, origin_ns: i64) -> String {
+    stretch.map_or_else(String::new, |stretch| {
         format!(
             ", most of it from {} to {}",
             Nanoseconds(stretch.start_ns.saturating_sub(origin_ns)),
             Nanoseconds(stretch.end_ns.saturating_sub(origin_ns))
         )
-    });
-    let mut text = format!(
-        "Rank {} arrived last at {} of {}, by {} in all: {} of all skew{}.",
+    })
+}
+
+/// Returns a sentence on a rank that is late together with others, and why.
+fn late_with_others(row: &LateRankRow, origin_ns: i64) -> String {
+    format!(
+        "Rank {} is late: it arrived later than the median rank at {} of {}, by {} in all{}.{}",
+        row.rank,
+        row.late_count,
+        count_of(row.of_count, "collective", "collectives"),
+        Nanoseconds(row.late_ns),
+        mostly_in(row.stretch, origin_ns),
+        why(row.cause, row.evidence.as_deref(), !row.longer.is_empty())
+    )
+}
+
+/// Returns a sentence on the rank that is late, and why.
+fn late(straggler: &Straggler, origin_ns: i64) -> String {
+    format!(
+        "Rank {} arrived last at {} of {}, by {} in all: {} of all skew{}.{}",
         straggler.rank,
         straggler.last_count,
         count_of(straggler.of_count, "collective", "collectives"),
         Nanoseconds(straggler.skew_ns),
         Percent(straggler.share),
-        stretch
-    );
-    let Some(cause) = straggler.cause else {
-        if !straggler.longer.is_empty() {
-            text.push_str(" No single cause makes it late.");
-        }
-        return text;
+        mostly_in(straggler.stretch, origin_ns),
+        why(
+            straggler.cause,
+            straggler.evidence.as_deref(),
+            !straggler.longer.is_empty()
+        )
+    )
+}
+
+/// Returns a sentence on what a late rank did for longer than the others.
+fn why(cause: Option<LateCause>, evidence: Option<&str>, did_longer: bool) -> String {
+    let Some(cause) = cause else {
+        return match did_longer {
+            true => " No single cause makes it late.".to_owned(),
+            false => String::new(),
+        };
     };
     let longer = Nanoseconds(cause.longer_ns);
-    text.push_str(&match cause.what {
+    let mut text = match cause.what {
         Doing::Compute => format!(" Before them it computed {longer} longer than the others did"),
         Doing::Communication => {
-            format!(" Before them it was in collectives of other groups {longer} longer than the others were")
+            format!(
+                " Before them it was in collectives of other groups {longer} longer than the others were"
+            )
         }
         Doing::LateEnd => {
             format!(" Its parts in the collectives before ended {longer} later than the others'")
         }
         Doing::Idle(why) => {
             let facts = why.facts(Api::Cuda);
-            let doing = facts.host_was.map_or(String::new(), |was| format!(", its thread {was}"));
+            let doing = facts
+                .host_was
+                .map_or(String::new(), |was| format!(", its thread {was}"));
             format!(
                 " Before them its GPU idled {longer} longer than the others did ({}{doing})",
                 facts.name,
             )
         }
-    });
-    if let Some(evidence) = &straggler.evidence {
+    };
+    if let Some(evidence) = evidence {
         text.push_str(&format!(": {evidence}"));
     }
     text.push('.');

@@ -21,6 +21,7 @@ impl Collector<'_, '_> {
     /// Completes the collected rows in the profile. Returns why facts are missing in them.
     pub(super) fn assemble(&mut self) -> FileReasons {
         self.lanes.name_all();
+        self.join_producers();
         self.main = self.main_process();
         for process in &self.lanes.processes {
             let name = process.name.as_deref().unwrap_or_default();

@@ -29,6 +29,8 @@ pub(super) enum Category {
     LaunchFlow,
     /// Work of the device with this number, from another profiler.
     Device(u32),
+    /// Device work of another producer.
+    OtherProducer(Producer),
     /// An event of any other category.
     Other,
 }
@@ -64,4 +66,15 @@ impl Category {
             _ => Category::Other,
         }
     }
+}
+
+/// A producer of device work other than PyTorch's profiler and XLA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Producer {
+    /// Triton's Proton.
+    Proton,
+    /// The profiler of Huawei's Ascend.
+    Ascend,
+    /// Intel's unitrace.
+    Unitrace,
 }

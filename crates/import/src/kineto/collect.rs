@@ -10,6 +10,7 @@ use super::json;
 use super::lanes::Lanes;
 use super::metadata::Metadata;
 use super::operands::Operands;
+use super::producers::{self, Producers};
 use super::source::Source;
 use super::streams::{Stream, Streams};
 use super::work::{WorkArgs, correlation};
@@ -76,6 +77,7 @@ pub(super) struct Collector<'o, 'p> {
     operands: Operands,
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
+    pub(super) producers: Producers,
     pub(super) pending: Pending,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
@@ -110,6 +112,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             operands: Operands::default(),
             counters: Counters::default(),
             metadata: Metadata::default(),
+            producers: Producers::default(),
             pending: FxHashMap::default(),
             python_functions: 0,
             uses_hip: false,
@@ -176,9 +179,10 @@ impl<'o, 'p> Collector<'o, 'p> {
 
     /// Collects an event with a start and a duration, by its category or, where it has none, by its process and name.
     fn complete(&mut self, event: &Event) -> Result<(), Error> {
-        let category = match event.category.is_empty() {
-            true => self.lanes.category_of(event),
-            false => Category::parse(event.category),
+        let category = match producers::category_of(event) {
+            Some(category) => category,
+            None if event.category.is_empty() => self.lanes.category_of(event),
+            None => Category::parse(event.category),
         };
         if category == Category::DeviceAnnotation {
             // The labels of the work carry the same information.
@@ -212,6 +216,7 @@ impl<'o, 'p> Collector<'o, 'p> {
                 });
             }
             Category::Device(number) => self.device_work(event, number, span),
+            Category::OtherProducer(producer) => self.work_of_producer(event, producer, span),
             Category::Synchronisation => self.synchronisation(event),
             Category::Span | Category::DeviceAnnotation | Category::LaunchFlow => {}
             Category::Other => {
@@ -232,7 +237,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     /// Returns the id of a stream in the file. A stream beyond the maximum is counted and gives `None`.
-    fn stream(&mut self, stream: Stream) -> Option<QueueId> {
+    pub(super) fn stream(&mut self, stream: Stream) -> Option<QueueId> {
         let id = self.streams.id(stream);
         if id.is_none() {
             let reason = "the file names more streams or devices than any program has";
@@ -275,7 +280,9 @@ impl<'o, 'p> Collector<'o, 'p> {
         let call = ApiCall {
             function,
             thread: Some(lane.thread),
-            correlation: id.and_then(|(_, value)| correlation(value)),
+            correlation: id
+                .and_then(|(_, value)| correlation(value))
+                .or_else(|| producers::connection(event.args)),
             span,
             // The file does not have the results of polls.
             result: if class.is_poll() { UNKNOWN_RESULT } else { 0 },
@@ -408,7 +415,9 @@ impl Sink for Collector<'_, '_> {
                 Ok(())
             }
             b's' | b't' | b'f' => {
-                if Category::parse(event.category) != Category::LaunchFlow {
+                if Category::parse(event.category) != Category::LaunchFlow
+                    && !self.arrow_of_producer(event)
+                {
                     self.lost("arrows", event.category, "traces have no place for them");
                 }
                 Ok(())

@@ -18,6 +18,7 @@ mod nsys_ranks;
 mod packed;
 mod perfetto;
 mod planted;
+mod producers;
 mod properties;
 mod real_values;
 mod rocm;

@@ -14,13 +14,14 @@ mod stacks;
 
 use crate::assembler::{Assembler, BusyInterval};
 use crate::conditions::ConditionUpdate;
-use crate::{Error, kernel_accesses, procfs};
+use crate::{Error, procfs};
 use checkpoint::{Checkpoint, CheckpointRef, STATE_VERSION, SpoolPosition};
 pub use finish::remove_leftovers;
 use finish::write_sources;
 use gapscope_model::LossKind;
 use gapscope_spool::reader::{Damage, DrainUntil};
 use gapscope_spool::{ProcessSpool, SpoolReader};
+use gapscope_timeline_builder::kernel_accesses;
 use gapscope_trace::Names;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
@@ -31,7 +32,8 @@ use gapscope_trace::{Parts, Selection, Trace, TraceWriter};
 pub use process::DrainedProcess;
 use ranks::{RankTrace, rank_folder};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
 /// The spool's folder inside a trace.
@@ -72,8 +74,8 @@ pub struct Drain {
     processes: Vec<DrainedProcess>,
     /// The positions in a checkpoint of processes that have not been found again yet.
     resumed: Vec<SpoolPosition>,
-    /// The folders that cannot be read as spools, each of which is reported once.
-    unreadable: HashSet<PathBuf>,
+    /// The folders that cannot be read as spools, each of which is reported once, and why.
+    unreadable: BTreeMap<PathBuf, String>,
     /// The conditions that could not be measured.
     unmeasured: Vec<Unmeasured>,
     followed: stacks::FollowedThreads,
@@ -96,7 +98,7 @@ impl Drain {
             spool: SpoolReader::open(spool),
             processes: Vec::new(),
             resumed: Vec::new(),
-            unreadable: HashSet::new(),
+            unreadable: BTreeMap::new(),
             unmeasured: Vec::new(),
             followed: stacks::FollowedThreads::default(),
         };
@@ -131,7 +133,7 @@ impl Drain {
             spool: SpoolReader::open(folder.join(SPOOL_FOLDER)),
             processes: Vec::new(),
             resumed: checkpoint.processes,
-            unreadable: HashSet::new(),
+            unreadable: BTreeMap::new(),
             unmeasured: checkpoint.unmeasured,
             followed: stacks::FollowedThreads::default(),
         })
@@ -151,6 +153,11 @@ impl Drain {
         &self.processes
     }
 
+    /// Returns why processes could not be read.
+    pub fn unreadable(&self) -> impl Iterator<Item = &str> {
+        self.unreadable.values().map(String::as_str)
+    }
+
     /// Returns the bytes of spool that the processes have written and that are not deleted yet.
     pub fn waiting_bytes(&self) -> u64 {
         self.processes
@@ -165,8 +172,13 @@ impl Drain {
         let found = match self.spool.new_processes() {
             Ok(found) => found,
             Err(error) => {
-                if self.unreadable.insert(error.path().to_owned()) {
-                    let reason = format!("their spool cannot be read: {error}");
+                let path = error.path().to_owned();
+                if let Entry::Vacant(new) = self.unreadable.entry(path) {
+                    let reason = match &error {
+                        gapscope_spool::Error::OtherBuild { .. } => error.to_string(),
+                        _ => format!("their spool cannot be read: {error}"),
+                    };
+                    let reason = new.insert(reason).clone();
                     self.assembler.lose(LossKind::Processes, 1, reason);
                 }
                 return;

@@ -15,7 +15,6 @@ pub mod counters;
 mod drain;
 mod error;
 mod inherited_signals;
-mod kernel_accesses;
 mod label_injection;
 mod launch;
 mod launch_with_layer;

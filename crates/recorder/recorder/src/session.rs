@@ -532,7 +532,8 @@ fn nothing_recorded(
     let nothing =
         |reason: String, trace_kept| Some(Outcome::NothingRecorded { reason, trace_kept });
     if drain.processes().is_empty() {
-        let reason = unhooked.first().cloned();
+        let unreadable = drain.unreadable().next().map(str::to_owned);
+        let reason = unreadable.or_else(|| unhooked.first().cloned());
         let reason = reason.or_else(|| nested_recordings::reason(inner)).or(background).unwrap_or_else(|| {
             "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
                 .to_owned()

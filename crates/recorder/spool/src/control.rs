@@ -120,7 +120,7 @@ impl Control {
         }
         match control.page().version.load(Relaxed) {
             VERSION => Ok(control),
-            other => Err(foreign(format!("its version is {other}"))),
+            version => Err(Error::OtherBuild { path, version }),
         }
     }
 

@@ -96,13 +96,26 @@ pub enum Error {
         /// The fault of the file.
         reason: String,
     },
+    /// The hook in the program is of another build.
+    #[error(
+        "the hook in the program is of another build of gapscope: its spool has version {version}, and this build reads version {VERSION}; record \
+         with the gapscope to which the hook belongs, or remove the other build's hook"
+    )]
+    OtherBuild {
+        /// The control page of the process.
+        path: std::path::PathBuf,
+        /// The version of the spool that the hook writes.
+        version: u32,
+    },
 }
 
 impl Error {
     /// Returns the file or folder.
     pub fn path(&self) -> &std::path::Path {
         match self {
-            Error::Io { path, .. } | Error::Foreign { path, .. } => path,
+            Error::Io { path, .. }
+            | Error::Foreign { path, .. }
+            | Error::OtherBuild { path, .. } => path,
         }
     }
 

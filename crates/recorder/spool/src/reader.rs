@@ -45,8 +45,12 @@ impl SpoolReader {
             if !self.known.contains(&folder) && folder.is_dir() {
                 match ProcessSpool::open(&folder) {
                     Ok(process) => found.push(process),
-                    // The folder is being created; the next call sees it complete.
-                    Err(_) if is_young(&folder) => continue,
+                    // The folder is being created; the next call sees it complete. A version is written before all is complete.
+                    Err(error)
+                        if is_young(&folder) && !matches!(error, Error::OtherBuild { .. }) =>
+                    {
+                        continue;
+                    }
                     Err(error) => {
                         unreadable = Some((folder, error));
                         continue;

@@ -21,7 +21,7 @@ pub enum Command<'a> {
         sets: &'a [vk::DescriptorSet],
         dynamic_offsets: &'a [u32],
     },
-    /// Descriptors are pushed for compute, or by a template, whose bind point is not kept.
+    /// Descriptors are pushed for compute, or by a template, which has the bind point.
     PushDescriptors {
         layout: vk::PipelineLayout,
         set: u32,

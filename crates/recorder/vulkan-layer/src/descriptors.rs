@@ -315,8 +315,33 @@ pub struct DescriptorSet<C> {
     pub contents: C,
 }
 
-/// The entries of an update template.
-pub type Template = Arc<[vk::DescriptorUpdateTemplateEntry]>;
+/// An update template.
+#[derive(Clone)]
+pub struct Template {
+    pub entries: Arc<[vk::DescriptorUpdateTemplateEntry]>,
+    /// Descriptors that are pushed with the template are for another bind point than compute.
+    pub pushes_for_others: bool,
+}
+
+impl Template {
+    /// # Safety
+    /// The information is the program's, during its call.
+    unsafe fn new(info: &vk::DescriptorUpdateTemplateCreateInfo<'_>) -> Template {
+        // SAFETY: as the caller promises.
+        let entries = unsafe {
+            slice(
+                info.p_descriptor_update_entries,
+                info.descriptor_update_entry_count,
+            )
+        };
+        // A template for sets has no bind point, and what is in its place means nothing.
+        let pushes = info.template_type == vk::DescriptorUpdateTemplateType::PUSH_DESCRIPTORS_KHR;
+        Template {
+            entries: entries.into(),
+            pushes_for_others: pushes && info.pipeline_bind_point != vk::PipelineBindPoint::COMPUTE,
+        }
+    }
+}
 
 /// The descriptor sets of a device, with their layouts and update templates.
 pub struct Descriptors<C> {
@@ -442,19 +467,25 @@ impl<C: SetContents> Descriptors<C> {
         });
     }
 
-    pub(crate) fn add_template(
+    /// Keeps a template that the program has made.
+    ///
+    /// # Safety
+    /// The information is the program's, during its call.
+    pub(crate) unsafe fn add_template(
         &self,
         template: vk::DescriptorUpdateTemplate,
-        entries: &[vk::DescriptorUpdateTemplateEntry],
+        info: &vk::DescriptorUpdateTemplateCreateInfo<'_>,
     ) {
-        self.templates.insert(template.as_raw(), entries.into());
+        // SAFETY: as the caller promises.
+        let info = unsafe { Template::new(info) };
+        self.templates.insert(template.as_raw(), info);
     }
 
     pub(crate) fn remove_template(&self, template: vk::DescriptorUpdateTemplate) {
         self.templates.remove(template.as_raw());
     }
 
-    /// Returns the entries of an update template; `None` where the template is not known.
+    /// Returns an update template; `None` where the template is not known.
     pub fn template(&self, template: vk::DescriptorUpdateTemplate) -> Option<Template> {
         self.templates.get(template.as_raw())
     }
@@ -476,9 +507,14 @@ impl<C: SetContents> Descriptors<C> {
         self.with(set, |DescriptorSet { layout, contents }| {
             // SAFETY: as the caller promises.
             unsafe {
-                for_each_in_template(Some(layout), &template, data, |slot, kind, descriptor| {
-                    contents.write(context, slot, kind, descriptor);
-                });
+                for_each_in_template(
+                    Some(layout),
+                    &template.entries,
+                    data,
+                    |slot, kind, descriptor| {
+                        contents.write(context, slot, kind, descriptor);
+                    },
+                );
             }
         });
     }

@@ -4,9 +4,10 @@
 use crate::document::{Block, Table, TableBuilder, Text, Tone};
 use crate::section::{or_unknown, rest};
 use gapscope_comparison::diff::{
-    Change, ChangeKind, Diff, How, Unit, chance, change, interval, value,
+    Change, ChangeKind, Diff, How, NotJudged, Unit, chance, change, interval, value,
 };
 use gapscope_timeline::quantity;
+use std::collections::BTreeMap;
 
 /// Makes the sections that have a table, each as a list of blocks; `top` limits the rows of causes and kernels.
 pub(super) fn all(diff: &Diff, top: usize) -> Vec<Vec<Block>> {
@@ -126,13 +127,44 @@ fn kernels(diff: &Diff, each: &str, top: usize) -> Vec<Block> {
         let of_name = changes.iter().filter(|other| other.name == change.name);
         note(change, of_name.count() > 1)
     });
-    let aside = format!(
-        "of {each}; {changed} of {} changed",
-        quantity::count_of(changes.len() as u64, "kernel", "kernels")
-    );
+    let mut reasons: BTreeMap<NotJudged, u64> = BTreeMap::new();
+    let open = changes.iter().filter(|change| !significant(change));
+    for reason in open.filter_map(|change| change.not_judged()) {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let all = changes.len() as u64;
+    let aside = match all - reasons.values().sum::<u64>() {
+        0 => format!("of {each}; whether they changed cannot be judged"),
+        judged if judged < all => {
+            format!("of {each}; {changed} of {judged} judged kernels changed")
+        }
+        _ => format!(
+            "of {each}; {changed} of {} changed",
+            quantity::count_of(all, "kernel", "kernels")
+        ),
+    };
     let mut blocks = table.under("Kernels", aside);
     rest(&mut blocks, changes.len(), shown.len(), "kernels");
+    if !reasons.is_empty() {
+        blocks.push(Block::Sentence(Text::new().faint(not_judged(&reasons))));
+    }
     blocks
+}
+
+/// Says why kernels were not judged, with their number for each reason.
+fn not_judged(reasons: &BTreeMap<NotJudged, u64>) -> String {
+    let texts = reasons.iter().map(|(reason, count)| {
+        let kernels = quantity::count_of(*count, "kernel", "kernels");
+        match reason {
+            NotJudged::Small => format!("{kernels} of less than 0.1 % of the GPU time"),
+            NotJudged::Unknown => format!("{kernels} without known times on both sides"),
+            NotJudged::Noise => format!(
+                "{kernels} with too few dispatches for one run a side to tell a change from noise"
+            ),
+        }
+    });
+    let texts: Vec<String> = texts.collect();
+    format!("Not judged: {}.", texts.join("; "))
 }
 
 /// Returns how often a kernel ran, before and after.

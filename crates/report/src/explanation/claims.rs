@@ -1,12 +1,11 @@
 //! Makes the claims of an explanation (texts with their figures, rows and queries) from the findings on a trace.
 
 use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
+use crate::head::HeadSentences;
 use crate::number;
-use crate::page;
 use crate::section::{accuracy, instructions, limits, verdict};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
-use gapscope_analysis::headline::HeadlineKind;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{CAUSES, KERNELS, TRANSFERS};
@@ -32,9 +31,13 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
         words: vocabulary.words(),
     };
     let mut claims = vec![teller.program()];
-    claims.extend(teller.head(true));
+    let head = HeadSentences::new(&timeline.trace.manifest, findings, teller.words);
+    claims.extend(Teller::beside_verdict(head.before));
     claims.push(teller.verdict());
-    claims.extend(teller.head(false));
+    claims.extend(Teller::beside_verdict(head.notes));
+    let devices = verdict::devices(findings).map(|text| text.plain_text());
+    claims.extend(Teller::beside_verdict(devices.collect()));
+    claims.extend(Teller::beside_verdict(head.details));
     claims.extend(teller.largest_costs());
     claims.extend(teller.unknown(remarks));
     claims
@@ -90,30 +93,13 @@ impl Teller<'_> {
         }
     }
 
-    /// Tells what the report says with the verdict: before the verdict, where `before`, or after.
-    fn head(&self, before: bool) -> Vec<Claim> {
-        let findings = self.findings;
-        let notes = (findings.headline.iter())
-            .filter(|note| (note.kind == HeadlineKind::Contradiction) == before)
-            .map(|note| note.sentence.clone());
-        let mut texts: Vec<String> = notes.collect();
-        if before {
-            texts.splice(0..0, page::ended_badly(&self.timeline.trace.manifest));
-        } else {
-            let details = verdict::underfilled(findings, self.words).into_iter();
-            let details = details.chain(verdict::devices(findings));
-            texts.extend(details.map(|text| text.plain_text()));
-            let warm_up = &findings.warm_up.reason;
-            texts.extend((!warm_up.is_empty()).then(|| warm_up.clone()));
-        }
-        let texts = texts.into_iter();
-        texts
-            .map(|text| Claim {
-                kind: ClaimKind::Verdict,
-                text,
-                ..Claim::default()
-            })
-            .collect()
+    /// Makes claims of sentences that stand beside the verdict.
+    fn beside_verdict(texts: Vec<String>) -> impl Iterator<Item = Claim> {
+        texts.into_iter().map(|text| Claim {
+            kind: ClaimKind::Verdict,
+            text,
+            ..Claim::default()
+        })
     }
 
     /// Tells what bounds the speed of the program, and by which parts of its time.
@@ -139,6 +125,20 @@ impl Teller<'_> {
             let name = format!("{}_ns", part.what);
             let pointer = format!("/verdict_evidence/{place}/total_ns");
             figures.push(reported(&name, part.total_ns, pointer));
+        }
+        let paths = [
+            ("critical_paths", &self.findings.critical_paths),
+            ("joint_critical_paths", &self.findings.joint_critical_paths),
+        ];
+        for (key, paths) in paths {
+            for (place, path) in paths.iter().enumerate() {
+                let name = format!("{key}_{place}_{}_ns", path.what);
+                figures.push(reported(
+                    &name,
+                    path.path_ns,
+                    format!("/{key}/{place}/path_ns"),
+                ));
+            }
         }
         let known = self.findings.knows(CAUSES) && evidence.window_ns.is_some();
         if known {

@@ -76,3 +76,52 @@ fn the_explanation_says_all_that_the_report_says_with_the_verdict() {
         assert_says(&all, &part.sentence);
     }
 }
+
+#[test]
+fn the_explanation_has_the_joint_verdict_of_several_devices_with_its_paths() {
+    let mut text = "manifest sampling_mode=dispatch
+        process id=1 pid=10 hook=cuda
+        thread process=1 thread=7 name=main
+        device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=1000
+        device id=2 process=1 api=cuda name=GPU uuid=bb clock.error_ns=1000
+        queue id=1 device=1 index=1\nqueue id=2 device=2 index=2
+        kernel id=1 process=1 name=work\n"
+        .to_owned();
+    for turn in 0..50 {
+        let (start, copy) = (turn * 4, turn * 2);
+        let kernel = copy + 1;
+        text += &format!(
+            "submission id={copy} process=1 queue=1 thread=7 start_ns=-1ms duration_ns=1us kind=transfer
+             transfer submission={copy} queue=1 start_ns={start}ms duration_ns=3990us kind=peer-to-peer bytes=1
+             submission id={kernel} process=1 queue=2 thread=7 start_ns=-1ms duration_ns=1us kind=kernel
+             dispatch submission={kernel} queue=2 kernel=1 start_ns={}us duration_ns=2ms
+             dependency submission={kernel} waits_for={copy}\n",
+            start * 1_000 + 3_996
+        );
+    }
+    let trace = read(&text);
+    let page = words(&terminal(&trace));
+    assert_says(
+        &page,
+        "TRANSFER-BOUND Computing waits for transfers on stream 1 of GPU 0",
+    );
+    assert_says(&page, "GPU 1: transfer-bound.");
+    let timeline = Timeline::new(&trace);
+    let findings = Findings::from_timeline(&timeline, &Options::default());
+    let claims = Explanation::new("t", &timeline, &findings, &[]).claims;
+    let said: Vec<&str> = claims.iter().map(|claim| claim.text.as_str()).collect();
+    let said = said.join("\n");
+    let sentence = findings.verdict_evidence.sentence.trim_end_matches('.');
+    assert_says(&said, sentence);
+    for device in &findings.idle_time.devices {
+        assert_says(&said, &device.verdict_sentence);
+    }
+    let figures = claims.iter().flat_map(|claim| &claim.figures);
+    let pointers: Vec<&str> = figures
+        .filter_map(|figure| figure.report.as_deref())
+        .collect();
+    assert!(
+        pointers.contains(&"/joint_critical_paths/0/path_ns"),
+        "{pointers:?}"
+    );
+}

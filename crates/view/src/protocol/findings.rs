@@ -8,7 +8,7 @@ use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::verdict::{Bound, Evidence};
 use gapscope_comparison::ranks::RankFindings;
-use gapscope_report::json;
+use gapscope_report::{HeadSentences, json};
 use gapscope_timeline::busy::DeviceBusy;
 use gapscope_timeline::intervals::Interval;
 use schemars::JsonSchema;
@@ -22,6 +22,8 @@ pub struct FindingsAnswer<'a> {
     pub report: json::Json<'a>,
     /// The generation of a live trace that the findings are of.
     pub generation: u64,
+    /// The sentences beside the verdict, as the report prints them.
+    pub head: HeadSentences,
     /// For each of `gaps` what the report says of it.
     pub gap_notes: Vec<CauseNote>,
     /// For each of `kernels` its rows.

@@ -80,5 +80,11 @@ fn all_that_ran_has_its_row_and_its_time() {
         assert_eq!(tables.markers.len(), 6);
         assert_eq!(&*tables.kernels.name[0], "fill");
         assert_eq!(tables.bindings.len(), 1);
+        // The code and the bound buffers say what a kernel must write at least.
+        let accesses = tables.kernels.accesses[0].as_deref();
+        assert!(
+            accesses.is_some_and(|text| text.starts_with("threads 64.1.1")),
+            "{accesses:?}"
+        );
     }
 }

@@ -44,6 +44,22 @@ impl<'a> Unmatched<'a> {
         before.keys().filter(is_exchanged).copied().collect()
     }
 
+    /// Returns the codes of which each side runs one function, under however many labels.
+    pub fn single_functions(&self) -> BTreeSet<String> {
+        let single = |kernels: &[SideKernel<'a>]| -> BTreeSet<String> {
+            let mut functions: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+            for kernel in kernels {
+                if let Some(module) = kernel.module() {
+                    functions.entry(module).or_default().insert(kernel.name);
+                }
+            }
+            functions.retain(|_, names| names.len() == 1);
+            functions.into_keys().collect()
+        };
+        let (before, after) = (single(&self.before), single(&self.after));
+        before.intersection(&after).cloned().collect()
+    }
+
     /// Pairs a kernel with the only other that can have replaced it: under a label that nothing else is gone from and nothing else
     /// is new under, which ran as often; or, where several are, the only one that ran as often with the same workgroups and threads.
     pub fn match_only_ones(&mut self, evaluations: [f64; 2]) {

@@ -90,7 +90,7 @@ fn a_gate_that_cannot_be_judged_fails_by_name() {
             base.clone(),
             "bound_bytes > 3%",
             GateStatus::Unknown,
-            "bound_bytes is not known on both sides",
+            "bound_bytes is not known on either side",
         ),
         (
             looped(&[GEMM, SOFTMAX]),

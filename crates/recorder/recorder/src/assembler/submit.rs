@@ -3,6 +3,7 @@
 
 use super::Assembler;
 use super::instance::{ClockPosition, Instance};
+use gapscope_model::LossKind;
 use gapscope_spool::event::{Instance as Submitted, SemaphoreValue, Span};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::rows;
@@ -39,7 +40,13 @@ impl Assembler {
         let thread = Some(ThreadId(call.thread.0));
         let labels = &state.timeline.labels;
         let of_thread = || labels.at(thread, call.span.start_ns);
-        let label = of_queue.or_else(|| of_thread().ok().flatten());
+        let label = of_queue.or_else(|| {
+            of_thread().unwrap_or_else(|_| {
+                let reason = "the record of the call came too late";
+                self.ledger.add(LossKind::LabelsOfWork, 1, reason);
+                None
+            })
+        });
         let spanning_labels = &mut self.queues[queue].spanning;
         for submitted in instances {
             let (mut ends, mut opens): (u32, &[TextId]) = (0, &[]);

@@ -48,6 +48,21 @@ fn child() {
             }
         }
         "device" => drop(program()),
+        "of-another-build" => {
+            let spool = PathBuf::from(std::env::var_os(gapscope_spool::env::SPOOL).unwrap());
+            let elsewhere = tempfile::tempdir_in(spool.parent().unwrap()).unwrap();
+            let process = || made_up::process("vulkan");
+            drop(Spool::create(elsewhere.path().to_owned(), 1 << 20, true, process).unwrap());
+            for process in std::fs::read_dir(elsewhere.path()).unwrap() {
+                let process = process.unwrap();
+                let control = process.path().join("control");
+                let mut page = std::fs::read(&control).unwrap();
+                // The version follows the magic number.
+                page[8] -= 1;
+                std::fs::write(&control, page).unwrap();
+                std::fs::rename(process.path(), spool.join(process.file_name())).unwrap();
+            }
+        }
         "killed" => {
             program().run(number, Duration::ZERO);
             std::process::abort();
@@ -257,6 +272,26 @@ fn a_program_without_vulkan_is_said_and_leaves_no_trace() {
     };
     assert!(reason.contains("used no Vulkan"), "{reason}");
     assert!(!trace.exists());
+}
+
+#[test]
+fn a_hook_of_another_build_is_said() {
+    let (_folder, trace) = new_trace();
+    let recorded = record(&trace, "of-another-build", |_| {}).unwrap();
+    let Outcome::NothingRecorded {
+        reason,
+        trace_kept: false,
+    } = recorded.outcome
+    else {
+        panic!("{recorded:?}");
+    };
+    let version = gapscope_spool::VERSION;
+    let expected = format!(
+        "has version {}, and this build reads version {version}",
+        version - 1
+    );
+    assert!(reason.contains("another build of gapscope"), "{reason}");
+    assert!(reason.contains(&expected), "{reason}");
 }
 
 #[test]

@@ -41,12 +41,18 @@ pub unsafe fn push_descriptors(
     layout: vk::PipelineLayout,
     set: u32,
     descriptors: PushedDescriptors<'_>,
-) -> Command {
+) -> Option<Command> {
+    if let PushedDescriptors::Template(template, _) = descriptors
+        && let Some(template) = device.objects.descriptors.template(template)
+        && template.pushes_for_others
+    {
+        return None;
+    }
     // SAFETY: as the caller promises.
     let pushed = unsafe { pushed(device, layout, set, descriptors) };
-    pushed.unwrap_or(Command::Refused(
+    Some(pushed.unwrap_or(Command::Refused(
         "pushed descriptors of a layout that is not known",
-    ))
+    )))
 }
 
 /// Returns the command of [`push_descriptors`]; `None` if the layout or the template is not known.
@@ -74,9 +80,14 @@ unsafe fn pushed(
             }
             PushedDescriptors::Template(template, data) => {
                 let template = device.objects.descriptors.template(template)?;
-                for_each_in_template(Some(&layout), &template, data, |slot, _, descriptor| {
-                    written.push((slot.index, descriptor));
-                });
+                for_each_in_template(
+                    Some(&layout),
+                    &template.entries,
+                    data,
+                    |slot, _, descriptor| {
+                        written.push((slot.index, descriptor));
+                    },
+                );
             }
         }
     }

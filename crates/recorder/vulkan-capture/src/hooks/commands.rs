@@ -107,7 +107,7 @@ unsafe fn kept(device: &Device, command: given::Command<'_>) -> Option<Command> 
             descriptors,
         } => {
             // SAFETY: as the caller promises.
-            unsafe { bindings::push_descriptors(device, layout, set, descriptors) }
+            unsafe { bindings::push_descriptors(device, layout, set, descriptors)? }
         }
         Given::BindOther => return None,
         Given::Dispatch { base, groups } => Command::Dispatch {

@@ -52,3 +52,32 @@ fn a_write_of_several_descriptors_runs_over_into_the_next_binding() {
         [(0, 0, (&infos[0]).into()), (2, 0, (&infos[1]).into())]
     );
 }
+
+#[test]
+fn a_template_for_graphics_pushes_nothing_for_compute() {
+    use vk::DescriptorUpdateTemplateType as Kind;
+    for (kind, point, pushes_for_others) in [
+        (
+            Kind::PUSH_DESCRIPTORS_KHR,
+            vk::PipelineBindPoint::COMPUTE,
+            false,
+        ),
+        (
+            Kind::PUSH_DESCRIPTORS_KHR,
+            vk::PipelineBindPoint::GRAPHICS,
+            true,
+        ),
+        // A template for sets has no bind point.
+        (Kind::DESCRIPTOR_SET, vk::PipelineBindPoint::GRAPHICS, false),
+    ] {
+        let entry = [vk::DescriptorUpdateTemplateEntry::default()];
+        let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+            .template_type(kind)
+            .pipeline_bind_point(point)
+            .descriptor_update_entries(&entry);
+        // SAFETY: the entries live during the call.
+        let template = unsafe { Template::new(&info) };
+        assert_eq!(template.entries.len(), 1);
+        assert_eq!(template.pushes_for_others, pushes_for_others, "{kind:?}");
+    }
+}

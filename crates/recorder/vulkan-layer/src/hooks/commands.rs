@@ -93,7 +93,6 @@ commands! {
             Command::BindOther
         };
 
-    // The bind point of a template is not kept, so that one for graphics counts as one for compute.
     fn cmd_push_descriptor_set_with_template(
         template: vk::DescriptorUpdateTemplate,
         layout: vk::PipelineLayout,

@@ -81,9 +81,7 @@ device_hooks! {
         allocator: Allocator<'_>,
         out: *mut vk::DescriptorUpdateTemplate,
     ) -> vk::Result = after |device| {
-        let count = (*info).descriptor_update_entry_count;
-        let entries = slice((*info).p_descriptor_update_entries, count);
-        device.descriptors().add_template(*out, entries);
+        device.descriptors().add_template(*out, &*info);
     };
 
     fn destroy_descriptor_update_template(

@@ -236,7 +236,7 @@ impl CommandBuffer {
         }
     }
 
-    /// Records descriptors that a command pushes for the set at `index`; nothing where their template is unknown.
+    /// Records descriptors that a command pushes for the set at `index`; nothing where their template is unknown or not for compute.
     ///
     /// # Safety
     /// The program's own structures, during its call.
@@ -247,10 +247,11 @@ impl CommandBuffer {
             unsafe { pushed.push(&device.memory, &device.descriptors, descriptors) };
             pushed.content(device.recorder)
         };
-        if let PushedDescriptors::Template(template, _) = descriptors
-            && device.descriptors.template(template).is_none()
-        {
-            return;
+        if let PushedDescriptors::Template(template, _) = descriptors {
+            let template = device.descriptors.template(template);
+            if template.is_none_or(|template| template.pushes_for_others) {
+                return;
+            }
         }
         let content = push(self.pushed_set(index));
         self.bind_set(index, content.id);

@@ -135,7 +135,7 @@ impl Bindings {
                 }
                 PushedDescriptors::Template(template, data) => {
                     if let Some(template) = known.template(template) {
-                        for_each_in_template(None, &template, data, write);
+                        for_each_in_template(None, &template.entries, data, write);
                     }
                 }
             }

@@ -1,0 +1,252 @@
+//! Reads device work, calls and arrows that other producers of Chrome's JSON write: an event goes in, and what its
+//! producer means by it comes out.
+//!
+//! | producer | device work | joined with its call by |
+//! |---|---|---|
+//! | Triton's Proton | category `kernel` with a `call_stack`, whose innermost name is the kernel's | nothing: the file has no calls |
+//! | torch_npu and MindSpore on Ascend (`trace_view.json`) | events with a `Task Type` and a `Stream Id` | `connection_id`, which calls have in a list |
+//! | Intel's unitrace (Level Zero, OpenCL) | category `gpu_op`; the name ends with the launch's shape, or the bytes of a copy | `id`, which an arrow from inside of the call has |
+
+use super::category::{Category, Producer};
+use super::event::Event;
+use super::json::{bare, elements, members};
+use super::number::whole;
+use super::streams::Stream;
+use super::work::correlation;
+use crate::profile::Correlation;
+use crate::transfers;
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::tables::TransferKind;
+use memchr::memmem::find;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// The beginnings of Ascend's task types in which a stream waits, records an event or does nothing: no work.
+const NO_WORK: [&str; 5] = ["EVENT_", "NOTIFY_", "Notify", "PLACE_HOLDER", "WRITE_VALUE"];
+/// The beginnings of Ascend's task types of copies.
+const COPIES: [&str; 4] = ["MEMCPY", "SDMA", "PCIE_DMA", "Memcpy"];
+
+/// What is kept of the events of other producers.
+#[derive(Debug, Default)]
+pub(super) struct Producers {
+    /// The numbers of unitrace's devices and of their engines' rows, in the order in which they come.
+    devices: FxHashMap<Box<[u8]>, u32>,
+    rows: FxHashMap<Box<[u8]>, u32>,
+    /// The starts of unitrace's arrows on host threads, by thread: the time and the number of the work.
+    pub(super) arrows: FxHashMap<(ProcessId, ThreadId), Vec<(i64, Correlation)>>,
+    /// Tasks of Ascend that are no work.
+    pub(super) waits: u64,
+}
+
+/// The arguments of device work.
+#[derive(Debug, Default)]
+pub(super) struct Args<'a> {
+    pub(super) correlation: Option<Correlation>,
+    device: Option<u32>,
+    stream: Option<u32>,
+    task_type: &'a [u8],
+    pub(super) call_stack: &'a [u8],
+}
+
+impl<'a> Args<'a> {
+    /// Reads the object of arguments of an event.
+    pub(super) fn parse(args: &'a [u8]) -> Args<'a> {
+        let mut parsed = Args::default();
+        let small = |value| whole(value).and_then(|number| u32::try_from(number).ok());
+        for (key, value) in members(args) {
+            match key {
+                b"id" | b"connection_id" => parsed.correlation = correlation(value),
+                b"device_id" | b"Device Id" => parsed.device = small(value),
+                b"stream_id" | b"Stream Id" => parsed.stream = small(value),
+                b"Task Type" => parsed.task_type = bare(value),
+                b"call_stack" => parsed.call_stack = value,
+                _ => {}
+            }
+        }
+        parsed
+    }
+
+    /// Returns whether a task of Ascend's is a wait, an event or a placeholder, and no work.
+    pub(super) fn is_no_work(&self) -> bool {
+        self.is_task_of(&NO_WORK)
+    }
+
+    /// Returns whether a task of Ascend's is a copy.
+    pub(super) fn is_copy(&self) -> bool {
+        self.is_task_of(&COPIES)
+    }
+
+    fn is_task_of(&self, starts: &[&str]) -> bool {
+        let mut starts = starts.iter();
+        starts.any(|start| self.task_type.starts_with(start.as_bytes()))
+    }
+}
+
+/// Returns the category of an event that another producer than PyTorch's profiler wrote; `None` for other events.
+pub(super) fn category_of(event: &Event) -> Option<Category> {
+    let has = |key: &[u8]| find(event.args, key).is_some();
+    match event.category {
+        b"gpu_op" => Some(Category::OtherProducer(Producer::Unitrace)),
+        b"kernel" if has(b"\"call_stack\"") => Some(Category::OtherProducer(Producer::Proton)),
+        // Proton's bars of callers repeat the time of their kernels.
+        b"call_path" if has(b"\"call_stack\"") => Some(Category::DeviceAnnotation),
+        b"cpu_op" if is_function(event.name, b"ze") || is_function(event.name, b"cl") => {
+            Some(Category::Call)
+        }
+        b"" if has(b"\"Task Type\"") && has(b"\"Stream Id\"") => {
+            Some(Category::OtherProducer(Producer::Ascend))
+        }
+        b"" if has(b"\"connection_ids\"") => Some(Category::Call),
+        _ => None,
+    }
+}
+
+/// Returns whether a name is that of a function of an API, by the API's prefix.
+pub(super) fn is_function(name: &[u8], prefix: &[u8]) -> bool {
+    let rest = name.strip_prefix(prefix);
+    rest.and_then(|rest| rest.first())
+        .is_some_and(u8::is_ascii_uppercase)
+}
+
+/// Returns the number that joins a call of Ascend's runtime with its first work; `None` for other calls.
+pub(super) fn connection(args: &[u8]) -> Option<Correlation> {
+    let mut members = members(args);
+    let (_, ids) = members.find(|(key, _)| *key == b"connection_ids")?;
+    correlation(elements(ids).next()?)
+}
+
+impl Producers {
+    /// Returns the stream of a piece of work.
+    pub(super) fn stream(&mut self, event: &Event, producer: Producer, args: &Args) -> Stream {
+        let small = |value| whole(value).and_then(|number| u32::try_from(number).ok());
+        let (device, stream) = match producer {
+            // unitrace counts made-up processes of devices, and their rows, down from 2^32.
+            Producer::Unitrace => {
+                let next = self.devices.len() as u32;
+                let device = *self.devices.entry(event.pid.into()).or_insert(next);
+                let next = self.rows.len() as u32;
+                let row = *self.rows.entry(event.tid.into()).or_insert(next);
+                (device, Some(row))
+            }
+            Producer::Ascend => (args.device.unwrap_or(0), args.stream.or(small(event.tid))),
+            Producer::Proton => {
+                // Versions write the stream as the thread, as an argument, or as `stream 7` in place of the process.
+                let named = event.pid.strip_prefix(b"stream ").and_then(small);
+                let stream = named.or(args.stream).or(small(event.tid));
+                (args.device.unwrap_or(0), stream)
+            }
+        };
+        Stream {
+            device: Some(device),
+            context: 0,
+            stream,
+        }
+    }
+}
+
+/// What the end of a name of unitrace says of a launch or a copy.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) groups: [Option<u32>; 3],
+    pub(super) local: [Option<u32>; 3],
+    pub(super) bytes: Option<u64>,
+}
+
+/// Splits a name of unitrace, such as `gemm[SIMD32 {16; 1; 1} {128; 1; 1}]` or
+/// `zeCommandListAppendMemoryCopy(M2D)[4096]`, into the name and what stands in the brackets.
+pub(super) fn split_shape(name: &str) -> (&str, Shape) {
+    let whole_name = name.trim_matches('"');
+    let Some((name, inside)) = whole_name
+        .strip_suffix(']')
+        .and_then(|name| name.rsplit_once('['))
+    else {
+        return (whole_name, Shape::default());
+    };
+    let bytes = inside
+        .split(' ')
+        .next()
+        .and_then(|bytes| bytes.parse().ok());
+    let mut lists = inside.split('{').skip(1).map(|list| {
+        let list = list.split('}').next().unwrap_or_default();
+        let mut sizes = list.split(';').map(|size| size.trim().parse().ok());
+        [(); 3].map(|()| sizes.next().flatten())
+    });
+    let (groups, local) = (lists.next(), lists.next());
+    match (groups, local, bytes) {
+        (Some(groups), Some(local), _) => {
+            let shape = Shape {
+                groups,
+                local,
+                bytes: None,
+            };
+            (name, shape)
+        }
+        (None, None, Some(bytes)) => {
+            let shape = Shape {
+                bytes: Some(bytes),
+                ..Shape::default()
+            };
+            (name, shape)
+        }
+        _ => (whole_name, Shape::default()),
+    }
+}
+
+/// Returns the kind of a copy, from a name of unitrace with its ends (`M2D`: from memory of the host to a device) or
+/// of Ascend.
+pub(super) fn copy_kind(name: &str) -> TransferKind {
+    let ends = name
+        .split_once('(')
+        .map_or("", |(_, ends)| ends.trim_end_matches(')'));
+    match ends {
+        "M2D" | "H2D" => TransferKind::HostToDevice,
+        "D2M" | "D2H" => TransferKind::DeviceToHost,
+        "D2D" => TransferKind::Copy,
+        _ if name.contains("Fill") => TransferKind::Fill,
+        _ => transfers::kind(name),
+    }
+}
+
+/// Decodes the percent signs in names of newer versions of unitrace. A name without them stays.
+pub(super) fn decoded(name: &str) -> Cow<'_, str> {
+    if !name.contains("%5B") && !name.contains("%20") {
+        return Cow::Borrowed(name);
+    }
+    let bytes = name.as_bytes();
+    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        let digits = bytes.get(at + 1..at + 3).filter(|_| *byte == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(code) => {
+                decoded.push(code);
+                at += 3;
+            }
+            None => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_unitrace_end_with_shapes_and_sizes() {
+        let (name, shape) = split_shape("\"gemm<float>[SIMD32 {16; 2; 1} {128; 1; 1}]\"");
+        assert_eq!(name, "gemm<float>");
+        assert_eq!(shape.groups, [Some(16), Some(2), Some(1)]);
+        assert_eq!(shape.local, [Some(128), Some(1), Some(1)]);
+        let (name, shape) = split_shape("zeCommandListAppendMemoryCopy(M2D)[4096]");
+        assert_eq!(name, "zeCommandListAppendMemoryCopy(M2D)");
+        assert_eq!(shape.bytes, Some(4096));
+        assert_eq!(copy_kind(name), TransferKind::HostToDevice);
+        assert_eq!(split_shape("kernel[int]").0, "kernel[int]");
+        assert_eq!(decoded("gemm%5BSIMD32%20%7B1%7D%5D"), "gemm[SIMD32 {1}]");
+        assert_eq!(decoded("100%"), "100%");
+    }
+}

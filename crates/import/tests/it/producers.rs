@@ -1,0 +1,95 @@
+//! Tests files of other producers of Chrome's JSON: Triton's Proton, Ascend's profiler and Intel's unitrace. The inputs
+//! are made by hand after the source code of the producers, which `docs/import.md` says.
+
+use crate::imported::{Import, Rows, import_bytes, kernel, path};
+use gapscope_trace::tables::{SubmissionKind, Table, TransferKind};
+
+fn import(text: &str) -> Import {
+    import_bytes("trace.json", text.as_bytes()).unwrap()
+}
+
+#[test]
+fn kernels_of_proton_have_their_callers_as_labels() {
+    let import = import(
+        r#"{"displayTimeUnit": "us", "traceEvents": [
+        {"name":"matmul","cat":"kernel","ph":"X","ts":0.0,"dur":40.0,"tid":7,"args":{"call_stack":["ROOT","layer","matmul"]}},
+        {"name":"layer","cat":"call_path","ph":"X","pid":"stream 7","tid":"path 1","ts":0.0,"dur":140.0,"args":{"call_stack":["ROOT","layer"]}},
+        {"name":"softmax","cat":"kernel","ph":"X","pid":"stream 7","tid":"kernels","ts":100.0,"dur":40.0,"args":{"call_stack":["ROOT","layer","softmax"],"device_id":0}}
+        ]}"#,
+    );
+    let dispatches: Vec<_> = import.trace.tables.dispatches.iter().collect();
+    let of = |row: usize| {
+        let dispatch = &dispatches[row];
+        let name = kernel(&import.trace, dispatch.kernel).name.to_string();
+        (name, path(&import.trace, dispatch.label), dispatch.queue)
+    };
+    assert_eq!(dispatches.len(), 2);
+    let queue = dispatches[0].queue;
+    assert_eq!(of(0), ("matmul".into(), "layer".into(), queue));
+    assert_eq!(of(1), ("softmax".into(), "layer".into(), queue));
+    assert_eq!(import.trace.manifest.queues[0].index, 7);
+}
+
+#[test]
+fn tasks_of_ascend_are_work_and_waits_are_none() {
+    let import = import(
+        r#"[
+        {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"Python"}},
+        {"ph":"M","name":"process_name","pid":4,"tid":0,"args":{"name":"Ascend Hardware"}},
+        {"ph":"M","name":"process_name","pid":5,"tid":0,"args":{"name":"CANN"}},
+        {"ph":"X","name":"Node@launch","pid":5,"tid":77,"ts":"1699529623106740.100","dur":5,"args":{"Thread Id":77,"Mode":"launch","level":"node","connection_ids":[19]}},
+        {"ph":"X","name":"aclnnMatmul_MatMulV2","pid":4,"tid":3,"ts":"1699529623106750.200","dur":100,"args":{"Model Id":4294967295,"Task Type":"AI_CORE","Stream Id":3,"Task Id":5,"Batch Id":0,"Subtask Id":4294967295,"connection_id":19}},
+        {"ph":"X","name":"EVENT_WAIT","pid":4,"tid":3,"ts":"1699529623106850.200","dur":900,"args":{"Task Type":"EVENT_WAIT","Stream Id":3,"Task Id":6,"connection_id":20}},
+        {"ph":"X","name":"MEMCPY_ASYNC","pid":4,"tid":11,"ts":"1699529623107850.200","dur":2,"args":{"Task Type":"SDMA","Stream Id":11,"Task Id":7,"connection_id":21}}
+        ]"#,
+    );
+    let tables = &import.trace.tables;
+    assert_eq!(tables.dispatches.duration_ns, [Some(100_000)]);
+    assert_eq!(tables.transfers.duration_ns, [Some(2_000)]);
+    assert_eq!(tables.submissions.kind, [SubmissionKind::Kernel]);
+    let function = tables.submissions.function[0].as_deref();
+    assert_eq!(function, Some("Node@launch"));
+    assert_eq!(
+        tables.dispatches.submission,
+        [Some(tables.submissions.id[0])]
+    );
+    assert!(import.notes("1 tasks of Ascend's streams are waits"));
+    let streams: Vec<_> = import
+        .trace
+        .manifest
+        .queues
+        .iter()
+        .map(|q| q.index)
+        .collect();
+    assert_eq!(streams, [3, 11]);
+}
+
+#[test]
+fn device_rows_of_unitrace_are_joined_with_calls_by_arrows() {
+    let import = import(
+        r#"{ "traceEvents":[
+        {"ph":"X","tid":77,"pid":70,"name":"zeCommandListAppendLaunchKernel","cat":"cpu_op","ts":1700000000000010,"dur":8},
+        {"ph":"s","tid":77,"pid":70,"name":"dep","cat":"data_flow","ts":1700000000000010,"id":5},
+        {"ph":"X","tid":77,"pid":70,"name":"zeCommandListAppendMemoryCopy","cat":"cpu_op","ts":1700000000000030,"dur":8},
+        {"ph":"s","tid":77,"pid":70,"name":"dep","cat":"data_flow","ts":1700000000000030,"id":6},
+        {"ph":"X","tid":77,"pid":70,"name":"zeEventHostSynchronize","cat":"cpu_op","ts":1700000000000050,"dur":80},
+        {"ph":"X","tid":4294967295,"pid":4294967295,"name":"gemm[SIMD32 {16; 2; 1} {128; 1; 1}]","cat":"gpu_op","ts":1700000000000040,"dur":50,"args":{"id":"5"}},
+        {"ph":"t","tid":4294967295,"pid":4294967295,"name":"dep","cat":"data_flow","ts":1700000000000040,"id":5},
+        {"ph":"X","tid":4294967294,"pid":4294967295,"name":"zeCommandListAppendMemoryCopy(M2D)[4096]","cat":"gpu_op","ts":1700000000000095,"dur":5,"args":{"id":"6"}},
+        {"ph":"M","name":"process_name","pid":70,"ts":1,"args":{"name":"HOST<n>"}},
+        {"ph":"M","name":"process_name","pid":4294967295,"ts":1,"args":{"name":"DEVICE<n>0:3a:0:0"}}
+        ]}"#,
+    );
+    let tables = &import.trace.tables;
+    let dispatch = tables.dispatches.iter().next().unwrap();
+    let kernel = kernel(&import.trace, dispatch.kernel);
+    assert_eq!((&*kernel.name, kernel.local_x), ("gemm", Some(128)));
+    assert_eq!((dispatch.groups_x, dispatch.groups_y), (Some(16), Some(2)));
+    assert_eq!(tables.transfers.kind, [TransferKind::HostToDevice]);
+    assert_eq!(tables.transfers.bytes, [Some(4096)]);
+    assert_eq!(tables.submissions.len(), 2);
+    assert!(dispatch.submission.is_some());
+    assert!(tables.transfers.submission.at(0).is_some());
+    assert_eq!(import.loss("host calls of GPU work"), 0);
+    assert_eq!(import.trace.manifest.devices.len(), 1);
+}
