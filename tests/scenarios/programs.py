@@ -399,6 +399,191 @@ def loads_before_the_steady_part() -> TraceWriter:
     return trace
 
 
+def builds_each_token(evidence: str, thread: int = 7) -> TraceWriter:
+    """A decoder that builds new code for 50 ms before each of 92 tokens, loads it, and launches 20 kernels."""
+    trace, start = TraceWriter(), 0.0
+    stack = trace.stack(
+        [("main", "/home/a/generate.py", 20), ("sdpa_forward", "/home/a/integrations/sdpa_attention.py", 158)]
+    )
+    for token in range(92):
+        load = start + 50_000
+        if evidence == "samples":
+            trace.samples(stack, start, load, thread=thread)
+        if evidence == "ranges":
+            for text, domain, inset in (
+                ("torch/nn/modules/module.py(1501): _call_impl", "python", 5),
+                ("integrations/sdpa_attention.py(158): sdpa_forward", "python", 10),
+                ("aten::_scaled_dot_product_cudnn_attention", "operator", 20),
+            ):
+                trace.range(text, start + inset, 50_000 - 2 * inset, domain, thread=thread)
+        trace.call("load-module", load, 120, "cuLibraryLoadData", thread=thread)
+        for kernel in range(20):
+            call = load + 150 + kernel * 20
+            trace.launch(f"attention_{token}" if kernel == 0 else "gemm", call, call + 8, 10)
+        trace.call("wait-queue-idle", load + 550, 5, "cudaStreamSynchronize")
+        start = load + 560
+    return trace
+
+
+BUILT = r"new code is built and loaded 92 times"
+
+
+@scenario(
+    "a decoder builds and loads new code for each token, as samples show: where and how often",
+    "host-bound",
+    "host-compile",
+    "host-late",
+    advises=(BUILT + r", at sdpa_attention\.py:158, with 50\.\d ms",),
+)
+def builds_code_for_each_token() -> TraceWriter:
+    return builds_each_token("samples")
+
+
+@scenario(
+    "the same without samples, with ranges of Python's functions",
+    "host-bound",
+    "host-compile",
+    "host-late",
+    advises=(BUILT + r", at sdpa_attention\.py:158, with 50\.\d ms",),
+)
+def builds_code_in_ranges() -> TraceWriter:
+    return builds_each_token("ranges")
+
+
+@scenario(
+    "the same with neither: how often, and no line",
+    "host-bound",
+    "host-compile",
+    "host-late",
+    advises=(BUILT + r", with 50\.\d ms",),
+)
+def builds_code_without_evidence() -> TraceWriter:
+    return builds_each_token("calls")
+
+
+@scenario(
+    "another thread builds and loads new code, and the launching thread goes on at once after it",
+    "host-bound",
+    "host-compile",
+    "host-late",
+    advises=(BUILT,),
+)
+def builds_code_on_another_thread() -> TraceWriter:
+    return builds_each_token("calls", thread=8)
+
+
+@scenario(
+    "another thread loads code beside a busy device: loads that delay nothing are no cause",
+    "device-bound",
+    never_causes="host-compile",
+    never_advises=(r"built",),
+)
+def loads_that_delay_nothing() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = step * 10_000
+        trace.launch("k", start, start + 10, 9900)
+        trace.call("load-module", start + 4000, 3000, "cuModuleLoadData", thread=8)
+    return trace
+
+
+@scenario(
+    "cudaFree on another thread waits for the kernel of each step, and the launch comes after it: a wait",
+    "sync-bound mixed device-bound",
+    "after-host-wait",
+    "host-allocate",
+    advises=(r"cudaFree of another thread waits for the GPU",),
+)
+def free_of_another_thread_synchronises() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = step * 600
+        trace.launch("k", start, start + 8, 400)
+        trace.call("free-memory", start + 20, 405, "cudaFree", thread=8)
+    return trace
+
+
+@scenario(
+    "cudaFreeAsync on another thread waits for nothing: the launching thread is late",
+    "host-bound",
+    "host-late",
+    "after-host-wait",
+)
+def asynchronous_free_of_another_thread() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = step * 1200
+        trace.launch("k", start, start + 8, 400)
+        trace.call("free-memory", start + 402, 5, "cudaFreeAsync", thread=8)
+        trace.call("other-call", start + 410, 1, "cuCtxSetLimit")
+    return trace
+
+
+@scenario(
+    "each launch takes 8 ms: no graph helps, and what holds it up is not in the trace",
+    "host-bound",
+    "submit-call",
+    advises=(r"a launch takes some µs: what held them up is not in the trace",),
+    never_advises=(r"graph",),
+)
+def each_launch_takes_long() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        trace.launch("k", step * 9000, step * 9000 + 8010, 900, call_duration=8000)
+    return trace
+
+
+@scenario(
+    "every fourth launch takes 6 ms: these have a reason of their own",
+    "host-bound",
+    "submit-call",
+    advises=(r"99 calls took 594 ms of it .* the usual call takes 5\.00 µs: what held them up",),
+    never_advises=(r"graph", r"launch the next before"),
+)
+def every_fourth_launch_takes_long() -> TraceWriter:
+    trace, start = TraceWriter(), 0
+    for step in range(400):
+        duration = 6000 if step % 4 == 0 else 5
+        trace.launch("k", start, start + duration + 5, 900, call_duration=duration)
+        start += duration + 910
+    return trace
+
+
+@scenario(
+    "a result of 4 bytes is read back after each 20 kernels, by a call that waits: read back less often",
+    "device-bound mixed sync-bound",
+    "after-host-wait",
+    advises=(r"read them back less often",),
+    never_advises=(r"start them before", r"\bpin\b"),
+)
+def reads_back_small_results() -> TraceWriter:
+    trace, start = TraceWriter(), 0
+    for _ in range(200):
+        for kernel in range(20):
+            trace.launch("k", start + kernel * 5, start + 8 + kernel * 50, 49)
+        trace.copy(
+            "device-to-host", start + 110, start + 1010, 2, 4, host_memory="pageable", call_duration=925
+        )
+        trace.call("other-call", start + 1036, 1, "cuCtxSetLimit")
+        start += 1100
+    return trace
+
+
+@scenario(
+    "each launch returns with its kernel (CUDA_LAUNCH_BLOCKING): the host waits in it",
+    "device-bound mixed sync-bound",
+    "after-host-wait",
+    advises=(r"CUDA_LAUNCH_BLOCKING",),
+    never_advises=(r"graph",),
+)
+def launches_that_block() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        trace.launch("k", step * 500, step * 500 + 8, 300, call_duration=320)
+        trace.call("other-call", step * 500 + 325, 1, "cuCtxSetLimit")
+    return trace
+
+
 @scenario(
     "a pause of 50 ms after each ten steps: regular, and the host is late",
     "device-bound mixed host-bound",

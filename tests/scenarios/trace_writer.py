@@ -342,20 +342,53 @@ class TraceWriter:
         duration: float,
         domain: str | None = None,
         payload: str | None = None,
+        thread: int = SUBMITTING_THREAD,
     ) -> None:
-        """Adds a range of NVTX on the submitting thread."""
+        """Adds a range of NVTX, of an operator or of a function of Python on a thread."""
         self.add(
             "markers",
             until=start + duration,
             process=1,
             scope="thread",
             label=self.label(text),
-            thread=SUBMITTING_THREAD,
+            thread=thread,
             start_ns=nanoseconds(start),
             duration_ns=nanoseconds(duration),
             domain=domain,
             payload=payload,
         )
+
+    def stack(self, lines: list[tuple[str, str, int]]) -> int:
+        """Adds a stack of Python's functions, each with its file and line, the outermost first; returns the stack's id."""
+        parent = None
+        for function, file, line in lines:
+            frame = len(self.rows["frames"])
+            self.add("frames", id=frame, kind="python", function=function, file=file, line=line)
+            stack = len(self.rows["stacks"])
+            self.add("stacks", id=stack, parent=parent, frame=frame)
+            parent = stack
+        if parent is None:
+            raise ValueError("a stack has at least one line")
+        return parent
+
+    def samples(
+        self, stack: int, start: float, until: float, period: float = 2000, thread: int = SUBMITTING_THREAD
+    ) -> None:
+        """Adds samples of a thread that runs and has a stack throughout."""
+        at = start + period / 2
+        while at < until:
+            self.add(
+                "samples",
+                until=at,
+                time_ns=nanoseconds(at),
+                process=1,
+                thread=thread,
+                stack=stack,
+                state="running",
+                source="sampled",
+                period_ns=nanoseconds(period),
+            )
+            at += period
 
     def counter(
         self,

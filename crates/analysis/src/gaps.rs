@@ -10,6 +10,8 @@
 //! | `cause` | the causes and all that is known of each |
 //! | `explain` | which part of a gap has which cause |
 //! | `host_cause` | the time before the submission |
+//! | `at_work` | what other threads did while the submitting thread was late |
+//! | `host_ranges` | the ranges in which host threads were |
 //! | `building` | the time before loads of code that is spent on building the code |
 //! | `call_causes` | the cause of a call, by facts about the whole program |
 //! | `process_start` | the first use of a GPU by each process |
@@ -17,6 +19,7 @@
 //! | `start_up` | how long a device takes to start work that is free to run |
 //! | `page_moves` | the submitted work after moves of managed memory, which nothing submits |
 //! | `unknown_reason` | why a cause is not known |
+//! | `slow_launches` | what holds up launches that take long |
 //! | `submit_calls` | what submission calls submit, and which of them are slow |
 //! | `certainty` | how much of each cause is certain within the clock's error |
 //! | `advice` | what to do about a cause |
@@ -32,12 +35,14 @@
 //! start; barriers against unrecorded commands inside a command buffer; work of programs that are not in the trace.
 
 mod advice;
+mod at_work;
 mod building;
 mod call_causes;
 mod cause;
 mod certainty;
 pub(crate) mod explain;
 mod host_cause;
+mod host_ranges;
 mod host_totals;
 mod idle_time;
 mod other_threads;
@@ -46,6 +51,7 @@ mod pattern;
 mod process_start;
 mod queues;
 mod reserve;
+mod slow_launches;
 mod start_up;
 mod submit_calls;
 mod totals;
@@ -64,6 +70,8 @@ pub use unknown_reason::{UnknownReason, UnknownTotal};
 pub use visit::{each_gap, each_gap_between, gap_numbers, idle_by_cause};
 
 use crate::bound::{Bound, VerdictPart};
+use building::Built;
+use explain::HeldUp;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::{CommandBufferId, ProcessId, QueueId, SubmissionId, ThreadId};
 use gapscope_trace::manifest::Api;
@@ -185,13 +193,12 @@ pub struct IdleTime {
     /// is in the sentence of the verdict's evidence.
     #[serde(skip)]
     pub(crate) late_host_was: Option<String>,
-    /// How often the submitting thread loaded code after it had been outside of calls for long, in a program that does so again
-    /// and again. In JSON it is in the advice.
+    /// New code that is built again and again. In JSON it is in the advice.
     #[serde(skip)]
-    pub(crate) builds: u64,
-    /// Part of the time of [`Cause::HostCompile`] before such loads.
-    #[serde(skip)]
-    pub(crate) building_ns: i64,
+    pub(crate) built: Option<Built>,
+    /// What other threads of the process did in stretches of [`Cause::HostLate`] that are longer than a round trip, the longest
+    /// first, as far as ranges and calls show it. Times are estimates.
+    pub threads_at_work: Vec<ThreadAtWork>,
     /// Part of the time of [`Cause::HostLate`] in which other threads of the process compiled or loaded code: calls that returned
     /// too early or too late to be taken for what held up the submitting thread, which may have waited for them all the same. In
     /// JSON it is in the advice.
@@ -199,10 +206,9 @@ pub struct IdleTime {
     pub late_while_compiling_ns: i64,
     /// The time of [`Cause::Unknown`] by why it is not known, the most first. It sums to that time.
     pub unknown_reasons: Vec<UnknownTotal>,
-    /// Time of [`Cause::AfterHostWait`] by the call that waited, of calls that are no waits by their kind, such as `cudaFree`. In
-    /// JSON it is in the advice.
+    /// Time of [`Cause::AfterHostWait`] by the call that waited, where that is known. In JSON it is in the advice.
     #[serde(skip)]
-    pub(crate) hidden_waits: Vec<HostTime>,
+    pub(crate) waits: Vec<WaitTime>,
     /// What the submission calls submitted in which devices idled, and how long they took. In JSON it is in the advice.
     #[serde(skip)]
     pub(crate) submit_calls: SubmitCalls,
@@ -354,6 +360,28 @@ pub struct HostTime {
     pub count: u64,
     /// Time in it.
     pub total_ns: i64,
+}
+
+/// A thread that was at work while the submitting thread of its process was late.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ThreadAtWork {
+    /// Id of the process.
+    pub process_id: ProcessId,
+    /// The system's id of the thread.
+    pub thread: ThreadId,
+    /// Its name, where it is known.
+    pub thread_name: Option<String>,
+    /// For how long it was at work then, in nanoseconds: an estimate.
+    pub total_ns: i64,
+    /// The range (a label, an operator or a function) or the call in which it mostly was then.
+    pub mostly_in: String,
+}
+
+/// Idle time in which a call that waited held up the submission of the next work.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WaitTime {
+    held_up: HeldUp,
+    time: HostTime,
 }
 
 /// Gaps of some range of lengths.

@@ -6,14 +6,15 @@
 
 mod claims;
 mod page;
+mod sentences;
 
 use gapscope_analysis::Findings;
 use gapscope_timeline::Timeline;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The maximum number of the most costly causes, kernels and transfers that are explained.
-const MAX_COSTS: usize = 3;
+/// The maximum number of the most costly kernels and transfers that are explained. Of causes of idle time each is.
+const MAX_WORKS: usize = 3;
 
 /// What `gapscope explain --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

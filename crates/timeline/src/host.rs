@@ -8,14 +8,13 @@ mod polls;
 mod returned;
 mod segment;
 
-pub use returned::Returned;
 pub use segment::{CallClass, HostThread, Segment, WaitOutcome};
 
 use crate::intervals::Interval;
 use functions::FunctionNames;
 use gapscope_trace::Trace;
 use gapscope_trace::ids::ProcessId;
-use gapscope_trace::tables::{HostCallKind, Table};
+use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table};
 use returned::Returns;
 use rustc_hash::FxHashMap;
 use segment::ThreadSegments;
@@ -35,8 +34,9 @@ pub struct HostThreads {
 }
 
 impl HostThreads {
-    /// Lays out the host calls and the submission calls of a trace.
-    pub fn new(trace: &Trace) -> HostThreads {
+    /// Lays out the host calls and the submission calls of a trace. `is_synchronous` says of each row of the table of submissions
+    /// whether its call waited for its own work; it is empty where none did.
+    pub(crate) fn new(trace: &Trace, is_synchronous: &[bool]) -> HostThreads {
         let calls = &trace.tables.host_calls;
         let mut functions = FunctionNames::default();
         let mut threads: FxHashMap<HostThread, Vec<Segment>> = FxHashMap::default();
@@ -85,9 +85,14 @@ impl HostThreads {
             let function = functions.index(&rows.function[row]);
             let interval =
                 Interval::from_row(Some(rows.start_ns[row]), Some(rows.duration_ns[row]));
-            let submit = |interval| {
-                let outcome = WaitOutcome::Done;
-                Segment::new(HostCallKind::Submit, function, 1, outcome, interval)
+            let waits = is_synchronous.get(row) == Some(&true);
+            let call = match rows.kind[row] {
+                SubmissionKind::Transfer if waits => HostCallKind::CopyAndWait,
+                _ => HostCallKind::Submit,
+            };
+            let submit = |interval| Segment {
+                waits,
+                ..Segment::new(call, function, 1, WaitOutcome::Done, interval)
             };
             add(thread, interval.map(submit));
         }
@@ -132,12 +137,12 @@ impl HostThreads {
     }
 
     /// Returns the calls of other threads of the same process that returned in `window` and may have held `thread` up, in
-    /// the order of their returns.
+    /// the order of their returns, each with its thread. A call is given as the segment with which it ended.
     pub fn returned_on_others(
         &self,
         thread: HostThread,
         window: Interval,
-    ) -> impl Iterator<Item = &Returned> {
+    ) -> impl Iterator<Item = (HostThread, &Segment)> {
         self.returns.on_others(thread, window)
     }
 

@@ -178,6 +178,9 @@ thresholds! {
     SYNC_OWN_NS: i64 = 5_000, Nanoseconds,
         "A function is taken to need at least so long without a wait.",
         "Calls that the driver answers from memory of its own take 1 to 5 µs.";
+    SYNC_SHARE: f64 = 0.5, Share,
+        "A call that launches a kernel or a graph waited for it where that ran inside of the call for at least this share of it.",
+        "A launch returns before its kernel starts, or some µs after: only one that waits, as with `CUDA_LAUNCH_BLOCKING=1`, holds the kernel in it.";
     BUILD_NS: i64 = 1_000_000, Nanoseconds,
         "Time outside of calls that leads to a load of code is spent on building the code from this length on.",
         "The fastest compilers take some milliseconds for a kernel; what a program does between two calls takes less.";
@@ -235,8 +238,11 @@ thresholds! {
     FEW_CALLS_SHARE: f64 = 0.1, Share,
         "Up to this share of the submission calls, slow ones are few: advice is then of them.",
         "With more of them, slow calls are how the program works.";
+    SLOW_LAUNCH_NS: i64 = 200_000, Nanoseconds,
+        "A call that launches a kernel and takes at least so long is slow, however many do: no graph is advised for it.",
+        "A launch takes 2 to 20 µs, and up to 100 µs while a tool records much of it. What takes longer waits for something in the driver, for which a graph has to wait too.";
     LARGE_COPY_BYTES: u64 = 65_536, Bytes,
-        "Copies of pageable memory of at least this size are told to be pinned.",
+        "Copies of pageable memory of at least this size are told to be pinned, and smaller copies to the host to be made less often.",
         "CUDA passes smaller ones to the device with the call itself, and its own time is what they take.";
     GRAPH_LAUNCHES: u64 = 20, Count,
         "From so many kernels on that are launched outside of graphs, a graph of them is advised.",

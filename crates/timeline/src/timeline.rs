@@ -21,6 +21,7 @@ mod nearly_sorted;
 mod numbers;
 mod packer;
 mod submissions;
+mod synchronous;
 mod times;
 mod work;
 mod works;

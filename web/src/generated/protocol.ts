@@ -475,8 +475,9 @@ export interface IdleSamplesHeader {
 /** Idle time of the analysed window: of all devices, and of each queue. */
 export interface IdleTime {
   below_threshold_count: number; below_threshold_ns: number; devices: DeviceIdle[]; gap_count: number; histogram: GapBin[]; host_calls: HostTime[];
-  longest: Gap[]; other_thread_calls: HostTime[]; queues: QueueIdle[]; serialised_count: number; serialised_ns: number; sides: SideRange[]; total_ns: number;
-  uncertain_ns: number | null; unknown_host_ns: number; unknown_reasons: UnknownTotal[]; untimed_host_function_ns: number;
+  longest: Gap[]; other_thread_calls: HostTime[]; queues: QueueIdle[]; serialised_count: number; serialised_ns: number; sides: SideRange[];
+  threads_at_work: ThreadAtWork[]; total_ns: number; uncertain_ns: number | null; unknown_host_ns: number; unknown_reasons: UnknownTotal[];
+  untimed_host_function_ns: number;
 }
 
 /** A time for which a label was set. */
@@ -995,6 +996,11 @@ export interface TableFacts {
 /** A thread of a recorded process. */
 export interface Thread {
   name: string; process: ProcessId; thread: ThreadId;
+}
+
+/** A thread that was at work while the submitting thread of its process was late. */
+export interface ThreadAtWork {
+  mostly_in: string; process_id: ProcessId; thread: ThreadId; thread_name: string | null; total_ns: number;
 }
 
 /** A thread, by the system's id. */

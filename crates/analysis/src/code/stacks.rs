@@ -36,8 +36,8 @@ fn as_text<S: serde::Serializer>(kind: &FrameKind, to: S) -> Result<S::Ok, S::Er
 /// Parts of the paths of code that is not the program's own: installed packages, and Python's own modules.
 const FOREIGN_FOLDERS: [&str; 3] = ["/site-packages/", "/dist-packages/", "/lib/python3"];
 /// Beginnings of the paths of code that is not the program's own: code without a file (`<`), such as Python's own or
-/// generated modules, and the system's libraries.
-const FOREIGN_PREFIXES: [&str; 4] = ["<", "/usr/lib", "/lib/", "/lib64/"];
+/// generated modules, the system's libraries, and PyTorch, whose profiler leaves out the folder of packages.
+const FOREIGN_PREFIXES: [&str; 6] = ["<", "/usr/lib", "/lib/", "/lib64/", "torch/", "triton/"];
 
 /// Beginnings of the names of interpreters, which run the program and are never its own code, wherever they lie.
 const INTERPRETERS: [&str; 2] = ["python", "libpython"];

@@ -3,21 +3,25 @@
 //! The usual advice, which suits most programs, is [`CauseFacts::advice`](super::CauseFacts::advice). [`advice`] is
 //! called once the idle time of the whole window is known.
 
-use super::submit_calls::{SlowCalls, Submitted, Typical, typical};
-use super::{Cause, HostTime, IdleTime, UnknownTotal};
+mod launch_calls;
+
+use super::building::Built;
+use super::explain::HeldUp;
+use super::submit_calls::{Submitted, Typical, typical};
+use super::{Cause, HostTime, IdleTime, UnknownTotal, WaitTime};
 use crate::command_buffers::mean_dispatches;
 use crate::conditions::Pressure;
 use crate::contexts::names_of_sharing;
 use gapscope_timeline::quantity::{self, duration, ratio};
 use gapscope_timeline::thresholds::{
     COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, REASON_SHARE,
-    ROUND_TRIP_NS, SEVERAL, STALLED_SHARE,
+    ROUND_TRIP_NS, SEVERAL, SLOW_LAUNCH_NS, STALLED_SHARE,
 };
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
-use gapscope_timeline::{Timeline, Work, WorkKind, is_work};
-use gapscope_trace::ids::SubmissionId;
+use gapscope_timeline::{Timeline, is_work};
+use gapscope_trace::lookup::NONE;
 use gapscope_trace::manifest::{Api, Manifest};
-use gapscope_trace::tables::{HostCallKind, SubmissionKind, TransferKind};
+use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table, TransferKind};
 
 /// Returns the advice on each cause in `idle_time.causes`, in their order; empty where nothing helps.
 pub(crate) fn advice(
@@ -47,6 +51,10 @@ pub(crate) fn advice(
         .map(|total| adviser.advice(total.cause, total.total_ns, total.count))
         .collect()
 }
+
+/// What to do about results that are read back one by one.
+const READ_LESS: &str =
+    "read them back less often, such as after several steps, or keep them on the device";
 
 /// What samples of stacks show of the submitting threads; empty without samples.
 #[derive(Debug, Clone, Default)]
@@ -94,6 +102,7 @@ impl Adviser<'_> {
             (Cause::HostFunction, _) => self.for_host_functions(usual, total_ns),
             (Cause::SubmitCall, _) => self.for_submit_calls(usual, total_ns),
             (Cause::AfterHostWait, _) => self.for_waits(usual, total_ns),
+            (Cause::QueueHandover, _) => self.for_hand_overs(usual),
             (Cause::GraphLaunch, _) => self.for_graphs(usual),
             (Cause::ContextSwitch, _) => format!(
                 "{usual}; the device is used by {}",
@@ -130,13 +139,16 @@ impl Adviser<'_> {
         let is_short = |kernels: &Typical| {
             kernels.work_ns as f64 <= kernels.call_ns.max(1) as f64 * GRAPH_WORK_TIMES
         };
-        self.has_many_launches() && self.kernels.as_ref().is_some_and(is_short)
+        let is_usual = |kernels: &Typical| kernels.call_ns < SLOW_LAUNCH_NS;
+        (self.kernels.as_ref()).is_some_and(|kernels| {
+            is_short(kernels) && is_usual(kernels) && self.has_many_launches()
+        })
     }
 
     /// Returns the advice where code is compiled or loaded: first on new code that is built again and again.
     fn for_building(&self, usual: &str, total_ns: i64) -> String {
-        let (builds, building_ns) = (self.idle_time.builds, self.idle_time.building_ns);
-        if builds == 0 || ratio(building_ns, total_ns) < MOST_OF_CALLS_SHARE {
+        let is_most = |built: &&Built| ratio(built.total_ns, total_ns) >= MOST_OF_CALLS_SHARE;
+        let Some(built) = self.idle_time.built.as_ref().filter(is_most) else {
             let longest = self.longest_call(Cause::HostCompile);
             let builds_graphs =
                 longest.is_some_and(|time| time.call == HostCallKind::BuildGraph.as_str());
@@ -147,40 +159,69 @@ impl Adviser<'_> {
                 }
                 false => usual.to_owned(),
             };
-        }
-        let line =
-            (self.samples.build_line.as_ref()).map_or(String::new(), |line| format!(", at {line}"));
+        };
+        let place = self.samples.build_line.as_ref();
+        let line = place.map_or(String::new(), |place| format!(", at {place}"));
         format!(
             "new code is built and loaded {}{line}, with {} before each load: build it once and keep it, such as by keeping shapes the same",
-            quantity::count_of(builds, "time", "times"),
-            duration(building_ns / builds as i64),
+            quantity::count_of(built.loads, "time", "times"),
+            duration(built.each_ns),
         )
     }
 
     fn for_waits(&self, usual: &str, total_ns: i64) -> String {
         let idle = self.idle_time;
-        let hidden = idle.hidden_waits.first();
-        let most = hidden.filter(|time| ratio(time.total_ns, total_ns) >= MOST_OF_CALLS_SHARE);
-        let allocates = [HostCallKind::AllocateMemory, HostCallKind::FreeMemory];
+        let most = (idle.waits.iter())
+            .filter(|wait| !is_wait(wait.time.call))
+            .find(|wait| ratio(wait.time.total_ns, total_ns) >= MOST_OF_CALLS_SHARE);
+        let waits_are = |kind| (idle.submit_calls).waits_are_mostly(kind, &idle.waits, total_ns);
         match most {
-            Some(time) => {
-                let to_do = match allocates.iter().any(|call| call.as_str() == time.call) {
-                    true => Cause::HostAllocate.facts(self.words.api).advice,
-                    false => "call it outside of the loop, or less often",
-                };
-                let call = time.function.as_deref().unwrap_or(time.call);
-                format!("{call} waits for the GPU: {to_do}")
-            }
-            None if idle.submit_calls.waits_are_pageable(total_ns) => {
+            Some(wait) => self.for_a_hidden_wait(wait),
+            None if waits_are(Submitted::PageableCopy) => {
                 format!(
                     "most of it waits for copies of pageable memory: {}",
                     self.pin()
                 )
             }
+            None if waits_are(Submitted::Read) => {
+                format!("most of it waits for small results to be read back: {READ_LESS}")
+            }
             None if self.is_cuda() && !self.copies_to_host() => {
                 "the wait serialises host and GPU: synchronise less often".to_owned()
             }
             None => usual.to_owned(),
+        }
+    }
+
+    /// Returns the advice on a call that waits although its kind does not say so.
+    fn for_a_hidden_wait(&self, wait: &WaitTime) -> String {
+        let time = &wait.time;
+        let is_call = |kinds: &[HostCallKind]| kinds.iter().any(|kind| kind.as_str() == time.call);
+        let to_do = match is_call(&[HostCallKind::AllocateMemory, HostCallKind::FreeMemory]) {
+            true => Cause::HostAllocate.facts(self.words.api).advice,
+            false if is_call(&[HostCallKind::Submit]) => {
+                "launches do so where CUDA_LAUNCH_BLOCKING or a debugger makes them: run without"
+            }
+            false => "call it outside of the loop, or less often",
+        };
+        let call = time.function.as_deref().unwrap_or(time.call);
+        let thread = self.submitting();
+        match wait.held_up {
+            HeldUp::Itself => format!("{call} waits for the GPU: {to_do}"),
+            HeldUp::OtherThread => format!(
+                "{call} of another thread waits for the GPU, and the {thread} thread went on only after it: {to_do}"
+            ),
+            HeldUp::InCall => format!(
+                "{call} of another thread waits for the GPU, and the {thread} thread is blocked behind its lock: {to_do}"
+            ),
+        }
+    }
+
+    /// Returns the word for a thread that hands work to a queue.
+    fn submitting(&self) -> &'static str {
+        match self.is_cuda() {
+            true => "launching",
+            false => "submitting",
         }
     }
 
@@ -211,11 +252,47 @@ impl Adviser<'_> {
     fn for_allocations(&self, usual: &str) -> String {
         let function = self.longest_call(Cause::HostAllocate);
         let function = function.and_then(|time| time.function.as_deref());
-        match function.filter(|name| name.contains("Host") || name.contains("Managed")) {
-            Some(name) => {
+        let contains = |word| function.is_some_and(|name| name.contains(word));
+        match function {
+            Some(name) if contains("Host") || contains("Managed") => {
                 format!("it was mostly in {name}: allocate that memory once, and reuse it")
             }
-            None => usual.to_owned(),
+            Some(name) if contains("Async") => format!(
+                "it was mostly in {name}, which takes from a pool already: let the pool keep its memory (its release threshold), or allocate once and reuse"
+            ),
+            _ => usual.to_owned(),
+        }
+    }
+
+    /// Returns the advice on hand-overs between queues. Those between devices have to be, and so have those of copies, which
+    /// overlap kernels only on a queue of their own.
+    fn for_hand_overs(&self, usual: &str) -> String {
+        let timeline = self.timeline;
+        let tables = &timeline.trace.tables;
+        let row = |id| {
+            let row = timeline.submission_ids.row(id);
+            (row != NONE).then_some(row as usize)
+        };
+        let queue = |row: usize| timeline.submissions[row].queue;
+        let gpu = |row: usize| timeline.queues[queue(row) as usize].gpu;
+        let copies = |row: usize| tables.submissions.kind[row] == SubmissionKind::Transfer;
+        let rows = (0..tables.dependencies.len()).filter_map(|at| {
+            let after = row(tables.dependencies.submission[at])?;
+            let before = row(tables.dependencies.waits_for.at(at)?)?;
+            (queue(after) != queue(before)).then_some([before, after])
+        });
+        let (mut all, mut between_gpus, mut of_copies) = (0_u64, 0_u64, 0_u64);
+        for [before, after] in rows {
+            all += 1;
+            between_gpus += u64::from(gpu(before) != gpu(after));
+            of_copies += u64::from(copies(before) || copies(after));
+        }
+        if between_gpus * 2 > all {
+            "most is between devices: give each device more work between hand-overs".to_owned()
+        } else if of_copies * 2 > all {
+            "most is of copies, which overlap kernels where they are: copy more at once".to_owned()
+        } else {
+            usual.to_owned()
         }
     }
 
@@ -235,98 +312,6 @@ impl Adviser<'_> {
             }
             None => usual.to_owned(),
         }
-    }
-
-    /// Returns the advice on idle time inside of submission calls: first on what has most of it.
-    fn for_submit_calls(&self, usual: &str, total_ns: i64) -> String {
-        let calls = &self.idle_time.submit_calls;
-        if let Some(slow) = calls.slow(self.timeline, total_ns) {
-            return self.for_slow_calls(&slow);
-        }
-        if calls.is_mostly(Submitted::PageableCopy, total_ns) {
-            return format!(
-                "most of it copies pageable memory, which the call itself moves: {}",
-                self.pin()
-            );
-        }
-        match self.words.api {
-            Api::Cuda | Api::Hip => {}
-            _ if self.mean_command_buffers >= SEVERAL => {
-                return format!(
-                    "{} are in each submission already: submit less often, or from a thread of its own",
-                    self.command_buffers(),
-                );
-            }
-            _ => return usual.to_owned(),
-        }
-        match self.mean_dispatches {
-            Some(kernels) if calls.is_mostly(Submitted::Graph, total_ns) => match kernels < SEVERAL {
-                true => format!(
-                    "most of it launches graphs, of {kernels:.1} kernels each: a graph helps only with more kernels in it"
-                ),
-                false => format!(
-                    "most of it launches graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
-                ),
-            },
-            _ if calls.is_mostly(Submitted::Copy, total_ns) => {
-                "most of it starts copies: join small ones, and start them before the last work has ended".to_owned()
-            }
-            _ if !self.helps_graph() => "launch the next before the last work has ended".to_owned(),
-            Some(_) => "put the launches that are in no graph into one, or fuse kernels".to_owned(),
-            None => usual.to_owned(),
-        }
-    }
-
-    /// Returns what is known of a few calls that took most of the time.
-    fn for_slow_calls(&self, slow: &SlowCalls) -> String {
-        let (name, is_first) = self.submitted_by(slow.submission);
-        let longest = match &name {
-            Some(name) => format!("{} for {name}", duration(slow.longest_ns)),
-            None => duration(slow.longest_ns),
-        };
-        let few = match slow.count {
-            1 => format!("one call took {} of it ({longest})", duration(slow.idle_ns)),
-            several => format!(
-                "{several} calls took {} of it (the longest {longest})",
-                duration(slow.idle_ns)
-            ),
-        };
-        let why = match is_first {
-            true => {
-                "it was the first of this kernel, for which the driver loads code: launch each kernel once before the loop"
-            }
-            false => {
-                "what held it up is not in the trace, such as memory that the driver had to allocate, or a lock"
-            }
-        };
-        format!(
-            "{few}, where the median call takes {}: {why}",
-            duration(slow.median_ns)
-        )
-    }
-
-    /// Returns the name of the work that a submission starts with, and whether that is a kernel that had not run before.
-    fn submitted_by(&self, submission: SubmissionId) -> (Option<String>, bool) {
-        let timeline = self.timeline;
-        let row = timeline.submission_ids.row(submission);
-        let Some(times) = timeline.submissions.get(row as usize) else {
-            return (None, false);
-        };
-        let gpu = &timeline.gpus[timeline.queues[times.queue as usize].gpu as usize];
-        let from =
-            (gpu.works).partition_point(|work| work.interval.start_ns < times.first_start_ns);
-        let mut later = gpu.works.range(from..gpu.works.len());
-        let Some(work) = later.find(|work| timeline.submission_of(work) == row) else {
-            return (None, false);
-        };
-        let kernel = |work: &Work| match work.kind() {
-            WorkKind::Dispatch => timeline.kernel_row(work.row()),
-            _ => None,
-        };
-        let mine = kernel(&work);
-        let mut earlier = gpu.works.range(0..from);
-        let is_first = mine.is_some() && !earlier.any(|work| kernel(&work) == mine);
-        (Some(timeline.name_of(&work)), is_first)
     }
 
     /// Returns how memory is pinned.
@@ -362,7 +347,7 @@ impl Adviser<'_> {
             true => "launch ahead, or prepare the work on another thread",
             false => "prepare work ahead, or submit more at once",
         };
-        let thread = if is_cuda { "launching" } else { "submitting" };
+        let thread = self.submitting();
         let outside = match &self.samples.slept_for {
             Some([waited_for, to_do]) => {
                 format!("the {thread} thread slept, waiting for {waited_for}: {to_do}")
@@ -458,6 +443,14 @@ impl Adviser<'_> {
         }
         advice
     }
+}
+
+/// Returns true where a kind of call is a wait by itself.
+fn is_wait(call: &str) -> bool {
+    let mut kinds = HostCallKind::ALL
+        .iter()
+        .filter(|kind| kind.as_str() == call);
+    kinds.any(|kind| kind.is_wait())
 }
 
 /// Counts the launches of graphs, or all others.

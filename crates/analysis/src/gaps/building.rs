@@ -3,7 +3,8 @@
 //! The calls of a thread are taken in periods, each up to a submission or a wait. A period *builds* if the thread loads code in it after at
 //! least [`BUILD_NS`] outside of calls. A thread is a builder if at least [`BUILDS_LEAST`] of its periods build, and no more
 //! others are as long outside of calls as half of the median of these: otherwise it pauses for that long whether it loads code or not.
-//! Code that is loaded inside of a submission call, when it is first used, is not built.
+//! Code that is loaded inside of a submission call, when it is first used, is not built. Of a thread that hands over no work, each
+//! load ends a period: it builds for others.
 //!
 //! What this cannot know: what a thread does outside of calls. It may read files before it loads code, for as long each time.
 
@@ -14,64 +15,125 @@ use gapscope_timeline::thresholds::{BUILD_NS, BUILDS_LEAST};
 use gapscope_trace::tables::HostCallKind;
 use std::collections::{HashMap, HashSet};
 
-/// The threads that build code again and again.
+/// The threads that build code again and again, each with the times at which it loaded what it had built, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Builders(HashSet<HostThread>);
+pub(super) struct Builders(HashMap<HostThread, Vec<i64>>);
+
+/// The idle time in which code was built.
+#[derive(Debug, Default)]
+pub(super) struct BuildSums {
+    /// How many gaps end with a load of what was built, and how long it was built in them.
+    gaps: u64,
+    total_ns: i64,
+    /// The threads that built it.
+    threads: HashSet<HostThread>,
+}
+
+/// New code that is built again and again.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Built {
+    /// How often it was loaded.
+    pub(super) loads: u64,
+    /// The idle time in which it was built.
+    pub(super) total_ns: i64,
+    /// That time for each load.
+    pub(super) each_ns: i64,
+}
+
+impl BuildSums {
+    /// Adds the time in which `thread` built code, as far as it is `inside`.
+    pub(super) fn add(&mut self, thread: HostThread, building: Interval, inside: Interval) {
+        let ns = building.intersection(inside).length_ns();
+        if ns <= 0 {
+            return;
+        }
+        self.gaps += 1;
+        self.total_ns = self.total_ns.saturating_add(ns);
+        self.threads.insert(thread);
+    }
+
+    /// Returns what was built in a window; `None` where nothing was.
+    pub(super) fn built(self, builders: &Builders, window: Interval) -> Option<Built> {
+        let loads = self
+            .threads
+            .iter()
+            .map(|thread| builders.loads_in(*thread, window));
+        (self.gaps > 0).then(|| Built {
+            loads: loads.map(|count| count as u64).sum(),
+            total_ns: self.total_ns,
+            each_ns: self.total_ns / self.gaps as i64,
+        })
+    }
+}
 
 /// The periods of a thread.
 #[derive(Debug, Default)]
 struct Periods {
-    /// The time outside of calls before the last load, of periods that build.
-    building_ns: Vec<i64>,
+    /// The time outside of calls before the last load, of periods that build, and when that load began.
+    building: Vec<(i64, i64)>,
     /// The time outside of calls, of other periods in which that is at least half of [`BUILD_NS`].
     other_ns: Vec<i64>,
     /// The time outside of calls in the current period, and that before the last load in it.
     outside_ns: i64,
-    before_load_ns: Option<i64>,
+    last_load: Option<(i64, i64)>,
     /// The end of the last call.
     last_end_ns: Option<i64>,
+    /// When the thread loaded code, where that was its first call: how long it had built the code is not known.
+    first_load_ns: Option<i64>,
 }
 
 impl Periods {
-    fn add(&mut self, segment: &Segment) {
-        let from_ns = self.last_end_ns.unwrap_or(segment.interval.start_ns);
+    /// Adds a call. Of a thread that hands over no work, each load ends a period.
+    fn add(&mut self, segment: &Segment, loads: bool, submits: bool) {
+        let start_ns = segment.interval.start_ns;
+        if loads && self.last_end_ns.is_none() {
+            self.first_load_ns = Some(start_ns);
+        }
+        let from_ns = self.last_end_ns.unwrap_or(start_ns);
         let outside = Interval::new(from_ns, segment.interval.start_ns);
         self.outside_ns = self.outside_ns.saturating_add(outside.length_ns());
         self.last_end_ns = Some(segment.interval.end_ns);
-        if loads(segment) {
-            self.before_load_ns = Some(self.outside_ns);
-        } else if ends_period(segment) {
+        if loads {
+            self.last_load = Some((self.outside_ns, segment.interval.start_ns));
+        }
+        if ends_period(segment) || (loads && !submits) {
             self.end();
         }
     }
 
     fn end(&mut self) {
-        let before_ns = self.before_load_ns.take().unwrap_or(0);
+        let load = self.last_load.take();
         let outside_ns = std::mem::take(&mut self.outside_ns);
-        if before_ns >= BUILD_NS {
-            self.building_ns.push(before_ns);
-        } else if outside_ns >= BUILD_NS / 2 {
-            self.other_ns.push(outside_ns);
+        match load.filter(|(before_ns, _)| *before_ns >= BUILD_NS) {
+            Some(load) => self.building.push(load),
+            None if outside_ns >= BUILD_NS / 2 => self.other_ns.push(outside_ns),
+            None => {}
         }
     }
 
-    fn are_a_builders(mut self) -> bool {
+    /// Returns when the thread loaded what it had built; `None` where it builds nothing again and again.
+    fn loads(mut self) -> Option<Vec<i64>> {
         self.end();
-        let builds = self.building_ns.len();
-        let Some(quartiles) = Quartiles::new(&mut self.building_ns) else {
-            return false;
-        };
+        let mut lengths: Vec<i64> = self.building.iter().map(|(ns, _)| *ns).collect();
+        let builds = lengths.len();
+        let quartiles = Quartiles::new(&mut lengths)?;
         let is_long = |ns: &&i64| **ns >= quartiles.p50 / 2;
-        builds as u64 >= BUILDS_LEAST && self.other_ns.iter().filter(is_long).count() <= builds
+        let pauses = self.other_ns.iter().filter(is_long).count();
+        (builds as u64 >= BUILDS_LEAST && pauses <= builds).then(|| {
+            let first_ns = self.first_load_ns.into_iter();
+            first_ns
+                .chain(self.building.iter().map(|(_, at_ns)| *at_ns))
+                .collect()
+        })
     }
 }
 
 impl Builders {
     pub(super) fn new(host_threads: &HostThreads) -> Builders {
-        let mut loading: HashMap<HostThread, Periods> = HashMap::new();
+        let mut loading: HashMap<HostThread, (Periods, bool)> = HashMap::new();
         // Most programs load no code outside of submission calls.
         for (thread, segment) in host_threads.all_segments() {
-            if loads(segment) {
+            if loads(host_threads, segment) {
                 loading.entry(thread).or_default();
             }
         }
@@ -79,27 +141,58 @@ impl Builders {
             return Builders::default();
         }
         for (thread, segment) in host_threads.all_segments() {
-            if let Some(periods) = loading.get_mut(&thread) {
-                periods.add(segment);
+            if let Some((_, submits)) = loading.get_mut(&thread) {
+                *submits |= segment.class() == CallClass::Submit;
+            }
+        }
+        for (thread, segment) in host_threads.all_segments() {
+            if let Some((periods, submits)) = loading.get_mut(&thread) {
+                periods.add(segment, loads(host_threads, segment), *submits);
             }
         }
         let builders = (loading.into_iter())
-            .filter_map(|(thread, periods)| periods.are_a_builders().then_some(thread));
+            .filter_map(|(thread, (periods, _))| Some((thread, periods.loads()?)));
         Builders(builders.collect())
+    }
+
+    /// Returns how often a thread loaded what it had built in a window.
+    pub(super) fn loads_in(&self, thread: HostThread, window: Interval) -> usize {
+        let loads = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
+        let until = |at_ns| loads.partition_point(|load_ns| *load_ns < at_ns);
+        until(window.end_ns).saturating_sub(until(window.start_ns))
+    }
+
+    /// Returns the time in `late` in which another thread built the code of its load, the segment `load`; `None` where it built
+    /// none.
+    pub(super) fn building_on(
+        &self,
+        host_threads: &HostThreads,
+        other: HostThread,
+        load: &Segment,
+        late: Interval,
+    ) -> Option<Interval> {
+        let before = Interval::new(late.start_ns, load.interval.end_ns);
+        self.building(
+            host_threads,
+            other,
+            before,
+            host_threads.segments(other, before),
+        )
     }
 
     /// Returns the time before the last load of code in `late` in which `thread` built the code; `None` where it built none.
     /// `segments` are the thread's calls in that time.
     pub(super) fn building(
         &self,
+        host_threads: &HostThreads,
         thread: HostThread,
         late: Interval,
         segments: &[Segment],
     ) -> Option<Interval> {
-        if !self.0.contains(&thread) {
+        if !self.0.contains_key(&thread) {
             return None;
         }
-        let last = segments.iter().rposition(loads)?;
+        let last = (segments.iter()).rposition(|segment| loads(host_threads, segment))?;
         let before = segments[..last].iter();
         let from_ns = before.clone().rev().find(|call| ends_period(call));
         let from_ns = from_ns.map_or(late.start_ns, |call| call.interval.end_ns);
@@ -110,13 +203,20 @@ impl Builders {
     }
 }
 
-/// Returns true for calls that load or compile code.
-fn loads(segment: &Segment) -> bool {
+/// Returns true for calls that load or compile code. Those that unload code or look a function up have the same kind.
+fn loads(host_threads: &HostThreads, segment: &Segment) -> bool {
     use HostCallKind::{CreatePipelines, CreateShaderModule, LoadModule};
-    matches!(
-        segment.call,
-        LoadModule | CreatePipelines | CreateShaderModule
-    )
+    let is_load = || match host_threads.function_name(segment.function) {
+        Some(name) => !["Unload", "Destroy", "Get"]
+            .iter()
+            .any(|word| name.contains(word)),
+        None => true,
+    };
+    match segment.call {
+        CreatePipelines | CreateShaderModule => true,
+        LoadModule => is_load(),
+        _ => false,
+    }
 }
 
 /// Returns true for calls with which a period ends.

@@ -78,7 +78,7 @@ impl<'a> CallCauses<'a> {
         let before_ns = gap_start_ns.saturating_sub(segment.since_ns);
         let after_ns = segment.interval.end_ns.saturating_sub(gap_start_ns);
         if segment.waits
-            || !may_wait(segment)
+            || !self.may_wait(segment)
             || before_ns <= 0
             || after_ns > SYNC_RETURN_NS.saturating_add(error_ns).min(before_ns)
         {
@@ -98,7 +98,7 @@ impl<'a> CallCauses<'a> {
     fn measure_own_ns(&self) -> HashMap<FunctionKey, i64> {
         let mut lengths: HashMap<FunctionKey, Vec<i64>> = HashMap::new();
         for (thread, segment) in self.timeline.host_threads().all_segments() {
-            if may_wait(segment) && !self.runs_at(segment.since_ns) {
+            if self.may_wait(segment) && !self.runs_at(segment.since_ns) {
                 let key = (thread.process, segment.call, segment.function);
                 let length_ns = segment.interval.end_ns.saturating_sub(segment.since_ns);
                 lengths.entry(key).or_default().push(length_ns);
@@ -123,20 +123,27 @@ impl<'a> CallCauses<'a> {
             last.any(|work| work.interval.end_ns > at_ns)
         })
     }
-}
 
-/// Returns true where a segment is the end of a single call that may wait for the device although its kind does not say so.
-fn may_wait(segment: &Segment) -> bool {
-    use HostCallKind::{AcquireImage, AllocateMemory, FreeMemory, OtherCall, Present, WaitPresent};
-    let kinds = [
-        AllocateMemory,
-        FreeMemory,
-        OtherCall,
-        AcquireImage,
-        Present,
-        WaitPresent,
-    ];
-    segment.is_last && segment.count <= 1 && kinds.contains(&segment.call)
+    /// Returns true where a segment is the end of a single call that may wait for the device although its kind does not say so.
+    /// Calls that take their turn on a stream, such as `cudaFreeAsync`, never do.
+    fn may_wait(&self, segment: &Segment) -> bool {
+        use HostCallKind::{
+            AcquireImage, AllocateMemory, FreeMemory, OtherCall, Present, WaitPresent,
+        };
+        let kinds = [
+            AllocateMemory,
+            FreeMemory,
+            OtherCall,
+            AcquireImage,
+            Present,
+            WaitPresent,
+        ];
+        let function = || (self.timeline.host_threads()).function_name(segment.function);
+        segment.is_last
+            && segment.count <= 1
+            && kinds.contains(&segment.call)
+            && !function().is_some_and(|name| name.contains("Async"))
+    }
 }
 
 /// Returns the processes whose calls that take images, or whose calls that give them to the display, return in a rhythm.

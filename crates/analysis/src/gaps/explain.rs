@@ -15,6 +15,7 @@
 //! | …in any other call of the API | `host-call` |
 //! | …in no call, and another thread of the process was, which returned before the submission | as of the thread's own call (`host_cause.rs`) |
 //! | …in no call | `host-late`; `after-host-wait` in a short round trip ([`ROUND_TRIP_NS`](gapscope_timeline::thresholds::ROUND_TRIP_NS)) |
+//! | the submission call was in progress, blocked behind a free or allocation of another thread that waited for the GPU | `after-host-wait` |
 //! | the submission call was in progress | `submit-call`; inside it, code that is loaded at its first use is `host-compile`, and the recording's own time `recording` |
 //! | it had returned, and the host had not given the signal that the work waits for | `host-signal` |
 //! | …and it waits for something of unknown time: a host function, a value or an external semaphore, a move of managed memory | `host-function`, `external-wait`, `page-move`; `unknown` for several of these, for a signal of unknown source, for work that was not timed |
@@ -35,6 +36,7 @@
 
 use super::building::Builders;
 use super::call_causes::CallCauses;
+use super::host_ranges::HostRanges;
 use super::page_moves::PageMoves;
 use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
@@ -48,6 +50,7 @@ use gapscope_timeline::thresholds::{
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::SubmissionKind;
+use std::sync::OnceLock;
 
 /// Explains the gaps of one timeline.
 pub(crate) struct Explainer<'a> {
@@ -56,6 +59,8 @@ pub(crate) struct Explainer<'a> {
     order: WaitOrder<'a>,
     pub(super) call_causes: CallCauses<'a>,
     pub(super) builders: Builders,
+    /// The ranges of host threads; empty until they are asked for.
+    ranges: OnceLock<HostRanges<'a>>,
     first_use: FirstUse,
     awaited: AwaitedWork,
     page_moves: PageMoves,
@@ -86,10 +91,10 @@ pub(crate) struct Explanation {
     /// True where a waiting call was in progress when the gap began, on the submitting thread or on one that held it
     /// up.
     pub(crate) waited: bool,
-    /// The call of the submitting thread that waited for the work before, although its kind does not say so.
-    pub(crate) hidden_wait: Option<Segment>,
-    /// The time before a load of code in which the code was built.
-    pub(crate) building: Option<Interval>,
+    /// The call that waited for the work before, where one is known.
+    pub(super) waiting: Option<Waiting>,
+    /// The time before a load of code in which a thread built the code.
+    pub(crate) building: Option<(HostThread, Interval)>,
     /// The parts whose cause is a call of another thread of the process.
     pub(crate) by_other_threads: Vec<GapPart>,
     /// The index of the queue that the next work depended on.
@@ -100,6 +105,28 @@ pub(crate) struct Explanation {
     pub(crate) untimed_functions: Vec<Interval>,
     /// The parts whose cause is [`Cause::Unknown`], with the reason. They do not overlap.
     pub(crate) unknown: Vec<(Interval, UnknownReason)>,
+}
+
+/// A call that waited for the work before a gap, and held up the submission of the next work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) call: Segment,
+    pub(super) held_up: HeldUp,
+}
+
+/// How a call that waits holds up the submitting thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum HeldUp {
+    /// It is a call of that thread.
+    Itself,
+    /// It is a call of another thread, and the submitting thread is outside of calls until it returns.
+    OtherThread,
+    /// It is a call of another thread, and the submission call is blocked behind it.
+    InCall,
+}
+
+impl HeldUp {
+    pub(super) const ALL: [HeldUp; 3] = [HeldUp::Itself, HeldUp::OtherThread, HeldUp::InCall];
 }
 
 impl<'a> Explainer<'a> {
@@ -121,6 +148,7 @@ impl<'a> Explainer<'a> {
             page_moves: PageMoves::new(timeline),
             call_causes: CallCauses::new(timeline),
             builders: Builders::new(timeline.host_threads()),
+            ranges: OnceLock::new(),
             first_use: FirstUse::new(timeline),
             error_ns,
         }
@@ -181,6 +209,11 @@ impl<'a> Explainer<'a> {
                 )
             })
         });
+    }
+
+    /// Returns the ranges of host threads.
+    pub(super) fn ranges(&self) -> &HostRanges<'a> {
+        self.ranges.get_or_init(|| HostRanges::new(self.timeline))
     }
 
     /// Returns true where the times of all work are known, so that a device idles whenever none of its queues runs
@@ -296,7 +329,24 @@ impl<'a> Explainer<'a> {
             early.correct(&mut parts);
         }
         let (call, start) = call_and_start(table.kind[at]);
-        let inside = Interval::new(start_ns, end_ns);
+        let whole_call = Interval::new(call_ns[0], call_ns[1].max(call_ns[0]));
+        let behind = thread
+            .and_then(|thread| self.blocked_behind(whole_call, thread, gap.start_ns, error_ns));
+        let mut free_ns = start_ns;
+        if let Some(other) = behind {
+            free_ns = other.interval.end_ns.clamp(start_ns, end_ns);
+            push(
+                &mut parts,
+                Interval::new(start_ns, free_ns),
+                Cause::AfterHostWait,
+            );
+            explanation.waited = true;
+            explanation.waiting.get_or_insert(Waiting {
+                call: other,
+                held_up: HeldUp::InCall,
+            });
+        }
+        let inside = Interval::new(free_ns, end_ns);
         match thread {
             Some(thread) => self.explain_call(inside, thread, call, &mut parts),
             None => push(&mut parts, inside, call),

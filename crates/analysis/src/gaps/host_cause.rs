@@ -3,20 +3,25 @@
 //!
 //! Where that thread is outside of calls, another thread of its process may have held it up. This is assumed if a
 //! call of the other thread returned in that time: a call that compiles, loads or allocates, or a wait for the GPU
-//! that was in progress as the gap began; a short round trip ([`ROUND_TRIP_NS`]) after a wait counts too. It is not
+//! that was in progress as the gap began, as a `cudaFree` may be (`call_causes.rs`); a short round trip ([`ROUND_TRIP_NS`])
+//! after a wait counts too. It is not
 //! assumed for the time before the thread's last call, since a thread that makes calls is not held up. A call that
 //! returns only after the submission, as that of a thread that always waits for the GPU, explains nothing.
 //!
+//! A submission call that began while another thread's free or allocation waited for the GPU, and returned soon after that one,
+//! waited for the same lock of the driver.
+//!
 //! The time outside of calls before a load of code is spent on building that code, in a program that loads code again and
-//! again (`building.rs`).
+//! again (`building.rs`). Where another thread builds and loads it, the submitting thread has waited for that thread if it goes on
+//! within a short round trip.
 //!
 //! What this cannot know: whether the thread waited for that call at all, and for which device another thread waited.
 
-use super::explain::{Explainer, Explanation, push};
+use super::explain::{Explainer, Explanation, HeldUp, Waiting, push};
 use super::{Cause, GapPart};
-use gapscope_timeline::host::{CallClass, HostThread, Returned, WaitOutcome};
+use gapscope_timeline::host::{CallClass, HostThread, Segment, WaitOutcome};
 use gapscope_timeline::intervals::{Interval, union};
-use gapscope_timeline::thresholds::ROUND_TRIP_NS;
+use gapscope_timeline::thresholds::{ROUND_TRIP_NS, SYNC_RETURN_NS};
 use std::iter::Peekable;
 
 impl Explainer<'_> {
@@ -34,14 +39,16 @@ impl Explainer<'_> {
         let segments = self.host_threads.segments(thread, late);
         let near_ns = late.start_ns.saturating_add(error_ns);
         let gap_ns = late.start_ns;
-        let mut waiting = segments.iter();
-        explanation.hidden_wait = waiting
-            .find(|segment| self.call_causes.waited(thread, segment, gap_ns, error_ns))
-            .copied();
-        let waited = explanation.hidden_wait.is_some()
-            || segments
-                .iter()
-                .any(|s| s.waits && s.outcome != WaitOutcome::NotDone && s.since_ns <= near_ns);
+        let waits = |call: &&Segment| {
+            (call.waits && call.outcome != WaitOutcome::NotDone && call.since_ns <= near_ns)
+                || self.call_causes.waited(thread, call, gap_ns, error_ns)
+        };
+        let waiting = segments.iter().find(waits);
+        explanation.waiting = waiting.map(|call| Waiting {
+            call: *call,
+            held_up: HeldUp::Itself,
+        });
+        let waited = waiting.is_some();
         // Time that is neither in calls nor between the polls of one wait.
         let mut outside_ns = late.length_ns();
         let mut from_ns = late.start_ns;
@@ -57,16 +64,21 @@ impl Explainer<'_> {
             returned: (self.host_threads)
                 .returned_on_others(thread, late)
                 .peekable(),
+            waited: |other, call: &Segment| self.call_causes.waited(other, call, gap_ns, error_ns),
             near_ns,
             left_ns: outside_ns,
             round_trip: waited && outside_ns <= ROUND_TRIP_NS,
             others_round_trip: false,
-            building: self.builders.building(thread, late, segments),
+            building: (self.builders).building(self.host_threads, thread, late, segments),
+            building_on: |other, call: &Segment| {
+                let building = &self.builders;
+                building.building_on(self.host_threads, other, call, late)
+            },
             parts,
             explanation,
         };
         outside.explanation.waited |= waited;
-        outside.explanation.building = outside.building;
+        outside.explanation.building = outside.building.map(|building| (thread, building));
         let mut from_ns = late.start_ns;
         for segment in segments {
             let inside = segment.interval.intersection(late);
@@ -83,6 +95,29 @@ impl Explainer<'_> {
             let polled = self.host_threads.is_between_polls(thread, late.end_ns);
             outside.explain(rest, polled);
         }
+    }
+
+    /// Returns the call of another thread behind which a submission `call` of `thread` was blocked: it waited for the work that
+    /// ended at `gap_ns`, had begun before the submission call, and returned shortly before that one did.
+    pub(super) fn blocked_behind(
+        &self,
+        call: Interval,
+        thread: HostThread,
+        gap_ns: i64,
+        error_ns: i64,
+    ) -> Option<Segment> {
+        let from_ns = call
+            .start_ns
+            .max(call.end_ns.saturating_sub(SYNC_RETURN_NS));
+        let mut returned = (self.host_threads)
+            .returned_on_others(thread, Interval::new(from_ns, call.end_ns))
+            .filter(|(other, other_call)| {
+                other_call.since_ns < call.start_ns
+                    && self
+                        .call_causes
+                        .waited(*other, other_call, gap_ns, error_ns)
+            });
+        returned.next().map(|(_, other_call)| *other_call)
     }
 
     /// Splits `inside`, the time inside a submission call, into parts, which are appended to `parts`. The cause is
@@ -110,9 +145,16 @@ impl Explainer<'_> {
 }
 
 /// The explanation of the time that a thread spends outside of calls, made stretch by stretch in order of time.
-struct Outside<'a, I: Iterator<Item = &'a Returned>> {
+struct Outside<'a, I, W, B>
+where
+    I: Iterator<Item = (HostThread, &'a Segment)>,
+    W: Fn(HostThread, &Segment) -> bool,
+    B: Fn(HostThread, &Segment) -> Option<Interval>,
+{
     /// The calls of other threads that are not considered yet, in the order of their returns.
     returned: Peekable<I>,
+    /// Returns true where a call of another thread that is no wait by its kind waited for the work before the gap.
+    waited: W,
     /// The latest start of calls that count as in progress when the gap began.
     near_ns: i64,
     /// The time outside of calls that is not explained yet.
@@ -123,11 +165,18 @@ struct Outside<'a, I: Iterator<Item = &'a Returned>> {
     others_round_trip: bool,
     /// The time before a load of code in which the code was built.
     building: Option<Interval>,
+    /// Returns the time in which another thread built the code that a call of it loads.
+    building_on: B,
     parts: &'a mut Vec<GapPart>,
     explanation: &'a mut Explanation,
 }
 
-impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
+impl<'a, I, W, B> Outside<'a, I, W, B>
+where
+    I: Iterator<Item = (HostThread, &'a Segment)>,
+    W: Fn(HostThread, &Segment) -> bool,
+    B: Fn(HostThread, &Segment) -> Option<Interval>,
+{
     /// Appends the parts of a stretch. `polled` is true where the stretch lies between two polls of one wait. Of
     /// several calls of other threads compiling goes first, then allocating, then waiting.
     fn explain(&mut self, stretch: Interval, polled: bool) {
@@ -144,18 +193,34 @@ impl<'a, I: Iterator<Item = &'a Returned>> Outside<'a, I> {
             return;
         }
         let (mut compiled, mut allocated, mut waited) = (Vec::new(), Vec::new(), Vec::new());
-        while let Some(call) =
-            (self.returned).next_if(|call| call.interval.end_ns <= stretch.end_ns)
+        while let Some((other, call)) =
+            (self.returned).next_if(|(_, call)| call.interval.end_ns <= stretch.end_ns)
         {
-            let inside = call.interval.intersection(stretch);
-            match call.class {
+            let whole = Interval::new(call.since_ns, call.interval.end_ns);
+            let inside = whole.intersection(stretch);
+            let is_hidden_wait = (self.waited)(other, call);
+            match call.class() {
                 // The thread was in a call of its own.
-                _ if call.interval.end_ns <= stretch.start_ns => {}
-                CallClass::Compile => compiled.push(inside),
-                CallClass::Allocate => allocated.push(inside),
-                _ if call.interval.start_ns > self.near_ns => {}
+                _ if whole.end_ns <= stretch.start_ns => {}
+                CallClass::Compile => {
+                    compiled.push(inside);
+                    // Who goes on at once after the load may have waited for the code.
+                    let after_ns = stretch.end_ns - whole.end_ns;
+                    let is_next = self.left_ns + after_ns <= ROUND_TRIP_NS;
+                    if let Some(building) = (self.building_on)(other, call).filter(|_| is_next) {
+                        compiled.push(building.intersection(stretch));
+                        self.explanation.building.get_or_insert((other, building));
+                    }
+                }
+                CallClass::Allocate if !is_hidden_wait => allocated.push(inside),
+                CallClass::Other if !is_hidden_wait => {}
+                _ if !is_hidden_wait && whole.start_ns > self.near_ns => {}
                 _ => {
                     self.explanation.waited = true;
+                    self.explanation.waiting.get_or_insert(Waiting {
+                        call: *call,
+                        held_up: HeldUp::OtherThread,
+                    });
                     waited.push(inside);
                     let after_ns = stretch.end_ns - inside.end_ns;
                     self.others_round_trip = self.left_ns + after_ns <= ROUND_TRIP_NS;

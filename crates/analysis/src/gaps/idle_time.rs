@@ -3,14 +3,16 @@
 //! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
 //! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
-use super::explain::{Explainer, Explanation, Idle};
+use super::at_work::AtWork;
+use super::building::BuildSums;
+use super::explain::{Explainer, Explanation, HeldUp, Idle};
 use super::host_totals::HostTotals;
 use super::other_threads::{LateTime, OutsideTime};
 use super::queues::QueueWalk;
-use super::submit_calls::{SubmitCalls, pageable_copies};
+use super::submit_calls::{SubmitCalls, Submitted, copies};
 use super::totals::{Certainty, Histogram, Totals};
 use super::unknown_reason::UnknownTimes;
-use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WorkName};
+use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WaitTime, WorkName};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Gap as WorkGap, Timeline, Work, Works};
@@ -35,7 +37,7 @@ pub fn idle_time(
         explainer: &explainer,
         threshold_ns,
         longest,
-        is_pageable: pageable_copies(timeline),
+        copies: copies(timeline),
         sums: Sums::default(),
     };
     let mut devices = Vec::new();
@@ -77,11 +79,23 @@ pub fn idle_time(
             causes: totals.rows(),
         }));
     }
-    let is_pageable = walk.is_pageable;
+    let copies = walk.copies;
     let sums = walk.sums;
     let host_calls = sums.host.into_rows(explainer.host_threads);
     let mut submit_calls = sums.submit_calls;
-    submit_calls.add_earlier(timeline, &is_pageable, &host_calls);
+    submit_calls.add_earlier(timeline, &copies, &host_calls);
+    // What was loaded before the first work was built before it.
+    let first_ns = timeline.work_window().map(|work| work.start_ns);
+    let loaded = match first_ns.is_some_and(|first_ns| window.start_ns <= first_ns) {
+        true => Interval::new(i64::MIN, window.end_ns),
+        false => window,
+    };
+    let waits = HeldUp::ALL.into_iter().zip(sums.waits);
+    let waits = waits.flat_map(|(held_up, totals)| {
+        let rows = totals.into_rows(explainer.host_threads);
+        rows.into_iter().map(move |time| WaitTime { held_up, time })
+    });
+    let waits = waits.collect();
     let longest_gaps = sums.longest_gaps.into_iter();
     let mut longest_gaps: Vec<LongGap> = longest_gaps.map(|Reverse(gap)| gap).collect();
     longest_gaps.sort_by_key(|long_gap| {
@@ -106,13 +120,13 @@ pub fn idle_time(
         histogram: sums.histogram.rows(),
         host_calls,
         submit_calls,
-        hidden_waits: sums.hidden_waits.into_rows(explainer.host_threads),
+        waits,
         other_thread_calls: sums.other_threads.into_rows(explainer.host_threads),
         unknown_host_ns: sums.unknown_host_ns,
         late_while_compiling_ns: sums.late_while_compiling_ns,
         late_host_was: None,
-        builds: sums.builds,
-        building_ns: sums.building_ns,
+        built: sums.building.built(&explainer.builders, loaded),
+        threads_at_work: sums.at_work.rows(timeline),
         untimed_host_function_ns: sums.untimed_host_function_ns,
         unknown_reasons: sums.unknown.rows(),
         serialised_ns: sums.serialised_ns,
@@ -128,9 +142,9 @@ struct Walk<'a> {
     threshold_ns: i64,
     /// The number of longest gaps to keep.
     longest: usize,
-    /// For each submission, whether it is a large copy of pageable memory; empty where none is.
-    is_pageable: Vec<bool>,
-    sums: Sums,
+    /// For each submission, what it is as a copy; empty where all copies are plain ones.
+    copies: Vec<Submitted>,
+    sums: Sums<'a>,
 }
 
 /// The idle time of a GPU and of its queues.
@@ -143,7 +157,7 @@ struct GpuTotals {
 
 /// The sums of a walk over all devices, beside the totals by cause.
 #[derive(Default)]
-struct Sums {
+struct Sums<'a> {
     /// Gaps below the threshold. The fields from here on are as in [`IdleTime`].
     below_count: u64,
     below_ns: i64,
@@ -151,14 +165,15 @@ struct Sums {
     /// What the submitting threads did.
     host: HostTotals,
     submit_calls: SubmitCalls,
-    hidden_waits: HostTotals,
+    /// Waits by how they held up the submitting thread.
+    waits: [HostTotals; HeldUp::ALL.len()],
     /// The time outside of calls, of the device that the walk is at.
     outside: OutsideTime,
     /// The time of a late host, of the device that the walk is at.
     late: LateTime,
     late_while_compiling_ns: i64,
-    builds: u64,
-    building_ns: i64,
+    building: BuildSums,
+    at_work: AtWork<'a>,
     other_threads: HostTotals,
     unknown_host_ns: i64,
     untimed_host_function_ns: i64,
@@ -187,7 +202,7 @@ fn gaps(works: &Works, window: Interval, threshold_ns: i64) -> impl Iterator<Ite
         .filter(move |gap| gap.length_ns() >= threshold_ns.max(1))
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Adds up the gaps of a GPU and of its queues: of the GPU in `device_window`, of queues in `window`. A GPU with
     /// one used queue has the same totals for it.
     fn gpu(&mut self, index: u32, device_window: Interval, window: Interval) -> GpuTotals {
@@ -261,7 +276,7 @@ impl Walk<'_> {
         }
         if let Some(row) = explanation.submission {
             let (timeline, parts) = (self.explainer.timeline, &explanation.parts);
-            (sums.submit_calls).add(timeline, &self.is_pageable, row, parts, inside);
+            (sums.submit_calls).add(timeline, &self.copies, row, parts, inside);
         }
         if let Some((late, thread)) = explanation.host {
             if let Some(thread) = thread {
@@ -271,6 +286,11 @@ impl Walk<'_> {
                 sums.outside.add(host_threads, late, thread);
                 let parts = &explanation.parts;
                 (sums.late).add(host_threads, parts, inside, thread.process);
+                let (timeline, ranges) = (self.explainer.timeline, self.explainer.ranges());
+                for part in parts.iter().filter(|part| part.cause == Cause::HostLate) {
+                    let late = part.interval().intersection(inside);
+                    sums.at_work.add(timeline, ranges, thread, late);
+                }
             }
             if !thread.is_some_and(|thread| self.explainer.host_threads.knows(thread.process)) {
                 let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
@@ -278,16 +298,14 @@ impl Walk<'_> {
                 sums.unknown_host_ns = sums.unknown_host_ns.saturating_add(inside.sum());
             }
         }
-        if let Some(building) = explanation.building {
-            let ns = building.intersection(inside).length_ns();
-            sums.builds += u64::from(ns > 0);
-            sums.building_ns = sums.building_ns.saturating_add(ns);
+        if let Some((thread, building)) = explanation.building {
+            sums.building.add(thread, building, inside);
         }
-        if let Some(segment) = &explanation.hidden_wait {
+        if let Some(waiting) = &explanation.waiting {
             let waits = explanation.parts.iter();
             let waits = waits.filter(|part| part.cause == Cause::AfterHostWait);
             let inside = waits.map(|part| part.interval().intersection(inside).length_ns());
-            sums.hidden_waits.add_segment(segment, inside.sum());
+            sums.waits[waiting.held_up as usize].add_segment(&waiting.call, inside.sum());
         }
         for untimed in &explanation.untimed_functions {
             let ns = untimed.intersection(inside).length_ns();

@@ -131,7 +131,7 @@ fn distances(gaps: &[Interval], count: usize, edge: impl Fn(&Interval) -> i64) -
 
 /// The quartiles of some numbers.
 pub(super) struct Quartiles {
-    p25: i64,
+    pub(super) p25: i64,
     pub(super) p50: i64,
     p75: i64,
 }

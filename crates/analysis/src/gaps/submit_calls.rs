@@ -2,17 +2,17 @@
 //! that advice can tell many short calls from a few long ones.
 
 use super::pattern::Quartiles;
-use super::{Cause, GapPart, HostTime};
+use super::{Cause, GapPart, HostTime, WaitTime};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::is_work;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{
-    FEW_CALLS_SHARE, LARGE_COPY_BYTES, MOST_OF_CALLS_SHARE, SLOW_CALL_TIMES,
+    FEW_CALLS_SHARE, LARGE_COPY_BYTES, MOST_OF_CALLS_SHARE, SLOW_CALL_TIMES, SLOW_LAUNCH_NS,
 };
 use gapscope_trace::ids::SubmissionId;
 use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::{HostCallKind, MemoryPlace, SubmissionKind, Table};
+use gapscope_trace::tables::{HostCallKind, MemoryPlace, SubmissionKind, Table, TransferKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -25,13 +25,15 @@ pub(super) enum Submitted {
     Graph,
     /// A large copy whose memory on the host is pageable.
     PageableCopy,
+    /// A small copy of results to the host.
+    Read,
     /// Any other copy or fill.
     Copy,
     /// Command buffers, or anything else.
     Other,
 }
 
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 
 /// The most submissions whose calls give a median.
 const MAX_SAMPLED: usize = 1 << 16;
@@ -41,10 +43,12 @@ const MAX_SAMPLED: usize = 1 << 16;
 pub(crate) struct SubmitCalls {
     /// By what the call submits.
     by_kind: [i64; KINDS],
-    /// Waits in large copies of pageable memory, before the calls that submitted the next work.
-    pageable_waits_ns: i64,
+    /// The length of the calls of each function by what they submit.
+    times_by_function: HashMap<Arc<str>, [i64; KINDS]>,
     /// By the length of the call in powers of two.
     by_length: Vec<Calls>,
+    /// Those of them that launch kernels.
+    launches_by_length: Vec<Calls>,
 }
 
 /// The calls of some range of lengths.
@@ -56,7 +60,15 @@ struct Calls {
     longest: Option<(i64, SubmissionId)>,
 }
 
-/// A few calls in which most of the idle time passed.
+impl Calls {
+    fn add(&mut self, length_ns: i64, idle_ns: i64, submission: SubmissionId) {
+        self.count += 1;
+        self.idle_ns = self.idle_ns.saturating_add(idle_ns);
+        self.longest = self.longest.max(Some((length_ns, submission)));
+    }
+}
+
+/// Calls much longer than others, in which most of the idle time passed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SlowCalls {
     pub(super) count: u64,
@@ -64,8 +76,11 @@ pub(super) struct SlowCalls {
     /// The longest call's submission.
     pub(super) submission: SubmissionId,
     pub(super) longest_ns: i64,
-    /// The median length of all submission calls.
-    pub(super) median_ns: i64,
+    /// The length from which on calls are slow.
+    pub(super) least_ns: i64,
+    /// What the others take: the median of all submission calls, or the lower quartile of the launches. `None` where all are
+    /// slow.
+    pub(super) usual_ns: Option<i64>,
 }
 
 impl SubmitCalls {
@@ -73,7 +88,7 @@ impl SubmitCalls {
     pub(super) fn add(
         &mut self,
         timeline: &Timeline,
-        is_pageable: &[bool],
+        copies: &[Submitted],
         row: u32,
         parts: &[GapPart],
         inside: Interval,
@@ -88,17 +103,18 @@ impl SubmitCalls {
         if idle_ns <= 0 {
             return;
         }
-        let kind = submitted(rows.kind[at], is_pageable.get(at) == Some(&true));
+        let kind = submitted(rows.kind[at], copies.get(at));
         let sum = &mut self.by_kind[kind as usize];
         *sum = sum.saturating_add(idle_ns);
         let bin = power(call.length_ns());
-        if self.by_length.len() <= bin {
-            self.by_length.resize(bin + 1, Calls::default());
+        let is_launch = kind == Submitted::Kernel;
+        let launches = is_launch.then_some(&mut self.launches_by_length);
+        for by_length in [Some(&mut self.by_length), launches].into_iter().flatten() {
+            if by_length.len() <= bin {
+                by_length.resize(bin + 1, Calls::default());
+            }
+            by_length[bin].add(call.length_ns(), idle_ns, rows.id[at]);
         }
-        let calls = &mut self.by_length[bin];
-        calls.count += 1;
-        calls.idle_ns = calls.idle_ns.saturating_add(idle_ns);
-        calls.longest = calls.longest.max(Some((call.length_ns(), rows.id[at])));
     }
 
     /// Returns true where calls that submit things of a kind have at least `MOST_OF_CALLS_SHARE` of `total_ns`.
@@ -111,28 +127,55 @@ impl SubmitCalls {
     pub(super) fn slow(&self, timeline: &Timeline, total_ns: i64) -> Option<SlowCalls> {
         let rows = &timeline.trace.tables.submissions;
         let typical = typical(timeline, |row| is_work(rows.kind[row]))?;
-        let least = power((typical.call_ns as f64 * SLOW_CALL_TIMES) as i64);
-        let slow = self.by_length.get(least..).unwrap_or_default();
-        let count = slow.iter().map(|calls| calls.count).sum::<u64>();
-        let idle_ns = slow.iter().map(|calls| calls.idle_ns).sum::<i64>();
-        let (longest_ns, submission) = slow.iter().filter_map(|calls| calls.longest).max()?;
-        let is_few = count as f64 <= typical.count as f64 * FEW_CALLS_SHARE;
-        (is_few && ratio(idle_ns, total_ns) >= MOST_OF_CALLS_SHARE).then_some(SlowCalls {
-            count,
-            idle_ns,
-            submission,
-            longest_ns,
-            median_ns: typical.call_ns,
+        let least_ns = (typical.call_ns as f64 * SLOW_CALL_TIMES) as i64;
+        let slow = slow_calls(&self.by_length, least_ns, total_ns)?;
+        let is_few = slow.count as f64 <= typical.count as f64 * FEW_CALLS_SHARE;
+        is_few.then_some(SlowCalls {
+            usual_ns: Some(typical.call_ns),
+            ..slow
+        })
+    }
+
+    /// Returns the launches of kernels that are much longer than the launches of a program are, and have most of `total_ns`,
+    /// however many they are.
+    pub(super) fn slow_launches(&self, timeline: &Timeline, total_ns: i64) -> Option<SlowCalls> {
+        let rows = &timeline.trace.tables.submissions;
+        let typical = typical(timeline, |row| rows.kind[row] == SubmissionKind::Kernel)?;
+        let least_ns = (typical.fast_call_ns as f64 * SLOW_CALL_TIMES) as i64;
+        let slow = slow_calls(
+            &self.launches_by_length,
+            least_ns.min(SLOW_LAUNCH_NS),
+            total_ns,
+        )?;
+        let has_fast = typical.fast_call_ns < SLOW_LAUNCH_NS;
+        Some(SlowCalls {
+            usual_ns: has_fast.then_some(typical.fast_call_ns),
+            ..slow
         })
     }
 }
 
-fn submitted(kind: SubmissionKind, is_pageable: bool) -> Submitted {
+/// Returns the calls of at least `least_ns` where they have most of `total_ns`.
+fn slow_calls(by_length: &[Calls], least_ns: i64, total_ns: i64) -> Option<SlowCalls> {
+    let slow = by_length.get(power(least_ns)..).unwrap_or_default();
+    let idle_ns = slow.iter().map(|calls| calls.idle_ns).sum::<i64>();
+    let (longest_ns, submission) = slow.iter().filter_map(|calls| calls.longest).max()?;
+    (ratio(idle_ns, total_ns) >= MOST_OF_CALLS_SHARE).then_some(SlowCalls {
+        count: slow.iter().map(|calls| calls.count).sum(),
+        idle_ns,
+        submission,
+        longest_ns,
+        least_ns,
+        usual_ns: None,
+    })
+}
+
+/// Returns what a submission of a kind submits. `copy` says of what kind it is as a copy.
+fn submitted(kind: SubmissionKind, copy: Option<&Submitted>) -> Submitted {
     match kind {
         SubmissionKind::Kernel => Submitted::Kernel,
         SubmissionKind::Graph => Submitted::Graph,
-        SubmissionKind::Transfer if is_pageable => Submitted::PageableCopy,
-        SubmissionKind::Transfer => Submitted::Copy,
+        SubmissionKind::Transfer => copy.copied().unwrap_or(Submitted::Copy),
         _ => Submitted::Other,
     }
 }
@@ -142,92 +185,94 @@ fn power(ns: i64) -> usize {
     ns.max(1).ilog2() as usize
 }
 
-/// Returns for each row of the table of submissions whether it is a large copy of pageable memory; empty where none is.
-pub(super) fn pageable_copies(timeline: &Timeline) -> Vec<bool> {
+/// Returns for each row of the table of submissions what it is as a copy; empty where all copies are plain ones.
+pub(super) fn copies(timeline: &Timeline) -> Vec<Submitted> {
     let transfers = &timeline.trace.tables.transfers;
-    let mut is_pageable = Vec::new();
+    let mut copies = Vec::new();
     for row in 0..transfers.len() {
-        let is_large = transfers
-            .bytes
-            .at(row)
-            .is_some_and(|bytes| bytes >= LARGE_COPY_BYTES);
+        let is_large = (transfers.bytes.at(row)).map(|bytes| bytes >= LARGE_COPY_BYTES);
+        let is_pageable = transfers.host_memory[row] == Some(MemoryPlace::Pageable);
+        let kind = match (is_large, transfers.kind[row]) {
+            (Some(true), _) if is_pageable => Submitted::PageableCopy,
+            (Some(false), TransferKind::DeviceToHost) => Submitted::Read,
+            _ => continue,
+        };
         let submission = transfers.submission.at(row);
-        if is_large
-            && transfers.host_memory[row] == Some(MemoryPlace::Pageable)
-            && let Some(submission) = submission
-        {
-            let submission = timeline.submission_ids.row(submission);
-            if submission != NONE {
-                is_pageable.resize(timeline.submissions.len(), false);
-                is_pageable[submission as usize] = true;
-            }
+        let submission = submission.map(|id| timeline.submission_ids.row(id));
+        if let Some(submission) = submission.filter(|row| *row != NONE) {
+            copies.resize(timeline.submissions.len(), Submitted::Copy);
+            copies[submission as usize] = kind;
         }
     }
-    is_pageable
+    copies
 }
 
 impl SubmitCalls {
-    /// Adds what submitting threads did in other calls before those that submitted the next work: submission calls by
-    /// what calls of their function mostly submit, and copies that waited. `calls` are rows of host time by call.
+    /// Adds what submitting threads did in other submission calls before those that submitted the next work, by what calls of
+    /// their function mostly submit. `calls` are rows of host time by call.
     pub(super) fn add_earlier(
         &mut self,
         timeline: &Timeline,
-        is_pageable: &[bool],
+        copies: &[Submitted],
         calls: &[HostTime],
     ) {
         let submits = [HostCallKind::Submit, HostCallKind::CopyAndWait].map(HostCallKind::as_str);
-        let earlier = || calls.iter().filter(|time| submits.contains(&time.call));
-        if earlier().next().is_none() {
+        if !calls.iter().any(|time| submits.contains(&time.call)) {
             return;
         }
-        let kinds = kinds_by_function(timeline, is_pageable);
-        for time in earlier() {
-            let function = time.function.as_deref().unwrap_or_default();
-            let Some(kind) = kinds.get(function) else {
-                continue;
-            };
-            let sum = match time.call == HostCallKind::Submit.as_str() {
-                true => &mut self.by_kind[*kind as usize],
-                false if *kind == Submitted::PageableCopy => &mut self.pageable_waits_ns,
-                false => continue,
-            };
-            *sum = sum.saturating_add(time.total_ns);
+        self.times_by_function = times_by_function(timeline, copies);
+        for time in calls {
+            if time.call == HostCallKind::Submit.as_str()
+                && let Some(kind) = self.kind_of(time)
+            {
+                let sum = &mut self.by_kind[kind as usize];
+                *sum = sum.saturating_add(time.total_ns);
+            }
         }
     }
 
-    /// Returns true where waits in large copies of pageable memory have at least `MOST_OF_CALLS_SHARE` of `total_ns`.
-    pub(super) fn waits_are_pageable(&self, total_ns: i64) -> bool {
-        ratio(self.pageable_waits_ns, total_ns) >= MOST_OF_CALLS_SHARE
+    /// Returns what calls of a kind and function submit in most of their time.
+    fn kind_of(&self, time: &HostTime) -> Option<Submitted> {
+        use Submitted::{Copy, Graph, Kernel, Other, PageableCopy, Read};
+        let function = time.function.as_deref().unwrap_or_default();
+        let times = self.times_by_function.get(function)?;
+        let kinds = match time.call == HostCallKind::CopyAndWait.as_str() {
+            true => [PageableCopy, Read, Copy].as_slice(),
+            false => &[Kernel, Graph, PageableCopy, Read, Copy, Other],
+        };
+        let kinds = kinds.iter().copied();
+        kinds.max_by_key(|kind| times[*kind as usize])
+    }
+
+    /// Returns true where waits in calls that copy things of a kind have at least `MOST_OF_CALLS_SHARE` of `total_ns`.
+    pub(super) fn waits_are_mostly(
+        &self,
+        kind: Submitted,
+        waits: &[WaitTime],
+        total_ns: i64,
+    ) -> bool {
+        let copies = (waits.iter().map(|wait| &wait.time))
+            .filter(|time| time.call == HostCallKind::CopyAndWait.as_str())
+            .filter(|time| self.kind_of(time) == Some(kind));
+        ratio(copies.map(|time| time.total_ns).sum(), total_ns) >= MOST_OF_CALLS_SHARE
     }
 }
 
-/// Returns for each function what its calls submit in most of their time.
-fn kinds_by_function(timeline: &Timeline, is_pageable: &[bool]) -> HashMap<Arc<str>, Submitted> {
-    const ALL: [Submitted; KINDS] = [
-        Submitted::Kernel,
-        Submitted::Graph,
-        Submitted::PageableCopy,
-        Submitted::Copy,
-        Submitted::Other,
-    ];
+/// Returns for each function how long its calls took, by what they submit. The name of functions without one is empty.
+fn times_by_function(timeline: &Timeline, copies: &[Submitted]) -> HashMap<Arc<str>, [i64; KINDS]> {
     let rows = &timeline.trace.tables.submissions;
     let mut times: HashMap<Arc<str>, [i64; KINDS]> = HashMap::new();
     for row in 0..rows.len() {
-        if let Some(function) = &rows.function[row] {
-            let kind = submitted(rows.kind[row], is_pageable.get(row) == Some(&true));
-            if !times.contains_key(function) {
-                times.insert(function.clone(), [0; KINDS]);
-            }
-            if let Some(of_function) = times.get_mut(function) {
-                let sum = &mut of_function[kind as usize];
-                *sum = sum.saturating_add(rows.duration_ns[row].max(0));
-            }
+        let function = rows.function[row].as_deref().unwrap_or_default();
+        if !times.contains_key(function) {
+            times.insert(function.into(), [0; KINDS]);
+        }
+        if let Some(of_function) = times.get_mut(function) {
+            let sum = &mut of_function[submitted(rows.kind[row], copies.get(row)) as usize];
+            *sum = sum.saturating_add(rows.duration_ns[row].max(0));
         }
     }
-    let most = |times: [i64; KINDS]| ALL.into_iter().max_by_key(|kind| times[*kind as usize]);
-    (times.into_iter())
-        .filter_map(|(function, times)| Some((function, most(times)?)))
-        .collect()
+    times
 }
 
 /// The medians of some submissions.
@@ -237,6 +282,8 @@ pub(super) struct Typical {
     pub(super) count: u64,
     /// The median length of their calls.
     pub(super) call_ns: i64,
+    /// The length that a quarter of their calls does not exceed.
+    fast_call_ns: i64,
     /// The median length of their work, from the first start to the last end; 0 where no work is timed.
     pub(super) work_ns: i64,
 }
@@ -251,9 +298,11 @@ pub(super) fn typical(timeline: &Timeline, keep: impl Fn(usize) -> bool) -> Opti
     let mut calls: Vec<i64> = sampled().map(|row| rows.duration_ns[row]).collect();
     let work = |row: usize| Some(timeline.submissions[row].interval()?.length_ns());
     let mut works: Vec<i64> = sampled().filter_map(work).collect();
+    let calls = Quartiles::new(&mut calls)?;
     Some(Typical {
         count: count as u64,
-        call_ns: Quartiles::new(&mut calls)?.p50,
+        call_ns: calls.p50,
+        fast_call_ns: calls.p25,
         work_ns: Quartiles::new(&mut works).map_or(0, |quartiles| quartiles.p50),
     })
 }

@@ -69,7 +69,7 @@ fn what_launches_graphs_is_not_told_to_use_them() {
     // With many launches in none, most are in none.
     for turn in 3..30 {
         let t = turn * 1_000;
-        p.launch(1, [t + 100, t + 600], t + 650, 100);
+        p.launch(1, [t + 500, t + 600], t + 650, 100);
     }
     let findings = p.findings();
     assert_eq!(

@@ -1,6 +1,7 @@
 //! Text trace -> findings.
 
 mod advice;
+mod advice_pairs;
 mod any_trace;
 mod awaited_work;
 mod causes;

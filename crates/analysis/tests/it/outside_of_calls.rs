@@ -178,7 +178,7 @@ fn the_time_that_leads_to_loading_new_code_again_and_again_builds_it() {
     assert_eq!(us_of(&findings, HostCompile), 99 * 50_100);
     assert_says(
         advice(&findings, HostCompile),
-        "new code is built and loaded 99 times, at sdpa_attention.py:158, with 50.0 ms before each load",
+        "new code is built and loaded 100 times, at sdpa_attention.py:158, with 50.0 ms before each load",
     );
     // The same on Vulkan, whose pipelines are compiled in the call and translated before it.
     let mut p = Program::new();
@@ -215,4 +215,146 @@ fn time_before_loads_that_comes_without_loads_too_is_late() {
     }
     let findings = p.findings();
     assert_eq!(us_of(&findings, HostCompile), 49 * 890);
+}
+
+/// Ranges of Python's functions of thread `thread` while each token is built: the program's own and the compiler's inside of it.
+fn python_ranges(thread: u32) -> String {
+    let mut rows = String::from(
+        "label id=1 text=\"/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py(1501): _call_impl\"
+         label id=2 text=\"integrations/sdpa_attention.py(158): sdpa_attention_forward\"
+         label id=3 text=\"triton/compiler/compiler.py(300): compile\"\n",
+    );
+    for token in 0..100 {
+        let t = 100 + token * 51_000;
+        for (label, from, to) in [(1, 0, 50_000), (2, 10, 49_000), (3, 20, 48_000)] {
+            rows += &format!(
+                "marker process=1 thread={thread} scope=thread label={label} domain=python start_ns={}us duration_ns={}us\n",
+                t + from,
+                to - from
+            );
+        }
+    }
+    rows
+}
+
+#[test]
+fn ranges_say_where_code_is_built_and_without_them_no_line_is_told() {
+    let pause = |token: i64| if token == 0 { 50_000 } else { 50_395 };
+    let findings = decoder(pause, |_| true, &python_ranges(7));
+    assert_says(
+        advice(&findings, HostCompile),
+        "new code is built and loaded 100 times, at sdpa_attention.py:158, with 50.4 ms before each load",
+    );
+    let findings = decoder(pause, |_| true, "");
+    assert_says(
+        advice(&findings, HostCompile),
+        "new code is built and loaded 100 times, with 50.4 ms before each load",
+    );
+    // Ranges of another thread say nothing of this one.
+    let findings = decoder(pause, |_| true, &python_ranges(9));
+    assert_says(advice(&findings, HostCompile), "100 times, with 50.4 ms");
+}
+
+#[test]
+fn every_function_that_loads_code_is_one_and_those_that_unload_it_are_none() {
+    let loads = |call: &str, function: &str| {
+        let mut p = cuda();
+        for turn in 0..50 {
+            let t = turn * 30_000;
+            p.line(&format!(
+                "host_call process=1 thread=7 call={call} function={function} start_ns={}us duration_ns=300us",
+                t + 20_000
+            ));
+            p.launch(1, [t + 20_400, t + 20_405], t + 20_410, 100);
+        }
+        p.findings()
+    };
+    for (call, function) in [
+        ("load-module", "cuModuleLoadData"),
+        ("load-module", "cuLibraryLoadData"),
+        ("load-module", "hipModuleLoad"),
+        ("other-call", "cuLibraryLoadData"),
+        ("create-pipelines", "vkCreateComputePipelines"),
+        ("create-pipelines", "newComputePipelineState"),
+    ] {
+        let findings = loads(call, function);
+        assert_says(advice(&findings, HostCompile), "built and loaded 50 times");
+        assert!(us_of(&findings, HostLate) < 49 * 200, "{function}");
+    }
+    for function in ["cuModuleUnload", "cuLibraryUnload", "cuLibraryGetKernel"] {
+        let findings = loads("load-module", function);
+        assert_eq!(us_of(&findings, HostCompile), 49 * 300, "{function}");
+    }
+}
+
+/// A program whose thread 8 builds code for 50 ms and loads it, 100 times; thread 7 launches `after` us later.
+fn builds_on_another_thread(after: i64) -> Findings {
+    let mut p = cuda();
+    for turn in 0..100 {
+        let t = turn * 60_000;
+        p.call_on(8, "load-module", [t + 50_000, t + 50_100]);
+        let launch = t + 50_100 + after;
+        p.launch(1, [launch, launch + 5], launch + 8, 1_000);
+    }
+    p.findings()
+}
+
+#[test]
+fn code_that_another_thread_builds_is_waited_for_where_the_launch_comes_at_once() {
+    let findings = builds_on_another_thread(50);
+    assert_says(advice(&findings, HostCompile), "built and loaded 100 times");
+    assert!(
+        us_of(&findings, HostLate) <= 99 * 100,
+        "{:?}",
+        findings.gaps
+    );
+    // Who goes on 5 ms later did something else.
+    let findings = builds_on_another_thread(5_000);
+    assert_eq!(us_of(&findings, HostCompile), 99 * 100);
+}
+
+#[test]
+fn other_threads_are_named_by_their_ranges_and_calls_while_the_submitting_one_is_late() {
+    let at_work = |rows: &str| {
+        let mut p = cuda();
+        p.line("thread process=1 thread=8 name=loader");
+        p.line("label id=1 text=\"decode_jpeg\"\nlabel id=2 text=\"threading.py(355): wait\"");
+        for turn in 0..20 {
+            let t = turn * 10_000;
+            p.launch(1, [t, t + 5], t + 8, 1_992);
+            p.call("other-call", [t + 2_001, t + 2_002]);
+            for row in rows.lines() {
+                p.line(&format!("{row} start_ns={}us duration_ns=4ms", t + 4_000));
+            }
+        }
+        p.findings().idle_time.threads_at_work.clone()
+    };
+    for (rows, mostly_in) in [
+        (
+            "marker process=1 thread=8 scope=thread label=1",
+            "decode_jpeg",
+        ),
+        (
+            "host_call process=1 thread=8 call=other-call function=cuCtxSetLimit",
+            "cuCtxSetLimit",
+        ),
+    ] {
+        let threads = at_work(rows);
+        assert_eq!(threads.len(), 1, "{rows}");
+        assert_eq!(threads[0].thread_name.as_deref(), Some("loader"));
+        assert_eq!(threads[0].mostly_in, mostly_in);
+        // An estimate of 4 ms of each gap.
+        let ms = threads[0].total_ns / 1_000_000;
+        assert!((19 * 3..=19 * 5).contains(&ms), "{ms}");
+    }
+    // A thread that waits, the late thread's own range, another process's.
+    for rows in [
+        "marker process=1 thread=8 scope=thread label=2",
+        "host_call process=1 thread=8 call=wait-queue-idle",
+        "marker process=1 thread=7 scope=thread label=1",
+        "marker process=2 thread=8 scope=thread label=1",
+        "",
+    ] {
+        assert_eq!(at_work(rows), [], "{rows}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What other threads of the process do while the submitting thread is outside of calls.
 
-use crate::program::{Program, US, causes, findings};
+use crate::program::{Program, US, assert_says, causes, findings};
+use crate::true_causes::{advice, cuda};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
 use gapscope_timeline::thresholds::ROUND_TRIP_NS;
@@ -212,4 +213,129 @@ fn one_hundred_short_threads_compile() {
     let findings = p.findings();
     assert_eq!(findings.gaps[0].cause, HostCompile);
     assert_eq!(findings.gaps[0].total_ns, 99 * 1_300 * US);
+}
+
+/// A program that launches a kernel of 1 ms each 1.5 ms, in a call at `launch` us of each period, while thread 8 is in a call of
+/// `function` from `from` to `to`. The kernel runs from 10 to 1,010 us of each period.
+fn frees_on_another_thread(function: &str, [from, to]: [i64; 2], launch: [i64; 2]) -> Findings {
+    let mut p = cuda();
+    for turn in 0..50 {
+        let t = turn * 1_500;
+        p.launch(1, [t + launch[0], t + launch[1]], t + 10, 1_000);
+        let call = if function.contains("lloc") {
+            "allocate-memory"
+        } else {
+            "free-memory"
+        };
+        p.line(&format!(
+            "host_call process=1 thread=8 call={call} function={function} start_ns={}us duration_ns={}us",
+            t + from,
+            to - from
+        ));
+        p.call("other-call", [t + 1_400, t + 1_401]);
+    }
+    p.findings()
+}
+
+#[test]
+fn a_free_of_another_thread_that_returns_as_the_work_ends_waited_for_it() {
+    for function in [
+        "cudaFree",
+        "cudaFreeHost",
+        "cudaMalloc",
+        "hipFree",
+        "cuMemFree_v2",
+    ] {
+        let mut p = cuda();
+        for turn in 0..50 {
+            let t = turn * 1_100;
+            p.launch(1, [t, t + 5], t + 10, 1_000);
+            let call = if function.contains("lloc") {
+                "allocate-memory"
+            } else {
+                "free-memory"
+            };
+            p.line(&format!(
+                "host_call process=1 thread=8 call={call} function={function} start_ns={}us duration_ns=993us",
+                t + 30
+            ));
+        }
+        let findings = p.findings();
+        // 90 us from the end of the kernel to the launch, of which the free takes 13.
+        assert_eq!(ns_of(&findings, AfterHostWait), 49 * 90, "{function}");
+        assert_eq!(ns_of(&findings, HostAllocate), 0, "{function}");
+        let told = format!(
+            "{function} of another thread waits for the GPU, and the launching thread went on only after it: "
+        );
+        assert_says(advice(&findings, AfterHostWait), &told);
+        assert_eq!(findings.idle_time.serialised_count, 49);
+    }
+}
+
+#[test]
+fn frees_that_do_not_wait_or_hold_nobody_up_are_no_waits() {
+    // It takes as long as on an idle device; it goes on for longer than its wait could; it begins after the work.
+    for (function, span) in [
+        ("cudaFreeAsync", [30, 1_023]),
+        ("cudaMallocAsync", [30, 1_023]),
+        ("cudaFree", [900, 1_390]),
+        ("cudaFree", [1_020, 1_300]),
+    ] {
+        let findings = frees_on_another_thread(function, span, [0, 5]);
+        assert_eq!(ns_of(&findings, AfterHostWait), 0, "{function} {span:?}");
+        assert!(ns_of(&findings, HostAllocate) > 0, "{function} {span:?}");
+    }
+    // The submitting thread makes calls of its own long after, and is late by itself.
+    let findings = frees_on_another_thread("cudaFree", [30, 1_023], [0, 5]);
+    assert_eq!(ns_of(&findings, AfterHostWait), 49 * 13);
+    assert_eq!(ns_of(&findings, HostAllocate), 0);
+}
+
+#[test]
+fn a_launch_that_is_blocked_behind_the_free_of_another_thread_waits_with_it() {
+    let blocked = |function: &str, launched: [i64; 2]| {
+        let mut p = cuda();
+        for turn in 0..50 {
+            let t = turn * 1_045;
+            p.launch(
+                1,
+                [t + launched[0] - 1_045, t + launched[1] - 1_045],
+                t + 10,
+                1_000,
+            );
+            p.line(&format!(
+                "host_call process=1 thread=8 call=free-memory function={function} start_ns={}us duration_ns=990us",
+                t + 40
+            ));
+        }
+        p.findings()
+    };
+    // The free returns 20 us after the kernel's end, and the launch 5 us later.
+    let findings = blocked("cudaFree", [100, 1_035]);
+    assert_eq!(
+        causes(&findings.gaps),
+        [
+            (AfterHostWait, 49 * 20),
+            (LaunchLatency, 49 * 20),
+            (SubmitCall, 49 * 5)
+        ]
+    );
+    assert_says(
+        advice(&findings, AfterHostWait),
+        "cudaFree of another thread waits for the GPU, and the launching thread is blocked behind its lock: ",
+    );
+    // The launch goes on for longer than behind a lock, or had begun before the free.
+    for (function, launched) in [("cudaFreeAsync", [100, 1_035]), ("cudaFree", [30, 1_035])] {
+        let findings = blocked(function, launched);
+        assert_eq!(
+            ns_of(&findings, AfterHostWait),
+            0,
+            "{function} {launched:?}"
+        );
+        assert_eq!(
+            ns_of(&findings, SubmitCall),
+            49 * 25,
+            "{function} {launched:?}"
+        );
+    }
 }

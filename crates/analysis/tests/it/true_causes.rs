@@ -272,7 +272,7 @@ fn one_slow_call_has_a_reason_of_its_own() {
     let findings = launches(100, &[50], |_| 1);
     assert_eq!(
         advice(&findings, SubmitCall),
-        "one call took 1.50 s of it (1.50 s for work), where the median call takes 5.00 µs: what held it up is not in the trace, \
+        "one call took 1.50 s of it (1.50 s for work), where the usual call takes 5.00 µs: what held it up is not in the trace, \
          such as memory that the driver had to allocate, or a lock"
     );
     let findings = launches(100, &[50], |turn| 1 + u32::from(turn >= 50));
@@ -325,6 +325,168 @@ fn a_late_host_that_pauses_for_long_is_not_told_to_make_graphs() {
         "put many launches into a graph",
     );
     assert!(!advice(&pauses(5_000), HostLate).contains("graph"));
+}
+
+/// A program whose launches take `call(turn)` us, each of the kernel `kernel(turn)`; another thread makes the call `meanwhile` for
+/// nearly as long.
+fn slow_launches(
+    call: impl Fn(i64) -> i64,
+    kernel: impl Fn(i64) -> i64,
+    meanwhile: Option<&str>,
+) -> Findings {
+    let mut p = cuda();
+    for id in 3..410 {
+        p.line(&format!("kernel id={id} process=1 name=new"));
+    }
+    let mut t = 0;
+    for turn in 0..400 {
+        let length = call(turn);
+        let id = p.mark(1, "kernel", [t, t + length]);
+        p.line(&format!(
+            "dispatch submission={id} queue=1 kernel={} start_ns={}us duration_ns=900us",
+            kernel(turn),
+            t + length + 5
+        ));
+        if let Some(other) = meanwhile {
+            let (start, ns) = (t + 2, length - 4);
+            p.line(&format!(
+                "host_call process=1 thread=8 {other} start_ns={start}us duration_ns={ns}us"
+            ));
+        }
+        t += length + 910;
+    }
+    p.findings()
+}
+
+#[test]
+fn launches_that_take_long_are_told_as_such_however_many_they_are() {
+    let every_fourth = |turn: i64| if turn % 4 == 0 { 6_000 } else { 5 };
+    let same = |_: i64| 1;
+    let told = |findings: &Findings| advice(findings, SubmitCall).to_owned();
+    let findings = slow_launches(every_fourth, same, None);
+    assert_says(
+        &told(&findings),
+        "99 calls took 594 ms of it (the longest 6.00 ms for work), where the usual call takes 5.00 µs: what held them up is not in the trace",
+    );
+    for length in [300, 8_000] {
+        let findings = slow_launches(|_| length, same, None);
+        assert_says(
+            &told(&findings),
+            "where a launch takes some µs: what held them up",
+        );
+        let graphs = findings
+            .advice
+            .iter()
+            .filter(|advice| advice.text.contains("graph"));
+        assert_eq!(graphs.count(), 0, "{length}");
+    }
+    // The trace shows why: each launches new code, or another thread is in a call of the driver.
+    let findings = slow_launches(|_| 8_000, |turn| 3 + turn, None);
+    assert_says(
+        &told(&findings),
+        "most were the first of their kernel, for which the driver loads code",
+    );
+    let findings = slow_launches(
+        |_| 8_000,
+        same,
+        Some("call=allocate-memory function=cudaMalloc"),
+    );
+    assert_says(
+        &told(&findings),
+        "most waited while another thread was in cudaMalloc",
+    );
+    let waits = Some("call=wait-queue-idle function=cudaStreamSynchronize");
+    let findings = slow_launches(|_| 8_000, same, waits);
+    assert_says(&told(&findings), "what held them up is not in the trace");
+    // Launches of usual length.
+    let findings = slow_launches(|_| 100, same, None);
+    assert_eq!(
+        told(&findings),
+        "put many small launches into a graph, or fuse kernels"
+    );
+}
+
+/// A program that launches 20 kernels of 50 us ahead, copies `bytes` to the host in a call of `length` us, and goes on `pause` us
+/// after it.
+fn reads_back(memory: &str, bytes: u64, length: i64, pause: i64) -> Findings {
+    let mut p = cuda();
+    let mut t = 0;
+    for _ in 0..100 {
+        for kernel in 0..20 {
+            p.launch(
+                1,
+                [t + kernel * 5, t + kernel * 5 + 4],
+                t + 8 + kernel * 50,
+                49,
+            );
+        }
+        let id = p.mark(1, "transfer", [t + 110, t + 110 + length]);
+        p.line(&format!(
+            "transfer submission={id} queue=1 kind=device-to-host bytes={bytes} host_memory={memory} start_ns={}us duration_ns=2us",
+            t + 1_010
+        ));
+        p.call("other-call", [t + 111 + length, t + 112 + length]);
+        t += 110 + length + pause;
+    }
+    p.findings()
+}
+
+#[test]
+fn small_results_that_are_read_back_are_waits_and_told_to_be_read_less_often() {
+    for (length, pause) in [(925, 100), (1_100, 100), (925, 1_000)] {
+        let findings = reads_back("pageable", 4, length, pause);
+        let idle_after_read = length - 902 + if pause < 200 { pause } else { 0 };
+        assert!(
+            us_of(&findings, AfterHostWait) >= 99 * idle_after_read - 200,
+            "{length}"
+        );
+        // The copy starts 3 us after the kernels, and each launch takes 4 us.
+        assert!(us_of(&findings, SubmitCall) <= 100 * 7, "{length}");
+        assert_says(
+            advice(&findings, AfterHostWait),
+            "most of it waits for small results to be read back: read them back less often",
+        );
+    }
+    let findings = reads_back("pageable", 4 << 20, 1_100, 100);
+    assert_says(advice(&findings, AfterHostWait), "pin the memory");
+    // A call that returns before its copy is none that waits.
+    let findings = reads_back("pinned", 4, 5, 2_000);
+    assert_eq!(us_of(&findings, AfterHostWait), 0);
+    for advice in findings.advice.iter() {
+        assert!(!advice.text.contains("read back"), "{}", advice.text);
+    }
+}
+
+#[test]
+fn launches_that_return_with_their_kernel_wait_for_it() {
+    let blocking = |before: i64, kernel: i64, after: i64| {
+        let mut p = cuda();
+        for turn in 0..50 {
+            let t = turn * (before + kernel + after + 60);
+            p.launch(1, [t, t + before + kernel + after], t + before, kernel);
+            p.call(
+                "other-call",
+                [
+                    t + before + kernel + after + 1,
+                    t + before + kernel + after + 2,
+                ],
+            );
+        }
+        p.findings()
+    };
+    let findings = blocking(8, 900, 10);
+    assert_eq!(us_of(&findings, SubmitCall), 49 * 8);
+    assert_eq!(us_of(&findings, AfterHostWait), 49 * (10 + 60 - 1));
+    assert_says(advice(&findings, AfterHostWait), "CUDA_LAUNCH_BLOCKING");
+    // A call in which something else takes long, and a kernel that ends within a usual call.
+    for (before, kernel, after) in [(2_000, 900, 10), (3, 4, 5), (8, 900, 600)] {
+        let findings = blocking(before, kernel, after);
+        assert_eq!(
+            us_of(&findings, AfterHostWait),
+            0,
+            "{before} {kernel} {after}"
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Makes the claims of an explanation (texts with their figures, rows and queries) from the findings on a trace.
 
-use super::{Claim, ClaimKind, Figure, MAX_COSTS, Row};
+use super::sentences::sentences;
+use super::{Claim, ClaimKind, Figure, MAX_WORKS, Row};
 use crate::head::HeadSentences;
 use crate::number;
 use crate::section::{accuracy, instructions, limits, verdict};
@@ -16,13 +17,11 @@ use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Table, Transfers};
 use std::cmp::Reverse;
 
-/// The maximum number of losses and the like that are listed. The report has all of them.
-const MAX_UNKNOWNS: usize = 8;
 /// The maximum number of kernel ids that are listed for one name.
 const MAX_VARIANTS: usize = 3;
 
 /// Returns all claims, in the order in which they are read: what the program did, the verdict (what bounds its
-/// speed), the largest costs, what is unknown.
+/// speed), the largest costs, all else that the report says, what is unknown.
 pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String]) -> Vec<Claim> {
     let vocabulary = Vocabulary::new(&timeline.trace.manifest);
     let teller = Teller {
@@ -40,6 +39,13 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
     claims.extend(Teller::beside_verdict(head.details));
     claims.extend(teller.largest_costs());
     claims.extend(teller.unknown(remarks));
+    // What the report says besides comes after the costs.
+    let place = claims
+        .iter()
+        .rposition(|claim| claim.kind != ClaimKind::Unknown);
+    let place = place.map_or(claims.len(), |last| last + 1);
+    let more = sentences(timeline, findings, &claims);
+    claims.splice(place..place, more);
     claims
 }
 
@@ -177,7 +183,12 @@ impl Teller<'_> {
         costs.sort_by_key(|(ns, _)| Reverse(*ns));
         let least_ns = (window_ns as f64 * ADVICE_SHARE) as i64;
         let large = (costs.into_iter()).filter(|(ns, _)| *ns > 0 && *ns >= least_ns);
-        let claims = large.take(MAX_COSTS).map(|(_, cost)| match cost {
+        let mut works = 0;
+        let large = large.filter(|(_, cost)| {
+            works += usize::from(!matches!(cost, Cost::Idle(_)));
+            matches!(cost, Cost::Idle(_)) || works <= MAX_WORKS
+        });
+        let claims = large.map(|(_, cost)| match cost {
             Cost::Idle(gap) => self.idle(gap, window_ns),
             Cost::Kernel(row) => self.kernel(row),
             Cost::Transfers(row) => self.transfers(row),
@@ -446,14 +457,6 @@ impl Teller<'_> {
             unmeasured.map(|of| plain(format!("Not measured: {}: {}.", of.what, of.reason))),
         );
         claims.extend(findings.notes.iter().chain(remarks).cloned().map(plain));
-        let all = claims.len();
-        if all > MAX_UNKNOWNS {
-            claims.truncate(MAX_UNKNOWNS);
-            claims.push(plain(format!(
-                "{} more such things are in the report.",
-                all - MAX_UNKNOWNS
-            )));
-        }
         claims
     }
 }

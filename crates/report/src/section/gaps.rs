@@ -7,7 +7,7 @@ use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::cause_note::{CauseNote, is_worth_a_note};
 use gapscope_analysis::gaps::{
-    Cause, Gap, GapBin, GapTotal, HostTime, IdleTime, Pattern, Regularity, Side,
+    Cause, Gap, GapBin, GapTotal, HostTime, IdleTime, Pattern, Regularity, Side, ThreadAtWork,
 };
 use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
@@ -79,6 +79,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     blocks.extend(host_time(submitting, &idle.host_calls));
     let others = "Other threads of the program were meanwhile in ";
     blocks.extend(host_time(others, &idle.other_thread_calls));
+    blocks.extend(at_work(&idle.threads_at_work));
     blocks.extend(uncertain(idle).map(|text| Block::Sentence(Text::new().faint(text))));
     if idle.below_threshold_count > 0 {
         let text = format!(
@@ -206,6 +207,24 @@ fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
     }
     text.push(Default::default(), format!("{}.", listed.join(", ")));
     Some(Block::Sentence(text))
+}
+
+/// Says what other threads did while the submitting thread was late.
+fn at_work(threads: &[ThreadAtWork]) -> Option<Block> {
+    let thread = |thread: &ThreadAtWork| {
+        let name = match &thread.thread_name {
+            Some(name) => format!("{name} ({})", thread.thread),
+            None => format!("thread {}", thread.thread),
+        };
+        let time = number::duration(thread.total_ns);
+        format!("{name}, mostly in {} (about {time})", thread.mostly_in)
+    };
+    let listed: Vec<String> = threads.iter().take(3).map(thread).collect();
+    let text = format!(
+        "While the submitting thread was late, others were at work: {}.",
+        listed.join("; ")
+    );
+    (!listed.is_empty()).then(|| Block::Sentence(text.into()))
 }
 
 /// Formats a call with its time; a call that was not counted stands for code outside of calls.

@@ -2,18 +2,16 @@
 
 use super::segment::{CallClass, HostThread, Segment, ThreadSegments, WaitOutcome};
 use crate::intervals::Interval;
-use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::ids::ProcessId;
+use gapscope_trace::tables::HostCallKind;
 use rustc_hash::FxHashMap;
 
 /// A finished call that another thread of its process may have waited for.
 #[derive(Debug, Clone, Copy)]
-pub struct Returned {
-    /// The time from the call's start to its return. A wait that consists of polls starts with the first of them.
-    pub interval: Interval,
-    /// The class of the call: [`CallClass::Compile`], [`CallClass::Allocate`] or [`CallClass::Wait`].
-    pub class: CallClass,
-    /// The thread that made the call.
-    thread: ThreadId,
+struct Returned {
+    thread: HostThread,
+    /// The segment with which the call ended.
+    call: Segment,
 }
 
 /// The finished calls of each process that makes calls on several threads, in order of their ends.
@@ -29,14 +27,13 @@ impl Returns {
         let mut returns: FxHashMap<ProcessId, Vec<Returned>> = FxHashMap::default();
         for (thread, calls) in threads {
             if counts[&thread.process] > 1 {
-                let calls =
-                    (calls.segments.iter()).filter_map(|call| returned(thread.thread, call));
+                let calls = (calls.segments.iter()).filter_map(|call| returned(*thread, call));
                 returns.entry(thread.process).or_default().extend(calls);
             }
         }
         for calls in returns.values_mut() {
             calls.sort_unstable_by_key(|call| {
-                (call.interval.end_ns, call.interval.start_ns, call.thread)
+                (call.call.interval.end_ns, call.call.since_ns, call.thread)
             });
         }
         Returns(returns)
@@ -52,28 +49,28 @@ impl Returns {
         &self,
         thread: HostThread,
         window: Interval,
-    ) -> impl Iterator<Item = &Returned> {
+    ) -> impl Iterator<Item = (HostThread, &Segment)> {
         let all = self.0.get(&thread.process).map_or(&[][..], Vec::as_slice);
-        let from = all.partition_point(|call| call.interval.end_ns <= window.start_ns);
+        let from = all.partition_point(|call| call.call.interval.end_ns <= window.start_ns);
         let after = all[from..].iter();
         after
-            .take_while(move |call| call.interval.end_ns <= window.end_ns)
-            .filter(move |call| call.thread != thread.thread)
+            .take_while(move |call| call.call.interval.end_ns <= window.end_ns)
+            .filter(move |call| call.thread != thread)
+            .map(|call| (call.thread, &call.call))
     }
 }
 
-/// Returns the call of a segment where the segment ends the call and the call compiles, allocates, or waits for work
-/// that is done or may be.
-fn returned(thread: ThreadId, call: &Segment) -> Option<Returned> {
-    let class = call.class();
-    let is_over = match class {
-        CallClass::Compile | CallClass::Allocate => call.is_last,
-        CallClass::Wait => call.is_last && call.outcome != WaitOutcome::NotDone,
+/// Returns the call of a segment where the segment ends the call, and the call compiles, allocates, waits for work that is done
+/// or may be, or is one of the driver's that may wait.
+fn returned(thread: HostThread, call: &Segment) -> Option<Returned> {
+    let may_hold_up = match call.class() {
+        CallClass::Compile | CallClass::Allocate => true,
+        CallClass::Wait => call.outcome != WaitOutcome::NotDone,
+        CallClass::Other => call.call == HostCallKind::OtherCall,
         _ => false,
     };
-    is_over.then_some(Returned {
-        interval: Interval::new(call.since_ns, call.interval.end_ns),
-        class,
+    (may_hold_up && call.is_last).then_some(Returned {
         thread,
+        call: *call,
     })
 }

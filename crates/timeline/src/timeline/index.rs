@@ -2,6 +2,7 @@
 
 use super::dispatches::DispatchColumns;
 use super::gpu::Gpu;
+use super::synchronous::synchronous;
 use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
 use super::work::{Work, WorkKind};
 use super::works::Iter;
@@ -58,8 +59,10 @@ impl<'a> Timeline<'a> {
     /// Returns the segments of host threads. They are computed at the first call, because that takes as long as an
     /// analysis, and kept, because several analyses need them.
     pub fn host_threads(&self) -> &HostThreads {
-        self.host_threads
-            .get_or_init(|| HostThreads::new(self.trace))
+        self.host_threads.get_or_init(|| {
+            let waits = synchronous(self.trace, &self.submissions, &self.submission_ids);
+            HostThreads::new(self.trace, &waits)
+        })
     }
 
     /// Returns the timeline of the work that the [`LabelFilter`](super::LabelFilter) selects; all work where there is no
