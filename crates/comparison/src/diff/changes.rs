@@ -198,9 +198,9 @@ impl<'a> Comparison<'a> {
     /// Returns the bytes of single transfers of a side by kind, with the number of evaluations, or runs, that they are of; `None`
     /// where they are not known.
     pub fn transfer_sizes(&self, side: usize) -> Option<(BTreeMap<String, SizeMoments>, f64)> {
-        let runs = self.sides[side].iter().enumerate();
-        let divisors = runs.clone().map(|(run, _)| self.divisor(side, run, true));
-        let sizes = runs.map(|(_, run)| run.transfer_sizes.clone());
+        let runs = &self.sides[side];
+        let divisors = (0..runs.len()).map(|run| self.divisor(side, run, true));
+        let sizes = runs.iter().map(|run| run.transfer_sizes.clone());
         let sum = sizes.reduce(|sum, other| sum.zip(other).map(add_sizes));
         Some((sum??, divisors.sum()))
     }
