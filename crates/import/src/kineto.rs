@@ -32,7 +32,8 @@ mod work;
 mod xla;
 
 use crate::{Error, Importer, Options, Output};
-use import_file::{Part, import};
+use facts::TracePart;
+use import_file::import;
 use std::path::PathBuf;
 
 /// Imports Chrome's JSON.
@@ -51,7 +52,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         [file] if merged::is_merged(file) => merged::ranks(file, all, options, output),
         [file] => {
             let new = output.trace()?;
-            import(file, new, Part::whole((0, all)), options, output)
+            import(file, new, TracePart::whole((0, all)), options, output)
         }
         _ => files::ranks(&files, all, options, output),
     }

@@ -17,6 +17,7 @@
 //! timed, as untimed, or is no work, such as a host function ([`Standing`]).
 
 mod functions;
+mod host_waits;
 mod lost_launches;
 mod streams;
 mod unmeasured;

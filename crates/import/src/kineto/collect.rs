@@ -5,8 +5,7 @@ use super::category::Category;
 use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
-use super::facts::{OpenRange, Synchronisation, label_of};
-use super::import_file::Part;
+use super::facts::{OpenRange, Synchronisation, TracePart, label_of};
 use super::join::{CollectedWork, WorkSource};
 use super::json;
 use super::lanes::Lanes;
@@ -121,7 +120,11 @@ pub(super) struct Collector<'o, 'p> {
 }
 
 impl<'o, 'p> Collector<'o, 'p> {
-    pub(super) fn new(output: &'o Output<'p>, new: NewTrace, part: Part<'_>) -> Collector<'o, 'p> {
+    pub(super) fn new(
+        output: &'o Output<'p>,
+        new: NewTrace,
+        part: TracePart<'_>,
+    ) -> Collector<'o, 'p> {
         Collector {
             output,
             bytes: part.bytes,

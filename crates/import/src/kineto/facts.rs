@@ -1,12 +1,37 @@
-//! The threads, labels and waits that the collector keeps until all events were read.
+//! The threads, labels and waits that the collector keeps until all events were read, and the part of a file that it
+//! collects.
 
 use crate::profile::Correlation;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
+use gapscope_trace::manifest::Rank;
 
 /// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
 /// label.
 pub(super) const STEP: &str = "ProfilerStep";
+
+/// The part of a file that becomes a trace.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TracePart<'a> {
+    /// The size of the files that were read before, and of all files.
+    pub(super) bytes: (u64, u64),
+    /// What is added to all times; where it is `None` the file decides.
+    pub(super) shift_ns: Option<i64>,
+    /// The rank of the trace, where the file does not say it.
+    pub(super) rank: Option<Rank>,
+    /// The beginning of the names of the processes whose events are taken; empty where all are.
+    pub(super) prefix: &'a [u8],
+}
+
+impl TracePart<'_> {
+    /// Returns all of a file.
+    pub(super) fn whole(bytes: (u64, u64)) -> TracePart<'static> {
+        TracePart {
+            bytes,
+            ..TracePart::default()
+        }
+    }
+}
 
 /// A thread of the host, in which ranges open and close.
 #[derive(Debug, Clone)]

@@ -4,7 +4,8 @@ use super::category::Category;
 use super::collect::shift_of;
 use super::document::{Document, Sink};
 use super::event::Event;
-use super::import_file::{Part, import};
+use super::facts::TracePart;
+use super::import_file::import;
 use super::join::rank_prefix;
 use super::json;
 use super::metadata::Metadata;
@@ -208,10 +209,10 @@ pub(super) fn ranks(
             .map_or(0, |(own, first)| own.saturating_sub(first));
         let shift_ns = Some(common_ns.saturating_add(from_base_ns));
         let trace = output.rank(*rank)?;
-        let part = Part {
+        let part = TracePart {
             bytes: (before, all_bytes),
             shift_ns,
-            ..Part::default()
+            ..TracePart::default()
         };
         import(path, trace, part, options, output)?;
         before += bytes(path);

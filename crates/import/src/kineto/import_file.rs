@@ -3,39 +3,16 @@
 
 use super::collect::Collector;
 use super::document::Document;
+use super::facts::TracePart;
 use super::source::Source;
 use crate::{Error, NewTrace, Options, Output};
-use gapscope_trace::manifest::Rank;
 use std::path::Path;
-
-/// The part of a file that becomes a trace.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Part<'a> {
-    /// The size of the files that were read before, and of all files.
-    pub(super) bytes: (u64, u64),
-    /// What is added to all times; where it is `None` the file decides.
-    pub(super) shift_ns: Option<i64>,
-    /// The rank of the trace, where the file does not say it.
-    pub(super) rank: Option<Rank>,
-    /// The beginning of the names of the processes whose events are taken; empty where all are.
-    pub(super) prefix: &'a [u8],
-}
-
-impl Part<'_> {
-    /// Returns all of a file.
-    pub(super) fn whole(bytes: (u64, u64)) -> Part<'static> {
-        Part {
-            bytes,
-            ..Part::default()
-        }
-    }
-}
 
 /// Imports a file, or a part of it, into a trace.
 pub(super) fn import(
     path: &Path,
     new: NewTrace,
-    part: Part<'_>,
+    part: TracePart<'_>,
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {

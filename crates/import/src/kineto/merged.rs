@@ -3,8 +3,9 @@
 
 use super::collect::shift_of;
 use super::document::Document;
+use super::facts::TracePart;
 use super::files::{self, Aside};
-use super::import_file::{Part, import};
+use super::import_file::import;
 use super::source::{self, Source};
 use crate::{Error, Options, Output};
 use gapscope_trace::manifest::Rank;
@@ -38,13 +39,13 @@ pub(super) fn ranks(
     Document::new(Source::open(path)?).read(&mut aside)?;
     let new = output.trace()?;
     if aside.prefixes.len() < 2 {
-        return import(path, new, Part::whole((0, all_bytes)), options, output);
+        return import(path, new, TracePart::whole((0, all_bytes)), options, output);
     }
     let world_size = aside.prefixes.len() as u32;
     let shift_ns = Some(aside.first_ns.map_or(0, shift_of));
     // The names of ranks have leading zeros, so that the order of texts is that of numbers.
     for (rank, prefix) in (0..).zip(&aside.prefixes) {
-        let part = Part {
+        let part = TracePart {
             bytes: (0, all_bytes),
             shift_ns,
             rank: Some(Rank {

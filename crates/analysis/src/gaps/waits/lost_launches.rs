@@ -5,7 +5,7 @@
 //! queue is not known. The work began with the call at the earliest. It has ended when its thread returns from a wait
 //! that came after the call, or when on each queue that is used later the next work has started.
 
-use super::unmeasured::HostWaits;
+use super::host_waits::HostWaits;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::{Interval, union};
