@@ -444,7 +444,7 @@ fn workgroups_and_threads_are_part_of_equal_work() {
         (
             (500, 256, 200),
             SizeEvidence::Unequal,
-            "Not equal work: compiled did another amount of it than eager",
+            "Not equal work: compiled did other work than eager",
         ),
         (
             (500, 512, 300),
