@@ -465,6 +465,8 @@ pub enum Format {
 Examples:
   gapscope import -o run.gapscope trace.json.gz                   PyTorch
   gapscope import -o run.gapscope rank0.json.gz rank1.json.gz     its ranks, or their folder
+  gapscope import -o run.gapscope --as rank=0 a.json --as rank=1 b.json
+  gapscope import -o run.gapscope --ranks 0,1 a.json b.json       the same
   gapscope import -o run.gapscope run.sqlite                      Nsight Systems
   gapscope import -o run.gapscope HOST/PID_results.db             rocprofv3
   gapscope import -o run.gapscope trace.pftrace                   Perfetto
@@ -481,9 +483,25 @@ pub struct Import {
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 
+    /// What the next file is, where the files do not say it: the rank of a distributed program. Name one for each file
+    #[arg(long = "as", value_name = "rank=N", value_parser = rank, conflicts_with = "ranks")]
+    pub named_ranks: Vec<u32>,
+
+    /// The ranks of the files, in their order, where the files do not say them
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    pub ranks: Vec<u32>,
+
     /// Files or folders
     #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub inputs: Vec<PathBuf>,
+}
+
+/// Returns the rank that a text such as `rank=3` names.
+fn rank(text: &str) -> Result<u32, String> {
+    let number = text
+        .strip_prefix("rank=")
+        .and_then(|text| text.parse().ok());
+    number.ok_or_else(|| "write rank=N, with a number from 0 on".to_owned())
 }
 
 /// Show what is in a trace: machine, processes, devices, queues, clocks, tables, losses

@@ -14,10 +14,11 @@ use std::process::ExitCode;
 pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
     let options = Options {
         pid: arguments.pid,
+        ranks: [&*arguments.named_ranks, &*arguments.ranks].concat(),
         ..Options::default()
     };
     let imported = match arguments.inputs.as_slice() {
-        [bundle] if is_bundle(bundle) && record_metal::applies() => {
+        [bundle] if is_bundle(bundle) && options.ranks.is_empty() && record_metal::applies() => {
             let line = record_metal::StatusLine::new(false);
             import_bundle(
                 &Xctrace::find(),

@@ -30,6 +30,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "tables of counters that Xcode exports (NAME Counters.csv)",
     recognises,
     read,
+    joins_named_ranks: false,
 };
 
 /// Returns whether a file begins with the titles of the table's first columns.

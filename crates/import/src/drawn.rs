@@ -22,6 +22,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "gapscope's own exports to Chrome's JSON and Perfetto",
     recognises: |path| format(path).is_some(),
     read,
+    joins_named_ranks: false,
 };
 
 /// The beginning of an export to Chrome's JSON.
@@ -80,8 +81,8 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let format_of_first = inputs.iter().find_map(|path| format(path));
     let importer = format_of_first.map_or(kineto::IMPORTER, Format::importer);
-    // Several files are ranks of one program, and a choice of the process can be made among what is drawn only.
-    if inputs.len() > 1 || options.pid.is_some() {
+    // Several files are ranks of one program. A process or a rank can be chosen for what is drawn only.
+    if inputs.len() > 1 || options.pid.is_some() || !options.ranks.is_empty() {
         return (importer.read)(inputs, options, output);
     }
     let path = only_file(inputs, "export of gapscope")?;

@@ -65,6 +65,12 @@ pub enum Error {
         /// The reason as a sentence.
         reason: String,
     },
+    /// The ranks that the user names do not fit the files.
+    #[error("{reason}")]
+    Ranks {
+        /// The reason as a sentence.
+        reason: String,
+    },
     /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] gapscope_trace::Error),

@@ -71,8 +71,7 @@ fn other_class(name: &str) -> Option<FunctionClass> {
 /// Text behind the function's name, such as parameters, is ignored. A function of CUDA, HIP, HSA or Vulkan that is in no
 /// table is [`HostCallKind::OtherCall`].
 pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
-    let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    let name = &name[..end.unwrap_or(name.len())];
+    let name = bare_name(name);
     if let Some(class) = class_of(name) {
         return Some(class.host_call_kind());
     }
@@ -81,6 +80,12 @@ pub(crate) fn host_call_kind(name: &str) -> Option<HostCallKind> {
     }
     let is_call = api_of(name).is_some() || name.starts_with("hsa_") || name.starts_with("__hip");
     is_call.then_some(HostCallKind::OtherCall)
+}
+
+/// Returns the name of a function without the text behind it, such as parameters.
+pub(crate) fn bare_name(name: &str) -> &str {
+    let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    &name[..end.unwrap_or(name.len())]
 }
 
 /// Returns a kernel's name without what AMD's compiler adds to the name of the object that describes the kernel:

@@ -43,6 +43,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "logs of llama.cpp with GGML_VK_PERF_LOGGER=1",
     recognises,
     read,
+    joins_named_ranks: false,
 };
 
 /// The text at the beginning of a block.

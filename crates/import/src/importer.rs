@@ -2,7 +2,7 @@
 //! the function that reads them.
 
 use crate::output::{Imported, Output, Progress};
-use crate::{Error, Options};
+use crate::{Error, Options, ranks};
 use std::path::{Path, PathBuf};
 
 /// An importer, which makes traces of the files of one tool.
@@ -17,6 +17,8 @@ pub struct Importer {
     /// Makes a trace of files and folders and writes it through the output; files of several ranks become one trace
     /// for each rank.
     pub read: fn(&[PathBuf], &Options, &mut Output) -> Result<(), Error>,
+    /// Whether `read` itself gives files the ranks that [`Options::ranks`] names, and puts their times on one clock.
+    pub joins_named_ranks: bool,
 }
 
 impl Importer {
@@ -33,7 +35,10 @@ impl Importer {
         progress: Progress,
     ) -> Result<Imported, Error> {
         let mut output = Output::new(output, progress);
-        let result = (self.read)(inputs, options, &mut output);
+        let result = match options.ranks.is_empty() || self.joins_named_ranks {
+            true => (self.read)(inputs, options, &mut output),
+            false => ranks::import_each(self, inputs, options, &mut output),
+        };
         output.end(result)
     }
 }

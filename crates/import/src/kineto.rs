@@ -42,6 +42,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "Chrome's JSON of PyTorch's profiler and others (.json, .json.gz)",
     recognises: files::recognises,
     read,
+    joins_named_ranks: true,
 };
 
 /// Imports one file into one trace, or several files as those of the ranks of one program.
@@ -49,6 +50,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     let files = files::list(inputs)?;
     let all = files.iter().map(|path| files::bytes(path)).sum();
     match files.as_slice() {
+        _ if !options.ranks.is_empty() => files::ranks(&files, all, options, output),
         [file] if merged::is_merged(file) => merged::ranks(file, all, options, output),
         [file] => {
             let new = output.trace()?;

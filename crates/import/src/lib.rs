@@ -23,6 +23,7 @@ mod output;
 pub mod perfetto;
 mod profile;
 mod protobuf;
+mod ranks;
 mod rocm;
 pub mod rocpd;
 pub mod rocprofv3;

@@ -26,7 +26,7 @@ mod strings;
 
 use crate::output::Output;
 use crate::sqlite::{Database, is_database};
-use crate::{Error, Importer, Options};
+use crate::{Error, Importer, Options, ranks};
 use gapscope_model::Span;
 use gapscope_trace::manifest::Rank;
 use import::Import;
@@ -38,6 +38,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "exports of Nsight Systems (`nsys export --type sqlite`)",
     recognises,
     read,
+    joins_named_ranks: true,
 };
 
 /// The beginnings of the names of tables of which each export of nsys has one, beside `StringIds`. Exports of 2021 have no
@@ -80,7 +81,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         });
     }
     match inputs {
-        [input] => {
+        [input] if options.ranks.is_empty() => {
             let import = Import::new(Database::open(input)?, options);
             let bytes = (0, import.database.bytes);
             import.run(options, bytes, None, output)
@@ -90,7 +91,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
 }
 
 /// Imports exports of several ranks of a program (its processes), each into its own trace. The exports do not name
-/// their ranks, which are therefore numbered from 0 in the order of the inputs. Their times are put on the clock of
+/// their ranks, which are those that the user names, or else numbered from 0 in the order of the inputs. Their times are put on the clock of
 /// the earliest session, if all files say when theirs began.
 fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let mut imports = Vec::new();
@@ -114,29 +115,36 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
             "The times of each count from the start of its session, and those of different ranks cannot be compared: not all files say when that was."
         }
     };
+    let named = ranks::named(inputs, options)?;
+    let origin = match named {
+        Some(_) => "the user named the ranks of the files, which do not say them",
+        None => "ranks are numbered in the order of the files, which do not say them",
+    };
     let notes = vec![format!(
-        "Imported from {} exports of Nsight Systems, one for each rank: ranks are numbered in the order of the files, which do not say them. {clocks}",
+        "Imported from {} exports of Nsight Systems, one for each rank: {origin}. {clocks}",
         inputs.len()
     )];
     let new = output.trace()?;
     let all_bytes = imports.iter().map(|(database, _)| database.bytes).sum();
-    let ranks: Vec<u32> = (0..).take(imports.len()).collect();
-    let (mut before, world_size) = (0, ranks.len() as u32);
+    let world_size = imports.len() as u32;
+    let numbered = (0..world_size).map(|rank| Rank {
+        rank,
+        local_rank: None,
+        world_size,
+    });
+    let ranks = named.unwrap_or_else(|| numbered.collect());
+    let mut before = 0;
     for (rank, (database, zero)) in ranks.iter().zip(imports) {
         let own_bytes = database.bytes;
-        let rank = Rank {
-            rank: *rank,
-            local_rank: None,
-            world_size,
-        };
         let import = Import {
             shift_ns: zero
                 .zip(first)
                 .map_or(0, |(own, first)| own.saturating_sub(first)),
             ..Import::new(database, options)
         };
-        import.run(options, (before, all_bytes), Some(rank), output)?;
+        import.run(options, (before, all_bytes), Some(*rank), output)?;
         before += own_bytes;
     }
+    let ranks = ranks.iter().map(|rank| rank.rank).collect();
     output.finish_ranks(new, ranks, options, notes)
 }

@@ -7,6 +7,9 @@ pub struct Options {
     pub pid: Option<u32>,
     /// The command of the program. By default it is the command that the files name.
     pub command: Option<Vec<String>>,
+    /// The ranks (the processes of a distributed program) that the files are of, in the order of the files. It is empty
+    /// where the files say their ranks, or where they are of no ranks.
+    pub ranks: Vec<u32>,
     /// Notes of the caller, which every report shows.
     pub notes: Vec<String>,
 }

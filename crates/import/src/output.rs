@@ -5,7 +5,7 @@
 use crate::{Error, Options};
 use gapscope_timeline_builder::RowSink;
 use gapscope_trace::embedded::Unpacking;
-use gapscope_trace::manifest::{FORMAT_VERSION, Manifest};
+use gapscope_trace::manifest::{FORMAT_VERSION, Manifest, Rank};
 use gapscope_trace::tables::Tables;
 use gapscope_trace::{Loss, Trace, TraceWriter};
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub struct Output<'a> {
     progress: Progress<'a>,
     /// Whether the folder was created, and is therefore removed if the import fails.
     made: bool,
+    /// The rank whose trace is written, where the user named it.
+    named_rank: Option<Rank>,
 }
 
 impl<'a> Output<'a> {
@@ -50,6 +52,7 @@ impl<'a> Output<'a> {
             },
             progress,
             made: false,
+            named_rank: None,
         }
     }
 
@@ -63,6 +66,9 @@ impl<'a> Output<'a> {
     /// # Errors
     /// The folder exists already, or the system refuses to create it.
     pub fn trace(&mut self) -> Result<NewTrace, Error> {
+        if let Some(rank) = self.named_rank {
+            return self.rank(rank.rank);
+        }
         let writer = TraceWriter::create(&self.imported.output)?;
         self.made = true;
         Ok(NewTrace::new(writer))
@@ -75,6 +81,12 @@ impl<'a> Output<'a> {
     pub fn rank(&mut self, rank: u32) -> Result<NewTrace, Error> {
         let folder = self.imported.output.join(format!("rank={rank}"));
         Ok(NewTrace::new(TraceWriter::create(&folder)?))
+    }
+
+    /// Makes the next traces those of a rank that the user names, or of none again. [`Self::trace`] must have been
+    /// called before.
+    pub(crate) fn begin_rank(&mut self, rank: Option<Rank>) {
+        self.named_rank = rank;
     }
 
     /// Creates the folder of the trace for the files of a trace that is embedded in the input.
@@ -206,6 +218,11 @@ impl NewTrace {
     /// The system refuses to write.
     pub fn finish(mut self, manifest: &Manifest, output: &mut Output) -> Result<(), Error> {
         self.hand_over()?;
+        let of_rank = output.named_rank.map(|rank| Manifest {
+            rank: Some(rank),
+            ..manifest.clone()
+        });
+        let manifest = of_rank.as_ref().unwrap_or(manifest);
         if let Some(writing) = self.writing.take() {
             writing.end()?.finish(manifest)?;
         }

@@ -58,6 +58,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "Perfetto traces (protobuf)",
     recognises,
     read,
+    joins_named_ranks: false,
 };
 
 /// The number of bytes at the start of a file by which the file is recognised.

@@ -23,6 +23,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "rocpd databases of rocprofv3",
     recognises,
     read,
+    joins_named_ranks: false,
 };
 
 /// The start of the names of the tables of dispatches.

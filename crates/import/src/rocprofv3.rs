@@ -24,6 +24,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "rocprofv3's JSON (`--output-format json`)",
     recognises,
     read,
+    joins_named_ranks: false,
 };
 
 /// The name of the only member of the document.

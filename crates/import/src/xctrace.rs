@@ -67,6 +67,7 @@ pub const IMPORTER: Importer = Importer {
         *new.tables_mut() = trace.tables;
         new.finish(&trace.manifest, output)
     },
+    joins_named_ranks: false,
 };
 
 /// Makes a trace of export files, or of the `.xml` files of folders.

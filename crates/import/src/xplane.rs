@@ -41,6 +41,7 @@ pub const IMPORTER: Importer = Importer {
     reads: "profiles of JAX and TensorFlow (NAME.xplane.pb)",
     recognises,
     read,
+    joins_named_ranks: false,
 };
 
 /// The tag of a plane in a file: field 1, with a length.

@@ -10,7 +10,8 @@ use super::join::rank_prefix;
 use super::json;
 use super::metadata::Metadata;
 use super::source::{self, Source};
-use crate::{Error, Options, Output};
+use crate::{Error, Options, Output, ranks};
+use gapscope_trace::manifest::Rank;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -153,18 +154,49 @@ impl Sink for Aside {
     }
 }
 
+impl Aside {
+    /// Takes the rank that the user names for a file.
+    ///
+    /// # Errors
+    /// The file says another rank, or holds several.
+    fn take_named_rank(&mut self, named: Rank, path: &Path) -> Result<(), Error> {
+        let wanted = "a file of the rank that was named for it";
+        if self.prefixes.len() > 1 {
+            let count = self.prefixes.len();
+            let text = format!("it holds {count} ranks, which it names itself");
+            return Err(Error::foreign(path, wanted, text));
+        }
+        match self.metadata.rank {
+            Some(own) if own.rank != named.rank => {
+                let text = format!("it says that it is of rank {}", own.rank);
+                Err(Error::foreign(path, wanted, text))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.metadata.rank = Some(named);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// Imports the files of several ranks (the processes of a distributed program), each into its own trace. Every file
-/// is read twice: first only for its rank and times. Each must have another rank.
+/// is read twice: first only for its rank and times. Each must have another rank. The user may name the ranks that the
+/// files do not say.
 pub(super) fn ranks(
     files: &[PathBuf],
     all_bytes: u64,
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {
+    let named = ranks::named(files, options)?;
     let mut asides = Vec::new();
-    for path in files {
+    for (index, path) in files.iter().enumerate() {
         let mut aside = Aside::default();
         Document::new(Source::open(path)?).read(&mut aside)?;
+        if let Some(named) = named.as_ref().map(|named| named[index]) {
+            aside.take_named_rank(named, path)?;
+        }
         asides.push((path.as_path(), aside));
     }
     // The front end of a server has a profile of its own beside those of the ranks, in which no device works.
@@ -186,7 +218,7 @@ pub(super) fn ranks(
             return Err(Error::foreign(
                 path,
                 "a file of one rank, which several files together must be",
-                "it has no distributedInfo with rank and world_size; import it alone",
+                "it has no distributedInfo with rank and world_size; import it alone, or name the ranks of all files with --ranks",
             ));
         };
         if let Some((other, _)) = by_rank.get(&rank.rank) {
@@ -212,6 +244,7 @@ pub(super) fn ranks(
         let part = TracePart {
             bytes: (before, all_bytes),
             shift_ns,
+            rank: aside.metadata.rank,
             ..TracePart::default()
         };
         import(path, trace, part, options, output)?;
@@ -222,5 +255,8 @@ pub(super) fn ranks(
         by_rank.len()
     );
     notes.insert(0, note);
+    if named.is_some() {
+        notes.push("The user named the ranks of the files.".to_owned());
+    }
     output.finish_ranks(new, by_rank.into_keys().collect(), options, notes)
 }

@@ -90,9 +90,10 @@ impl Collector<'_, '_> {
     pub(super) fn join_producers(&mut self) {
         if self.producers.waits > 0 {
             let waits = self.producers.waits;
-            self.profile.inventory.note(format!(
-                "{waits} tasks of Ascend's streams are waits, events and placeholders, and no work."
-            ));
+            self.profile.inventory.note(match waits {
+                1 => "A task of Ascend's streams is a wait, an event or a placeholder, and no work.".to_owned(),
+                _ => format!("{waits} tasks of Ascend's streams are waits, events and placeholders, and no work."),
+            });
         }
         let mut arrows = std::mem::take(&mut self.producers.arrows);
         arrows

@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// The maximum number of registers of a thread on any GPU. The profiler is known to write greater numbers.
 const MAX_REGISTERS_PER_THREAD: u32 = 1024;
 
+/// The beginning of the names of graph launches that the profiler timed as a whole.
+const WHOLE_GRAPH: &str = "CudaGraphExec:";
+
 /// The calls, ranges and device work that were collected so far.
 pub(super) struct Collector {
     pub profile: Profile,
@@ -81,7 +84,7 @@ impl Collector {
     pub fn complete(mut self) -> (Profile, FileReasons) {
         if self.derived > 0 {
             self.profile.inventory.note(format!(
-                "{} events of lines that the profiler derives from the streams, such as XLA Ops, were not imported: they are the same work again.",
+                "Events of lines that the profiler derives from the streams, such as XLA Ops, were not imported, as they are the same work again: {}.",
                 self.derived
             ));
         }
@@ -201,7 +204,7 @@ impl Collector {
         if self.functions.len() > known {
             // Calls of ROCm may have the name of the kernel that they launch.
             let class = match is_function {
-                true => functions::class_of(name).unwrap_or_default(),
+                true => functions::class_of(functions::bare_name(name)).unwrap_or_default(),
                 false => FunctionClass::LaunchKernel,
             };
             self.profile.recorded.functions.push(Function {
@@ -238,7 +241,8 @@ impl Collector {
         self.profile.recorded.ranges.push(range);
     }
 
-    /// Adds a transfer, if the event has details of one or only the name of one, or else a kernel.
+    /// Adds a transfer, if the event has details of one or only the name of one, a graph launch that was timed as a
+    /// whole, or else a kernel.
     fn gpu_work(&mut self, event: &Event, queue: QueueId) {
         let span = Span {
             start_ns: event.start_ns,
@@ -249,7 +253,11 @@ impl Collector {
         let kernel = event.text("kernel_details");
         let is_transfer =
             copied.is_some() || kernel.is_none() && transfers::is_transfer(event.name);
+        let is_whole_graph = !is_transfer
+            && kernel.is_none()
+            && (event.name.starts_with(WHOLE_GRAPH) || event.fact("cuda_graph_exec_id").is_some());
         let kind = match is_transfer {
+            _ if is_whole_graph => DeviceWorkKind::Graph,
             true => DeviceWorkKind::Transfer {
                 kind: match event.text("memset_details") {
                     Some(_) => TransferKind::Fill,
@@ -269,7 +277,8 @@ impl Collector {
         let work = DeviceWork {
             queue,
             span: Some(span),
-            of_graph: false,
+            of_graph: is_whole_graph
+                || (event.unsigned("cuda_graph_id")).is_some_and(|graph| graph != 0),
             graph: None,
             label: self.label(event),
             kind,

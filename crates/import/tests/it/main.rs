@@ -14,6 +14,7 @@ mod kineto_faults;
 mod kineto_truth;
 mod labels;
 mod live_and_imported;
+mod named_ranks;
 mod nsys;
 mod nsys_ranks;
 mod packed;
@@ -31,6 +32,7 @@ mod unknown;
 #[path = "../../../timeline-builder/tests/it/script.rs"]
 mod script;
 mod xplane;
+mod xplane_graphs;
 
 use gapscope_import::xctrace::read;
 use gapscope_import::{Error, Options};

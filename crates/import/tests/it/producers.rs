@@ -53,7 +53,7 @@ fn tasks_of_ascend_are_work_and_waits_are_none() {
         tables.dispatches.submission,
         [Some(tables.submissions.id[0])]
     );
-    assert!(import.notes("1 tasks of Ascend's streams are waits"));
+    assert!(import.notes("A task of Ascend's streams is a wait"));
     let streams: Vec<_> = import
         .trace
         .manifest

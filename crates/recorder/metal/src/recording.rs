@@ -204,6 +204,7 @@ impl Recording {
             notes.push(format!("Recorded by {version}."));
         }
         let options = Options {
+            ranks: Vec::new(),
             pid: match self.target {
                 Target::Attach(pid) => Some(pid),
                 Target::Launch(_) => None,

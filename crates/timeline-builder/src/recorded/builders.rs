@@ -204,7 +204,7 @@ impl Builders<'_> {
             });
             let losses = [
                 (
-                    LossKind::Other("ends of labels".into()),
+                    LossKind::LabelEnds,
                     finished.unended_labels,
                     "they were open when the recording ended",
                 ),

@@ -9,7 +9,6 @@ use gapscope_timeline_builder::{
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::ThreadId;
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 
 impl Builder {
     /// Writes the labels, and returns them for the work of their threads. An end closes the last begin of its id on
@@ -65,12 +64,12 @@ impl Builder {
         }
         let unended: usize = open.values().map(Vec::len).sum();
         self.facts.losses.add(
-            LossKind::Other(Cow::Borrowed("starts of labels")),
+            LossKind::LabelStarts,
             unbegun,
             "they began before the recording",
         );
         self.facts.losses.add(
-            LossKind::Other(Cow::Borrowed("ends of labels")),
+            LossKind::LabelEnds,
             unended as u64,
             "they were open when the recording ended",
         );
