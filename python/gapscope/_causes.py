@@ -17,7 +17,7 @@ COLOURS = {
     "external-wait": "#610f87",
     "page-move": "#fcffae",
     "launch-latency": "#44977e",
-    "context-switch": "#8fd18b",
+    "context-switch": "#250554",
     "graph-launch": "#26f4e1",
     "within-command-buffer": "#d5e37e",
     "recording": "#30474e",

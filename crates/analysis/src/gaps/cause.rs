@@ -343,7 +343,7 @@ causes! {
     ContextSwitch = "context-switch" {
         family: Launch,
         letter: 't',
-        colour: "#8fd18b",
+        colour: "#250554",
         name: "context switch",
         sentence: "The next work was submitted and free to start while the device ran work of another process or context: the device had to end that, and to change from it.",
         advice: "processes take turns on the device: submit from one process, or run them after each other",
