@@ -37,7 +37,7 @@ impl Importer {
         let mut output = Output::new(output, progress);
         let result = match options.ranks.is_empty() || self.joins_named_ranks {
             true => (self.read)(inputs, options, &mut output),
-            false => ranks::import_each(self, inputs, options, &mut output),
+            false => ranks::import_each(self.read, inputs, options, &mut output),
         };
         output.end(result)
     }

@@ -1,7 +1,7 @@
 //! Imports files that do not say their ranks (the processes of a distributed program): takes the ranks that the user
 //! names for them, and writes a trace for each file, inside of one for all.
 
-use crate::{Error, Importer, Options, Output};
+use crate::{Error, Options, Output};
 use gapscope_trace::manifest::Rank;
 use std::path::PathBuf;
 
@@ -37,9 +37,9 @@ pub(crate) fn named(files: &[PathBuf], options: &Options) -> Result<Option<Vec<R
     Ok(Some(ranks.iter().map(rank).collect()))
 }
 
-/// Imports each file alone as the trace of the rank that the user names for it.
+/// Imports each file alone, through an importer's `read`, as the trace of the rank that the user names for it.
 pub(crate) fn import_each(
-    importer: &Importer,
+    read: fn(&[PathBuf], &Options, &mut Output) -> Result<(), Error>,
     inputs: &[PathBuf],
     options: &Options,
     output: &mut Output,
@@ -48,7 +48,7 @@ pub(crate) fn import_each(
     let new = output.trace()?;
     for (input, rank) in inputs.iter().zip(&ranks) {
         output.begin_rank(Some(*rank));
-        (importer.read)(std::slice::from_ref(input), options, output)?;
+        read(std::slice::from_ref(input), options, output)?;
     }
     output.begin_rank(None);
     let note = "The user named the ranks of the files, which do not say them. The times of ranks can be compared where the files say by the wall clock when they began.";
