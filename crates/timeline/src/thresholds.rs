@@ -213,7 +213,7 @@ thresholds! {
         "A thread of the system hands over submissions, so that a GPU starts one within some 100 µs, and the threads of a software GPU take as long to wake up: 90 to 260 µs in the median of five recordings of llvmpipe. A barrier takes less.";
     CONTEXT_SWITCH_NS: i64 = 500_000, Nanoseconds,
         "Work that starts so long after the work of another process or context ended has an unknown cause, as it would without that work.",
-        "Changing contexts saves and loads the state of the whole GPU, which takes tens to some hundreds of µs; a time slice is 1 ms and more.";
+        "Changing contexts saves and loads the state of the whole GPU, which took 140 µs in the mean of 2,651 changes between two processes on an H100; a time slice is 1 ms and more.";
     GRAPH_NODE_START_NS: i64 = 1_000, Nanoseconds,
         "So much longer may the start of a CUDA graph take for each of its nodes.",
         "The first launch of a graph hands its nodes over to the device, which takes less than 1 µs for each; later launches take a few ns.";

@@ -23,8 +23,8 @@ PLANTED = {
     "small-kernels": (("latency-bound",), None),
     # Its kernels are of one block, so that its busy time counts as latency.
     "slow-graph-launch": (("host-bound", "latency-bound", "mixed"), ("submit-call",)),
-    "host-function": (("host-bound", "latency-bound", "mixed"), ("host-function",)),
-    # Before CUPTI 13.1 it is not recorded when a host node ran.
+    # Before CUPTI 13.1 it is not recorded when host functions and host nodes ran.
+    "host-function": (("host-bound", "latency-bound", "mixed", "unknown"), ("host-function",)),
     "host-node": (("host-bound", "latency-bound", "mixed", "unknown"), ("host-function", "unknown")),
     "wait-value": (("sync-bound", "host-bound", "latency-bound", "mixed"), ("external-wait",)),
     "event-order": (None, None),
