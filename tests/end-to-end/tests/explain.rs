@@ -146,14 +146,15 @@ fn what_is_damaged_is_said_and_not_explained() {
     let explanation: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(explanation["verdict"], "unknown");
     let claims = explanation["claims"].as_array().expect("claims");
-    for kind in ["idle", "work"] {
-        assert!(
-            claims.iter().all(|claim| claim["kind"] != kind
-                || claim["query"]
-                    .as_str()
-                    .is_some_and(|sql| sql.contains("transfers"))),
-            "{claims:#?}"
-        );
+    // Sentences without a query are those of the report, which rest on tables that can be read.
+    let rests_on_transfers = |claim: &Value| {
+        let query = claim["query"].as_str();
+        query.is_none_or(|sql| sql.contains("transfers"))
+    };
+    for claim in claims {
+        let is_damaged =
+            claim["kind"] == "idle" || claim["kind"] == "work" && !rests_on_transfers(claim);
+        assert!(!is_damaged, "{claim:#?}");
     }
     let said = |claim: &Value| {
         claim["text"]
