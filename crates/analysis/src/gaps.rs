@@ -11,7 +11,6 @@
 //! | `explain` | which part of a gap has which cause |
 //! | `host_cause` | the time before the submission |
 //! | `at_work` | what other threads did while the submitting thread was late |
-//! | `host_ranges` | the ranges in which host threads were |
 //! | `building` | the time before loads of code that is spent on building the code |
 //! | `call_causes` | the cause of a call, by facts about the whole program |
 //! | `process_start` | the first use of a GPU by each process |
@@ -42,7 +41,6 @@ mod cause;
 mod certainty;
 pub(crate) mod explain;
 mod host_cause;
-mod host_ranges;
 mod host_totals;
 mod idle_time;
 mod other_threads;

@@ -24,6 +24,7 @@ pub mod finding;
 pub mod findings;
 pub mod gaps;
 pub mod headline;
+mod host_ranges;
 pub mod instructions;
 pub mod joint_verdict;
 pub mod kernel_bytes;

@@ -12,13 +12,13 @@ use super::range_name::frame_of_range;
 use super::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
 use super::{sort, submitter, until};
 use crate::gaps::{Cause, Gap, each_gap_between};
+use crate::host_ranges::{self, HostRange, outwards};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::RANGE_TOLD;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE};
-use gapscope_trace::tables::MarkerScope;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
@@ -59,21 +59,7 @@ impl<'a> CodeRanges<'a> {
         let submitters: FxHashSet<HostThread> = (submissions.process.iter().enumerate())
             .filter_map(|(row, process)| HostThread::from_row(*process, submissions.thread.at(row)))
             .collect();
-        let mut threads: FxHashMap<HostThread, Vec<(Interval, LabelId)>> = FxHashMap::default();
-        // An analysis that does not read when markers began has no ranges.
-        let timed = 0..markers.start_ns.len().min(markers.scope.len());
-        for row in timed.filter(|row| markers.scope[*row] == MarkerScope::Thread) {
-            let thread = HostThread::from_row(markers.process[row], markers.thread.at(row));
-            let (start_ns, duration_ns) = (markers.start_ns.at(row), markers.duration_ns.at(row));
-            let interval = Interval::from_row(start_ns, duration_ns);
-            if let (Some(thread), Some(interval)) = (thread, interval)
-                && !interval.is_empty()
-                && submitters.contains(&thread)
-            {
-                let ranges = threads.entry(thread).or_default();
-                ranges.push((interval, markers.label[row]));
-            }
-        }
+        let threads = host_ranges::by_thread(timeline, |thread| submitters.contains(thread));
         let mut nodes = Nodes::default();
         let labels = IdIndex::new(&tables.labels.id);
         let text = |label| {
@@ -81,8 +67,9 @@ impl<'a> CodeRanges<'a> {
                 .get(label)
                 .map_or("", |row| &*tables.labels.text[row])
         };
+        let label = |range: &HostRange| markers.label[range.row as usize];
         let threads: FxHashMap<HostThread, Vec<Range>> = (threads.into_iter())
-            .map(|(thread, ranges)| (thread, nest(ranges, text, &mut nodes)))
+            .map(|(thread, ranges)| (thread, with_nodes(&ranges, label, text, &mut nodes)))
             .collect();
         (!threads.is_empty()).then_some(CodeRanges {
             timeline,
@@ -305,37 +292,27 @@ impl Nodes {
     }
 }
 
-/// Nests the ranges of a thread, which come in any order. Of ranges that overlap without one containing the other, the
-/// later one is the inner, and the innermost range that contains a range is its caller.
-fn nest<'t>(
-    mut ranges: Vec<(Interval, LabelId)>,
+/// Gives the ranges of a thread their nodes. Of ranges that overlap without one containing the other, the later one is the inner,
+/// and the innermost range that contains a range is its caller.
+fn with_nodes<'t>(
+    ranges: &[HostRange],
+    label: impl Fn(&HostRange) -> LabelId,
     text: impl Fn(LabelId) -> &'t str,
     nodes: &mut Nodes,
 ) -> Vec<Range> {
-    // The sort is stable: of equal ranges the first in the file is the outer.
-    ranges.sort_by_key(|(interval, _)| (interval.start_ns, Reverse(interval.end_ns)));
-    let mut nested: Vec<Range> = Vec::with_capacity(ranges.len());
-    let mut open: Vec<u32> = Vec::new();
-    for (interval, label) in ranges {
-        let end_ns = |index: &u32| nested[*index as usize].interval.end_ns;
-        while open
-            .last()
-            .is_some_and(|last| end_ns(last) <= interval.start_ns)
-        {
-            open.pop();
-        }
-        let caller = open
-            .iter()
-            .rev()
-            .find(|index| end_ns(index) >= interval.end_ns);
-        let caller = caller.map_or(NONE, |index| nested[*index as usize].node);
-        let outer = open.last().copied().unwrap_or(NONE);
-        open.push(nested.len() as u32);
-        nested.push(Range {
+    let mut told: Vec<Range> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let HostRange {
+            interval, outer, ..
+        } = *range;
+        let contains = |place: &u32| ranges[*place as usize].interval.end_ns >= interval.end_ns;
+        let caller = outwards(ranges, outer).find(contains);
+        let caller = caller.map_or(NONE, |place| told[place as usize].node);
+        told.push(Range {
             interval,
             outer,
-            node: nodes.number(caller, label, &text),
+            node: nodes.number(caller, label(range), &text),
         });
     }
-    nested
+    told
 }

@@ -7,7 +7,7 @@
 //! What this cannot know: threads that neither set ranges nor make calls, and whether the late thread waited for another.
 
 use super::ThreadAtWork;
-use super::host_ranges::HostRanges;
+use crate::host_ranges::{HostRange, RangesByThread, outwards};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::Interval;
@@ -42,7 +42,7 @@ impl<'a> AtWork<'a> {
     pub(super) fn add(
         &mut self,
         timeline: &'a Timeline<'a>,
-        ranges: &HostRanges<'a>,
+        ranges: &RangesByThread,
         thread: HostThread,
         late: Interval,
     ) {
@@ -51,9 +51,10 @@ impl<'a> AtWork<'a> {
             return;
         }
         let host = timeline.host_threads();
-        let others: BTreeSet<HostThread> = (ranges.threads().chain(host.other_threads(thread)))
-            .filter(|other| other.process == thread.process && *other != thread)
-            .collect();
+        let others: BTreeSet<HostThread> =
+            (ranges.keys().copied().chain(host.other_threads(thread)))
+                .filter(|other| other.process == thread.process && *other != thread)
+                .collect();
         if others.is_empty() {
             return;
         }
@@ -68,7 +69,7 @@ impl<'a> AtWork<'a> {
                 if call.is_some_and(|call| call.class() == CallClass::Wait) {
                     continue;
                 }
-                let name = match (ranges.texts_at(*other, at_ns).next(), call) {
+                let name = match (text_at(timeline, ranges.get(other), at_ns), call) {
                     (Some(text), _) if WAITS.iter().any(|word| text.contains(word)) => continue,
                     (Some(text), _) => text,
                     (None, Some(call)) => {
@@ -103,4 +104,22 @@ impl<'a> AtWork<'a> {
         rows.sort_by_key(|row| (Reverse(row.total_ns), row.process_id, row.thread));
         rows
     }
+}
+
+/// Returns the text of the innermost of a thread's ranges in which the thread was at a moment.
+fn text_at<'a>(
+    timeline: &Timeline<'a>,
+    ranges: Option<&Vec<HostRange>>,
+    at_ns: i64,
+) -> Option<&'a str> {
+    let ranges = ranges?;
+    let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
+    let covers = |place: &u32| ranges[*place as usize].interval.contains(at_ns);
+    let mut places = outwards(ranges, begun.checked_sub(1)? as u32).filter(covers);
+    let tables = &timeline.trace.tables;
+    places.find_map(|place| {
+        let label = tables.markers.label[ranges[place as usize].row as usize];
+        let row = timeline.label_ids.get(label)?;
+        Some(&*tables.labels.text[row])
+    })
 }

@@ -36,12 +36,12 @@
 
 use super::building::Builders;
 use super::call_causes::CallCauses;
-use super::host_ranges::HostRanges;
 use super::page_moves::PageMoves;
 use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart, Side, UnknownReason};
 use crate::awaited_work::{AwaitedWork, LateEnd};
+use crate::host_ranges::{self, RangesByThread};
 use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{
@@ -60,7 +60,7 @@ pub(crate) struct Explainer<'a> {
     pub(super) call_causes: CallCauses<'a>,
     pub(super) builders: Builders,
     /// The ranges of host threads; empty until they are asked for.
-    ranges: OnceLock<HostRanges<'a>>,
+    ranges: OnceLock<RangesByThread>,
     first_use: FirstUse,
     awaited: AwaitedWork,
     page_moves: PageMoves,
@@ -212,8 +212,9 @@ impl<'a> Explainer<'a> {
     }
 
     /// Returns the ranges of host threads.
-    pub(super) fn ranges(&self) -> &HostRanges<'a> {
-        self.ranges.get_or_init(|| HostRanges::new(self.timeline))
+    pub(super) fn ranges(&self) -> &RangesByThread {
+        self.ranges
+            .get_or_init(|| host_ranges::by_thread(self.timeline, |_| true))
     }
 
     /// Returns true where the times of all work are known, so that a device idles whenever none of its queues runs
