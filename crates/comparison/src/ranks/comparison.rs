@@ -243,21 +243,15 @@ impl Comparison {
         late.retain(|late| late.lead_ns as f64 >= ADVICE_SHARE * late.whole.length_ns() as f64);
         let is_late = |rank: usize| late.iter().any(|late| late.rank == rank);
         let row = |late: &LateRank| {
-            let is_other = |(at, _): &(usize, &&RankDigest)| !is_late(*at);
-            let others = digests.iter().enumerate().filter(is_other);
-            let ranks = late_reason::Ranks {
-                late: digests[late.rank],
-                others: others.map(|(_, digest)| *digest).collect(),
-                stretch: part_of_time(late),
-            };
-            let why = Why::new(&self.late_of_several[late.rank], &ranks);
+            let others = (0..digests.len()).filter(|rank| !is_late(*rank));
+            let why = Why::new(late, &self.late_of_several, digests, others);
             LateRankRow {
                 rank: self.rows[late.rank].rank,
                 late_count: self.behind_count[late.rank],
                 of_count: self.ordered_count,
                 late_ns: late.lead_ns,
                 chance: late.chance,
-                stretch: ranks.stretch,
+                stretch: why.stretch,
                 cause: why.cause,
                 reason: why.reason,
                 evidence: why.evidence,
@@ -335,13 +329,8 @@ impl Comparison {
             .fold(0i64, |sum, ns| sum.saturating_add(ns));
         let row = &self.rows[worst];
         let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
-        let others = digests.iter().enumerate().filter(|(at, _)| *at != worst);
-        let ranks = late_reason::Ranks {
-            late: digests[worst],
-            others: others.map(|(_, digest)| *digest).collect(),
-            stretch: part_of_time(&late),
-        };
-        let why = Why::new(&self.late[worst], &ranks);
+        let others = (0..digests.len()).filter(|rank| *rank != worst);
+        let why = Why::new(&late, &self.late, digests, others);
         Some(Straggler {
             rank: row.rank,
             last_count,
@@ -350,7 +339,7 @@ impl Comparison {
             share: ratio(skew_ns, total_ns),
             cost_ns: late.lead_ns,
             chance: late.chance,
-            stretch: ranks.stretch,
+            stretch: why.stretch,
             cause: why.cause,
             reason: why.reason,
             evidence: why.evidence,
@@ -367,6 +356,8 @@ fn part_of_time(late: &LateRank) -> Option<Interval> {
 
 /// What made a rank late.
 struct Why {
+    /// The stretch of the lateness, where that is a part of the time only.
+    stretch: Option<Interval>,
     cause: Option<LateCause>,
     reason: Option<LateReason>,
     evidence: Option<String>,
@@ -374,13 +365,26 @@ struct Why {
 }
 
 impl Why {
-    fn new(lateness: &Lateness, ranks: &late_reason::Ranks) -> Why {
+    /// Finds what made a rank late, whose work is compared with that of `others`. `lateness` and `digests` are by rank.
+    fn new(
+        late: &LateRank,
+        lateness: &[Lateness],
+        digests: &[&RankDigest],
+        others: impl Iterator<Item = usize>,
+    ) -> Why {
+        let lateness = &lateness[late.rank];
+        let ranks = late_reason::Ranks {
+            late: digests[late.rank],
+            others: others.map(|rank| digests[rank]).collect(),
+            stretch: part_of_time(late),
+        };
         let longer = lateness.causes();
         let named = |cause: &&LateCause| cause.share >= LATE_CAUSE_SHARE;
         let cause = longer.first().filter(named).copied();
-        let explained = cause.map(|cause| late_reason::reason(&cause, lateness, ranks));
+        let explained = cause.map(|cause| late_reason::reason(&cause, lateness, &ranks));
         let (reason, evidence) = explained.unzip();
         Why {
+            stretch: ranks.stretch,
             cause,
             reason: reason.flatten(),
             evidence,
