@@ -146,7 +146,7 @@ fn export_trace(
                 match embedded::can_embed(path) {
                     true => scene.embed(path),
                     false => page::note(format!(
-                        "the trace is not complete, or was changed: {DRAWING_ALONE}"
+                        "the trace is not complete, was changed, or has links in place of files: {DRAWING_ALONE}"
                     )),
                 }
             }

@@ -35,6 +35,8 @@ const EMBEDDED: u32 = 7000;
 const PIECE_LINE: &[u8] = b"{\"ph\":\"M\",\"name\":\"gapscope trace\",";
 /// The most bytes of a line or packet with a piece, beyond which it is none.
 const MAX_PIECE_BYTES: usize = 2 * PIECE_BYTES;
+/// The most bytes of a packet, many times what an export writes. A packed file can claim more than memory holds.
+const MAX_PACKET_BYTES: u64 = 64 << 20;
 
 /// The formats of exports that hold a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +211,9 @@ fn next(file: &mut dyn BufRead, format: Format, part: &mut Vec<u8>) -> io::Resul
                 if byte[0] < 0x80 {
                     break;
                 }
+            }
+            if length > MAX_PACKET_BYTES {
+                return Err(io::ErrorKind::InvalidData.into());
             }
             let payload = part.len();
             let read = file.take(length).read_to_end(part)?;

@@ -92,10 +92,17 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Returns true where the trace of a folder can be embedded: it is complete, and it is one trace.
+/// Returns true where the trace of a folder can be embedded: it is complete, it is one trace, and its files are files. A
+/// stranger's trace may have links in their place, which lead to files of the reader.
 pub fn can_embed(folder: &Path) -> bool {
-    read_manifest(folder)
-        .is_ok_and(|manifest| manifest.complete && !manifest.altered && manifest.ranks.is_empty())
+    let is_file = |name: &String| match fs::symlink_metadata(folder.join(name)) {
+        Ok(facts) => facts.is_file(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    names().iter().all(is_file)
+        && read_manifest(folder).is_ok_and(|manifest| {
+            manifest.complete && !manifest.altered && manifest.ranks.is_empty()
+        })
 }
 
 /// Hands the files of a complete trace over in pieces.

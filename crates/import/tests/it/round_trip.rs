@@ -137,6 +137,22 @@ fn import_bytes(folder: &Path, name: &str, content: &[u8]) -> Trace {
     whole(&output)
 }
 
+/// A stranger's trace may have a link in place of a table, and its export must not take the file behind the link along.
+#[cfg(unix)]
+#[test]
+fn a_trace_with_a_link_in_place_of_a_table_is_not_embedded() {
+    let folder = tempfile::tempdir().unwrap();
+    // The last trace is imported into the folder, and no fixture.
+    let (_, path) = traces(folder.path()).pop().unwrap();
+    assert!(path.starts_with(folder.path()));
+    assert!(gapscope_trace::embedded::can_embed(&path));
+    let outside = bytes(folder.path(), "secret", b"of the reader");
+    let table = path.join("labels.parquet");
+    let _ = std::fs::remove_file(&table);
+    std::os::unix::fs::symlink(outside, table).unwrap();
+    assert!(!gapscope_trace::embedded::can_embed(&path));
+}
+
 #[test]
 fn traces_of_all_producers_come_back_with_their_rows_losses_and_findings() {
     let folder = tempfile::tempdir().unwrap();
