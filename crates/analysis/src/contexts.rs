@@ -139,7 +139,7 @@ impl Turns {
         others.next().map(|turn| turn.end_ns)
     }
 
-    /// Returns true where several contexts use one GPU.
+    /// Returns true where no GPU is used by several contexts.
     pub(crate) fn is_empty(&self) -> bool {
         self.gpus.iter().all(Vec::is_empty)
     }

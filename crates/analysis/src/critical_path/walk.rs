@@ -122,7 +122,8 @@ impl<'a> Graph<'a> {
         Graph {
             timeline,
             order,
-            error_ns: errors.max().unwrap_or(0).max(0),
+            // Where no error is known, ends and starts are compared as the file has them.
+            error_ns: errors.max().unwrap_or_default().max(0),
             queues,
             end_count,
             ends,

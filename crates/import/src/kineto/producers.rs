@@ -119,6 +119,8 @@ impl Producers {
     /// Returns the stream of a piece of work.
     pub(super) fn stream(&mut self, event: &Event, producer: Producer, args: &Args) -> Stream {
         let small = |value| whole(value).and_then(|number| u32::try_from(number).ok());
+        // Files of Ascend are of one device, and versions of Proton that name no device number streams alone: without a number all
+        // is on the first device.
         let (device, stream) = match producer {
             // unitrace counts made-up processes of devices, and their rows, down from 2^32.
             Producer::Unitrace => {
