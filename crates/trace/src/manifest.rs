@@ -2,6 +2,7 @@
 //! the tables hold the rest. A *hook* is the library inside the program that recorded it.
 
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
+use gapscope_model::secrets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -75,6 +76,24 @@ pub struct Manifest {
     /// True where the manifest's file was changed or damaged after it was written: any field may be wrong.
     #[serde(skip)]
     pub altered: bool,
+    /// True where the manifest's file has what looks like a secret in a command line. It is hidden in the fields here.
+    #[serde(skip)]
+    pub had_secrets: bool,
+}
+
+impl Manifest {
+    /// Hides what looks like a secret in the command lines.
+    pub(crate) fn hide_secrets(&mut self) {
+        let lines = self
+            .processes
+            .iter_mut()
+            .map(|process| &mut process.arguments);
+        for line in lines.chain([&mut self.command]) {
+            let hidden = secrets::hide(line);
+            self.had_secrets |= hidden != *line;
+            *line = hidden;
+        }
+    }
 }
 
 /// A quantity that could not be measured beside the program.
