@@ -89,10 +89,12 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 What a trace holds, for whoever gets it:
-  the command line (not with --no-arguments; what looks like a password or a key is replaced by ***), paths and arguments
-  of its processes; functions, files and lines of the program, and where it is Python their paths; labels; names and code
-  of kernels, with source files that CUDA code names; operating system, processor, GPUs, drivers and the boot's id; times.
-  Not: environment variables, the user's or the machine's name, what is in buffers, what the program prints.
+  the command line and those of its processes (not with --no-arguments; what looks like a password
+  or a key is replaced by ***); paths of programs, libraries and sampled code, with functions and
+  lines; labels; names and code of kernels, with source files that CUDA code names; operating
+  system, processor, GPUs, drivers and the boot's id; times.
+  Not: environment variables, the user's or the machine's name other than in paths, what is in
+  buffers, what the program prints.
 
 Sampling modes:
   command-buffer       times of command buffers only; always possible and cheapest

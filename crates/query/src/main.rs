@@ -27,7 +27,17 @@ fn main() -> ExitCode {
     let arguments = Query::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // Functions of the engine panic on values that it does not foresee. The sentence below stands for what a panic prints.
     std::panic::set_hook(Box::new(|_| {}));
-    let answered = panics::guarded(|| run(&arguments));
+    let answered = std::thread::scope(|scope| {
+        let work = || panics::guarded(|| run(&arguments));
+        let thread = std::thread::Builder::new().stack_size(gapscope_query::STACK_BYTES);
+        thread.spawn_scoped(scope, work).map(|thread| thread.join())
+    });
+    let answered = match answered {
+        Ok(Ok(answered)) => answered,
+        // Panics are caught on the thread itself.
+        Ok(Err(_)) => return ExitCode::FAILURE,
+        Err(error) => Ok(Err(Failure::Thread(error))),
+    };
     let failure = match answered {
         Ok(Ok(code)) => return code,
         Ok(Err(failure)) => failure.to_string(),
@@ -71,6 +81,8 @@ enum Failure {
     NoSql,
     #[error("-o is for one answer: write the SQL after the traces too")]
     FileForPrompt,
+    #[error("a thread cannot be started: {0}")]
+    Thread(#[source] io::Error),
     #[error("Ctrl-C cannot be handled: {0}")]
     Signal(#[source] io::Error),
     #[error("{} cannot be written: {source}", path.display())]

@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// The rows of a batch, the unit in which the engine passes rows on.
 const BATCH_ROWS: usize = 1 << 14;
+/// The stack of a thread that plans or runs a query, of which it uses what deep expressions need.
+pub const STACK_BYTES: usize = 128 << 20;
 /// How often a running query looks whether it has to stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
@@ -49,6 +51,7 @@ impl Session {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
+            .thread_stack_size(STACK_BYTES)
             .enable_time()
             .build()
             .map_err(|error| Error::Failed(format!("threads cannot be started: {error}")))?;

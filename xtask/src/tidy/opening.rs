@@ -28,8 +28,14 @@ const CALLS: [&str; 9] = [
 
 /// The files that open other files than those of traces, and which.
 const EXCEPTED: [(&str, &str); 8] = [
-    ("crates/capture/format/src/request.rs", "the notices of a running capture"),
-    ("crates/view/src/protocol/typescript.rs", "the types of the page"),
+    (
+        "crates/capture/format/src/request.rs",
+        "the notices of a running capture",
+    ),
+    (
+        "crates/view/src/protocol/typescript.rs",
+        "the types of the page",
+    ),
     ("crates/trace/src/memory.rs", "the kernel's"),
     ("crates/trace/src/measured.rs", "the user's measurements"),
     ("crates/trace/src/names.rs", "the file that the user names"),
