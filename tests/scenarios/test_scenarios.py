@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from comparisons import COMPARISONS, Comparison
+from joint_paths import JOINT_PATHS
 from programs import SCENARIOS, Answer, Scenario
 from several_ranks import RANKS, RanksScenario
 
@@ -120,7 +121,7 @@ def table() -> str:
     lines = ["| scenario | right answer |", "|---|---|"]
     lines += [f"| `{program.name}` | {program.answer.text} |" for program in SCENARIOS]
     lines += [f"| `{comparison.name}` | {comparison.text} |" for comparison in COMPARISONS]
-    lines += [f"| `{ranks.name}` | {ranks.text} |" for ranks in RANKS]
+    lines += [f"| `{ranks.name}` | {ranks.text} |" for ranks in [*RANKS, *JOINT_PATHS]]
     return "\n".join(lines) + "\n"
 
 
@@ -144,7 +145,7 @@ class Scenarios(unittest.TestCase):
 
     def test_ranks(self) -> None:
         """A rank is blamed only where it is late, with the reason."""
-        self.check(check_ranks, RANKS)
+        self.check(check_ranks, [*RANKS, *JOINT_PATHS])
 
     def test_documentation(self) -> None:
         """The table of the documentation is that of the scenarios."""

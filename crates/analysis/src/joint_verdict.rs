@@ -35,6 +35,8 @@ pub struct DeviceTimes {
     contradicted_ns: i64,
     /// The greatest clock error of the devices; `None` where it is not known.
     error_ns: Option<i64>,
+    /// True where a trace does not show for how long its communication waited for other devices.
+    has_hidden_peers: bool,
     /// The API of the first device.
     api: Option<Api>,
 }
@@ -64,6 +66,8 @@ impl DeviceTimes {
         let paths = (findings.critical_paths.iter()).filter(|path| of(path.device));
         times.paths = paths.cloned().collect();
         times.error_ns = findings.clock_error_ns;
+        let waits_shown = times.parts.iter().any(|part| part.what == "peers");
+        times.has_hidden_peers = times.busy.communication_ns > 0 && !waits_shown;
         let fill = findings.fill.iter().filter(|fill| of(fill.device));
         times.fill = fill.cloned().collect();
         times
@@ -92,6 +96,17 @@ impl DeviceTimes {
         }
         sums.sort_by_key(|part| std::cmp::Reverse(part.total_ns));
         sums
+    }
+
+    /// Returns the time in which the devices computed.
+    pub fn compute_ns(&self) -> i64 {
+        self.busy.compute_ns
+    }
+
+    /// Returns the share of the computing time in which the kernels could use little of the devices.
+    pub fn underfilled_share(&self) -> f64 {
+        let known = self.fill.iter().filter_map(|fill| fill.underfilled_ns);
+        ratio(known.fold(0, i64::saturating_add), self.busy.compute_ns)
     }
 
     /// Returns the time in which the devices ran something.
@@ -141,6 +156,9 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
         fill: shares.iter().flat_map(|(_, share)| &share.fill).collect(),
         paths: shares.iter().flat_map(|(_, share)| &share.paths).collect(),
         joint: None,
+        peers_ns: sum("peers"),
+        path: None,
+        has_hidden_peers: shares.iter().any(|(_, share)| share.has_hidden_peers),
         ranges: (shares.iter())
             .flat_map(|(_, share)| share.ranges.iter().copied())
             .collect(),

@@ -10,6 +10,12 @@
 //! Ranks that are late together have no lead over each other. They are told by another measure in the same way: the time by which each rank came
 //! later than the median rank. The ends of a collective's parts are compared so, too.
 //!
+//! Where most ranks are late, the median rank is late itself. Then the few in time are told instead, by how much earlier they come than
+//! the median rank, and all others are late.
+//!
+//! Of ranks that are late together, one is last more often than a rank that is in time. It is the one that all wait for only where it is
+//! last more often than chance explains among the late ones alone ([`LateRanks::among`]).
+//!
 //! An error of the clocks could make one rank look late at every collective. A rank is therefore tested as if it had arrived earlier by the
 //! error: its own leads are shorter by it, and those of the ranks that it was last but one behind are longer.
 //!
@@ -18,7 +24,7 @@
 use super::part::Communicator;
 use gapscope_timeline::intervals::Interval;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of blocks from which on two neighbours are joined.
 const MAX_BLOCKS: usize = 64;
@@ -155,14 +161,14 @@ pub(super) struct LastArrival {
     pub(super) error_ns: i64,
 }
 
-/// A collective at which ranks came, or ended, later than the median rank.
+/// A collective at which ranks came, or ended, later than the median rank, or earlier.
 pub(super) struct BehindMedian {
     pub(super) communicator: Communicator,
     /// The number of ranks that took part.
     pub(super) ranks: usize,
     /// The time of the collective.
     pub(super) time: Interval,
-    /// The index of each late rank, the time by which it was later, and the error within which both times compare.
+    /// The index of each such rank, the time by which it was later or earlier, and the error within which both times compare.
     pub(super) late: Vec<(usize, i64, i64)>,
 }
 
@@ -217,6 +223,30 @@ impl LateRanks {
                 .map(|(rank, ns, error_ns)| ((*rank, *rank), -ns.min(error_ns)))
                 .collect(),
         });
+    }
+
+    /// Returns the leads as if only some ranks had taken part. A communicator in which fewer than two of them have leads stays as it is.
+    pub(super) fn among(&self, ranks: &BTreeSet<usize>) -> LateRanks {
+        let own = |blocks: &Blocks| -> BTreeSet<usize> {
+            let leads = blocks.blocks.iter().flat_map(|block| {
+                let changed = block.changes.keys().map(|(_, rank)| *rank);
+                block.leads.keys().copied().chain(changed)
+            });
+            leads.filter(|rank| ranks.contains(rank)).collect()
+        };
+        let filtered = self.0.iter().map(|(communicator, blocks)| {
+            let own = own(blocks);
+            let mut blocks = blocks.clone();
+            if own.len() > 1 {
+                blocks.ranks = blocks.ranks.min(own.len());
+                for block in &mut blocks.blocks {
+                    block.leads.retain(|rank, _| own.contains(rank));
+                    (block.changes).retain(|(a, b), _| own.contains(a) && own.contains(b));
+                }
+            }
+            (*communicator, blocks)
+        });
+        LateRanks(filtered.collect())
     }
 
     /// Returns the ranks whose leads equal ranks have with at most the probability `most`, those with the greatest
