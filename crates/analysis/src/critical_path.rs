@@ -96,6 +96,8 @@ pub struct CriticalPaths {
     /// How long kernels of each device that communicate waited for another device while nothing computed, by the index of the
     /// device.
     pub waited_for_peers_ns: Vec<(u32, i64)>,
+    /// True where kernels of several devices were joined as one collective or message.
+    pub has_joined_kernels: bool,
 }
 
 /// The kinds of work that a path may run through besides computing.
@@ -174,7 +176,10 @@ pub(crate) fn visited_paths(
         vocabulary: Vocabulary::new(&timeline.trace.manifest),
         names: several.then(|| busy::names(devices)),
     };
-    let mut paths = CriticalPaths::default();
+    let mut paths = CriticalPaths {
+        has_joined_kernels: graph.has_operations(),
+        ..CriticalPaths::default()
+    };
     let mut all: Vec<Waited> = Vec::new();
     for (device, share) in &worked {
         let walk = graph.within(share.window);

@@ -32,6 +32,8 @@ pub(super) struct Peers {
     /// The times in which kernels of each device waited, by the index of the device, in order of start; each with the index of the
     /// kernel there.
     waits: Vec<Vec<(Interval, u32)>>,
+    /// True where some kernel has one of another device that belongs to the same operation.
+    has_operations: bool,
 }
 
 /// A kernel that communicates.
@@ -49,6 +51,7 @@ impl Peers {
         let mut peers = Peers {
             pairs: Vec::new(),
             waits: vec![Vec::new(); timeline.gpus.len()],
+            has_operations: false,
         };
         if kinds.iter().all(Option::is_none) {
             return peers;
@@ -71,7 +74,9 @@ impl Peers {
             kernels.sort_unstable_by_key(|kernel| kernel.interval.end_ns);
             for at in 0..kernels.len() {
                 let kernel = kernels[at];
-                if let Some(last) = last_arrival(&kernels, at, kind == SEND_RECV, error_ns) {
+                let others = operation(&kernels, at, kind == SEND_RECV, error_ns);
+                peers.has_operations |= !others.is_empty();
+                if let Some(last) = last_arrival(&kernel, &others, error_ns) {
                     peers.pairs.push((kernel.place, last.place));
                     let wait = Interval::new(kernel.interval.start_ns, last.interval.start_ns);
                     peers.waits[kernel.place.gpu as usize].push((wait, kernel.place.at));
@@ -94,17 +99,22 @@ impl Peers {
         Some(self.pairs[at].1)
     }
 
+    /// Returns true where kernels of several devices belong to one operation.
+    pub(super) fn has_operations(&self) -> bool {
+        self.has_operations
+    }
+
     /// Returns the times in which kernels of a device waited.
     pub(super) fn waits(&self, gpu: u32) -> &[(Interval, u32)] {
         &self.waits[gpu as usize]
     }
 }
 
-/// Returns the kernel of the operation of the kernel at an index that came last, where that is another device's. The kernels are
-/// of one kind, in order of their ends.
-fn last_arrival(kernels: &[Kernel], at: usize, is_message: bool, error_ns: i64) -> Option<Kernel> {
+/// Returns the kernels of other devices that belong to the operation of the kernel at an index. The kernels are of one kind, in order
+/// of their ends.
+fn operation(kernels: &[Kernel], at: usize, is_message: bool, error_ns: i64) -> Vec<Kernel> {
     let kernel = kernels[at];
-    let (start_ns, end_ns) = (kernel.interval.start_ns, kernel.interval.end_ns);
+    let end_ns = kernel.interval.end_ns;
     let apart_ns = |other: &Kernel| other.interval.end_ns.abs_diff(end_ns);
     let share_ns = (MESSAGE_END_SHARE * kernel.interval.length_ns() as f64) as i64;
     let within_ns = HANDOVER_NS.max(if is_message { share_ns } else { 0 });
@@ -112,11 +122,9 @@ fn last_arrival(kernels: &[Kernel], at: usize, is_message: bool, error_ns: i64) 
     let is_near = |other: &&Kernel| apart_ns(other) <= within_ns;
     let before = kernels[..at].iter().rev().take(NEAR).take_while(is_near);
     let after = kernels[at + 1..].iter().take(NEAR).take_while(is_near);
+    let near = before.chain(after);
     let mut operation: Vec<Kernel> = Vec::new();
-    for other in before
-        .chain(after)
-        .filter(|other| other.place.gpu != kernel.place.gpu)
-    {
+    for other in near.filter(|other| other.place.gpu != kernel.place.gpu) {
         // A message has two sides; a collective has one kernel on each device.
         let same = |kept: &&mut Kernel| is_message || kept.place.gpu == other.place.gpu;
         match operation.iter_mut().find(same) {
@@ -125,9 +133,16 @@ fn last_arrival(kernels: &[Kernel], at: usize, is_message: bool, error_ns: i64) 
             None => operation.push(*other),
         }
     }
-    let came_later = |other: &Kernel| {
+    operation
+}
+
+/// Returns the kernel of an operation that came last, where a kernel waited for it.
+fn last_arrival(kernel: &Kernel, others: &[Kernel], error_ns: i64) -> Option<Kernel> {
+    let Interval { start_ns, end_ns } = kernel.interval;
+    let came_later = |other: &&Kernel| {
         let arrived_ns = other.interval.start_ns;
         arrived_ns > start_ns.saturating_add(error_ns) && arrived_ns < end_ns
     };
-    (operation.into_iter().filter(came_later)).max_by_key(|other| other.interval.start_ns)
+    let later = others.iter().copied().filter(|other| came_later(&other));
+    later.max_by_key(|other| other.interval.start_ns)
 }

@@ -185,6 +185,11 @@ impl<'a> Graph<'a> {
         }
     }
 
+    /// Returns true where kernels of several devices belong to one collective or message.
+    pub(super) fn has_operations(&self) -> bool {
+        self.peers.has_operations()
+    }
+
     pub(super) fn work(&self, place: WorkIndex) -> Work {
         let gpu = &self.timeline.gpus[place.gpu as usize];
         gpu.works.at(place.at as usize)

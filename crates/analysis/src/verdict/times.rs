@@ -123,7 +123,7 @@ impl<'a> Times<'a> {
                     joint: None,
                     peers_ns: peers_ns(paths, idle.device),
                     path: None,
-                    has_hidden_peers: share.parts.communication_ns > 0 && !has_peers(paths),
+                    has_hidden_peers: share.parts.communication_ns > 0 && !paths.has_joined_kernels,
                     ranges: idle.sides.clone(),
                     contradicted_ns: contradicted_ns(idle, contradictions),
                     error_ns: device.clock_error_ns,
@@ -233,11 +233,6 @@ impl<'a> Times<'a> {
 fn peers_ns(paths: &CriticalPaths, device: u32) -> i64 {
     let mut waits = paths.waited_for_peers_ns.iter();
     waits.find(|(of, _)| *of == device).map_or(0, |(_, ns)| *ns)
-}
-
-/// Returns true where kernels that communicate were joined with those of other devices.
-fn has_peers(paths: &CriticalPaths) -> bool {
-    paths.waited_for_peers_ns.iter().any(|(_, ns)| *ns > 0)
 }
 
 /// Returns the whole joint path, where devices waited in communication for each other for long enough. The idle time of a device on the

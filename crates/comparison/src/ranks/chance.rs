@@ -463,6 +463,70 @@ mod tests {
         late
     }
 
+    /// The same with how much earlier each rank is than the median rank, of an even number the upper middle one.
+    fn play_ahead(ranks: usize, count: i64, late_ns: impl Fn(i64, usize) -> i64) -> Vec<usize> {
+        play_behind(ranks, count, 10, |number, rank| {
+            1_000_000 - late_ns(number, rank)
+        })
+    }
+
+    #[test]
+    fn most_ranks_may_be_late_and_equal_ones_are_not() {
+        let noises = |seed: u64, ranks: usize, count: usize| -> Vec<i64> {
+            let mut noise = Noise(seed);
+            let mut late = || noise.below(1_000) * (1 + 50 * (noise.below(40) / 39));
+            (0..ranks * count).map(|_| late()).collect()
+        };
+        for (ranks, count) in [(3, 200), (4, 40), (4, 300), (8, 100), (64, 60)] {
+            let blamed = |seed: u64| {
+                let noises = noises(seed, ranks, count);
+                let late = |number: i64, rank: usize| noises[number as usize * ranks + rank];
+                !play_ahead(ranks, count as i64, late).is_empty()
+            };
+            let false_ones = (0..60).filter(|seed| blamed(*seed)).count();
+            assert!(false_ones <= 2, "{ranks} ranks: {false_ones} of 60");
+        }
+        // All but few are late: the few are told, whoever they are.
+        for (ranks, early) in [
+            (3, &[0][..]),
+            (4, &[2]),
+            (5, &[1, 3]),
+            (8, &[5]),
+            (8, &[0, 4, 6]),
+        ] {
+            let late = |number: i64, rank: usize| {
+                let noise = (number * 7_919 + rank as i64 * 104_729) % 1_000;
+                noise + if early.contains(&rank) { 0 } else { 3_000 }
+            };
+            assert_eq!(play_ahead(ranks, 80, late), early, "{ranks}");
+        }
+    }
+
+    #[test]
+    fn of_two_that_are_late_together_neither_is_the_one_that_all_wait_for() {
+        let mut noise = Noise(11);
+        let mut all = LateRanks::default();
+        for number in 0..400 {
+            let mut late: Vec<(i64, usize)> = (0..3)
+                .map(|rank| (noise.below(1_000) + 5_000 * i64::from(rank > 0), rank))
+                .collect();
+            late.sort_unstable();
+            all.add(&LastArrival {
+                communicator: Communicator::Only,
+                ranks: 3,
+                time: Interval::new(1_000_000 * number, 1_000_000 * number + 1_000),
+                rank: late[2].1,
+                lead_ns: late[2].0 - late[1].0,
+                second: late[1].1,
+                second_lead_ns: late[1].0 - late[0].0,
+                error_ns: 10,
+            });
+        }
+        assert!(!all.beyond_chance(0.005).is_empty());
+        let together = BTreeSet::from([1, 2]);
+        assert_eq!(all.among(&together).beyond_chance(0.005), []);
+    }
+
     #[test]
     fn ranks_that_are_late_together_are_told_and_equal_ones_are_not() {
         for (ranks, count) in [(3, 200), (4, 40), (4, 300), (8, 100), (64, 60)] {

@@ -40,8 +40,8 @@ pub(super) struct Comparison {
     offset_ns: Vec<i64>,
     /// For each rank, the number of collectives at which it arrived earlier than the median rank, by more than the clocks' error.
     ahead_count: Vec<u64>,
-    /// For each rank, what it did for longer than the ranks that came earlier than the median rank.
-    late_of_most: Vec<Lateness>,
+    /// For each rank, what it did for longer than the mean of all ranks.
+    unlike_mean: Vec<Lateness>,
     /// For each rank, what it did for longer than the ranks that were not late, where it arrived later than the median rank.
     late_of_several: Vec<Lateness>,
     /// For each rank, the number of collectives at which it arrived later than the median rank, by more than the clocks' error.
@@ -55,8 +55,10 @@ pub(super) struct Comparison {
     longest: usize,
 }
 
-/// The number of tests that may each call an equal rank late: by leads, by what is later than the median rank, and by what is earlier.
-const TESTS: f64 = 3.0;
+/// The share of programs of equal ranks in which one may be called late by its leads.
+const BY_LEADS: f64 = FALSE_BLAME / 2.0;
+/// The same by what is later than the median rank, and again by what is earlier.
+const BY_MEDIAN: f64 = FALSE_BLAME / 4.0;
 
 /// The figures of the collectives of one kind.
 #[derive(Default)]
@@ -86,7 +88,7 @@ impl Comparison {
             ahead: LateRanks::default(),
             offset_ns: vec![0; digests.len()],
             ahead_count: vec![0; digests.len()],
-            late_of_most: vec![Lateness::default(); digests.len()],
+            unlike_mean: vec![Lateness::default(); digests.len()],
             late_of_several: vec![Lateness::default(); digests.len()],
             behind_count: vec![0; digests.len()],
             ordered_count: 0,
@@ -266,19 +268,12 @@ impl Comparison {
             let offset_ns = part.interval.start_ns.saturating_sub(start_ns);
             self.offset_ns[*rank] = self.offset_ns[*rank].saturating_add(offset_ns);
         }
-        let certain: BTreeMap<usize, i64> = (ahead.iter())
-            .filter(|(_, ns, error_ns)| ns > error_ns)
-            .map(|(at, _, error_ns)| (*at, *error_ns))
-            .collect();
-        if let Some(usual) = UsualParts::new(one, certain.keys().copied()) {
-            let error_ns = certain.values().copied().max().unwrap_or(0);
-            for (at, (rank, part)) in one.parts.iter().enumerate() {
-                if !certain.contains_key(&at) {
-                    self.late_of_most[*rank].add(part, &usual, error_ns);
-                }
+        if let Some(usual) = UsualParts::new(one, 0..one.parts.len()) {
+            for (rank, part) in &one.parts {
+                self.unlike_mean[*rank].add(part, &usual, 0);
             }
         }
-        for at in certain.keys() {
+        for (at, ..) in ahead.iter().filter(|(_, ns, error_ns)| ns > error_ns) {
             self.ahead_count[one.parts[*at].0] += 1;
         }
         let earliest_ns = ahead.iter().map(|(_, ns, _)| *ns).max().unwrap_or(0);
@@ -297,9 +292,8 @@ impl Comparison {
     pub(super) fn late_ranks(&self, digests: &[&RankDigest]) -> Vec<LateRankRow> {
         let counts =
             |late: &LateRank| late.lead_ns as f64 >= ADVICE_SHARE * late.whole.length_ns() as f64;
-        let most = FALSE_BLAME / TESTS;
-        let mut late = self.behind.beyond_chance(most);
-        let mut early = self.ahead.beyond_chance(most);
+        let mut late = self.behind.beyond_chance(BY_MEDIAN);
+        let mut early = self.ahead.beyond_chance(BY_MEDIAN);
         late.retain(counts);
         early.retain(counts);
         let is_in = |set: &[LateRank], rank: usize| set.iter().any(|row| row.rank == rank);
@@ -310,7 +304,12 @@ impl Comparison {
         let all = (0..digests.len()).filter(took_part).count();
         let row = |late_rank: &LateRank| {
             let others = (0..digests.len()).filter(|rank| !is_in(&late, *rank));
-            let why = Why::new(late_rank, &self.late_of_several, digests, others);
+            let why = Why::new(
+                late_rank,
+                &self.late_of_several[late_rank.rank],
+                digests,
+                others,
+            );
             let count = self.behind_count[late_rank.rank];
             self.late_row(late_rank, count, Vec::new(), why)
         };
@@ -328,8 +327,10 @@ impl Comparison {
                     lead_ns: self.offset_ns[*rank].saturating_sub(latest_ns.unwrap_or(0)),
                     ..*first
                 };
-                let others = in_time.iter().copied();
-                let why = Why::new(&late_rank, &self.late_of_most, digests, others);
+                let others: Vec<&Lateness> =
+                    in_time.iter().map(|at| &self.unlike_mean[*at]).collect();
+                let lateness = self.unlike_mean[*rank].against(&others);
+                let why = Why::new(&late_rank, &lateness, digests, in_time.iter().copied());
                 self.late_row(&late_rank, count.unwrap_or(0), numbers.clone(), why)
             }));
             rows.retain(|row| row.late_ns > 0);
@@ -425,14 +426,17 @@ impl Comparison {
         digests: &[&RankDigest],
         late_ranks: &[LateRankRow],
     ) -> Option<Straggler> {
-        let most = FALSE_BLAME / TESTS;
-        let late = self.leads.beyond_chance(most).into_iter();
+        let late = self.leads.beyond_chance(BY_LEADS).into_iter();
         let late = late.max_by_key(|late| (late.lead_ns, Reverse(late.rank)))?;
         let worst = late.rank;
         let is_late = |at: &usize| late_ranks.iter().any(|row| row.rank == self.rows[*at].rank);
         let together: BTreeSet<usize> = (0..self.rows.len()).filter(is_late).collect();
         if together.contains(&worst) && together.len() > 1 {
-            let mut again = self.leads.among(&together).beyond_chance(most).into_iter();
+            let mut again = self
+                .leads
+                .among(&together)
+                .beyond_chance(BY_LEADS)
+                .into_iter();
             again.find(|late| late.rank == worst)?;
         }
         let rows = self.rows.iter();
@@ -441,7 +445,7 @@ impl Comparison {
         let row = &self.rows[worst];
         let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
         let others = (0..digests.len()).filter(|rank| *rank != worst);
-        let why = Why::new(&late, &self.late, digests, others);
+        let why = Why::new(&late, &self.late[late.rank], digests, others);
         Some(Straggler {
             rank: row.rank,
             last_count,
@@ -476,14 +480,13 @@ struct Why {
 }
 
 impl Why {
-    /// Finds what made a rank late, whose work is compared with that of `others`. `lateness` and `digests` are by rank.
+    /// Finds what made a rank late, whose work is compared with that of `others`. `digests` are by rank.
     fn new(
         late: &LateRank,
-        lateness: &[Lateness],
+        lateness: &Lateness,
         digests: &[&RankDigest],
         others: impl Iterator<Item = usize>,
     ) -> Why {
-        let lateness = &lateness[late.rank];
         let ranks = late_reason::Ranks {
             late: digests[late.rank],
             others: others.map(|rank| digests[rank]).collect(),

@@ -78,7 +78,8 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
     let (named, rest) = others.split_at(others.len().min(LISTED_OUTLIERS));
     costs.extend((named.iter()).map(|row| (row.late_ns, late_with_others(row, origin_ns))));
     if let Some(row) = rest.first() {
-        let numbers: Vec<u32> = rest.iter().map(|row| row.rank).collect();
+        let mut numbers: Vec<u32> = rest.iter().map(|row| row.rank).collect();
+        numbers.sort_unstable();
         let are = if rest.len() == 1 { "Rank" } else { "Ranks" };
         let verb = if rest.len() == 1 { "is" } else { "are" };
         costs.push((
