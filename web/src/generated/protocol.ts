@@ -569,8 +569,8 @@ export interface LateCause {
 
 /** A rank that is late, alone or with others. */
 export interface LateRankRow {
-  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; longer: LateCause[]; of_count: number; rank: number;
-  reason: LateReason | null; stretch: Interval | null;
+  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; later_than: number[]; longer: LateCause[];
+  of_count: number; rank: number; reason: LateReason | null; stretch: Interval | null;
 }
 
 /** A reason why a rank is late. */
@@ -795,9 +795,14 @@ export interface Rank {
 /** The findings on all ranks. */
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
-  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
+  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
+  straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+}
+
+/** The time of the path on a rank, in nanoseconds. */
+export interface RankOnPath {
+  communication_ns: number; compute_ns: number; host_ns: number; launch_ns: number; rank: number; sync_ns: number; transfer_ns: number; unknown_ns: number;
 }
 
 /** One rank. */
@@ -810,9 +815,14 @@ export interface RankRow {
 /** The ranks of the program compared, with the collectives of the greatest skews under `longest`. */
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
-  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; traces: number[];
-  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
+  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
+  straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+}
+
+/** The critical path through all ranks. */
+export interface RanksPath {
+  change_count: number; error_ns: number; ranks: RankOnPath[]; unmatched_ns: number; window_ns: number;
 }
 
 /** One figure of two works. */
