@@ -52,6 +52,8 @@ fn a_call_that_returns_as_the_work_ends_waited_for_it() {
         ("free-memory", "cudaFree"),
         ("free-memory", "hipFree"),
         ("allocate-memory", "cudaMalloc"),
+        ("load-module", "cuModuleUnload"),
+        ("load-module", "cuLibraryUnload"),
         ("other-call", "cuStreamDestroy"),
     ] {
         // The kernel ends at 108 us, the call at 113 us, and the next launch comes after 87 us in no call.
@@ -70,6 +72,9 @@ fn a_call_that_only_overlaps_the_end_of_the_work_is_a_call() {
     let findings = calls_meanwhile("allocate-memory", "cudaMalloc", 1_000, [10, 408]);
     assert_eq!(us_of(&findings, AfterHostWait), 0);
     assert_eq!(us_of(&findings, HostAllocate), 49 * 300);
+    let findings = calls_meanwhile("load-module", "cuModuleLoadData", 1_000, [10, 408]);
+    assert_eq!(us_of(&findings, AfterHostWait), 0);
+    assert_eq!(us_of(&findings, HostCompile), 49 * 300);
     // It begins after the work.
     let findings = calls_meanwhile("allocate-memory", "cudaMalloc", 1_000, [110, 160]);
     assert_eq!(us_of(&findings, AfterHostWait), 0);
