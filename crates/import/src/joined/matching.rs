@@ -132,6 +132,9 @@ struct Placed<'a> {
     segments: Vec<Range<i64>>,
 }
 
+/// Threads of the file, each with the thread of the export that it is.
+type Pairs<'p, 'a> = Vec<(&'p Placed<'a>, ThreadIds)>;
+
 impl<'a> Placed<'a> {
     fn pair(&'a self, launches: &'a [Launch]) -> ThreadPair<'a> {
         ThreadPair {
@@ -205,7 +208,7 @@ impl<'a> Comparison<'a> {
     /// Refuses files whose times do not overlap.
     fn refuse_other_times(&self, placed: &[Placed]) -> Result<(), String> {
         let segments = placed.iter().flat_map(|placed| &placed.segments);
-        let Some(own) = hull(segments.map(|range| range.clone())) else {
+        let Some(own) = hull(segments.cloned()) else {
             return Err(format!(
                 "{} has no operators (events of the category cpu_op): record them with ProfilerActivity.CPU",
                 self.file
@@ -258,10 +261,7 @@ impl<'a> Comparison<'a> {
 
     /// Matches threads by their launches, where no thread of the file has the ids of one in the export, as in a container.
     /// All are of one process.
-    fn by_launches<'p>(
-        &self,
-        placed: &'p [Placed<'a>],
-    ) -> Result<(Vec<(&'p Placed<'a>, ThreadIds)>, Fit), String> {
+    fn by_launches<'p>(&self, placed: &'p [Placed<'a>]) -> Result<(Pairs<'p, 'a>, Fit), String> {
         let mut largest: Vec<&Placed> = placed.iter().collect();
         largest.sort_by_key(|placed| Reverse(placed.segments.len()));
         let process = largest.first().map(|placed| placed.process());
@@ -291,11 +291,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns for the threads of the file those of a process into whose launches their operators fit best, each once.
-    fn threads_of<'p>(
-        &self,
-        pid: u32,
-        largest: &[&'p Placed<'a>],
-    ) -> Vec<(&'p Placed<'a>, ThreadIds)> {
+    fn threads_of<'p>(&self, pid: u32, largest: &[&'p Placed<'a>]) -> Pairs<'p, 'a> {
         let threads = self.threads().range((pid, 0)..=(pid, u32::MAX));
         let mut threads: Vec<(&ThreadIds, &Vec<Launch>)> = threads.collect();
         threads.sort_by_key(|(_, launches)| Reverse(launches.len()));

@@ -71,12 +71,21 @@ pub(crate) fn tracks(path: &Path) -> Result<Tracks, Error> {
     Ok(reading.finish())
 }
 
+/// What is read of a thread.
+struct Thread {
+    /// As [`Track::key`].
+    key: Box<[u8]>,
+    /// The ranges, each with whether it is native code.
+    ranges: Vec<(Span, bool)>,
+    launches: Vec<Launch>,
+}
+
 /// The ranges of the threads of a file, while it is read.
 #[derive(Default)]
 struct Reading {
     lanes: Lanes,
-    /// The key, the ranges and the launches of each lane.
-    threads: Vec<(Box<[u8]>, Vec<(Span, bool)>, Vec<Launch>)>,
+    /// What is read of each lane.
+    threads: Vec<Thread>,
     /// The names of functions that launch work, as the file writes them; `None` for other functions.
     functions: FxHashMap<Box<[u8]>, Option<Arc<str>>>,
     metadata: Metadata,
@@ -98,14 +107,14 @@ impl Reading {
     fn finish(self) -> Tracks {
         let lanes = &self.lanes;
         let tracks = lanes.all.iter().zip(self.threads);
-        let tracks = tracks.map(|(lane, (key, ranges, mut launches))| {
-            launches.sort_by_key(|launch| launch.span.start_ns);
+        let tracks = tracks.map(|(lane, mut thread)| {
+            thread.launches.sort_by_key(|launch| launch.span.start_ns);
             Track {
-                key,
+                key: thread.key,
                 pid: lanes.processes[lane.process.0 as usize].pid,
                 tid: lane.thread.0,
-                segments: segments(ranges),
-                launches,
+                segments: segments(thread.ranges),
+                launches: thread.launches,
             }
         });
         // Times without a base count from 1970 or from the start of the machine, of which only the first is known.
@@ -153,15 +162,19 @@ impl Sink for Reading {
         };
         if self.threads.len() <= lane as usize {
             let key = [event.pid, b"\0", event.tid].concat();
-            self.threads.push((key.into(), Vec::new(), Vec::new()));
+            self.threads.push(Thread {
+                key: key.into(),
+                ranges: Vec::new(),
+                launches: Vec::new(),
+            });
         }
         if category == Category::Call {
             if let Some(function) = self.launching(event.name) {
                 let launch = Launch { span, function };
-                self.threads[lane as usize].2.push(launch);
+                self.threads[lane as usize].launches.push(launch);
             }
         } else {
-            self.threads[lane as usize].1.push((span, is_native));
+            self.threads[lane as usize].ranges.push((span, is_native));
         }
         Ok(())
     }
