@@ -2,6 +2,7 @@
 //! the tables hold the rest. A *hook* is the library inside the program that recorded it.
 
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
+use gapscope_model::secrets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -77,6 +78,24 @@ pub struct Manifest {
     /// True where the manifest's file was changed or damaged after it was written: any field may be wrong.
     #[serde(skip)]
     pub altered: bool,
+    /// True where the manifest's file has what looks like a secret in a command line. It is hidden in the fields here.
+    #[serde(skip)]
+    pub had_secrets: bool,
+}
+
+impl Manifest {
+    /// Hides what looks like a secret in the command lines.
+    pub(crate) fn hide_secrets(&mut self) {
+        let lines = self
+            .processes
+            .iter_mut()
+            .map(|process| &mut process.arguments);
+        for line in lines.chain([&mut self.command]) {
+            let hidden = secrets::hide(line);
+            self.had_secrets |= hidden != *line;
+            *line = hidden;
+        }
+    }
 }
 
 /// A file of another profiler of the same run, whose ranges of host code (operators, functions, annotations) were put
