@@ -6,9 +6,9 @@
 //!
 //! Code of kernels is not embedded: whoever gives a drawing away does not expect to give away code.
 
-use crate::files::create_private_folder;
 use crate::tables::*;
 use crate::{Error, for_each_table, manifest, read_manifest};
+use gapscope_files::{ContainedPath, create_private_folder};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -92,16 +92,20 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Returns true where the trace of a folder can be embedded: it is complete, it is one trace, and its files are files. A
+/// Returns true where the trace of a folder can be embedded: it is complete, it is one trace, no command line in it
+/// has what looks like a secret, and its files are files. A
 /// stranger's trace may have links in their place, which lead to files of the reader.
 pub fn can_embed(folder: &Path) -> bool {
-    let is_file = |name: &String| match fs::symlink_metadata(folder.join(name)) {
-        Ok(facts) => facts.is_file(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    let is_file = |name: &String| {
+        let file = ContainedPath::new(folder, name);
+        file.is_file() || !file.exists()
     };
     names().iter().all(is_file)
         && read_manifest(folder).is_ok_and(|manifest| {
-            manifest.complete && !manifest.altered && manifest.ranks.is_empty()
+            manifest.complete
+                && !manifest.altered
+                && !manifest.had_secrets
+                && manifest.ranks.is_empty()
         })
 }
 
@@ -112,7 +116,7 @@ pub fn can_embed(folder: &Path) -> bool {
 pub fn each_piece(folder: &Path, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
     let mut bytes = vec![0; PIECE_BYTES];
     for name in names() {
-        let mut file = match File::open(folder.join(&name)) {
+        let mut file = match ContainedPath::new(folder, &name).open() {
             // Tables that older versions did not have may be missing.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             file => file?,
@@ -176,7 +180,8 @@ impl Unpacking {
         let path = self.folder.join(piece.file);
         let failed = Error::write(&path);
         if !self.files.contains_key(piece.file) {
-            let file = File::create_new(&path).map_err(Error::write(&path))?;
+            let file = ContainedPath::new(&self.folder, piece.file).create_new();
+            let file = file.map_err(Error::write(&path))?;
             self.files.insert(piece.file.to_owned(), file);
         }
         let file = self.files.get_mut(piece.file);
