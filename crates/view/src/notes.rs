@@ -270,7 +270,7 @@ mod tests {
             answer(&notes, None)["missing"]
                 .as_str()
                 .unwrap()
-                .contains("not a file")
+                .contains("not a regular file")
         );
     }
 

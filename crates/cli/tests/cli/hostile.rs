@@ -302,7 +302,7 @@ impl Page {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         let (host, root) = (&self.host, &self.root);
         let request = format!(
-            "{method} /{root}{path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n\
+            "{method} /{root}api/{path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );

@@ -56,7 +56,11 @@ fn samples_have_a_track_their_stacks_and_their_part_of_idle_time() {
     let file = folder.path().join("train.py");
     std::fs::write(&file, "main()\n    batch = load_batch()\n").unwrap();
     let trace = folder.trace("sampled", &sampled(&file.display().to_string()));
-    let client = Client::new(&[trace]);
+    let options = gapscope_view::Options {
+        sources: file.parent().map(Into::into),
+        ..Default::default()
+    };
+    let client = Client::with(&[trace], options);
     let overview = client.json("overview");
     let sampled = tracks(&overview, "samples").into_iter();
     let sampled = sampled.map(|track| json!([track["id"], track["rows"]]));
