@@ -115,9 +115,8 @@ pub fn run(format: &Format, case: u64) -> Outcome {
     let mut document = (format.document)(&mut chance);
     let is_sound = chance.is_sound();
     if !is_sound {
-        for (_, file) in &mut document.files {
-            damage(file, &mut chance);
-        }
+        let damaged = chance.rng.usize(0..document.files.len());
+        damage(&mut document.files[damaged].1, &mut chance);
     }
     let folder = scratch::folder();
     let mut paths: Vec<PathBuf> = Vec::new();
