@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from comparisons import COMPARISONS, Comparison
+from joint_paths import JOINT_PATHS, JOINT_PROGRAMS
 from programs import SCENARIOS, Answer, Scenario
 from several_ranks import RANKS, RanksScenario
 
@@ -118,9 +119,9 @@ def check_ranks(ranks: RanksScenario) -> list[str]:
 def table() -> str:
     """Returns the table of the documentation."""
     lines = ["| scenario | right answer |", "|---|---|"]
-    lines += [f"| `{program.name}` | {program.answer.text} |" for program in SCENARIOS]
+    lines += [f"| `{program.name}` | {program.answer.text} |" for program in [*SCENARIOS, *JOINT_PROGRAMS]]
     lines += [f"| `{comparison.name}` | {comparison.text} |" for comparison in COMPARISONS]
-    lines += [f"| `{ranks.name}` | {ranks.text} |" for ranks in RANKS]
+    lines += [f"| `{ranks.name}` | {ranks.text} |" for ranks in [*RANKS, *JOINT_PATHS]]
     return "\n".join(lines) + "\n"
 
 
@@ -136,7 +137,7 @@ class Scenarios(unittest.TestCase):
 
     def test_programs(self) -> None:
         """Each program has its verdict, causes and advice."""
-        self.check(check_program, SCENARIOS)
+        self.check(check_program, [*SCENARIOS, *JOINT_PROGRAMS])
 
     def test_comparisons(self) -> None:
         """Each pair of programs is told apart as far as its work differs."""
@@ -144,7 +145,7 @@ class Scenarios(unittest.TestCase):
 
     def test_ranks(self) -> None:
         """A rank is blamed only where it is late, with the reason."""
-        self.check(check_ranks, RANKS)
+        self.check(check_ranks, [*RANKS, *JOINT_PATHS])
 
     def test_documentation(self) -> None:
         """The table of the documentation is that of the scenarios."""

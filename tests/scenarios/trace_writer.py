@@ -87,6 +87,7 @@ class TraceWriter:
         self.rank: tuple[int, int] | None = None
         self.end: float | None = None
         self.last_ns = 0
+        self.boot = "b0"
         self.kernels: dict[tuple[str, int], int] = {}
         self.labels: dict[tuple[str, int | None], int] = {}
         self.processes = [
@@ -432,7 +433,7 @@ class TraceWriter:
             "start_ns": 0,
             "end_ns": end_ns,
             "start_unix_ns": 1_790_000_000_000_000_000,
-            "host": {"system": "Linux", "processor": "x", "cores": 8, "boot_id": "b0"},
+            "host": {"system": "Linux", "processor": "x", "cores": 8, "boot_id": self.boot},
             "processes": self.processes,
             "threads": [],
             "devices": self.devices,

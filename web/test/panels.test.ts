@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { Appearance } from "../src/appearance.ts";
 import { DataSource } from "../src/data/source.ts";
 import { Trace } from "../src/data/trace.ts";
-import type { Findings, Gap, Kernel, KernelCounters, Manifest } from "../src/generated/protocol.ts";
+import type { Findings, Gap, Kernel, KernelCounters, Manifest, RanksAnswer } from "../src/generated/protocol.ts";
 import { AboutPanel } from "../src/panels/about.ts";
 import { ComparePanel } from "../src/panels/compare.ts";
 import { gapDetails } from "../src/panels/gap-details.ts";
@@ -13,6 +13,7 @@ import { kernelTable, labelTable, limitText, namedKernels, type NamedKernel } fr
 import { Legend } from "../src/panels/legend.ts";
 import { points, reached, spareText } from "../src/panels/limits.ts";
 import { type FindingsSoFar, part } from "../src/panels/loadable.ts";
+import { laterThan, lateRows, whyLate } from "../src/panels/ranks.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
@@ -258,5 +259,29 @@ describe("other panels", () => {
     expect(text).not.toContain("Nothing is known to be missing");
     about.show(traceOverview([]), null, null);
     expect(fake(about.element).innerText).toContain("Nothing is known to be missing");
+  });
+});
+
+describe("late ranks", () => {
+  const cause = { what: "compute", longer_ns: 1e6, share: 1 };
+  const late = (rank: number, late_ns: number): RanksAnswer["late_ranks"][number] => ({
+    rank, late_ns, late_count: 80, of_count: 80, chance: 0, later_than: [0], cause, reason: "more-work", evidence: "it launched 1.20 times as many kernels", longer: [cause], stretch: null,
+  });
+  const straggler: NonNullable<RanksAnswer["straggler"]> = {
+    rank: 3, last_count: 7, of_count: 9, skew_ns: 9e6, cost_ns: 5e6, share: 1, chance: 0, stretch: null, cause: { ...cause, what: "host-late" }, reason: null, evidence: null, longer: [],
+  };
+
+  test("has each rank once, the latest first", () => {
+    const rows = lateRows({ straggler, late_ranks: [late(1, 2e6), late(2, 7e6)] });
+    expect(rows.map(({ rank }) => rank)).toEqual([2, 3, 1]);
+    expect(rows.map(({ than }) => laterThan(than))).toEqual(["rank 0", "all others", "rank 0"]);
+    expect(lateRows({ straggler: { ...straggler, rank: 2 }, late_ranks: [late(2, 7e6)] })).toHaveLength(1);
+  });
+
+  test("says why in a word, and what the device did", () => {
+    const [first, second] = lateRows({ straggler, late_ranks: [late(2, 7e6)] });
+    expect(whyLate(first, (name) => name)).toBe("more work (computes longer)");
+    expect(whyLate(second, () => "host late")).toBe("idle: host late");
+    expect(whyLate({ ...first, cause: null }, (name) => name)).toBe("several causes");
   });
 });

@@ -13,7 +13,10 @@
 //! Waits whose result is not known count as done; those that failed or ran into a time limit do not. A row of several
 //! calls has waited for what was submitted before the first of them, when the last returned.
 //!
-//! Nothing is claimed of other waits for fences, events and semaphores: the trace does not say for which work they are.
+//! Nothing is claimed of other waits for fences, events and semaphores: the trace does not say for which work they are. What was
+//! submitted to the event's stream before the wait is the most that an event can cover, and it may cover nothing of that. A wait that
+//! took long would bound the first end among that work, had the thread not merely lost its processor meanwhile, which a trace does not
+//! show either.
 //!
 //! Input is a timeline; output are the [`AwaitedWork`] whose end comes too late, and the numbers of ends that were compared.
 

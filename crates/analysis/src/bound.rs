@@ -66,7 +66,7 @@ pub struct Evidence {
 /// A part of the judged time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VerdictPart {
-    /// Where the time went: `compute`, `communication`, `transfer`, `host`, `sync`, `launch`, `imbalance`, `unknown`.
+    /// Where the time went: `compute`, `communication`, `peers` (kernels that communicate wait for another device of the trace), `transfer`, `host`, `sync`, `launch`, `imbalance`, `unknown`.
     pub what: &'static str,
     /// How much.
     pub total_ns: i64,

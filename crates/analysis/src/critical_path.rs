@@ -19,7 +19,9 @@
 //! Where only times show it, chance is bounded by [`CHANCE_SHARE`], and the findings say that they are inferred.
 //!
 //! A path goes on on another device where work there started the piece: a copy between devices is recorded on one of them,
-//! and kernels of both may wait for it. The joint path of several devices ends with the last work that computes on any.
+//! and kernels of both may wait for it. It also goes on there where a collective or a receive waited for that device to come
+//! ([`peers`]): such a kernel is on the path only from the last arrival on. The joint path of several devices ends with the
+//! last work that computes on any.
 //!
 //! What this cannot know: what a piece of work waits for in its middle.
 //!
@@ -27,7 +29,13 @@
 //! [`SLACK_SHARE`] of the time, or where a device idled for as long and may have waited for another. Input is a timeline
 //! with the busy time of its devices; output are the [`CriticalPath`]s, from which the verdict decides.
 
+mod chains;
+mod parts;
+mod peers;
 mod walk;
+
+pub use chains::{Chain, Chains};
+pub use parts::{JointPath, PathOfDevice, PathParts};
 
 use crate::gaps::waits::WaitOrder;
 use gapscope_timeline::busy::{self, BusyShare, DeviceBusy};
@@ -37,12 +45,13 @@ use gapscope_timeline::thresholds::SLACK_SHARE;
 #[cfg(doc)]
 use gapscope_timeline::thresholds::{CHANCE_SHARE, HANDOVER_NS};
 use gapscope_timeline::vocabulary::Vocabulary;
-use gapscope_timeline::{Content, Timeline};
+use gapscope_timeline::{Content, Timeline, Work};
 use gapscope_trace::ids::QueueId;
 use gapscope_trace::tables::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
-use walk::{Graph, Spent, Waited, WaitedFor};
+pub(crate) use walk::Wait;
+use walk::{Graph, Path, Waited, WaitedFor};
 
 /// The critical path of a device, or of all devices together, as far as it runs through one kind of work that computing
 /// waited for.
@@ -82,14 +91,43 @@ pub struct CriticalPaths {
     pub by_device: Vec<CriticalPath>,
     /// The one path of all devices, by the kind of its work; empty where one device worked.
     pub joint: Vec<CriticalPath>,
+    /// The time of that path on each device that worked, by the index of the device. Idle time is on the unknown side here.
+    pub joint_parts: Vec<(u32, PathParts)>,
+    /// How long kernels of each device that communicate waited for another device while nothing computed, by the index of the
+    /// device.
+    pub waited_for_peers_ns: Vec<(u32, i64)>,
+    /// True where kernels of several devices were joined as one collective or message.
+    pub has_joined_kernels: bool,
 }
 
 /// The kinds of work that a path may run through besides computing.
-const KINDS: [Content; 2] = [Content::Communication, Content::Transfer];
+pub(crate) const KINDS: [Content; 2] = [Content::Communication, Content::Transfer];
 /// The names of [`KINDS`] in JSON, then that of computing.
-const NAMES: [&str; KINDS.len() + 1] = ["communication", "transfer", "compute"];
+pub(crate) const NAMES: [&str; KINDS.len() + 1] = ["communication", "transfer", "compute"];
 /// The place of computing in [`NAMES`].
-const COMPUTE: usize = KINDS.len();
+pub(crate) const COMPUTE: usize = KINDS.len();
+
+/// The moments of the critical path that decides a verdict: that of the only device, or the joint one of several. Kinds are places in
+/// [`NAMES`].
+pub(crate) trait PathVisitor {
+    /// Takes a time in work on the path.
+    fn on_path(&mut self, kind: usize, work: &Work, ran: Interval);
+
+    /// Takes a time in which computing on a device waited for other work, with the work that waited.
+    fn waited(&mut self, device: u32, wait: &Wait);
+
+    /// Takes a time in which a kernel that communicates waited for another device.
+    fn waited_for_peer(&mut self, kernel: &Work, waited: Interval);
+}
+
+/// A visitor that needs nothing.
+struct NoVisitor;
+
+impl PathVisitor for NoVisitor {
+    fn on_path(&mut self, _: usize, _: &Work, _: Interval) {}
+    fn waited(&mut self, _: u32, _: &Wait) {}
+    fn waited_for_peer(&mut self, _: &Work, _: Interval) {}
+}
 
 /// Returns the paths of each device on which transfers or communication were exposed for long enough, or which may have waited
 /// for another device; and the joint path.
@@ -97,6 +135,16 @@ pub(crate) fn critical_paths(
     timeline: &Timeline,
     devices: &[DeviceBusy],
     window: Interval,
+) -> CriticalPaths {
+    visited_paths(timeline, devices, window, &mut NoVisitor)
+}
+
+/// Returns the same, and shows the moments of the deciding path to a visitor.
+pub(crate) fn visited_paths(
+    timeline: &Timeline,
+    devices: &[DeviceBusy],
+    window: Interval,
+    visitor: &mut impl PathVisitor,
 ) -> CriticalPaths {
     let worked = devices.iter().filter_map(|device| {
         let share = device.analysed.filter(|share| !share.window.is_empty())?;
@@ -123,44 +171,45 @@ pub(crate) fn critical_paths(
     }
     let order = WaitOrder::new(timeline);
     let graph = Graph::new(timeline, &order, several);
-    let names = busy::names(devices);
-    let vocabulary = Vocabulary::new(&timeline.trace.manifest);
-    let row = |kind: usize, path: &[Spent], waited: WaitedFor, window: Interval| {
-        let by_queue = path.iter().map(|queue| queue[kind]);
-        let most = by_queue.clone().enumerate().max_by_key(|(_, ns)| *ns);
-        let (queue, _) = most.filter(|(_, ns)| *ns > 0 && waited.total_ns > 0)?;
-        let queue_id = timeline.queues[queue].id;
-        let device = timeline.queues[queue].gpu;
-        // Only the computing of one device can be what the others wait for.
-        let counts = |at: &usize| kind != COMPUTE || timeline.queues[*at].gpu == device;
-        let spent = by_queue.enumerate().filter(|(at, _)| counts(at));
-        Some(CriticalPath {
-            device,
-            what: NAMES[kind],
-            queue_id,
-            queue: vocabulary.queue(queue_id),
-            queue_device: several.then(|| names[device as usize].clone()),
-            is_remote: waited.is_remote,
-            path_ns: spent.map(|(_, ns)| ns).sum(),
-            waited_ns: waited.total_ns,
-            inferred_ns: waited.inferred_ns,
-            wait_count: waited.count,
-            window_ns: window.length_ns(),
-        })
+    let rows = Rows {
+        timeline,
+        vocabulary: Vocabulary::new(&timeline.trace.manifest),
+        names: several.then(|| busy::names(devices)),
     };
-    let mut paths = CriticalPaths::default();
+    let mut paths = CriticalPaths {
+        has_joined_kernels: graph.has_operations(),
+        ..CriticalPaths::default()
+    };
     let mut all: Vec<Waited> = Vec::new();
     for (device, share) in &worked {
         let walk = graph.within(share.window);
-        let waited = walk.waits(*device);
+        let mut waited = Waited::default();
+        waited.last = walk.each_wait(*device, |wait| {
+            waited.kinds[wait.kind].add(wait);
+            visitor.waited(*device, wait);
+        });
         if let (Some(last), true) = (waited.last, is_followed(share)) {
-            let path = walk.path(last);
+            let path = walk.each_step(last, |work, kind, ran| {
+                if !several {
+                    visitor.on_path(kind, work, ran);
+                }
+            });
             let kinds = 0..KINDS.len();
-            let rows = kinds.filter_map(|kind| row(kind, &path, waited.kinds[kind], share.window));
-            paths.by_device.extend(rows.map(|row| CriticalPath {
-                device: *device,
-                ..row
-            }));
+            let own = |kind| rows.row(kind, &path, waited.kinds[kind], share.window);
+            paths
+                .by_device
+                .extend(kinds.filter_map(own).map(|row| CriticalPath {
+                    device: *device,
+                    ..row
+                }));
+        }
+        if several {
+            let mut waited_ns = 0i64;
+            walk.each_peer_wait(*device, |kernel, interval| {
+                waited_ns = waited_ns.saturating_add(interval.length_ns());
+                visitor.waited_for_peer(kernel, interval);
+            });
+            paths.waited_for_peers_ns.push((*device, waited_ns));
         }
         all.push(waited);
     }
@@ -169,7 +218,8 @@ pub(crate) fn critical_paths(
     if let (Some(last), true) = (last, several) {
         let windows = worked.iter().map(|(_, share)| share.window);
         let window = windows.reduce(Interval::hull).unwrap_or(window);
-        let path = graph.within(window).path(last);
+        let walk = graph.within(window);
+        let path = walk.each_step(last, |work, kind, ran| visitor.on_path(kind, work, ran));
         paths.joint = (0..NAMES.len())
             .filter_map(|kind| {
                 let waited = all.iter().map(|waited| match kind {
@@ -177,11 +227,58 @@ pub(crate) fn critical_paths(
                     kind => waited.kinds[kind],
                 });
                 let most = waited.max_by_key(|waited| waited.total_ns)?;
-                row(kind, &path, most, window)
+                rows.row(kind, &path, most, window)
             })
+            .collect();
+        let on_device = |device: u32| (device, path.on_device(timeline, device));
+        paths.joint_parts = worked
+            .iter()
+            .map(|(device, _)| on_device(*device))
             .collect();
     }
     paths
+}
+
+/// What makes rows of paths.
+struct Rows<'a> {
+    timeline: &'a Timeline<'a>,
+    vocabulary: Vocabulary,
+    /// The names of the devices, where several worked.
+    names: Option<Vec<String>>,
+}
+
+impl Rows<'_> {
+    /// Returns the row of a kind of work on a path; `None` where none of it was waited for.
+    fn row(
+        &self,
+        kind: usize,
+        path: &Path,
+        waited: WaitedFor,
+        window: Interval,
+    ) -> Option<CriticalPath> {
+        let queues = &self.timeline.queues;
+        let by_queue = path.spent.iter().map(|queue| queue[kind]);
+        let most = by_queue.clone().enumerate().max_by_key(|(_, ns)| *ns);
+        let (queue, _) = most.filter(|(_, ns)| *ns > 0 && waited.total_ns > 0)?;
+        let queue_id = queues[queue].id;
+        let device = queues[queue].gpu;
+        // Only the computing of one device can be what the others wait for.
+        let counts = |at: &usize| kind != COMPUTE || queues[*at].gpu == device;
+        let spent = by_queue.enumerate().filter(|(at, _)| counts(at));
+        Some(CriticalPath {
+            device,
+            what: NAMES[kind],
+            queue_id,
+            queue: self.vocabulary.queue(queue_id),
+            queue_device: (self.names.as_ref()).map(|names| names[device as usize].clone()),
+            is_remote: waited.is_remote,
+            path_ns: spent.map(|(_, ns)| ns).sum(),
+            waited_ns: waited.total_ns,
+            inferred_ns: waited.inferred_ns,
+            wait_count: waited.count,
+            window_ns: window.length_ns(),
+        })
+    }
 }
 
 /// Returns true where a submission waits for work of another device.

@@ -1,7 +1,7 @@
 //! Makes the notes that stand beside the verdict: what a reader must know before believing it or acting on it.
 //!
 //! Input are the findings that the verdict rests on; output are sentences in the order in which they are read: times
-//! that contradict each other, of how much of the run the verdict speaks, phases whose verdicts differ, lost and unused
+//! that contradict each other, files that were joined, of how much of the run the verdict speaks, phases whose verdicts differ, lost and unused
 //! devices, and conditions that slowed a device down.
 
 use crate::conditions::{ConditionKind, ConditionNote};
@@ -35,6 +35,8 @@ pub enum HeadlineKind {
     Contradiction,
     /// A file that was imported and could not be read whole.
     PartOfFile,
+    /// A file of another profiler that was joined, and how sure the match is.
+    JoinedFile,
     /// The part of the run that the verdict is of.
     Scope,
     /// A device that was lost.
@@ -67,6 +69,8 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
         contradictions.map(|found| (HeadlineKind::Contradiction, found.sentence.clone()));
     let mut notes: Vec<(HeadlineKind, String)> = contradictions.collect();
     notes.extend(input.unread_parts());
+    let joined = input.timeline.trace.manifest.joined_files.iter();
+    notes.extend(joined.map(|file| (HeadlineKind::JoinedFile, format!("Joined with {file}"))));
     notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
     let phases = input.phases.iter();
     notes.extend(phases.map(|phase| (HeadlineKind::Phase, phase.sentence.clone())));

@@ -94,6 +94,17 @@ impl DeviceTimes {
         sums
     }
 
+    /// Returns the time in which the devices computed.
+    pub fn compute_ns(&self) -> i64 {
+        self.busy.compute_ns
+    }
+
+    /// Returns the share of the computing time in which the kernels could use little of the devices.
+    pub fn underfilled_share(&self) -> f64 {
+        let known = self.fill.iter().filter_map(|fill| fill.underfilled_ns);
+        ratio(known.fold(0, i64::saturating_add), self.busy.compute_ns)
+    }
+
     /// Returns the time in which the devices ran something.
     fn busy_ns(&self) -> i64 {
         let parts = [
@@ -141,6 +152,10 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
         fill: shares.iter().flat_map(|(_, share)| &share.fill).collect(),
         paths: shares.iter().flat_map(|(_, share)| &share.paths).collect(),
         joint: None,
+        peers_ns: sum("peers"),
+        path: None,
+        // The ranks' comparison says what the sums rest on.
+        has_hidden_peers: false,
         ranges: (shares.iter())
             .flat_map(|(_, share)| share.ranges.iter().copied())
             .collect(),

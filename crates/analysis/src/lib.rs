@@ -15,7 +15,7 @@ pub mod command_buffers;
 pub mod conditions;
 mod contexts;
 pub mod contradictions;
-mod critical_path;
+pub mod critical_path;
 pub mod dataflow;
 pub mod drift;
 pub mod equal_work;

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `compute` | the device computed, whatever else it did |
 //! | `communication` | it ran kernels that communicate, and none that compute: exposed communication |
+//! | `peers` | likewise, and the kernels waited for another device of the trace to come to the same operation |
 //! | `transfer` | it ran transfers and nothing else |
 //! | `host` | idle, with a cause on [`Side::Host`]: the host had not submitted, or the queue waited for its function |
 //! | `sync` | idle, with a cause on [`Side::Sync`]: host and device, or queues, waited for each other |
@@ -21,7 +22,7 @@
 //! |---|---|---|
 //! | `unknown` | `unknown`; or nothing was timed | [`UNKNOWN_SHARE`] |
 //! | `host-bound` | `host` | [`IDLE_SHARE`] |
-//! | `sync-bound` | `sync` | [`IDLE_SHARE`] |
+//! | `sync-bound` | `sync` and `peers` | [`IDLE_SHARE`] |
 //! | `communication-bound` | `communication` | [`COMMUNICATION_SHARE`] |
 //! | `transfer-bound` | `transfer` | [`TRANSFER_SHARE`] |
 //! | `latency-bound` | `launch`, and the part of `compute` in which the device was [underfilled](crate::fill) | [`IDLE_SHARE`] |
@@ -37,7 +38,8 @@
 //! - The same two are the verdict where such work fills all of the time but [`SLACK_SHARE`], and the kernels
 //!   beside could use little of the device ([`crate::fill`]).
 //! - Of several devices the joint critical path decides. Where computing on one waits for transfers or communication on another,
-//!   that wait is no reason for `sync-bound`. Where one device computes all of the time but [`SLACK_SHARE`], the path runs
+//!   that wait is no reason for `sync-bound`. Where devices wait in communication for each other for [`SLACK_SHARE`] of the time, the
+//!   whole path is judged by the table above instead of the sums (`joint.rs`). Where one device computes all of the time but [`SLACK_SHARE`], the path runs
 //!   through that, and the others wait for it, the verdict is `device-bound`.
 //! - Where the clock's error, or times that contradict each other, leave open which side of idle time a verdict rests on,
 //!   the verdict is `unknown`; where its share is in doubt only, the sentence says `at least` (`certainty.rs`).
@@ -46,10 +48,11 @@
 //! kernels that ought to be one, and time that another version of the program saves shows as idle time here: compare
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 //!
-//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides (`pace.rs` for overlapped work), `certainty.rs` tries the verdict
+//! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides (`pace.rs` for overlapped work, `joint.rs` for the path through several devices or ranks), `certainty.rs` tries the verdict
 //! within the clock's error, and `words.rs` writes the sentences. `phases.rs` finds parts of the program whose verdicts differ.
 
 mod certainty;
+mod joint;
 mod pace;
 mod phases;
 mod times;
@@ -177,10 +180,16 @@ impl Bound {
     fn with_sides(times: &Times, [host_ns, sync_ns, launch_ns, unknown_ns]: Sides) -> Bound {
         let reached = |ns: i64, share: f64| times.share(ns) >= share;
         let unmeasured_ns = unknown_ns.saturating_add(times.busy.whole_ns);
+        if let Some(path) = &times.path
+            && !reached(unmeasured_ns, UNKNOWN_SHARE)
+        {
+            let sides = [host_ns, sync_ns, launch_ns, unknown_ns];
+            return path.bound(times.path_parts(path, sides));
+        }
         let latency_ns = launch_ns.saturating_add(times.underfilled_ns());
         let working_ns = (times.busy.compute_ns).saturating_add(times.busy.transfer_ns);
         let communicates = || {
-            reached(times.busy.communication_ns, COMMUNICATION_SHARE)
+            reached(times.communication_ns(), COMMUNICATION_SHARE)
                 || times.pacing_communication().is_some()
                 || times.fills(times.nearly_exposed_communication_ns())
         };
@@ -196,7 +205,7 @@ impl Bound {
             () if times.awaits_communication() => Bound::CommunicationBound,
             () if times.awaits_transfers() => Bound::TransferBound,
             () if times.saturated_device().is_some() => Bound::DeviceBound,
-            () if reached(sync_ns, IDLE_SHARE) => Bound::SyncBound,
+            () if reached(sync_ns.saturating_add(times.peers_ns), IDLE_SHARE) => Bound::SyncBound,
             () if communicates() => Bound::CommunicationBound,
             () if moves() => Bound::TransferBound,
             () if reached(latency_ns, IDLE_SHARE) => Bound::LatencyBound,

@@ -496,6 +496,7 @@ Examples:
   gapscope import -o run.gapscope --ranks 0,1 a.json b.json       the same
   gapscope import -o run.gapscope --gpu 'pid=*' scopes.json       wgpu-profiler: all rows are a GPU's
   gapscope import -o run.gapscope run.sqlite                      Nsight Systems
+  gapscope import -o run.gapscope run.sqlite trace.json.gz        both of one run: joined
   gapscope import -o run.gapscope HOST/PID_results.db             rocprofv3
   gapscope import -o run.gapscope trace.pftrace                   Perfetto
   gapscope import -o run.gapscope host.xplane.pb                  JAX

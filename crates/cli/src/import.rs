@@ -58,6 +58,9 @@ fn text(imported: &Imported) -> String {
             .iter()
             .for_each(|note| text.push_str(&format!("{note}\n")));
     }
+    for joined in &imported.joined_files {
+        text.push_str(&format!("Joined with {joined}\n"));
+    }
     for loss in &imported.losses {
         text.push_str(&format!("Lost: {}: {}.\n", number::loss(loss), loss.reason));
     }

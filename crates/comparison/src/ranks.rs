@@ -21,6 +21,9 @@
 //! A slow network is told where a rank's part ends later than the others', or where collectives of some ranks take longer than the same ones of
 //! others (`ranks/links.rs`).
 //!
+//! What bounds the speed of all ranks is judged by the one critical path through them (`ranks/path.rs`), and by the sums of their times
+//! where that cannot be followed.
+//!
 //! Why a rank is late (`ranks/late.rs`) is what its device did, since the end of the collective before, for longer than the others'. Numbers of
 //! kernels, clocks, conditions, labels and stacks may show the reason for that (`ranks/late_reason.rs`).
 mod alignment;
@@ -40,6 +43,7 @@ mod nccl;
 mod outliers;
 mod part;
 mod parts;
+mod path;
 mod pipelines;
 mod ranges;
 mod rank_list;
@@ -62,6 +66,8 @@ pub use links::{SlowLink, SlowLinkBasis};
 use matched::{communicators, matched};
 pub use outliers::{Outlier, Unlike};
 pub use part::Communicator;
+use path::Joints;
+pub use path::{RankOnPath, RanksPath};
 pub use pipelines::Pipeline;
 use pipelines::Pipelines;
 pub use rank_list::list;
@@ -93,13 +99,14 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         .filter(|digest| !digest.times.is_empty())
         .map(|digest| (format!("rank {}", digest.row.rank), &digest.times))
         .collect();
-    let (verdict, evidence) = joint_verdict(&judged);
+    let (by_sums, evidence) = joint_verdict(&judged);
     let groups = communicators(&digests, |d| &d.device, all_traced);
     let mut comparison = Comparison::new(&digests, longest);
     let mut bandwidths = Bandwidths::default();
     let mut links = Links::new(&digests);
     let mut matched_of: BTreeMap<Communicator, u64> = BTreeMap::new();
     let pipelines = Pipelines::new(&digests, &groups);
+    let mut joints = Joints::new(&digests);
     let device_error = |a, b| clocks.device_error_ns(a, b);
     let counts = matched(
         &digests,
@@ -111,6 +118,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
             if comparison.add(&one, device_error, true, pipelines.tells_lateness(&one)) {
                 bandwidths.add(&one, &clocks);
                 links.add(&one, &clocks);
+                joints.add(&one);
             }
         },
     );
@@ -145,18 +153,29 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         })
         .collect();
     rows.sort_by_key(|row| Reverse((row.size, row.ranks.len())));
+    let by_path = path::judged(&digests, &joints, &clocks);
+    let (verdict, sentence, critical_path) = match by_path {
+        Ok(judged) => (judged.bound, judged.sentence, Some(judged.path)),
+        Err(reason) => (
+            by_sums,
+            sentences::by_sums(&evidence.sentence, &digests, &reason),
+            None,
+        ),
+    };
+    let late_ranks = comparison.late_ranks(&digests);
     let mut findings = RankFindings {
         world_size,
         verdict,
-        verdict_sentence: evidence.sentence,
+        verdict_sentence: sentence,
+        critical_path,
         verdict_evidence: evidence.parts,
         missing_ranks,
         not_comparable_because: clocks.not_comparable(),
         clock_error_ns: clocks.worst_error_ns(),
         communicators: rows,
         bandwidth: bandwidths.rows(),
-        straggler: comparison.straggler(&digests),
-        late_ranks: comparison.late_ranks(&digests),
+        straggler: comparison.straggler(&digests, &late_ranks),
+        late_ranks,
         slow_links: links.slow(),
         outliers: outliers::outliers(&digests, &pipelines),
         pipelines: pipelines.rows(&digests),

@@ -1,7 +1,7 @@
 //! Turns the findings on a trace into claims (statements with figures) in plain English, each with the rows of the
 //! trace that it rests on.
 //!
-//! The claims are the report's own findings and sentences, the largest first. An explanation adds where to look: ids of rows, and a query
+//! The claims are the report's own findings and sentences, the largest first, and then each row of its tables. An explanation adds where to look: ids of rows, and a query
 //! that finds the figures again.
 
 mod claims;
@@ -61,6 +61,8 @@ pub enum ClaimKind {
     /// What is not known, and why.
     #[default]
     Unknown,
+    /// A row of a table of the report.
+    Figures,
 }
 
 /// A figure of a claim.

@@ -59,73 +59,23 @@ impl Report<'_> {
 
     /// Returns the sections between verdict and accuracy, in their order.
     fn sections(&self, names: &Vocabulary) -> Vec<Section> {
-        let (findings, words, top) = (self.findings, names.words(), self.top);
         // Times of the recording are printed from its start.
         let places = Places {
             origin_ns: self.manifest.start_ns,
             span_ns: self.activity.window.length_ns(),
         };
-        // A section rests on tables: where they cannot be read, it is left out, or its counts become lower bounds.
-        let section = |title, rests_on, blocks| Section {
-            title,
-            rests_on,
+        let timeline = Section {
+            title: "the timeline",
+            rests_on: CAUSES,
             counts: false,
-            blocks,
+            blocks: timeline::blocks(self.findings, names, self.activity, places),
         };
-        let counts = |title, rests_on, blocks| Section {
-            counts: true,
-            ..section(title, rests_on, blocks)
+        let tables = Tables {
+            top: self.top,
+            each_layer: self.each_layer,
         };
-        let has_stacks = self.manifest.stack_rate_hz.is_some() || findings.code.is_some();
-        let code = has_stacks.then(|| {
-            section(
-                "the code behind the idle time",
-                CODE,
-                code::blocks(findings, words, top),
-            )
-        });
-        let mut sections = vec![
-            section(
-                "the timeline",
-                CAUSES,
-                timeline::blocks(findings, names, self.activity, places),
-            ),
-            section(
-                "idle time by cause",
-                CAUSES,
-                gaps::blocks(findings, words, top, places),
-            ),
-            counts("kernels", KERNELS, kernels::blocks(findings, top)),
-            section("limits of kernels", KERNELS, limits::blocks(findings, top)),
-            section("kernels in depth", PROFILED, profiled::blocks(findings)),
-            section(
-                "hot instructions",
-                SAMPLED,
-                instructions::blocks(findings, top),
-            ),
-            counts(
-                "labels",
-                LABELS,
-                labels::blocks(findings, top, self.each_layer),
-            ),
-            counts("operators", LABELS, operators::blocks(findings, top)),
-            counts(
-                "command buffers",
-                COMMAND_BUFFERS,
-                command_buffers::blocks(findings, words, top, places),
-            ),
-            counts("transfers", TRANSFERS, transfers::blocks(findings)),
-            section("memory", MEMORY, memory::blocks(findings, places)),
-            section("counters", COUNTERS, counters::blocks(findings, names, top)),
-            section(
-                "launch latency",
-                CAUSES,
-                launch_latency::blocks(findings, names),
-            ),
-        ];
-        // The code comes after the causes of idle time.
-        sections.splice(2..2, code);
-        sections
+        let sections = sections(self.manifest, self.findings, names, places, tables);
+        [timeline].into_iter().chain(sections).collect()
     }
 
     /// Returns the title, how the program ended if badly, and to which labels the report is limited.
@@ -144,6 +94,82 @@ impl Report<'_> {
         }
         blocks
     }
+}
+
+/// What the tables of a report show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tables {
+    /// The number of rows that each shows.
+    pub(crate) top: usize,
+    /// True to show each module of a model in a row of its own.
+    pub(crate) each_layer: bool,
+}
+
+/// Returns the sections between the timeline and accuracy, in their order. Explanations have the same.
+pub(crate) fn sections(
+    manifest: &Manifest,
+    findings: &Findings,
+    names: &Vocabulary,
+    places: Places,
+    tables: Tables,
+) -> Vec<Section> {
+    let (words, top) = (names.words(), tables.top);
+    // A section rests on tables: where they cannot be read, it is left out, or its counts become lower bounds.
+    let section = |title, rests_on, blocks| Section {
+        title,
+        rests_on,
+        counts: false,
+        blocks,
+    };
+    let counts = |title, rests_on, blocks| Section {
+        counts: true,
+        ..section(title, rests_on, blocks)
+    };
+    let has_stacks = manifest.stack_rate_hz.is_some() || findings.code.is_some();
+    let code = has_stacks.then(|| {
+        section(
+            "the code behind the idle time",
+            CODE,
+            code::blocks(findings, words, top),
+        )
+    });
+    let mut sections = vec![
+        section(
+            "idle time by cause",
+            CAUSES,
+            gaps::blocks(findings, words, top, places),
+        ),
+        counts("kernels", KERNELS, kernels::blocks(findings, top)),
+        section("limits of kernels", KERNELS, limits::blocks(findings, top)),
+        section("kernels in depth", PROFILED, profiled::blocks(findings)),
+        section(
+            "hot instructions",
+            SAMPLED,
+            instructions::blocks(findings, top),
+        ),
+        counts(
+            "labels",
+            LABELS,
+            labels::blocks(findings, top, tables.each_layer),
+        ),
+        counts("operators", LABELS, operators::blocks(findings, top)),
+        counts(
+            "command buffers",
+            COMMAND_BUFFERS,
+            command_buffers::blocks(findings, words, top, places),
+        ),
+        counts("transfers", TRANSFERS, transfers::blocks(findings)),
+        section("memory", MEMORY, memory::blocks(findings, places)),
+        section("counters", COUNTERS, counters::blocks(findings, names, top)),
+        section(
+            "launch latency",
+            CAUSES,
+            launch_latency::blocks(findings, names),
+        ),
+    ];
+    // The code comes after the causes of idle time.
+    sections.splice(1..1, code);
+    sections
 }
 
 /// Returns the command as a person would type it.

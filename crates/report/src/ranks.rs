@@ -69,7 +69,8 @@ impl RanksReport<'_> {
     fn verdict(&self) -> Option<Block> {
         let findings = self.findings;
         let tone = match findings.verdict {
-            Bound::Unknown => return None,
+            // Without work that was timed there is nothing to say; an open verdict has its reason.
+            Bound::Unknown if findings.critical_path.is_none() => return None,
             Bound::DeviceBound => Tone::Good,
             _ => Tone::Warning,
         };

@@ -12,6 +12,8 @@ use gapscope_trace::{Trace, UnreadTable};
 mod code;
 #[path = "report/counters.rs"]
 mod counters;
+#[path = "report/explanation.rs"]
+mod explanation;
 #[path = "report/headline.rs"]
 mod headline;
 #[path = "report/instructions.rs"]

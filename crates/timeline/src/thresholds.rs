@@ -91,6 +91,9 @@ thresholds! {
     HANDOVER_NS: i64 = 20_000, Nanoseconds,
         "Work that starts at most so long after other work ended counts as started by that end, where it waited for it.",
         "From an event of one stream to the start of work on another a GPU takes 1 to 10 µs.";
+    MESSAGE_END_SHARE: f64 = 0.1, Share,
+        "Kernels of a message on two devices count as its two sides where their ends differ by at most this share of the length, or by the handover above.",
+        "A sender is done when its data lies in a buffer, and the receiver copies them from there, which takes a small part of a wait worth telling.";
     CHANCE_SHARE: f64 = 0.1, Share,
         "Without a recorded wait, work counts as started by the end of other work only within so short a time that ends cover at most this share of the time.",
         "A start at random is then after such an end once in ten times at most, and not for most of the time.";

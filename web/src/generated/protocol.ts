@@ -445,7 +445,7 @@ export interface HeadSentences {
 }
 
 /** What a note beside the verdict is about. */
-export type HeadlineKind = "contradiction" | "part-of-file" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
+export type HeadlineKind = "contradiction" | "part-of-file" | "joined-file" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
 
 /** A sentence that belongs to the verdict. */
 export interface HeadlineNote {
@@ -493,6 +493,12 @@ export interface Instances {
 /** A half-open interval of nanoseconds, `start_ns..end_ns`. */
 export interface Interval {
   end_ns: number; start_ns: number;
+}
+
+/** A file of another profiler of the same run, whose ranges of host code (operators, functions, annotations) were put on the clock of the file with the launches of GPU work, and how well the launches fit into them. */
+export interface JoinedFile {
+  file: string; launches: number; launches_inside: number; matched_threads: boolean; next_best_share: number | null; offset_error_ns: number; offset_ns: number;
+  own_launches: number; own_launches_matched: number;
 }
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */
@@ -569,8 +575,8 @@ export interface LateCause {
 
 /** A rank that is late, alone or with others. */
 export interface LateRankRow {
-  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; longer: LateCause[]; of_count: number; rank: number;
-  reason: LateReason | null; stretch: Interval | null;
+  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; later_than: number[]; longer: LateCause[];
+  of_count: number; rank: number; reason: LateReason | null; stretch: Interval | null;
 }
 
 /** A reason why a rank is late. */
@@ -613,8 +619,8 @@ export interface Loss {
 /** The facts about a recording as a whole. Fields that this version does not know are ignored. */
 export interface Manifest {
   command: string[]; complete: boolean; devices: Device[]; end_ns: number; exit: Exit | null; format_version: number; gapscope_version: string; host: Host;
-  losses: Loss[]; notes: string[]; processes: Process[]; queues: Queue[]; rank: Rank | null; ranks: number[]; sampling_mode: SamplingMode;
-  stack_rate_hz: number | null; start_ns: number; start_unix_ns: number | null; threads: Thread[]; unmeasured: Unmeasured[];
+  joined_files: JoinedFile[]; losses: Loss[]; notes: string[]; processes: Process[]; queues: Queue[]; rank: Rank | null; ranks: number[];
+  sampling_mode: SamplingMode; stack_rate_hz: number | null; start_ns: number; start_unix_ns: number | null; threads: Thread[]; unmeasured: Unmeasured[];
 }
 
 /** The measured peaks of a device. A peak that was not measured is absent. */
@@ -795,9 +801,14 @@ export interface Rank {
 /** The findings on all ranks. */
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
-  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
+  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
+  straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+}
+
+/** The time of the path on a rank, in nanoseconds. */
+export interface RankOnPath {
+  communication_ns: number; compute_ns: number; host_ns: number; launch_ns: number; rank: number; sync_ns: number; transfer_ns: number; unknown_ns: number;
 }
 
 /** One rank. */
@@ -810,9 +821,14 @@ export interface RankRow {
 /** The ranks of the program compared, with the collectives of the greatest skews under `longest`. */
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
-  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; traces: number[];
-  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
+  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
+  straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+}
+
+/** The critical path through all ranks. */
+export interface RanksPath {
+  change_count: number; error_ns: number; ranks: RankOnPath[]; unmatched_ns: number; window_ns: number;
 }
 
 /** One figure of two works. */

@@ -1,22 +1,85 @@
 // The panel that compares the ranks of a program, which are its processes that work together: verdicts, waits at
-// collectives (operations in which all ranks take part), and the greatest skews (from the first arrival at a
-// collective to the last).
+// collectives (operations in which all ranks take part), ranks that are late with the reason, slow networks, and the greatest
+// skews (from the first arrival at a collective to the last).
 
 import type { Causes } from "../data/causes.ts";
 import { isMissing } from "../data/missing.ts";
 import { fill, h } from "../dom.ts";
-import type { Collective, Missing, Outlier, RankRow, RanksAnswer } from "../generated/protocol.ts";
+import type { Collective, LateCause, LateReason, Missing, Outlier, RankRow, RanksAnswer, SlowLink } from "../generated/protocol.ts";
 import { count, duration, instant, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 import { boundName } from "./verdict.ts";
 
-/** The panel, with a table of ranks and one of collectives. */
+/** A rank that is late: the one that all others wait for, or one of several. */
+export interface LateRow {
+  rank: number;
+  /** The collectives at which it was late, of those whose order is known. */
+  lateCount: number;
+  count: number;
+  late_ns: number;
+  /** The ranks that it was later than; empty where that is the median rank, null where it is all others. */
+  than: number[] | null;
+  cause: LateCause | null;
+  reason: LateReason | null;
+  evidence: string | null;
+}
+
+/** What makes a rank late, in a word. */
+const REASONS: Record<LateReason, string> = {
+  "more-work": "more work",
+  "slower-clock": "slower clock",
+  heat: "heat",
+  power: "power limit",
+  "data-loading": "data loading",
+  network: "slower network",
+};
+
+/** Returns the ranks that are late, the latest first: each once, whichever way it was recognised. */
+export function lateRows(found: Pick<RanksAnswer, "straggler" | "late_ranks">): LateRow[] {
+  const rows: LateRow[] = found.late_ranks.map((row) => ({ ...row, lateCount: row.late_count, count: row.of_count, than: row.later_than }));
+  const last = found.straggler;
+  if (last && !rows.some(({ rank }) => rank === last.rank)) {
+    rows.push({ ...last, lateCount: last.last_count, count: last.of_count, late_ns: last.cost_ns, than: null });
+  }
+  return rows.sort((a, b) => b.late_ns - a.late_ns || a.rank - b.rank);
+}
+
+/** Returns why a rank is late: the reason in a word, and what its device did for longer. */
+export function whyLate({ cause, reason }: LateRow, causeName: (name: string) => string): string {
+  if (!cause) return "several causes";
+  const did = DOING[cause.what] ?? `idle: ${causeName(cause.what)}`;
+  return reason ? `${REASONS[reason]} (${did})` : did;
+}
+
+/** What a late rank's device did for longer than the others'; all else is idle time, with its cause. */
+const DOING: Record<string, string> = {
+  compute: "computes longer",
+  communication: "in collectives of other groups",
+  "late-end": "ends collectives later",
+};
+
+/** Returns the ranks that a late one was later than, in words. */
+export function laterThan(than: number[] | null): string {
+  if (than === null) return "all others";
+  if (than.length === 0) return "the median rank";
+  return `${than.length === 1 ? "rank" : "ranks"} ${than.join(", ")}`;
+}
+
+/** Returns whose network is slow: one rank's, or that between some. */
+export function linkName({ ranks }: SlowLink): string {
+  return ranks.length === 1 ? `rank ${ranks[0]}` : `between ${ranks.join(", ")}`;
+}
+
+/** The panel, with tables of ranks, of late ranks, of slow networks and of collectives. */
 export class RanksPanel {
   readonly element = h("div", { class: "panel ranks-panel" });
   private readonly sentences = h("div", { class: "ranks-sentences", role: "status" });
   private readonly ranks: Table<RankRow>;
   private readonly skews: Table<Collective>;
+  private readonly late: Table<LateRow>;
+  private readonly links: Table<SlowLink>;
+  private readonly problems: HTMLElement;
   private findings: RanksAnswer | null = null;
 
   constructor(
@@ -59,13 +122,42 @@ export class RanksPanel {
         { head: "First", text: ({ first_rank }) => `rank ${first_rank}`, sort: ({ first_rank }) => first_rank },
       ],
     });
-    fill(this.element, this.sentences, h("div", { class: "split" }, h("div", { class: "ranks-table" }, this.ranks.element), h("div", { class: "skews" }, this.skews.element)));
+    this.late = new Table<LateRow>({
+      name: "Late ranks",
+      sorted: 2,
+      empty: "",
+      pick: (row) => choose(row.rank),
+      note: (row) => (row.evidence ? h("span", { class: "note" }, row.evidence) : null),
+      columns: [
+        { head: "Late rank", tooltip: "Later than chance and the clocks' error explain.", text: (row) => `rank ${row.rank}`, sort: (row) => -row.rank, leads: true },
+        { head: "than", text: (row) => laterThan(row.than) },
+        { head: "by", tooltip: "In all collectives together.", text: (row) => duration(row.late_ns), sort: (row) => row.late_ns, number: true },
+        { head: "at", tooltip: "The number of collectives, of those whose order of arrivals is known.", text: (row) => `${count(row.lateCount)} of ${count(row.count)}`, sort: (row) => row.lateCount, number: true },
+        { head: "Reason", tooltip: "What its device did before for longer than the others', and why.", text: (row) => whyLate(row, (name) => causes.name(name)), sort: (row) => row.reason, wide: true },
+      ],
+    });
+    this.links = new Table<SlowLink>({
+      name: "Slow networks",
+      sorted: 3,
+      empty: "",
+      note: (row) => h("span", { class: "note" }, row.sentence),
+      columns: [
+        { head: "Slow network", text: linkName, sort: ({ ranks }) => -ranks[0], wide: true },
+        { head: "Takes", tooltip: "From the last arrival to the end.", text: ({ time_ns }) => duration(time_ns), sort: ({ time_ns }) => time_ns, number: true },
+        { head: "Usual", tooltip: "The same of the others.", text: ({ usual_ns }) => duration(usual_ns), sort: ({ usual_ns }) => usual_ns, number: true },
+        { head: "Costs", tooltip: "The time that its collectives take longer, in all.", text: ({ cost_ns }) => duration(cost_ns), sort: ({ cost_ns }) => cost_ns, number: true },
+      ],
+    });
+    this.problems = h("div", { class: "rank-problems" }, this.late.element, this.links.element);
+    const tables = h("div", { class: "ranks-table" }, this.problems, this.ranks.element);
+    fill(this.element, this.sentences, h("div", { class: "split" }, tables, h("div", { class: "skews" }, this.skews.element)));
     this.show(null);
   }
 
   /** Returns the number of a rank, with a dot where it differs from the others or holds them up. */
   private named({ rank }: RankRow): string {
-    const unlike = this.findings?.outliers.some((outlier: Outlier) => outlier.ranks.includes(rank)) || this.findings?.straggler?.rank === rank;
+    const found = this.findings;
+    const unlike = found && (found.outliers.some((outlier: Outlier) => outlier.ranks.includes(rank)) || lateRows(found).some((late) => late.rank === rank));
     return unlike ? `${rank} ●` : String(rank);
   }
 
@@ -76,13 +168,21 @@ export class RanksPanel {
       const awaited = { state: found === null ? "loading" : "missing", message: found === null ? "Analysing the ranks…" : found.missing } as const;
       this.ranks.take(awaited);
       this.skews.take(awaited);
+      this.problems.hidden = true;
       return fill(this.sentences);
     }
     this.findings = found;
     this.element.dataset.ranks = String(found.ranks.length);
     this.element.dataset.straggler = found.straggler ? String(found.straggler.rank) : "";
     this.ranks.show(found.ranks);
+    this.skews.empty = found.not_comparable_because === null ? "No collective has a skew above the clocks' error." : "Skews are unknown: the clocks of the ranks do not compare.";
     this.skews.show(found.longest);
+    const late = lateRows(found);
+    this.late.show(late);
+    this.links.show(found.slow_links);
+    this.late.element.hidden = late.length === 0;
+    this.links.element.hidden = found.slow_links.length === 0;
+    this.problems.hidden = late.length === 0 && found.slow_links.length === 0;
     fill(this.sentences, found.sentences.map((sentence, at) => h("p", { class: at === 0 ? "first" : "note" }, sentence)));
   }
 }

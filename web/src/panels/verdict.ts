@@ -27,6 +27,7 @@ export function boundName(verdict: string): string {
 const PARTS: Record<string, string> = {
   compute: "computing",
   communication: "communication",
+  peers: "waiting for other devices",
   transfer: "transfers",
   host: "waiting for the host",
   sync: "synchronisation",
@@ -36,7 +37,7 @@ const PARTS: Record<string, string> = {
 };
 
 /** The colours of parts without causes; parts of idle time have the colours of their causes. */
-const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a08bc6", transfer: "#8fb3a4", imbalance: "#a9a294" };
+const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a08bc6", peers: "#c9bddd", transfer: "#8fb3a4", imbalance: "#a9a294" };
 
 /** The verdict of one trace, of all ranks together, or of the two sides of a comparison. */
 export class Verdict {

@@ -113,7 +113,7 @@ fn by_module(file: &str) -> Option<WaitedFor> {
 /// Returns what a blocking system call waits for.
 fn by_call(call: &str) -> Option<WaitedFor> {
     Some(match call {
-        "futex" | "futex_wait" | "futex_waitv" => WaitedFor::Thread,
+        call if call.starts_with("futex") => WaitedFor::Thread,
         "wait4" | "waitid" | "waitpid" | "semop" | "semtimedop" | "msgrcv" | "msgsnd"
         | "mq_timedreceive" | "mq_timedsend" | "flock" => WaitedFor::Process,
         "recvmsg" | "recvfrom" | "recvmmsg" | "recv" | "sendmsg" | "sendto" | "sendmmsg"

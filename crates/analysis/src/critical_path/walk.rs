@@ -3,7 +3,10 @@
 //! A timeline goes in, indexed once as a [`Graph`]; what computing waited for on a device, and the path that leads to a
 //! piece of work, come out of a [`Walk`].
 
+use super::parts::PathParts;
+use super::peers::{Peers, WorkIndex};
 use super::{COMPUTE, KINDS, NAMES};
+use crate::gaps::Side;
 use crate::gaps::waits::WaitOrder;
 use gapscope_timeline::host::{HostThread, WaitOutcome};
 use gapscope_timeline::intervals::Interval;
@@ -19,17 +22,12 @@ fn kind_of(content: Content) -> usize {
 /// So many pieces of work of a queue may run at once for the search to see past them.
 const AT_ONCE: usize = 64;
 
-/// A piece of work: its device, and its index there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WorkIndex {
-    pub(super) gpu: u32,
-    at: u32,
-}
-
 /// The work by queue, for look-ups of what started a piece of work.
 pub(super) struct Graph<'a> {
     timeline: &'a Timeline<'a>,
     order: &'a WaitOrder<'a>,
+    /// The kernels that waited for another device to come to their collective or message; none where one device worked.
+    peers: Peers,
     /// The greatest clock error of the devices; 0 where none is known.
     error_ns: i64,
     /// The indices of the work of each queue of the timeline, in order of start.
@@ -96,8 +94,60 @@ pub(super) struct WaitedFor {
     pub(super) count: u64,
 }
 
+impl WaitedFor {
+    pub(super) fn add(&mut self, wait: &Wait) {
+        let ns = wait.interval.length_ns();
+        if ns <= 0 {
+            return;
+        }
+        self.total_ns = self.total_ns.saturating_add(ns);
+        if wait.is_inferred {
+            self.inferred_ns = self.inferred_ns.saturating_add(ns);
+        }
+        self.is_remote |= wait.is_remote;
+        self.count += 1;
+    }
+}
+
+/// A time in which computing waited for other work.
+pub(crate) struct Wait {
+    /// The index in [`NAMES`] of what it waited for.
+    pub(crate) kind: usize,
+    pub(crate) interval: Interval,
+    /// True where only times show this.
+    pub(crate) is_inferred: bool,
+    /// True where another device ran what it waited for.
+    pub(crate) is_remote: bool,
+    /// The work that waited.
+    pub(crate) after: Work,
+}
+
 /// A path's time in each of [`NAMES`] on one queue.
 pub(super) type Spent = [i64; NAMES.len()];
+
+/// The time of a path.
+pub(super) struct Path {
+    /// The time in work, by the index of the queue.
+    pub(super) spent: Vec<Spent>,
+    /// The time between pieces of work, by the index of the device that ran the later one.
+    pub(super) idle_ns: Vec<i64>,
+}
+
+impl Path {
+    /// Returns the time on a device.
+    pub(super) fn on_device(&self, timeline: &Timeline, device: u32) -> PathParts {
+        let mut parts = PathParts::default();
+        let queues = timeline.queues.iter().zip(&self.spent);
+        for (_, spent) in queues.filter(|(queue, _)| queue.gpu == device) {
+            for (kind, ns) in spent.iter().enumerate() {
+                let content = KINDS.get(kind).copied();
+                parts.add_work(content.unwrap_or(Content::Compute), *ns);
+            }
+        }
+        parts.add_idle(Side::Unknown, self.idle_ns[device as usize]);
+        parts
+    }
+}
 
 impl<'a> Graph<'a> {
     pub(super) fn new(
@@ -119,15 +169,25 @@ impl<'a> Graph<'a> {
         }
         ends.sort_unstable_by_key(|(end_ns, _)| *end_ns);
         let errors = (0..timeline.gpus.len()).filter_map(|gpu| timeline.clock_error_ns(gpu));
+        // Where no error is known, ends and starts are compared as the file has them.
+        let error_ns = errors.max().unwrap_or_default().max(0);
         Graph {
             timeline,
             order,
-            // Where no error is known, ends and starts are compared as the file has them.
-            error_ns: errors.max().unwrap_or_default().max(0),
+            peers: match several {
+                true => Peers::new(timeline, error_ns),
+                false => Peers::default(),
+            },
+            error_ns,
             queues,
             end_count,
             ends,
         }
+    }
+
+    /// Returns true where kernels of several devices belong to one collective or message.
+    pub(super) fn has_operations(&self) -> bool {
+        self.peers.has_operations()
     }
 
     pub(super) fn work(&self, place: WorkIndex) -> Work {
@@ -135,7 +195,7 @@ impl<'a> Graph<'a> {
         gpu.works.at(place.at as usize)
     }
 
-    fn kind(&self, work: &Work) -> usize {
+    pub(super) fn kind(&self, work: &Work) -> usize {
         kind_of(self.timeline.content(work))
     }
 
@@ -198,10 +258,10 @@ impl<'a> Graph<'a> {
 }
 
 impl Walk<'_, '_> {
-    /// Adds up the times in which computing on a device waited for other work.
-    pub(super) fn waits(&self, gpu: u32) -> Waited {
-        let mut waited = Waited::default();
-        let mut computed_until_ns = i64::MIN;
+    /// Visits the times in which computing on a device waited for other work, in order of time. Returns the work that computes
+    /// and ends last.
+    pub(super) fn each_wait(&self, gpu: u32, mut visit: impl FnMut(&Wait)) -> Option<WorkIndex> {
+        let (mut last, mut computed_until_ns) = (None, i64::MIN);
         let works = &self.graph.timeline.gpus[gpu as usize].works;
         for (work, at) in works.iter().zip(0u32..) {
             let interval = work.interval;
@@ -213,60 +273,157 @@ impl Walk<'_, '_> {
                 let gap = Interval::new(computed_until_ns, interval.start_ns);
                 let gap = gap.intersection(self.window);
                 if !gap.is_empty() {
-                    self.add_wait(place, &work, gap, &mut waited);
+                    self.wait(place, &work, gap, &mut visit);
                 }
             }
             if interval.end_ns >= computed_until_ns {
                 computed_until_ns = interval.end_ns;
-                waited.last = Some(place);
+                last = Some(place);
             }
         }
-        waited
+        last
     }
 
-    /// Adds a gap between work that computes, where the end of other work ended the gap. The gap may hold time in which
+    /// Visits the times in which kernels of a device waited for another device while nothing computed, each with the kernel.
+    pub(super) fn each_peer_wait(&self, gpu: u32, mut visit: impl FnMut(&Work, Interval)) {
+        let graph = self.graph;
+        let mut covered_until_ns = i64::MIN;
+        let mut waits = (graph.peers.waits(gpu).iter()).filter_map(|(wait, at)| {
+            let apart = Interval::new(wait.start_ns.max(covered_until_ns), wait.end_ns);
+            let apart = apart.intersection(self.window);
+            covered_until_ns = covered_until_ns.max(wait.end_ns);
+            (!apart.is_empty()).then_some((apart, *at))
+        });
+        let mut visit = |at: u32, wait: Interval| {
+            if !wait.is_empty() {
+                visit(&graph.work(WorkIndex { gpu, at }), wait);
+            }
+        };
+        let mut computed_until_ns = i64::MIN;
+        let mut next = waits.next();
+        for work in &graph.timeline.gpus[gpu as usize].works {
+            if next.is_none() {
+                return;
+            }
+            let start_ns = work.interval.start_ns.max(computed_until_ns);
+            let computed = Interval::new(start_ns, work.interval.end_ns);
+            if graph.kind(&work) != COMPUTE || computed.is_empty() {
+                continue;
+            }
+            computed_until_ns = computed.end_ns;
+            while let Some((wait, at)) = next.filter(|(wait, _)| wait.start_ns < computed.end_ns) {
+                visit(
+                    at,
+                    Interval::new(wait.start_ns, wait.end_ns.min(computed.start_ns)),
+                );
+                if wait.end_ns > computed.end_ns {
+                    let rest = Interval::new(wait.start_ns.max(computed.end_ns), wait.end_ns);
+                    next = Some((rest, at));
+                    break;
+                }
+                next = waits.next();
+            }
+        }
+        while let Some((wait, at)) = next {
+            visit(at, wait);
+            next = waits.next();
+        }
+    }
+
+    /// Visits a gap between work that computes, where the end of other work ended the gap. The gap may hold time in which
     /// nothing ran: the verdict believes no more of the sum than the time in which such work ran alone, or in which the
-    /// device idled for work of another.
-    fn add_wait(&self, place: WorkIndex, work: &Work, gap: Interval, waited: &mut Waited) {
+    /// device idled for work of another. Up to when the last device came to that work, the gap counts for what that device
+    /// waited for.
+    fn wait(&self, place: WorkIndex, work: &Work, gap: Interval, visit: &mut impl FnMut(&Wait)) {
         let Some(starter) = self.starter(place, work) else {
             return;
         };
-        let kind = self.graph.kind(&starter.work);
-        let is_remote = starter.place.gpu != place.gpu;
-        if starter.evidence == Evidence::Before || kind == COMPUTE && !is_remote {
+        if starter.evidence == Evidence::Before {
             return;
         }
-        let sum = &mut waited.kinds[kind];
-        let gap_ns = gap.length_ns();
-        sum.total_ns = sum.total_ns.saturating_add(gap_ns);
-        if starter.evidence == Evidence::Inferred {
-            sum.inferred_ns = sum.inferred_ns.saturating_add(gap_ns);
+        let wait = |kind: usize, interval, is_inferred, is_remote| Wait {
+            kind,
+            interval,
+            is_inferred,
+            is_remote,
+            after: *work,
+        };
+        let kind = self.graph.kind(&starter.work);
+        let is_remote = starter.place.gpu != place.gpu;
+        let peer = self.graph.peers.awaited(starter.place);
+        let Some((peer, came)) = peer.map(|peer| (peer, self.graph.work(peer))) else {
+            if kind != COMPUTE || is_remote {
+                let is_inferred = starter.evidence == Evidence::Inferred;
+                visit(&wait(kind, gap, is_inferred, is_remote));
+            }
+            return;
+        };
+        let came_ns = came.interval.start_ns.clamp(gap.start_ns, gap.end_ns);
+        let earlier = self.starter(peer, &came);
+        if let Some(earlier) = earlier.filter(|earlier| earlier.evidence != Evidence::Before) {
+            let kind = self.graph.kind(&earlier.work);
+            visit(&wait(
+                kind,
+                Interval::new(gap.start_ns, came_ns),
+                true,
+                true,
+            ));
         }
-        sum.is_remote |= is_remote;
-        sum.count += 1;
+        // Only times show which kernel of another device belongs to this one.
+        visit(&wait(
+            kind,
+            Interval::new(came_ns, gap.end_ns),
+            true,
+            is_remote,
+        ));
     }
 
-    /// Returns the time in each kind of work, by queue, on the path that leads to a piece of work.
-    pub(super) fn path(&self, last: WorkIndex) -> Vec<Spent> {
+    /// Returns the work before a piece of work on the path.
+    pub(super) fn before(&self, place: WorkIndex, work: &Work) -> Option<(WorkIndex, Work)> {
+        let before = (self.starter(place, work)).or_else(|| self.any_before(place, work))?;
+        Some((before.place, before.work))
+    }
+
+    /// Returns the path that leads to a piece of work. It leaves a kernel that waited for another device for the one that came
+    /// last there. The times in work on it are visited, the last first, each with the kind in [`NAMES`].
+    pub(super) fn each_step(
+        &self,
+        last: WorkIndex,
+        mut visit: impl FnMut(&Work, usize, Interval),
+    ) -> Path {
         let graph = self.graph;
-        let mut spent = vec![Spent::default(); graph.queues.len()];
+        let mut path = Path {
+            spent: vec![Spent::default(); graph.queues.len()],
+            idle_ns: vec![0; graph.timeline.gpus.len()],
+        };
         let (mut place, mut work) = (last, graph.work(last));
         let mut until_ns = work.interval.end_ns;
         loop {
-            let ran = Interval::new(work.interval.start_ns, until_ns).intersection(self.window);
             let queue = graph.timeline.queue_of(&work) as usize;
-            let sum_ns = &mut spent[queue][graph.kind(&work)];
+            let kind = graph.kind(&work);
+            let peer = graph
+                .peers
+                .awaited(place)
+                .map(|peer| (peer, graph.work(peer)));
+            let peer = peer.filter(|(_, came)| came.interval.start_ns < until_ns);
+            let (from_place, from) = peer.unwrap_or((place, work));
+            let ran = Interval::new(from.interval.start_ns, until_ns).intersection(self.window);
+            visit(&work, kind, ran);
+            (place, work) = (from_place, from);
+            let sum_ns = &mut path.spent[queue][kind];
             *sum_ns = sum_ns.saturating_add(ran.length_ns());
             if work.interval.start_ns <= self.window.start_ns {
-                return spent;
+                return path;
             }
-            let before = (self.starter(place, &work)).or_else(|| self.any_before(place, &work));
-            let Some(before) = before else {
-                return spent;
+            let Some((earlier, ended)) = self.before(place, &work) else {
+                return path;
             };
             // Clocks of devices may differ: an end counts up to the start that it caused.
-            until_ns = before.work.interval.end_ns.min(work.interval.start_ns);
-            (place, work) = (before.place, before.work);
+            until_ns = ended.interval.end_ns.min(work.interval.start_ns);
+            let idle = Interval::new(until_ns, work.interval.start_ns).intersection(self.window);
+            let idle_ns = &mut path.idle_ns[place.gpu as usize];
+            *idle_ns = idle_ns.saturating_add(idle.length_ns());
+            (place, work) = (earlier, ended);
         }
     }
 

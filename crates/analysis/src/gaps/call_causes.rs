@@ -1,7 +1,8 @@
 //! Decides the cause for which a device idles while the submitting thread is in a call. Most calls have the cause of their
 //! class; for the others, facts about the whole program decide:
 //!
-//! - A call that allocates or frees memory, or any other call of the driver, may wait for the device (as `cudaFree` does). It
+//! - A call that allocates or frees memory, loads or unloads code, or any other call of the driver, may wait for the device (as
+//!   `cudaFree` and `cuModuleUnload` do). It
 //!   did where the device's work ended during the call and the call returned at once: at most [`SYNC_RETURN_NS`] later, having
 //!   waited for longer than it went on. A call that took less than [`SYNC_TIMES`] times as long as the same function takes
 //!   while the device is idle did not wait.
@@ -128,11 +129,12 @@ impl<'a> CallCauses<'a> {
     /// Calls that take their turn on a stream, such as `cudaFreeAsync`, never do.
     fn may_wait(&self, segment: &Segment) -> bool {
         use HostCallKind::{
-            AcquireImage, AllocateMemory, FreeMemory, OtherCall, Present, WaitPresent,
+            AcquireImage, AllocateMemory, FreeMemory, LoadModule, OtherCall, Present, WaitPresent,
         };
         let kinds = [
             AllocateMemory,
             FreeMemory,
+            LoadModule,
             OtherCall,
             AcquireImage,
             Present,

@@ -202,7 +202,7 @@ where
             match call.class() {
                 // The thread was in a call of its own.
                 _ if whole.end_ns <= stretch.start_ns => {}
-                CallClass::Compile => {
+                CallClass::Compile if !is_hidden_wait => {
                     compiled.push(inside);
                     // Who goes on at once after the load may have waited for the code.
                     let after_ns = stretch.end_ns - whole.end_ns;

@@ -65,16 +65,17 @@ impl<'a> Times<'a> {
             busy.transfer_ns,
             self.sync_ns,
         ];
+        let waited_ns = self.sync_ns.saturating_add(self.peers_ns);
         let explained_ns = explained.into_iter().fold(0, i64::saturating_add);
         let least_ns = path.path_ns.min(joint.most_compute_ns);
         let saturates =
-            joint.share(least_ns) >= 1.0 - SLACK_SHARE && self.share(self.sync_ns) >= SLACK_SHARE;
+            joint.share(least_ns) >= 1.0 - SLACK_SHARE && self.share(waited_ns) >= SLACK_SHARE;
         (saturates && self.share(explained_ns) >= DEVICE_SHARE).then_some(path)
     }
 
     /// Returns the communication that holds computing up.
     pub(crate) fn pacing_communication(&self) -> Option<Pace<'a>> {
-        let exposed_ns = self.busy.communication_ns;
+        let exposed_ns = self.communication_ns();
         self.pace("communication", exposed_ns, COMMUNICATION_SHARE)
     }
 
@@ -101,7 +102,7 @@ impl<'a> Times<'a> {
             .fill
             .iter()
             .filter_map(|fill| fill.beside_communication_ns);
-        beside.fold(self.busy.communication_ns, i64::saturating_add)
+        beside.fold(self.communication_ns(), i64::saturating_add)
     }
 
     /// Returns the time in which the devices moved data, and ran at most kernels that could use little of them beside.

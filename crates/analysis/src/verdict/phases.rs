@@ -7,22 +7,29 @@
 //!
 //! A phase has [`VERDICT_PHASE_SHARE`] of the time and [`PHASE_WORKS`] pieces of work, no gap makes up [`PHASE_DIFFERENCE`] of its time
 //! alone, and some part of its time differs by that share from another phase's. Idle time before work counts for the
-//! label of that work. Nothing is told where these sums, which leave out the critical path and how much kernels fill, give
-//! another verdict on the whole than [`Judgement`](super::Judgement).
+//! label of that work. The critical path of the whole program is cut at the phases' borders ([`paths`]), and a phase is judged by its
+//! part, so that no phase contradicts the whole: a phase of copies that kernels wait for is bound by the copies, however much
+//! computes beside. Labels whose work runs at the same time are no phases. Nothing is told where these sums, which leave out how
+//! much kernels fill, give another verdict on the whole than [`Judgement`](super::Judgement).
 
 mod change;
+mod paths;
 mod walk;
 
-use super::Times;
+use super::times::{JointTimes, Times};
 use crate::bound::Bound;
+use crate::critical_path::{JointPath, PathOfDevice, PathParts};
 use crate::gaps::Side;
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Percent, ratio};
-use gapscope_timeline::thresholds::{PHASE_DIFFERENCE, PHASE_WORKS, VERDICT_PHASE_SHARE};
+use gapscope_timeline::thresholds::{
+    PHASE_DIFFERENCE, PHASE_WORKS, SLACK_SHARE, VERDICT_PHASE_SHARE,
+};
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::Table;
+use paths::PathSum;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -101,6 +108,12 @@ struct Sum {
     sides: [i64; Side::ALL.len()],
     works: u64,
     longest_gap_ns: i64,
+    /// The part of the critical path.
+    path: PathSum,
+    /// The computing time of the device that computes the longest in the whole window.
+    most_compute_ns: i64,
+    /// The number of devices that worked.
+    devices: u32,
     /// From the first work or gap to the end of the last.
     hull: Option<Interval>,
 }
@@ -112,6 +125,9 @@ impl Sum {
             sides: std::array::from_fn(|side| sum.sides[side].saturating_add(part.sides[side])),
             works: sum.works + part.works,
             longest_gap_ns: sum.longest_gap_ns.max(part.longest_gap_ns),
+            path: sum.path.plus(part.path),
+            most_compute_ns: sum.most_compute_ns.saturating_add(part.most_compute_ns),
+            devices: sum.devices.max(part.devices),
             hull: match (sum.hull, part.hull) {
                 (Some(one), Some(other)) => Some(one.hull(other)),
                 (one, other) => one.or(other),
@@ -124,17 +140,30 @@ impl Sum {
     }
 
     /// Returns the parts of the time with their names.
-    fn parts(&self) -> [(&'static str, i64); 7] {
+    fn parts(&self) -> [(&'static str, i64); 8] {
         let [host, sync, launch, unknown] = self.sides;
+        let peers_ns = self.path.peers_ns.min(self.busy.communication_ns);
         [
             ("compute", self.busy.compute_ns),
-            ("communication", self.busy.communication_ns),
+            ("communication", self.busy.communication_ns - peers_ns),
+            ("waiting for other devices", peers_ns),
             ("transfer", self.busy.transfer_ns),
             ("host", host),
             ("sync", sync),
             ("launch", launch),
             ("unknown", unknown.saturating_add(self.busy.whole_ns)),
         ]
+    }
+
+    fn busy_ns(&self) -> i64 {
+        let busy = &self.busy;
+        let parts = [
+            busy.compute_ns,
+            busy.communication_ns,
+            busy.transfer_ns,
+            busy.whole_ns,
+        ];
+        parts.into_iter().fold(0, i64::saturating_add)
     }
 
     fn window_ns(&self) -> i64 {
@@ -144,14 +173,61 @@ impl Sum {
 
     fn bound(&self) -> Bound {
         let [host_ns, sync_ns, launch_ns, unknown_ns] = self.sides;
+        let window_ns = self.window_ns();
+        let each_ns = window_ns / i64::from(self.devices.max(1));
+        let rows = self.path.rows(each_ns);
+        let several = self.devices > 1;
         Bound::from_times(&Times {
-            window_ns: self.window_ns(),
+            window_ns,
             busy: self.busy,
             host_ns,
             sync_ns,
             launch_ns,
             unknown_ns,
+            paths: rows.iter().filter(|_| !several).collect(),
+            joint: several.then_some(JointTimes {
+                paths: &rows,
+                window_ns: each_ns,
+                most_compute_ns: self.most_compute_ns,
+            }),
+            peers_ns: self.path.peers_ns,
+            path: self.joint_path(each_ns),
             ..Times::default()
+        })
+    }
+
+    /// Returns the joint path, where devices waited in communication for each other for long enough. Its idle time has the sides that
+    /// all idle time of the phase has.
+    fn joint_path(&self, each_ns: i64) -> Option<JointPath> {
+        if ratio(self.path.peers_ns, self.window_ns()) < SLACK_SHARE {
+            return None;
+        }
+        let [communication_ns, transfer_ns, compute_ns] = self.path.path_ns;
+        let worked_ns = communication_ns
+            .saturating_add(transfer_ns)
+            .saturating_add(compute_ns);
+        let idle_ns = each_ns.saturating_sub(worked_ns).max(0);
+        let all_ns = self
+            .sides
+            .iter()
+            .fold(0i64, |sum, ns| sum.saturating_add(*ns));
+        let sides = self
+            .sides
+            .map(|ns| (ratio(ns, all_ns) * idle_ns as f64) as i64);
+        let parts = PathParts {
+            compute_ns,
+            communication_ns,
+            transfer_ns,
+            sides,
+        };
+        Some(JointPath {
+            of: "devices",
+            devices: vec![PathOfDevice {
+                parts,
+                ..PathOfDevice::default()
+            }],
+            most_compute_ns: self.most_compute_ns,
+            error_ns: 0,
         })
     }
 
@@ -183,13 +259,30 @@ impl Sum {
         let parts = parts.map(|(what, ns)| format!("{what} {}", Percent(ratio(*ns, window_ns))));
         let parts: Vec<String> = parts.collect();
         let verdict = self.bound();
+        // The shares of a path that decides may be small.
+        let decides = match verdict {
+            Bound::TransferBound => Some(("transfers", self.path.path_ns[1])),
+            Bound::CommunicationBound => Some(("communication", self.path.path_ns[0])),
+            _ => None,
+        };
+        let each_ns = window_ns / i64::from(self.devices.max(1));
+        let path = decides.map(|(what, ns)| (what, ratio(ns, each_ns)));
+        let path = path
+            .filter(|(_, share)| *share >= SLACK_SHARE)
+            .map(|(what, share)| {
+                format!(
+                    "; the critical path runs through {what} for {}",
+                    Percent(share)
+                )
+            });
+        let path = path.unwrap_or_default();
         Phase {
             label,
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
             window_ns,
             verdict,
-            sentence: format!("{place}: {verdict} ({}).", parts.join(", ")),
+            sentence: format!("{place}: {verdict} ({}{path}).", parts.join(", ")),
         }
     }
 }
@@ -267,6 +360,10 @@ impl PhaseLabels {
     /// alike.
     fn phases(&self, sums: &[Sum], whole: &Sum) -> Vec<Phase> {
         let whole_ns = whole.window_ns();
+        let busy_ns = sums.iter().map(Sum::busy_ns).fold(0, i64::saturating_add);
+        if ratio(busy_ns, whole.busy_ns()) > 1.0 + SLACK_SHARE {
+            return Vec::new();
+        }
         let labels = self.texts.iter().zip(sums);
         let mut labels: Vec<(&String, &Sum)> =
             labels.filter(|(_, sum)| sum.is_phase(whole_ns)).collect();

@@ -1,12 +1,13 @@
 //! Sums up, for the verdict, the busy and idle time of one device or of several by what the time went into.
 
 use crate::contradictions::Contradiction;
-use crate::critical_path::{CriticalPath, CriticalPaths};
+use crate::critical_path::{CriticalPath, CriticalPaths, JointPath, PathOfDevice, PathParts};
 use crate::fill::DeviceFill;
 use crate::gaps::{Cause, DeviceIdle, GapTotal, IdleTime, Side, SideRange};
 use gapscope_timeline::busy::{self, BusyParts, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::SLACK_SHARE;
 use gapscope_trace::manifest::Api;
 
 /// The time of a device, or of several, by what it went into. The parts sum to `window_ns`.
@@ -40,6 +41,12 @@ pub(crate) struct Times<'a> {
     pub(crate) paths: Vec<&'a CriticalPath>,
     /// What the joint path of several devices of one trace says.
     pub(crate) joint: Option<JointTimes<'a>>,
+    /// The part of `busy.communication_ns` in which kernels waited for another device of the trace.
+    pub(crate) peers_ns: i64,
+    /// The whole of that path, where devices waited in communication for each other.
+    pub(crate) path: Option<JointPath>,
+    /// True where the trace does not show for how long its communication waited for other devices.
+    pub(crate) has_hidden_peers: bool,
     /// The idle time of each side of each device, as far as it is certain.
     pub(crate) ranges: Vec<SideRange>,
     /// The idle time that may have other causes because host and device times contradict each other.
@@ -114,6 +121,9 @@ impl<'a> Times<'a> {
                         .filter(|path| path.device == idle.device)
                         .collect(),
                     joint: None,
+                    peers_ns: peers_ns(paths, idle.device),
+                    path: None,
+                    has_hidden_peers: share.parts.communication_ns > 0 && !paths.has_joined_kernels,
                     ranges: idle.sides.clone(),
                     contradicted_ns: contradicted_ns(idle, contradictions),
                     error_ns: device.clock_error_ns,
@@ -163,6 +173,9 @@ impl<'a> Times<'a> {
                 most_compute_ns: (each.iter().map(|times| times.busy.compute_ns).max())
                     .unwrap_or(0),
             }),
+            peers_ns: sum(|times| times.peers_ns),
+            path: joint_path(each, findings, idle),
+            has_hidden_peers: each.iter().any(|times| times.has_hidden_peers),
             ranges: each.iter().flat_map(|times| times.ranges.clone()).collect(),
             contradicted_ns: sum(|times| times.contradicted_ns),
             error_ns: each.iter().filter_map(|times| times.error_ns).max(),
@@ -183,6 +196,14 @@ impl<'a> Times<'a> {
     pub(crate) fn underfilled_ns(&self) -> i64 {
         let known = self.fill.iter().filter_map(|fill| fill.underfilled_ns);
         known.fold(0, i64::saturating_add)
+    }
+
+    /// Returns the time in which the devices communicated, computed nothing, and did not wait for another device of the trace.
+    pub(crate) fn communication_ns(&self) -> i64 {
+        self.busy
+            .communication_ns
+            .saturating_sub(self.peers_ns)
+            .max(0)
     }
 
     /// Returns the time of which the trace does not say what the device did, or why it idled.
@@ -206,6 +227,51 @@ impl<'a> Times<'a> {
         ];
         idle.into_iter().fold(0, i64::saturating_add)
     }
+}
+
+/// Returns how long kernels of a device that communicate waited for another device.
+fn peers_ns(paths: &CriticalPaths, device: u32) -> i64 {
+    let mut waits = paths.waited_for_peers_ns.iter();
+    waits.find(|(of, _)| *of == device).map_or(0, |(_, ns)| *ns)
+}
+
+/// Returns the whole joint path, where devices waited in communication for each other for long enough. The idle time of a device on the
+/// path has its sides in the shares that all of its idle time has.
+fn joint_path(each: &[Times], findings: DeviceFindings, idle: &IdleTime) -> Option<JointPath> {
+    let sum = |of: fn(&Times) -> i64| each.iter().map(of).fold(0, i64::saturating_add);
+    if ratio(sum(|times| times.peers_ns), sum(|times| times.window_ns)) < SLACK_SHARE {
+        return None;
+    }
+    let names = busy::names(findings.devices);
+    let devices = findings
+        .paths
+        .joint_parts
+        .iter()
+        .filter_map(|(device, parts)| {
+            let at = idle
+                .devices
+                .iter()
+                .position(|idle| idle.device == *device)?;
+            let times = &each[at];
+            let on_path_ns = parts.idle_ns();
+            let sides = times.sides();
+            let all_ns = sides.iter().fold(0i64, |sum, ns| sum.saturating_add(*ns));
+            let sides = match all_ns {
+                0 => parts.sides,
+                _ => sides.map(|ns| (ratio(ns, all_ns) * on_path_ns as f64) as i64),
+            };
+            Some(PathOfDevice {
+                name: names[*device as usize].clone(),
+                parts: PathParts { sides, ..*parts },
+                underfilled_share: ratio(times.underfilled_ns(), times.busy.compute_ns),
+            })
+        });
+    Some(JointPath {
+        of: "devices",
+        devices: devices.collect(),
+        most_compute_ns: each.iter().map(|times| times.busy.compute_ns).max()?,
+        error_ns: 0,
+    })
 }
 
 /// Returns the idle time of a device that may have another cause because host and device times contradict each other:

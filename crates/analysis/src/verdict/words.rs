@@ -51,10 +51,17 @@ impl Times<'_> {
             0 => String::new(),
             ns => format!("; {} more overlapped with computing", Nanoseconds(ns)),
         };
+        let hidden = match self.has_hidden_peers {
+            true => {
+                "; that includes waiting for other ranks, and the trace does not show for how long"
+            }
+            false => "",
+        };
         let communicated = format!(
-            "{}{device} communicated and computed nothing{overlapped}",
+            "{}{device} communicated and computed nothing{overlapped}{hidden}",
             at_least(busy.unsure_communication)
         );
+        let waited = "devices waited in collectives or receives for another device to come, as far as start and end times show";
         let moved = format!(
             "{}{device} ran transfers and nothing else",
             at_least(busy.unsure_transfer)
@@ -65,7 +72,8 @@ impl Times<'_> {
         let unknown = self.unmeasured();
         let mut parts = vec![
             self.part("compute", busy.compute_ns, self.computed()),
-            self.part("communication", busy.communication_ns, communicated),
+            self.part("communication", self.communication_ns(), communicated),
+            self.part("peers", self.peers_ns, waited.to_owned()),
             self.part("transfer", busy.transfer_ns, moved),
             self.part("host", self.host_ns, self.waited_for_host()),
             self.part("sync", self.sync_ns, sync),
@@ -97,6 +105,13 @@ impl Times<'_> {
             false => ("The device", "was"),
         };
         let for_share = |did: &str, ns| format!("{did} for {} of the time.", percent(ns));
+        if let Some(path) = self.path.as_ref().filter(|_| bound != Bound::Unknown) {
+            let path = path.sentence(bound, path.parts());
+            let waited = percent(self.peers_ns);
+            return format!(
+                "{path} As far as start and end times show, devices wait in communication for others for {waited} of the time."
+            );
+        }
         match bound {
             Bound::Unknown if self.busy.whole_ns > self.unknown_ns => {
                 let whole_ns = self.busy.whole_ns;
@@ -128,16 +143,26 @@ impl Times<'_> {
                 &format!("{device} waited for the display"),
                 self.display_ns(),
             ),
+            Bound::SyncBound if self.peers_ns > self.sync_ns => for_share(
+                &format!("{device} waited in communication for another device"),
+                self.peers_ns,
+            ),
             Bound::SyncBound => {
                 for_share(&format!("{device} idled at synchronisation"), self.sync_ns)
             }
             Bound::CommunicationBound
-                if self.share(self.busy.communication_ns) >= COMMUNICATION_SHARE
+                if self.share(self.communication_ns()) >= COMMUNICATION_SHARE
                     && !self.awaits_communication() =>
             {
+                let hidden = match self.has_hidden_peers {
+                    true => {
+                        " That includes waiting for other ranks: open the traces of all ranks together to see for how long."
+                    }
+                    false => "",
+                };
                 format!(
-                    "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.",
-                    percent(self.busy.communication_ns),
+                    "{device} communicated, and computed nothing meanwhile, for {} of the time; communication overlapped with computing for {}.{hidden}",
+                    percent(self.communication_ns()),
                     percent(self.busy.overlapped_ns)
                 )
             }
@@ -437,7 +462,7 @@ impl VerdictPart {
             "communication" => Some(COMMUNICATION_SHARE),
             "transfer" => Some(TRANSFER_SHARE),
             "unknown" => Some(UNKNOWN_SHARE),
-            "host" | "sync" | "launch" => Some(IDLE_SHARE),
+            "host" | "sync" | "launch" | "peers" => Some(IDLE_SHARE),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use gapscope_analysis::gaps::Cause;
 use gapscope_trace::manifest::Api;
 
 /// A CUDA program with the streams 1 and 2, another GPU with the stream 3, and a kernel of 100 us that starts at 0.
-fn cuda(plant: impl FnOnce(&mut Program)) -> Findings {
+pub fn cuda(plant: impl FnOnce(&mut Program)) -> Findings {
     let mut p = Program::from_text(
         "manifest sampling_mode=dispatch start_ns=0 end_ns=10s
          process id=1 pid=10 hook=cuda executable=/usr/bin/app
@@ -25,7 +25,7 @@ fn cuda(plant: impl FnOnce(&mut Program)) -> Findings {
 }
 
 /// A call of a function from 110 to 390 us, and a launch after it.
-fn calls(call: &str, function: &str) -> Findings {
+pub fn calls(call: &str, function: &str) -> Findings {
     cuda(|p| {
         p.line(&format!(
             "host_call process=1 thread=7 call={call} function={function} start_ns=110us duration_ns=280us"
@@ -35,7 +35,7 @@ fn calls(call: &str, function: &str) -> Findings {
 }
 
 /// Many short launches, of which each call takes `call` us and comes `pause` us after the last kernel.
-fn short_launches(call: i64, pause: i64) -> Findings {
+pub fn short_launches(call: i64, pause: i64) -> Findings {
     cuda(|p| {
         let mut t = 100;
         for _ in 0..50 {
@@ -46,7 +46,7 @@ fn short_launches(call: i64, pause: i64) -> Findings {
 }
 
 /// Graphs of `kernels` kernels that start 20 us after their call, in a program that launches nothing else.
-fn graphs(kernels: i64) -> Findings {
+pub fn graphs(kernels: i64) -> Findings {
     cuda(|p| {
         for turn in 0..5 {
             let t = 200 + turn * 1_000;
@@ -57,7 +57,7 @@ fn graphs(kernels: i64) -> Findings {
 }
 
 /// Work on the queue `after` that waits for the kernel on stream 1, or for work of a kind on stream 2, and starts 5 us after it.
-fn hands_over(before: &str, after: u32) -> Findings {
+pub fn hands_over(before: &str, after: u32) -> Findings {
     cuda(|p| {
         p.launch(3, [-20, -10], 0, 10);
         for turn in 0..5 {
@@ -94,7 +94,7 @@ fn second_process(first_call: Option<i64>) -> Findings {
 }
 
 /// Work that waits for a mark of a kind, or for what `rows` say, until 600 us.
-fn waits(kind: &str, rows: &str) -> Findings {
+pub fn waits(kind: &str, rows: &str) -> Findings {
     cuda(|p| {
         if !kind.is_empty() {
             p.mark(1, kind, [10, 15]);
@@ -105,13 +105,13 @@ fn waits(kind: &str, rows: &str) -> Findings {
 }
 
 /// The texts that the advice on a cause has in a program where it helps, and must not have in one where it cannot.
-struct Pair {
-    helps: (Findings, &'static str),
-    cannot: (Findings, &'static str),
+pub struct Pair {
+    pub helps: (Findings, &'static str),
+    pub cannot: (Findings, &'static str),
 }
 
 /// Returns the pair of a cause; `None` where nothing is advised. A new cause needs one.
-fn pair(cause: Cause) -> Option<Pair> {
+pub fn pair(cause: Cause) -> Option<Pair> {
     let pair = |helps, cannot| Some(Pair { helps, cannot });
     match cause {
         Cause::HostLate => pair(
@@ -253,7 +253,7 @@ fn pair(cause: Cause) -> Option<Pair> {
 }
 
 /// Work on a queue of this process, or on queue 4 of another one, that was submitted before the kernel began.
-fn other_context(queue: u32) -> Findings {
+pub fn other_context(queue: u32) -> Findings {
     cuda(|p| {
         let process = if queue == 4 { 2 } else { 1 };
         p.line(&format!(
@@ -264,7 +264,7 @@ fn other_context(queue: u32) -> Findings {
 }
 
 /// A kernel for which a call waits from 10 to 115 us, and a launch soon after it.
-fn calls_that_wait(call: &str, function: &str) -> Findings {
+pub fn calls_that_wait(call: &str, function: &str) -> Findings {
     cuda(|p| {
         p.line(&format!(
             "host_call process=1 thread=7 call={call} function={function} start_ns=10us duration_ns=105us"
@@ -274,7 +274,7 @@ fn calls_that_wait(call: &str, function: &str) -> Findings {
 }
 
 /// Work that waits for a kernel of the other GPU's stream, which runs until `until` us.
-fn waits_for_other(until: i64) -> Findings {
+pub fn waits_for_other(until: i64) -> Findings {
     cuda(|p| {
         let other = p.launch(3, [-20, -10], 0, until);
         let id = p.launch(1, [10, 15], until.max(100) + 5, 100);

@@ -458,3 +458,91 @@ fn copies_that_no_wait_is_recorded_for_hold_up_another_device_as_far_as_times_sh
     assert_eq!(findings.verdict, Bound::TransferBound);
     assert_says(&findings.verdict_evidence.sentence, "As far as start");
 }
+
+const SEND_RECV: &str = "kernel=3";
+
+/// One GPU computes for 2000 us while the other spins in a receive, and then the other way round; messages take `message_us`.
+fn in_turns(message_us: i64) -> Findings {
+    let mut streams = Streams::new();
+    streams.line("kernel id=3 process=1 name=ncclDevKernel_SendRecv");
+    let turn_us = 2_000 + message_us;
+    for turn in 0..80 {
+        let t = turn * turn_us;
+        let (here, there) = if turn % 2 == 0 { (1, 5) } else { (5, 1) };
+        streams.work(here, KERNEL, Call::Ahead, [t, t + 1_998]);
+        let until = t + turn_us - 2;
+        streams.work(here + 1, SEND_RECV, Call::Ahead, [t + 2_000, until]);
+        streams.work(there + 1, SEND_RECV, Call::Ahead, [t + 2, until]);
+    }
+    streams.findings()
+}
+
+#[test]
+fn a_receive_that_spins_while_the_sender_computes_is_no_communication() {
+    let findings = in_turns(60);
+    assert_eq!(findings.verdict, Bound::DeviceBound);
+    let sentence = &findings.verdict_evidence.sentence;
+    assert_says(
+        sentence,
+        "The critical path through all devices runs through computing",
+    );
+    assert_says(
+        sentence,
+        "As far as start and end times show, devices wait in communication for others",
+    );
+    let parts = &findings.verdict_evidence.parts;
+    let share = |what: &str| {
+        parts
+            .iter()
+            .find(|part| part.what == what)
+            .map_or(0.0, |part| part.share)
+    };
+    assert!(share("peers") > 0.45, "{parts:?}");
+    assert!(share("communication") < 0.05, "{parts:?}");
+    // Messages that take long are communication all the same.
+    assert_eq!(in_turns(6_000).verdict, Bound::CommunicationBound);
+}
+
+/// Three GPUs compute for so long and then reduce for `reduce_us` once all have come.
+fn reductions(compute_us: [i64; 3], reduce_us: i64) -> Findings {
+    let mut streams = Streams::new();
+    let longest = compute_us.into_iter().max().unwrap_or(0);
+    for turn in 0..60 {
+        let t = turn * (longest + reduce_us + 20);
+        for ((queue, reduces), us) in [(1, 2), (5, 6), (7, 7)].into_iter().zip(compute_us) {
+            streams.work(queue, KERNEL, Call::Ahead, [t, t + us]);
+            let end = t + longest + 3 + reduce_us;
+            streams.work(reduces, ALL_REDUCE, Call::Ahead, [t + us + 3, end]);
+        }
+    }
+    streams.findings()
+}
+
+#[test]
+fn devices_that_wait_in_a_collective_for_one_that_computes_are_bound_by_that() {
+    let findings = reductions([1_000, 1_000, 6_000], 200);
+    assert_eq!(findings.verdict, Bound::DeviceBound);
+    assert_says(&findings.verdict_evidence.sentence, "on GPU 2");
+    // Where all come together, the collective is what takes the time.
+    let findings = reductions([1_000, 1_000, 1_000], 3_000);
+    assert_eq!(findings.verdict, Bound::CommunicationBound);
+    let parts = &findings.verdict_evidence.parts;
+    assert!(parts.iter().all(|part| part.what != "peers"), "{parts:?}");
+}
+
+#[test]
+fn communication_of_one_device_includes_waiting_that_the_trace_does_not_show() {
+    let mut streams = Streams::new();
+    for turn in 0..60 {
+        let t = turn * 4_000;
+        streams.work(1, KERNEL, Call::Ahead, [t, t + 1_000]);
+        streams.work(2, ALL_REDUCE, Call::Ahead, [t + 1_003, t + 3_990]);
+    }
+    let findings = streams.findings();
+    assert_eq!(findings.verdict, Bound::CommunicationBound);
+    let sentence = &findings.verdict_evidence.sentence;
+    assert_says(
+        sentence,
+        "That includes waiting for other ranks: open the traces of all ranks together",
+    );
+}

@@ -8,7 +8,7 @@ use gapscope_analysis::gaps::Cause::*;
 
 /// A program whose thread 7 launches a kernel each 10 ms, and is sampled each 2 ms as `sample` says of each time. `rows` are
 /// further rows.
-fn sampled(sample: impl Fn(i64) -> String, rows: &str) -> Findings {
+pub fn sampled(sample: impl Fn(i64) -> String, rows: &str) -> Findings {
     let mut p = cuda();
     p.line(
         "thread process=1 thread=8 name=compiler
@@ -34,7 +34,7 @@ fn sampled(sample: impl Fn(i64) -> String, rows: &str) -> Findings {
     p.findings()
 }
 
-fn sample(at: i64, more: &str) -> String {
+pub fn sample(at: i64, more: &str) -> String {
     format!("sample time_ns={at}us process=1 thread=7 source=sampled period_ns=2ms {more}")
 }
 
@@ -145,7 +145,7 @@ fn the_threads_that_ran_while_the_submitting_one_slept_are_named_with_their_code
 
 /// A decoder of 100 tokens, of 20 launches each; `pause(token)` is the time in us that the thread is outside of calls before each
 /// token, and `loads(token)` whether it then loads code.
-fn decoder(pause: impl Fn(i64) -> i64, loads: impl Fn(i64) -> bool, rows: &str) -> Findings {
+pub fn decoder(pause: impl Fn(i64) -> i64, loads: impl Fn(i64) -> bool, rows: &str) -> Findings {
     let mut p = cuda();
     let mut t = 0;
     for token in 0..100 {

@@ -218,3 +218,80 @@ fn what_is_short_or_periodic_or_drifts_is_no_phase() {
         assert_eq!(findings.phases, [], "{steps:?}");
     }
 }
+
+/// A program that first computes only, and then runs copies without a pause, beside kernels that each wait for one.
+fn computing_then_copying(labels: [&str; 3]) -> Findings {
+    let mut text = "manifest start_ns=0 sampling_mode=dispatch
+        process id=1 pid=10 hook=cuda
+        thread process=1 thread=7 name=main
+        device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=1000
+        queue id=1 device=1\nqueue id=2 device=1
+        label id=1 text=warm\nlabel id=2 text=load\nlabel id=3 text=step
+        kernel id=1 process=1 name=work\n"
+        .to_owned();
+    let [first, copies, kernels] = labels;
+    for turn in 0..60 {
+        let (id, at) = (3 * turn + 1, turn * 10);
+        let call = turn - 1_000;
+        let mut work = |id: i64, queue: i64, rows: &str, start_us: i64, length_us: i64| {
+            let kind = if rows.starts_with("dispatch") {
+                "kernel"
+            } else {
+                "transfer"
+            };
+            writeln!(
+                text,
+                "submission id={id} process=1 queue={queue} thread=7 start_ns={call}ms duration_ns=10us kind={kind}
+                 {rows} submission={id} queue={queue} start_ns={start_us}us duration_ns={length_us}us"
+            )
+            .expect("a text can be written");
+        };
+        if turn < 20 {
+            work(
+                id,
+                1,
+                &format!("dispatch kernel=1 {first}"),
+                at * 1_000,
+                9_995,
+            );
+            continue;
+        }
+        let copy = format!("transfer kind=host-to-device bytes=1 {copies}");
+        work(id, 2, &copy, at * 1_000, 9_990);
+        work(
+            id + 1,
+            1,
+            &format!("dispatch kernel=1 {kernels}"),
+            at * 1_000 + 9_995,
+            8_000,
+        );
+        writeln!(text, "dependency submission={} waits_for={id}", id + 1)
+            .expect("a text can be written");
+    }
+    findings_of(&text)
+}
+
+#[test]
+fn a_phase_of_copies_that_kernels_wait_for_is_bound_by_them_as_the_whole_would_be() {
+    let findings = computing_then_copying(["", "", ""]);
+    let bounds: Vec<Bound> = findings.phases.iter().map(|phase| phase.verdict).collect();
+    assert!(
+        findings
+            .phases
+            .iter()
+            .all(|phase| phase.verdict != Bound::DeviceBound || phase.start_ns < 100_000_000),
+        "{:?}",
+        findings.phases
+    );
+    assert!(
+        bounds.is_empty() || bounds.contains(&Bound::TransferBound),
+        "{bounds:?}"
+    );
+}
+
+#[test]
+fn labels_whose_work_runs_at_the_same_time_are_no_phases() {
+    let findings = computing_then_copying(["label=1", "label=2", "label=3"]);
+    let labelled = findings.phases.iter().filter(|phase| phase.label.is_some());
+    assert_eq!(labelled.count(), 0, "{:?}", findings.phases);
+}

@@ -32,7 +32,7 @@ pub fn advice(findings: &Findings, cause: Cause) -> &str {
 
 /// A program that launches a kernel of 100 us each `period` us, 8 us before it starts, and makes a call of a function
 /// meanwhile, from `from` to `to` us after the launch.
-fn calls_meanwhile(call: &str, function: &str, period: i64, [from, to]: [i64; 2]) -> Findings {
+pub fn calls_meanwhile(call: &str, function: &str, period: i64, [from, to]: [i64; 2]) -> Findings {
     let mut p = cuda();
     for turn in 0..50 {
         let t = turn * period;
@@ -52,6 +52,8 @@ fn a_call_that_returns_as_the_work_ends_waited_for_it() {
         ("free-memory", "cudaFree"),
         ("free-memory", "hipFree"),
         ("allocate-memory", "cudaMalloc"),
+        ("load-module", "cuModuleUnload"),
+        ("load-module", "cuLibraryUnload"),
         ("other-call", "cuStreamDestroy"),
     ] {
         // The kernel ends at 108 us, the call at 113 us, and the next launch comes after 87 us in no call.
@@ -70,6 +72,9 @@ fn a_call_that_only_overlaps_the_end_of_the_work_is_a_call() {
     let findings = calls_meanwhile("allocate-memory", "cudaMalloc", 1_000, [10, 408]);
     assert_eq!(us_of(&findings, AfterHostWait), 0);
     assert_eq!(us_of(&findings, HostAllocate), 49 * 300);
+    let findings = calls_meanwhile("load-module", "cuModuleLoadData", 1_000, [10, 408]);
+    assert_eq!(us_of(&findings, AfterHostWait), 0);
+    assert_eq!(us_of(&findings, HostCompile), 49 * 300);
     // It begins after the work.
     let findings = calls_meanwhile("allocate-memory", "cudaMalloc", 1_000, [110, 160]);
     assert_eq!(us_of(&findings, AfterHostWait), 0);
@@ -194,7 +199,7 @@ fn the_time_before_a_process_began_is_no_threads_lateness() {
 }
 
 /// A program that copies `bytes` to the device in calls of 900 us, from such memory, and computes.
-fn copies(memory: &str, bytes: u64) -> Findings {
+pub fn copies(memory: &str, bytes: u64) -> Findings {
     let mut p = cuda();
     for turn in 0..100 {
         let t = turn * 1_010;
@@ -251,7 +256,7 @@ fn blocking_copies_from_pageable_memory_are_waits_that_pinning_ends() {
 }
 
 /// A program that launches kernels, each in a call of 5 us but those that `slow` names.
-fn launches(count: i64, slow: &[i64], kernel: impl Fn(i64) -> u32) -> Findings {
+pub fn launches(count: i64, slow: &[i64], kernel: impl Fn(i64) -> u32) -> Findings {
     let mut p = cuda();
     let mut t = 0;
     for turn in 0..count {
@@ -329,7 +334,7 @@ fn a_late_host_that_pauses_for_long_is_not_told_to_make_graphs() {
 
 /// A program whose launches take `call(turn)` us, each of the kernel `kernel(turn)`; another thread makes the call `meanwhile` for
 /// nearly as long.
-fn slow_launches(
+pub fn slow_launches(
     call: impl Fn(i64) -> i64,
     kernel: impl Fn(i64) -> i64,
     meanwhile: Option<&str>,
@@ -408,7 +413,7 @@ fn launches_that_take_long_are_told_as_such_however_many_they_are() {
 
 /// A program that launches 20 kernels of 50 us ahead, copies `bytes` to the host in a call of `length` us, and goes on `pause` us
 /// after it.
-fn reads_back(memory: &str, bytes: u64, length: i64, pause: i64) -> Findings {
+pub fn reads_back(memory: &str, bytes: u64, length: i64, pause: i64) -> Findings {
     let mut p = cuda();
     let mut t = 0;
     for _ in 0..100 {
@@ -505,7 +510,7 @@ fn graphs_of_one_kernel_are_not_told_to_be_graphs() {
 }
 
 /// A program whose host is late while a counter of pressure has such a value, in percent.
-fn under_pressure(counter: &str, percent: u32) -> Findings {
+pub fn under_pressure(counter: &str, percent: u32) -> Findings {
     let mut p = cuda();
     for turn in 0..1_000 {
         let t = turn * 1_000;

@@ -397,3 +397,23 @@ fn a_late_start_beside_a_move_of_managed_memory_on_another_stream_may_have_waite
         [(HostLate, 280), (SubmitCall, 5), (LaunchLatency, 5)]
     );
 }
+
+#[test]
+fn a_wait_for_an_event_does_not_tell_that_work_without_times_has_ended() {
+    // The event may have been recorded before the work without times was submitted; a wait for the queue was not.
+    let program = |call: &str| {
+        let rows: String = (0..20)
+            .map(|turn| {
+                let t = turn * 1_000;
+                let id = 2 * turn as u64 + 1;
+                launch(id, 1, t, [t + 10, 100])
+                    + &batch(id + 1, 1, t + 20, &[None])
+                    + &wait(call, t + 130, t + 140)
+            })
+            .collect();
+        unknown(&trace("cuda", "dispatch", &rows))
+    };
+    let (after_event, after_queue) = (program("wait-event"), program("wait-queue-idle queue=1"));
+    assert!(after_event > 16_000, "{after_event}");
+    assert!(after_queue < 2_000, "{after_queue}");
+}

@@ -232,3 +232,65 @@ fn recovering_a_complete_trace_changes_nothing() {
         "run.gapscope is complete already; nothing was changed.\n"
     );
 }
+
+/// Returns the words with digits of a page, without the picture of the timeline and punctuation.
+fn numbers(page: &str) -> std::collections::BTreeSet<String> {
+    let mut numbers = std::collections::BTreeSet::new();
+    let mut in_picture = false;
+    for line in page.lines() {
+        let is_heading = line.contains("──");
+        in_picture = line.starts_with("Timeline ") || in_picture && !is_heading;
+        if in_picture {
+            continue;
+        }
+        let words = line.split_whitespace();
+        let words = words.map(|word| word.trim_matches(|c: char| ".,:;()".contains(c)));
+        numbers.extend(
+            words
+                .filter(|word| word.contains(|c: char| c.is_ascii_digit()))
+                .map(str::to_owned),
+        );
+    }
+    numbers
+}
+
+#[test]
+fn an_explanation_has_each_number_of_the_report() {
+    let fixtures = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures"));
+    for file in [
+        "kineto/h100.json",
+        "kineto/v100_ns.json",
+        "kineto/v100_old.json",
+        "imports/nsys-2025.5.2.sqlite",
+        "imports/rocpd.db",
+        "imports/rocprofv3.json",
+        "v1.gapscope",
+        "v3.gapscope",
+    ] {
+        let workplace = Workplace::new();
+        let source = fixtures.join(file).to_string_lossy().into_owned();
+        let trace = match file.ends_with(".gapscope") {
+            true => source,
+            false => {
+                assert_status(
+                    &workplace.run(&["import", "-o", "run.gapscope", &source]),
+                    0,
+                );
+                "run.gapscope".to_owned()
+            }
+        };
+        let page = |command| {
+            let output = workplace.run(&[command, "--width", "400", &trace]);
+            text(&output.stdout)
+        };
+        let (report, explanation) = (page("report"), page("explain"));
+        let mut missing = numbers(&report);
+        for number in numbers(&explanation) {
+            missing.remove(&number);
+        }
+        assert!(
+            missing.is_empty(),
+            "{file}: {missing:?}\n{report}\n{explanation}"
+        );
+    }
+}

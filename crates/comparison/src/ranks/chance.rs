@@ -10,6 +10,12 @@
 //! Ranks that are late together have no lead over each other. They are told by another measure in the same way: the time by which each rank came
 //! later than the median rank. The ends of a collective's parts are compared so, too.
 //!
+//! Where most ranks are late, the median rank is late itself. Then the few in time are told instead, by how much earlier they come than
+//! the median rank, and all others are late.
+//!
+//! Of ranks that are late together, one is last more often than a rank that is in time. It is the one that all wait for only where it is
+//! last more often than chance explains among the late ones alone ([`LateRanks::among`]).
+//!
 //! An error of the clocks could make one rank look late at every collective. A rank is therefore tested as if it had arrived earlier by the
 //! error: its own leads are shorter by it, and those of the ranks that it was last but one behind are longer.
 //!
@@ -18,7 +24,7 @@
 use super::part::Communicator;
 use gapscope_timeline::intervals::Interval;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of blocks from which on two neighbours are joined.
 const MAX_BLOCKS: usize = 64;
@@ -155,14 +161,14 @@ pub(super) struct LastArrival {
     pub(super) error_ns: i64,
 }
 
-/// A collective at which ranks came, or ended, later than the median rank.
+/// A collective at which ranks came, or ended, later than the median rank, or earlier.
 pub(super) struct BehindMedian {
     pub(super) communicator: Communicator,
     /// The number of ranks that took part.
     pub(super) ranks: usize,
     /// The time of the collective.
     pub(super) time: Interval,
-    /// The index of each late rank, the time by which it was later, and the error within which both times compare.
+    /// The index of each such rank, the time by which it was later or earlier, and the error within which both times compare.
     pub(super) late: Vec<(usize, i64, i64)>,
 }
 
@@ -217,6 +223,30 @@ impl LateRanks {
                 .map(|(rank, ns, error_ns)| ((*rank, *rank), -ns.min(error_ns)))
                 .collect(),
         });
+    }
+
+    /// Returns the leads as if only some ranks had taken part. A communicator in which fewer than two of them have leads stays as it is.
+    pub(super) fn among(&self, ranks: &BTreeSet<usize>) -> LateRanks {
+        let own = |blocks: &Blocks| -> BTreeSet<usize> {
+            let leads = blocks.blocks.iter().flat_map(|block| {
+                let changed = block.changes.keys().map(|(_, rank)| *rank);
+                block.leads.keys().copied().chain(changed)
+            });
+            leads.filter(|rank| ranks.contains(rank)).collect()
+        };
+        let filtered = self.0.iter().map(|(communicator, blocks)| {
+            let own = own(blocks);
+            let mut blocks = blocks.clone();
+            if own.len() > 1 {
+                blocks.ranks = blocks.ranks.min(own.len());
+                for block in &mut blocks.blocks {
+                    block.leads.retain(|rank, _| own.contains(rank));
+                    (block.changes).retain(|(a, b), _| own.contains(a) && own.contains(b));
+                }
+            }
+            (*communicator, blocks)
+        });
+        LateRanks(filtered.collect())
     }
 
     /// Returns the ranks whose leads equal ranks have with at most the probability `most`, those with the greatest
@@ -431,6 +461,70 @@ mod tests {
         let mut late: Vec<usize> = late.map(|late| late.rank).collect();
         late.sort_unstable();
         late
+    }
+
+    /// The same with how much earlier each rank is than the median rank, of an even number the upper middle one.
+    fn play_ahead(ranks: usize, count: i64, late_ns: impl Fn(i64, usize) -> i64) -> Vec<usize> {
+        play_behind(ranks, count, 10, |number, rank| {
+            1_000_000 - late_ns(number, rank)
+        })
+    }
+
+    #[test]
+    fn most_ranks_may_be_late_and_equal_ones_are_not() {
+        let noises = |seed: u64, ranks: usize, count: usize| -> Vec<i64> {
+            let mut noise = Noise(seed);
+            let mut late = || noise.below(1_000) * (1 + 50 * (noise.below(40) / 39));
+            (0..ranks * count).map(|_| late()).collect()
+        };
+        for (ranks, count) in [(3, 200), (4, 40), (4, 300), (8, 100), (64, 60)] {
+            let blamed = |seed: u64| {
+                let noises = noises(seed, ranks, count);
+                let late = |number: i64, rank: usize| noises[number as usize * ranks + rank];
+                !play_ahead(ranks, count as i64, late).is_empty()
+            };
+            let false_ones = (0..60).filter(|seed| blamed(*seed)).count();
+            assert!(false_ones <= 2, "{ranks} ranks: {false_ones} of 60");
+        }
+        // All but few are late: the few are told, whoever they are.
+        for (ranks, early) in [
+            (3, &[0][..]),
+            (4, &[2]),
+            (5, &[1, 3]),
+            (8, &[5]),
+            (8, &[0, 4, 6]),
+        ] {
+            let late = |number: i64, rank: usize| {
+                let noise = (number * 7_919 + rank as i64 * 104_729) % 1_000;
+                noise + if early.contains(&rank) { 0 } else { 3_000 }
+            };
+            assert_eq!(play_ahead(ranks, 80, late), early, "{ranks}");
+        }
+    }
+
+    #[test]
+    fn of_two_that_are_late_together_neither_is_the_one_that_all_wait_for() {
+        let mut noise = Noise(11);
+        let mut all = LateRanks::default();
+        for number in 0..400 {
+            let mut late: Vec<(i64, usize)> = (0..3)
+                .map(|rank| (noise.below(1_000) + 5_000 * i64::from(rank > 0), rank))
+                .collect();
+            late.sort_unstable();
+            all.add(&LastArrival {
+                communicator: Communicator::Only,
+                ranks: 3,
+                time: Interval::new(1_000_000 * number, 1_000_000 * number + 1_000),
+                rank: late[2].1,
+                lead_ns: late[2].0 - late[1].0,
+                second: late[1].1,
+                second_lead_ns: late[1].0 - late[0].0,
+                error_ns: 10,
+            });
+        }
+        assert!(!all.beyond_chance(0.005).is_empty());
+        let together = BTreeSet::from([1, 2]);
+        assert_eq!(all.among(&together).beyond_chance(0.005), []);
     }
 
     #[test]

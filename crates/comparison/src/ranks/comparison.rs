@@ -8,6 +8,7 @@ use super::findings::{Arrival, Collective, CollectiveKind, LateRankRow, Straggle
 use super::late::{LateCause, Lateness, UsualParts};
 use super::late_reason::{self, LateReason};
 use super::matched::{KindCounts, Matched, later_parts, median_part};
+use super::part::CollectivePart;
 use super::rank_row::RankRow;
 use gapscope_timeline::collectives::{SEND_RECV, facts};
 use gapscope_timeline::durations::Durations;
@@ -33,6 +34,14 @@ pub(super) struct Comparison {
     leads: LateRanks,
     /// For each rank, by how much it arrived later than the median rank.
     behind: LateRanks,
+    /// For each rank, by how much it arrived earlier than the median rank.
+    ahead: LateRanks,
+    /// For each rank, the sum of the times from the median arrival to its own; negative where it is earlier.
+    offset_ns: Vec<i64>,
+    /// For each rank, the number of collectives at which it arrived earlier than the median rank, by more than the clocks' error.
+    ahead_count: Vec<u64>,
+    /// For each rank, what it did for longer than the mean of all ranks.
+    unlike_mean: Vec<Lateness>,
     /// For each rank, what it did for longer than the ranks that were not late, where it arrived later than the median rank.
     late_of_several: Vec<Lateness>,
     /// For each rank, the number of collectives at which it arrived later than the median rank, by more than the clocks' error.
@@ -45,6 +54,11 @@ pub(super) struct Comparison {
     /// The number of collectives to list.
     longest: usize,
 }
+
+/// The share of programs of equal ranks in which one may be called late by its leads.
+const BY_LEADS: f64 = FALSE_BLAME / 2.0;
+/// The same by what is later than the median rank, and again by what is earlier.
+const BY_MEDIAN: f64 = FALSE_BLAME / 4.0;
 
 /// The figures of the collectives of one kind.
 #[derive(Default)]
@@ -71,6 +85,10 @@ impl Comparison {
             late: vec![Lateness::default(); digests.len()],
             leads: LateRanks::default(),
             behind: LateRanks::default(),
+            ahead: LateRanks::default(),
+            offset_ns: vec![0; digests.len()],
+            ahead_count: vec![0; digests.len()],
+            unlike_mean: vec![Lateness::default(); digests.len()],
             late_of_several: vec![Lateness::default(); digests.len()],
             behind_count: vec![0; digests.len()],
             ordered_count: 0,
@@ -154,6 +172,7 @@ impl Comparison {
         }
         if tells_lateness {
             self.add_behind(one, &error_ns);
+            self.add_ahead(one, &error_ns);
         }
         let compared = self.kinds.entry(one.kind).or_default();
         if skew_ns <= errors[first] {
@@ -237,28 +256,109 @@ impl Comparison {
         });
     }
 
-    /// Returns the ranks that are later than the median rank by more than chance, where that costs a share of the time worth telling.
-    pub(super) fn late_ranks(&self, digests: &[&RankDigest]) -> Vec<LateRankRow> {
-        let mut late = self.behind.beyond_chance(FALSE_BLAME / 2.0);
-        late.retain(|late| late.lead_ns as f64 >= ADVICE_SHARE * late.whole.length_ns() as f64);
-        let is_late = |rank: usize| late.iter().any(|late| late.rank == rank);
-        let row = |late: &LateRank| {
-            let others = (0..digests.len()).filter(|rank| !is_late(*rank));
-            let why = Why::new(late, &self.late_of_several, digests, others);
-            LateRankRow {
-                rank: self.rows[late.rank].rank,
-                late_count: self.behind_count[late.rank],
-                of_count: self.ordered_count,
-                late_ns: late.lead_ns,
-                chance: late.chance,
-                stretch: why.stretch,
-                cause: why.cause,
-                reason: why.reason,
-                evidence: why.evidence,
-                longer: why.longer,
-            }
+    /// Adds the ranks that arrived earlier than the median rank: of an even number the upper middle one, as the lower one may be early.
+    fn add_ahead(&mut self, one: &Matched, error_ns: impl Fn(usize, usize) -> Option<i64>) {
+        let earliness = |part: &CollectivePart| part.interval.start_ns.saturating_neg();
+        let Some(median) = median_part(one, earliness) else {
+            return;
         };
-        late.iter().map(row).collect()
+        let ahead = later_parts(one, median, earliness, error_ns);
+        let start_ns = one.parts[median].1.interval.start_ns;
+        for (rank, part) in &one.parts {
+            let offset_ns = part.interval.start_ns.saturating_sub(start_ns);
+            self.offset_ns[*rank] = self.offset_ns[*rank].saturating_add(offset_ns);
+        }
+        if let Some(usual) = UsualParts::new(one, 0..one.parts.len()) {
+            for (rank, part) in &one.parts {
+                self.unlike_mean[*rank].add(part, &usual, 0);
+            }
+        }
+        for (at, ..) in ahead.iter().filter(|(_, ns, error_ns)| ns > error_ns) {
+            self.ahead_count[one.parts[*at].0] += 1;
+        }
+        let earliest_ns = ahead.iter().map(|(_, ns, _)| *ns).max().unwrap_or(0);
+        self.ahead.add_behind(BehindMedian {
+            communicator: one.communicator,
+            ranks: one.parts.len(),
+            time: Interval::new(start_ns.saturating_sub(earliest_ns), start_ns),
+            late: (ahead.into_iter())
+                .map(|(at, ns, error_ns)| (one.parts[at].0, ns, error_ns))
+                .collect(),
+        });
+    }
+
+    /// Returns the ranks that are late by more than chance, where that costs a share of the time worth telling: those later than the
+    /// median rank, and all but those in time where the median rank is late itself.
+    pub(super) fn late_ranks(&self, digests: &[&RankDigest]) -> Vec<LateRankRow> {
+        let counts =
+            |late: &LateRank| late.lead_ns as f64 >= ADVICE_SHARE * late.whole.length_ns() as f64;
+        let mut late = self.behind.beyond_chance(BY_MEDIAN);
+        let mut early = self.ahead.beyond_chance(BY_MEDIAN);
+        late.retain(counts);
+        early.retain(counts);
+        let is_in = |set: &[LateRank], rank: usize| set.iter().any(|row| row.rank == rank);
+        let took_part = |rank: &usize| self.rows[*rank].last_count.is_some();
+        let usual: Vec<usize> = (0..digests.len())
+            .filter(|rank| took_part(rank) && !is_in(&late, *rank) && !is_in(&early, *rank))
+            .collect();
+        let all = (0..digests.len()).filter(took_part).count();
+        let row = |late_rank: &LateRank| {
+            let others = (0..digests.len()).filter(|rank| !is_in(&late, *rank));
+            let why = Why::new(
+                late_rank,
+                &self.late_of_several[late_rank.rank],
+                digests,
+                others,
+            );
+            let count = self.behind_count[late_rank.rank];
+            self.late_row(late_rank, count, Vec::new(), why)
+        };
+        let mut rows: Vec<LateRankRow> = late.iter().map(row).collect();
+        // Where ranks between the late and the early ones are most of all, they are the usual ones.
+        if let (Some(first), true) = (early.first(), late.is_empty() || 2 * usual.len() <= all) {
+            let in_time: Vec<usize> = early.iter().map(|row| row.rank).collect();
+            let latest_ns = in_time.iter().map(|rank| self.offset_ns[*rank]).max();
+            let count = in_time.iter().map(|rank| self.ahead_count[*rank]).min();
+            let mut numbers: Vec<u32> = in_time.iter().map(|rank| self.rows[*rank].rank).collect();
+            numbers.sort_unstable();
+            rows.extend(usual.iter().map(|rank| {
+                let late_rank = LateRank {
+                    rank: *rank,
+                    lead_ns: self.offset_ns[*rank].saturating_sub(latest_ns.unwrap_or(0)),
+                    ..*first
+                };
+                let others: Vec<&Lateness> =
+                    in_time.iter().map(|at| &self.unlike_mean[*at]).collect();
+                let lateness = self.unlike_mean[*rank].against(&others);
+                let why = Why::new(&late_rank, &lateness, digests, in_time.iter().copied());
+                self.late_row(&late_rank, count.unwrap_or(0), numbers.clone(), why)
+            }));
+            rows.retain(|row| row.late_ns > 0);
+        }
+        rows.sort_by_key(|row| (Reverse(row.late_ns), row.rank));
+        rows
+    }
+
+    fn late_row(
+        &self,
+        late: &LateRank,
+        late_count: u64,
+        later_than: Vec<u32>,
+        why: Why,
+    ) -> LateRankRow {
+        LateRankRow {
+            rank: self.rows[late.rank].rank,
+            late_count,
+            of_count: self.ordered_count,
+            late_ns: late.lead_ns,
+            later_than,
+            chance: late.chance,
+            stretch: why.stretch,
+            cause: why.cause,
+            reason: why.reason,
+            evidence: why.evidence,
+            longer: why.longer,
+        }
     }
 
     /// Returns the row of each rank, with the time that it waited, overlaps counted once. Empties the rows, so that
@@ -319,18 +419,33 @@ impl Comparison {
         rows
     }
 
-    /// Returns the rank that the others wait for most and by more than chance, if there is one.
-    pub(super) fn straggler(&self, digests: &[&RankDigest]) -> Option<Straggler> {
-        let late = self.leads.beyond_chance(FALSE_BLAME / 2.0).into_iter();
+    /// Returns the rank that the others wait for most and by more than chance, if there is one. Where it is one of several late ranks,
+    /// it must be beyond chance among these, too.
+    pub(super) fn straggler(
+        &self,
+        digests: &[&RankDigest],
+        late_ranks: &[LateRankRow],
+    ) -> Option<Straggler> {
+        let late = self.leads.beyond_chance(BY_LEADS).into_iter();
         let late = late.max_by_key(|late| (late.lead_ns, Reverse(late.rank)))?;
         let worst = late.rank;
+        let is_late = |at: &usize| late_ranks.iter().any(|row| row.rank == self.rows[*at].rank);
+        let together: BTreeSet<usize> = (0..self.rows.len()).filter(is_late).collect();
+        if together.contains(&worst) && together.len() > 1 {
+            let mut again = self
+                .leads
+                .among(&together)
+                .beyond_chance(BY_LEADS)
+                .into_iter();
+            again.find(|late| late.rank == worst)?;
+        }
         let rows = self.rows.iter();
         let total_ns = (rows.clone().filter_map(|row| row.last_skew_ns))
             .fold(0i64, |sum, ns| sum.saturating_add(ns));
         let row = &self.rows[worst];
         let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
         let others = (0..digests.len()).filter(|rank| *rank != worst);
-        let why = Why::new(&late, &self.late, digests, others);
+        let why = Why::new(&late, &self.late[late.rank], digests, others);
         Some(Straggler {
             rank: row.rank,
             last_count,
@@ -365,14 +480,13 @@ struct Why {
 }
 
 impl Why {
-    /// Finds what made a rank late, whose work is compared with that of `others`. `lateness` and `digests` are by rank.
+    /// Finds what made a rank late, whose work is compared with that of `others`. `digests` are by rank.
     fn new(
         late: &LateRank,
-        lateness: &[Lateness],
+        lateness: &Lateness,
         digests: &[&RankDigest],
         others: impl Iterator<Item = usize>,
     ) -> Why {
-        let lateness = &lateness[late.rank];
         let ranks = late_reason::Ranks {
             late: digests[late.rank],
             others: others.map(|rank| digests[rank]).collect(),

@@ -10,6 +10,7 @@ use super::rank_row::{Idle, RankRow};
 use gapscope_analysis::Findings;
 use gapscope_analysis::code::{CauseCode, CodeSource, line_of, text};
 use gapscope_analysis::conditions::ConditionKind;
+use gapscope_analysis::critical_path::Chains;
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::joint_verdict::DeviceTimes;
 use gapscope_analysis::unread::KERNELS;
@@ -19,6 +20,7 @@ use gapscope_timeline::counters::{self, CounterOwner};
 use gapscope_timeline::intervals::{Interval, union_length_ns};
 use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
 use gapscope_timeline::{Timeline, WorkKind};
+use gapscope_trace::ids::DeviceId;
 use gapscope_trace::manifest::Host;
 use gapscope_trace::tables::{Condition, Dispatches, Table as _};
 use gapscope_trace::{LossKind, Selection};
@@ -60,6 +62,8 @@ pub struct RankDigest {
     pub(super) loading_code: Option<(i64, String)>,
     /// The code of most of the idle time of a cause, where one stack has half of it.
     pub(super) idle_code: Vec<IdleLine>,
+    /// What led to each of the parts on the device, in their order, and to the end. Empty where the device ran parts of several ranks.
+    pub(super) chains: Chains,
     /// The rank's parts in collectives on the device (kernels), in order of time.
     pub(super) device: Vec<CollectivePart>,
     /// The rank's parts in collectives on the host (calls).
@@ -119,6 +123,10 @@ impl RankDigest {
             };
             return parts.into_iter().enumerate().map(of_device).collect();
         }
+        let gpu = parts
+            .keys()
+            .next()
+            .and_then(|(_, device)| gpu_of(findings, *device));
         let process = parts.keys().next().map(|(process, _)| *process);
         let process = process.or_else(|| ranges.calls.first().map(|call| call.process));
         let device = parts.into_values().next().unwrap_or_default();
@@ -147,6 +155,9 @@ impl RankDigest {
                 .collect(),
             slowdowns: slowdowns(findings, |_| true),
             called: called(&ranges, |_| true),
+            chains: gpu.map_or_else(Chains::default, |gpu| {
+                chains(timeline, findings, gpu, device.len())
+            }),
             kernels: kernels(findings),
             members: process.map_or_else(BTreeMap::new, |id| members(&ranges, id, false)),
             ..RankDigest::new(timeline, findings, row, &ranges, device)
@@ -191,6 +202,7 @@ impl RankDigest {
             loading_code: loading::sampled(findings),
             idle_code: idle_code(findings),
             device,
+            chains: Chains::default(),
             called: Vec::new(),
         }
     }
@@ -301,8 +313,8 @@ fn of_device(
     let numbers: BTreeSet<Option<u32>> = of_all.map(|member| member.rank).collect();
     let number = numbers.first().copied().flatten();
     let number = number.filter(|_| numbers.len() == 1);
-    let found = (findings.devices.iter()).find(|d| d.device_ids.contains(&device));
-    let gpu = found.map(|d| d.index as usize);
+    let gpu = gpu_of(findings, device);
+    let found = gpu.and_then(|gpu| findings.devices.get(gpu));
     let judged = (findings.idle_time.devices.iter()).find(|d| Some(d.device as usize) == gpu);
     let works = gpu.and_then(|gpu| Some(&timeline.gpus.get(gpu)?.works));
     let times = DeviceTimes::new(findings, |index| Some(index as usize) == gpu);
@@ -329,8 +341,35 @@ fn of_device(
         clock: gpu.map_or_else(Vec::new, |gpu| clock(timeline, gpu)),
         slowdowns: slowdowns(findings, |index| Some(index as usize) == gpu),
         called: called(ranges, |call| alone && call.process == process),
+        chains: gpu.map_or_else(Chains::default, |gpu| {
+            chains(timeline, findings, gpu, parts.len())
+        }),
         members,
         ..RankDigest::new(timeline, findings, row, ranges, parts)
+    }
+}
+
+/// Returns the index of the GPU that a device's id is of.
+fn gpu_of(findings: &Findings, device: DeviceId) -> Option<usize> {
+    let mut devices = findings.devices.iter();
+    let of_device = devices.find(|d| d.device_ids.contains(&device));
+    of_device.map(|device| device.index as usize)
+}
+
+/// Returns what led to each of so many parts in collectives that a GPU ran; nothing where it ran those of other ranks, too.
+fn chains(timeline: &Timeline, findings: &Findings, gpu: usize, parts: usize) -> Chains {
+    let names = &timeline.trace.tables.kernels.name;
+    let collective: Vec<bool> = names.iter().map(|name| kind_of(name).is_some()).collect();
+    let window = findings.analysed_window.unwrap_or_default();
+    let chains = Chains::new(timeline, gpu, window, |work| {
+        work.kind() == WorkKind::Dispatch
+            && timeline
+                .kernel_row(work.row())
+                .is_some_and(|row| collective[row])
+    });
+    match chains.to_collectives.len() == parts {
+        true => chains,
+        false => Chains::default(),
     }
 }
 

@@ -7,6 +7,7 @@ use super::late_reason::LateReason;
 use super::links::SlowLink;
 use super::outliers::Outlier;
 use super::part::Communicator;
+use super::path::RanksPath;
 use super::pipelines::Pipeline;
 use super::rank_row::RankRow;
 use gapscope_analysis::verdict::{Bound, VerdictPart};
@@ -23,12 +24,15 @@ pub struct RankFindings {
     pub world_size: Option<u32>,
     /// The ranks with a trace, by number.
     pub ranks: Vec<RankRow>,
-    /// What bounds all ranks together, by the sums of their times. Unknown where nothing was timed.
+    /// What bounds all ranks together: by the critical path through them, or by the sums of their times where that could not be
+    /// followed. Unknown where nothing was timed, and where the clocks' error leaves it open.
     pub verdict: Bound,
     /// The verdict in a sentence.
     pub verdict_sentence: String,
     /// The parts of the time of all devices, the largest first.
     pub verdict_evidence: Vec<VerdictPart>,
+    /// The critical path through all ranks. Absent where it could not be followed, for the reason that the verdict's sentence has.
+    pub critical_path: Option<RanksPath>,
     /// The numbers of ranks without a trace.
     pub missing_ranks: Vec<u32>,
     /// Why arrivals of different ranks cannot all be compared. Absent where they can.
@@ -50,7 +54,7 @@ pub struct RankFindings {
     /// The rank that the others wait for most. Absent where none is late by more than chance and the clocks' error explain.
     pub straggler: Option<Straggler>,
     /// The ranks that arrive later than the median rank by more than chance, the latest first: the straggler, and ranks that are late with it or
-    /// with each other. Of two ranks there is the straggler alone.
+    /// with each other; where most ranks are late, all but those in time. Of two ranks there is the straggler alone.
     pub late_ranks: Vec<LateRankRow>,
     /// Ranks whose network is slower than the others', or pairs and groups of them whose collectives take longer than those of others.
     pub slow_links: Vec<SlowLink>,
@@ -184,12 +188,16 @@ pub struct Straggler {
 pub struct LateRankRow {
     /// The number of the rank.
     pub rank: u32,
-    /// The number of collectives at which the rank arrived later than the median rank, by more than the clocks' error.
+    /// The number of collectives at which the rank arrived later than the median rank, or than the ranks in `later_than`, by more than
+    /// the clocks' error.
     pub late_count: u64,
     /// The number of collectives whose arrivals were compared.
     pub of_count: u64,
-    /// The time by which it arrived later than the median rank, in all, in nanoseconds.
+    /// The time by which it arrived later than the median rank, or than the latest of those in `later_than`, in all, in nanoseconds.
     pub late_ns: i64,
+    /// The numbers of the ranks in time, where most ranks are late and these are compared with them; empty where the rank is compared
+    /// with the median rank.
+    pub later_than: Vec<u32>,
     /// At most so probable is a rank as late as this one where all ranks are equal, from 0 to 1.
     pub chance: f64,
     /// The stretch that has nine tenths of its lateness, where that is a part of the time only.

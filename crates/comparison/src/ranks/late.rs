@@ -8,7 +8,7 @@ use gapscope_timeline::quantity::ratio;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The activity of a device before it arrived at a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +90,18 @@ impl WorkSums {
         self.loading_ns += share * loading_ns as f64;
     }
 
+    fn times(self, share: f64) -> WorkSums {
+        WorkSums {
+            compute_ns: share * self.compute_ns,
+            copying_ns: share * self.copying_ns,
+            copied_bytes: share * self.copied_bytes,
+            launches: share * self.launches,
+            workgroups: share * self.workgroups,
+            unsized_launches: share * self.unsized_launches,
+            loading_ns: share * self.loading_ns,
+        }
+    }
+
     fn add_sums(&mut self, other: WorkSums) {
         self.compute_ns += other.compute_ns;
         self.copying_ns += other.copying_ns;
@@ -166,6 +178,36 @@ impl Lateness {
         );
         for (doing, ns) in &usual.activities {
             add(&mut self.longer, *doing, -ns);
+        }
+    }
+
+    /// Returns what the rank spent longer than the mean of some others, where all of them were compared with the same usual parts.
+    pub(super) fn against(&self, others: &[&Lateness]) -> Lateness {
+        let count = others.len().max(1);
+        let mean = |ns: &dyn Fn(&Lateness) -> i64| {
+            let sum = others
+                .iter()
+                .map(|other| i128::from(ns(other)))
+                .sum::<i128>();
+            (sum / count as i128) as i64
+        };
+        let mut usual = WorkSums::default();
+        for other in others {
+            usual.add_sums(other.own.times(1.0 / count as f64));
+        }
+        let doings = others.iter().flat_map(|other| other.longer.keys());
+        let doings: BTreeSet<Doing> = doings.chain(self.longer.keys()).copied().collect();
+        let of =
+            |lateness: &Lateness, doing: Doing| lateness.longer.get(&doing).copied().unwrap_or(0);
+        let longer = doings.into_iter().map(|doing| {
+            let usual_ns = mean(&|other| of(other, doing));
+            (doing, of(self, doing).saturating_sub(usual_ns))
+        });
+        Lateness {
+            late_ns: self.late_ns.saturating_sub(mean(&|other| other.late_ns)),
+            longer: longer.collect(),
+            own: self.own,
+            usual,
         }
     }
 

@@ -4,6 +4,7 @@
 use super::digest::RankDigest;
 use super::findings::{LateRankRow, RankFindings, Straggler};
 use super::late::{Doing, LateCause};
+use super::rank_list::list;
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
@@ -39,6 +40,17 @@ pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Opt
     })
 }
 
+/// Returns the sentence on a verdict by the sums of the ranks' times, with the reason for which it does not rest on the critical path.
+pub(super) fn by_sums(sentence: &str, ranks: &[&RankDigest], reason: &str) -> String {
+    let communicates = ranks.iter().any(|rank| !rank.device.is_empty());
+    match ranks.len() > 1 && communicates {
+        true => format!(
+            "{sentence} This rests on the sums of the ranks' times, in which waiting for other ranks is communication: {reason}."
+        ),
+        false => sentence.to_owned(),
+    }
+}
+
 /// Returns true for a rank of which no communicator is known.
 fn is_unnamed(rank: &RankDigest) -> bool {
     rank.members.is_empty() && rank.device.iter().all(|part| part.communicator.is_none())
@@ -62,9 +74,19 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
         .late_ranks
         .iter()
         .filter(|late| Some(late.rank) != straggler);
-    costs.extend(
-        (others.take(LISTED_OUTLIERS)).map(|row| (row.late_ns, late_with_others(row, origin_ns))),
-    );
+    let others: Vec<&LateRankRow> = others.collect();
+    let (named, rest) = others.split_at(others.len().min(LISTED_OUTLIERS));
+    costs.extend((named.iter()).map(|row| (row.late_ns, late_with_others(row, origin_ns))));
+    if let Some(row) = rest.first() {
+        let mut numbers: Vec<u32> = rest.iter().map(|row| row.rank).collect();
+        numbers.sort_unstable();
+        let are = if rest.len() == 1 { "Rank" } else { "Ranks" };
+        let verb = if rest.len() == 1 { "is" } else { "are" };
+        costs.push((
+            row.late_ns,
+            format!("{are} {} {verb} late, too.", list(&numbers)),
+        ));
+    }
     let links = findings.slow_links.iter().take(LISTED_OUTLIERS);
     costs.extend(links.map(|link| (link.cost_ns, link.sentence.clone())));
     let outliers = findings.outliers.iter().take(LISTED_OUTLIERS);
@@ -263,8 +285,13 @@ fn mostly_in(stretch: Option<Interval>, origin_ns: i64) -> String {
 
 /// Returns a sentence on a rank that is late together with others, and why.
 fn late_with_others(row: &LateRankRow, origin_ns: i64) -> String {
+    let than = match row.later_than.as_slice() {
+        [] => "the median rank".to_owned(),
+        [rank] => format!("rank {rank}"),
+        ranks => format!("ranks {}", list(ranks)),
+    };
     format!(
-        "Rank {} is late: it arrived later than the median rank at {} of {}, by {} in all{}.{}",
+        "Rank {} is late: it arrived later than {than} at {} of {}, by {} in all{}.{}",
         row.rank,
         row.late_count,
         count_of(row.of_count, "collective", "collectives"),

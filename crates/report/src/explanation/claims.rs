@@ -3,8 +3,8 @@
 use super::sentences::sentences;
 use super::{Claim, ClaimKind, Figure, MAX_WORKS, Row};
 use crate::head::HeadSentences;
-use crate::number;
 use crate::section::{accuracy, instructions, limits, verdict};
+use crate::{number, page};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
 use gapscope_analysis::kernels::Kernel;
@@ -30,6 +30,7 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
         words: vocabulary.words(),
     };
     let mut claims = vec![teller.program()];
+    claims.extend(teller.command());
     let head = HeadSentences::new(&timeline.trace.manifest, findings, teller.words);
     claims.extend(Teller::beside_verdict(head.before));
     claims.push(teller.verdict());
@@ -39,13 +40,13 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
     claims.extend(Teller::beside_verdict(head.details));
     claims.extend(teller.largest_costs());
     claims.extend(teller.unknown(remarks));
-    // What the report says besides comes after the costs.
-    let place = claims
-        .iter()
-        .rposition(|claim| claim.kind != ClaimKind::Unknown);
-    let place = place.map_or(claims.len(), |last| last + 1);
-    let more = sentences(timeline, findings, &claims);
-    claims.splice(place..place, more);
+    // What the report says besides comes after the costs, and what is unknown after it; rows of tables come last.
+    claims.extend(sentences(timeline, findings, &claims));
+    claims.sort_by_key(|claim| match claim.kind {
+        ClaimKind::Unknown => 1,
+        ClaimKind::Figures => 2,
+        _ => 0,
+    });
     claims
 }
 
@@ -97,6 +98,16 @@ impl Teller<'_> {
             figures,
             ..Claim::default()
         }
+    }
+
+    /// Tells which command was recorded.
+    fn command(&self) -> Option<Claim> {
+        let command = page::short_command(&self.timeline.trace.manifest);
+        (!command.is_empty()).then(|| Claim {
+            kind: ClaimKind::Program,
+            text: format!("The command was {command}."),
+            ..Claim::default()
+        })
     }
 
     /// Makes claims of sentences that stand beside the verdict.

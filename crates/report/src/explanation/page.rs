@@ -1,5 +1,5 @@
-//! Lays an explanation out as a document: verdict, program, what takes the time, what is not known, and a shell
-//! command for the rows that the claims name.
+//! Lays an explanation out as a document: verdict, program, what takes the time, what is not known, the rows of
+//! the report's tables, and a shell command for the rows that the claims name.
 
 use super::{Claim, ClaimKind, Explanation, Row};
 use crate::document::{Block, Document, Text};
@@ -34,6 +34,11 @@ impl Explanation {
         for claim in of(ClaimKind::Unknown) {
             blocks.push(Block::Item(claim.text.as_str().into()));
         }
+        let mut figures = of(ClaimKind::Figures).peekable();
+        if figures.peek().is_some() {
+            blocks.push(Block::Heading("All figures".into(), String::new()));
+        }
+        blocks.extend(figures.map(|claim| Block::Item(claim.text.as_str().into())));
         let queries = self.queries(path);
         if !queries.is_empty() {
             blocks.push(Block::Heading("Rows that are named".into(), String::new()));

@@ -1,75 +1,123 @@
-//! Makes claims of the sentences that the sections of a report have beside their tables: input are the findings and the claims that
-//! there are, output a claim for each further sentence, in the report's order.
+//! Makes claims of what the sections of a report say: input are the findings and the claims that there are, output a claim for each
+//! further sentence, and one for each row of a table, in the report's order.
 
 use super::{Claim, ClaimKind};
-use crate::document::Block;
-use crate::section::*;
+use crate::document::{Block, Row, Table};
+use crate::page::{Tables, sections};
+use crate::section::{Places, accuracy, unread};
 use gapscope_analysis::Findings;
-use gapscope_analysis::unread::{
-    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED, TRANSFERS,
-};
 use gapscope_timeline::{Timeline, Vocabulary};
 
-/// The number of rows of tables that sentences may speak of, as in a report without options.
-const TOP: usize = 10;
+/// The tables have the rows of a report without options.
+const TABLES: Tables = Tables {
+    top: 10,
+    each_layer: false,
+};
+/// The sections whose sentences are about idle time. Those of the others are about work.
+const OF_IDLE_TIME: [&str; 2] = ["idle time by cause", "the code behind the idle time"];
 
-/// Returns claims of what a report says in sentences and `claims` do not.
+/// Returns claims of what a report says and `claims` do not.
 pub(super) fn sentences(timeline: &Timeline, findings: &Findings, claims: &[Claim]) -> Vec<Claim> {
-    use ClaimKind::{Idle, Unknown, Work};
     let manifest = &timeline.trace.manifest;
     let names = Vocabulary::new(manifest);
-    let words = names.words();
     let places = Places {
         origin_ns: manifest.start_ns,
         span_ns: timeline
             .work_window()
             .map_or(0, |window| window.length_ns()),
     };
-    let has_stacks = manifest.stack_rate_hz.is_some() || findings.code.is_some();
-    let code = match has_stacks {
-        true => code::blocks(findings, words, TOP),
-        false => Vec::new(),
+    let sections = sections(manifest, findings, &names, places, TABLES);
+    let mut texts = Texts {
+        claims,
+        texts: Vec::new(),
     };
-    let sections: [(ClaimKind, &[&str], Vec<Block>); 14] = [
-        (Idle, CAUSES, gaps::blocks(findings, words, TOP, places)),
-        (Idle, CODE, code),
-        (Work, KERNELS, kernels::blocks(findings, TOP)),
-        (Work, KERNELS, limits::blocks(findings, TOP)),
-        (Work, PROFILED, profiled::blocks(findings)),
-        (Work, SAMPLED, instructions::blocks(findings, TOP)),
-        (Work, LABELS, labels::blocks(findings, TOP, false)),
-        (Work, LABELS, operators::blocks(findings, TOP)),
-        (
-            Work,
-            COMMAND_BUFFERS,
-            command_buffers::blocks(findings, words, TOP, places),
-        ),
-        (Work, TRANSFERS, transfers::blocks(findings)),
-        (Work, MEMORY, memory::blocks(findings, places)),
-        (Work, COUNTERS, counters::blocks(findings, &names, TOP)),
-        (Work, CAUSES, launch_latency::blocks(findings, &names)),
-        (Unknown, &[], accuracy::blocks(findings, &[])),
-    ];
-    let mut texts = Vec::new();
-    for (kind, tables, blocks) in sections {
-        if !findings.knows(tables) {
-            continue;
-        }
-        for block in blocks {
-            let (Block::Sentence(text) | Block::Item(text)) = block else {
-                continue;
-            };
-            let text = text.plain_text();
-            let is_told = |claim: &Claim| claim.text.contains(text.trim_end_matches('.'));
-            if !claims.iter().any(is_told) {
-                texts.push((kind, text));
-            }
-        }
+    let unread = unread::head(findings, &sections);
+    for section in sections {
+        let kind = match OF_IDLE_TIME.contains(&section.title) {
+            true => ClaimKind::Idle,
+            false => ClaimKind::Work,
+        };
+        // Sentences claim something; rows of which some are missing are lower bounds, as the report says above them.
+        let is_whole = findings.knows(section.rests_on);
+        let kind = match is_whole {
+            true => kind,
+            false => ClaimKind::Figures,
+        };
+        texts.add(kind, section.known(findings));
     }
+    texts.add(ClaimKind::Unknown, accuracy::blocks(findings, &[]));
+    texts.add(ClaimKind::Unknown, unread);
     let claim = |(kind, text)| Claim {
         kind,
         text,
         ..Claim::default()
     };
-    texts.into_iter().map(claim).collect()
+    texts.texts.into_iter().map(claim).collect()
+}
+
+/// The texts of further claims, each with its kind.
+struct Texts<'a> {
+    claims: &'a [Claim],
+    texts: Vec<(ClaimKind, String)>,
+}
+
+impl Texts<'_> {
+    /// Adds what blocks of one section say: sentences with a kind, rows of tables as figures.
+    fn add(&mut self, kind: ClaimKind, blocks: Vec<Block>) {
+        let mut heading = String::new();
+        for block in blocks {
+            match block {
+                Block::Heading(title, aside) => {
+                    if !aside.is_empty() && kind != ClaimKind::Unknown {
+                        self.figures(format!("{title}: {aside}."));
+                    }
+                    heading = title;
+                }
+                Block::Table(table) => {
+                    for row in &table.rows {
+                        self.figures(format!("{heading}: {}.", row_text(&table, row)));
+                    }
+                }
+                Block::Sentence(text) | Block::Item(text) => {
+                    let text = text.plain_text();
+                    // How many rows a table leaves out means nothing without the table.
+                    match text.strip_prefix("and ") {
+                        Some(_) => self.figures(format!("{heading}: {text}.")),
+                        None if kind == ClaimKind::Figures => {
+                            self.figures(format!("{heading}: {text}"));
+                        }
+                        None => self.sentence(kind, text),
+                    }
+                }
+                Block::Title(..) | Block::Picture(_) => {}
+            }
+        }
+    }
+
+    fn figures(&mut self, text: String) {
+        self.texts.push((ClaimKind::Figures, text));
+    }
+
+    fn sentence(&mut self, kind: ClaimKind, text: String) {
+        let told = text.trim_end_matches('.');
+        if !self.claims.iter().any(|claim| claim.text.contains(told)) {
+            self.texts.push((kind, text));
+        }
+    }
+}
+
+/// Returns the cells of a row in one text, each behind the title of its column: `kernel gemm, count 20, total 1.20 ms`.
+fn row_text(table: &Table, row: &Row) -> String {
+    let columns = table.columns.iter().zip(&row.cells);
+    let cells = columns.filter(|(column, _)| !column.picture);
+    let cells = cells.filter_map(|(column, cell)| {
+        let cell = cell.plain_text();
+        let cell = cell.trim();
+        (!cell.is_empty()).then(|| format!("{} {cell}", column.title).trim().to_owned())
+    });
+    let mut text = cells.collect::<Vec<_>>().join(", ");
+    if let Some(note) = &row.note {
+        text.push_str(&format!("; {}", note.plain_text().trim_end_matches('.')));
+    }
+    text
 }

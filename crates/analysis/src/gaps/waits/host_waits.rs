@@ -4,7 +4,7 @@
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::Interval;
-use gapscope_trace::tables::{Table, UNKNOWN_RESULT};
+use gapscope_trace::tables::{HostCallKind, Table, UNKNOWN_RESULT};
 use std::collections::HashMap;
 
 /// The waits of host threads for a device, by thread.
@@ -12,12 +12,14 @@ pub(super) struct HostWaits(HashMap<HostThread, Vec<Interval>>);
 
 impl HostWaits {
     /// Collects the waits of a trace that did not run into their time limit. Each ends where the first of it and of
-    /// all later ones does.
+    /// all later ones does. Waits for events are left out: the event may have been recorded before the work that was submitted last,
+    /// so that their return bounds no work.
     pub(super) fn new(timeline: &Timeline) -> HostWaits {
         let table = &timeline.trace.tables.host_calls;
         let mut threads: HashMap<HostThread, Vec<Interval>> = HashMap::new();
         for row in 0..table.len() {
             if CallClass::from_call(table.call[row]) != CallClass::Wait
+                || table.call[row] == HostCallKind::WaitEvent
                 || !matches!(table.result[row], 0 | UNKNOWN_RESULT)
             {
                 continue;

@@ -2,7 +2,7 @@
 //!
 //! A timeline goes in; a [`Walk`] comes out, with a [`Sum`] for each slice and for each label.
 
-use super::{PhaseLabels, Sum};
+use super::{PhaseLabels, Sum, paths};
 use crate::gaps::explain::Explainer;
 use crate::gaps::visit::visit_gaps;
 use crate::gaps::{Cause, GapPart};
@@ -11,7 +11,7 @@ use gapscope_timeline::intervals::{Busy, Interval};
 use gapscope_timeline::{Content, Timeline};
 
 /// The number of slices of the window: each is well below the share that a phase has.
-const SLICES: usize = 256;
+pub(super) const SLICES: usize = 256;
 
 /// The unions of the work of one device in a slice or under a label. Each includes the one before it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,6 +66,7 @@ impl Walk {
             slices: vec![Sum::default(); SLICES],
             labels: vec![Sum::default(); labels.texts.len() + 1],
         };
+        let (mut most_compute_ns, mut devices) = (0i64, 0u32);
         for (device, gpu) in timeline.gpus.iter().enumerate() {
             let mut slices = vec![Unions::default(); SLICES];
             let mut by_label = vec![Unions::default(); walk.labels.len()];
@@ -85,11 +86,17 @@ impl Walk {
                 })]
                 .works += 1;
             }
-            for (sum, unions) in walk.slices.iter_mut().zip(&slices) {
-                sum.busy = sum.busy.plus(unions.parts());
-            }
-            for (sum, unions) in walk.labels.iter_mut().zip(&by_label) {
-                sum.busy = sum.busy.plus(unions.parts());
+            let compute_ns = slices.iter().map(|unions| unions.compute.length_ns).sum();
+            let computes_most = compute_ns > most_compute_ns;
+            most_compute_ns = most_compute_ns.max(compute_ns);
+            devices += u32::from(!gpu.works.is_empty());
+            let slices = walk.slices.iter_mut().zip(&slices);
+            for (sum, unions) in slices.chain(walk.labels.iter_mut().zip(&by_label)) {
+                let parts = unions.parts();
+                sum.busy = sum.busy.plus(parts);
+                if computes_most {
+                    sum.most_compute_ns = parts.compute_ns;
+                }
             }
             let mut place = 0;
             visit_gaps(&explainer, device, |gap, [_, after], parts| {
@@ -112,6 +119,11 @@ impl Walk {
                 }
             });
         }
+        for sum in walk.slices.iter_mut().chain(&mut walk.labels) {
+            sum.devices = devices;
+        }
+        let (slices, by_label) = (&mut walk.slices, &mut walk.labels);
+        paths::add(timeline, window, labels, &bounds, slices, by_label);
         walk
     }
 
@@ -150,6 +162,14 @@ pub(super) fn bounds_ns(window: Interval, slices: usize) -> Vec<i64> {
 fn slice_of(bounds: &[i64], at_ns: i64) -> usize {
     let after = bounds.partition_point(|bound| *bound <= at_ns);
     after.saturating_sub(1).min(SLICES - 1)
+}
+
+/// Calls `add` with the pieces of an interval in the window, by slice, in any order of intervals.
+pub(super) fn piece_of_slices(bounds: &[i64], inside: Interval, add: impl FnMut(usize, Interval)) {
+    if !inside.is_empty() {
+        let mut place = slice_of(bounds, inside.start_ns);
+        cut(bounds, &mut place, inside, add);
+    }
 }
 
 /// Calls `add` with the pieces of an interval in the window, by slice, and returns the slice in which the interval begins.

@@ -51,7 +51,10 @@ fn the_last_to_arrive_is_found_and_what_the_others_wait() {
         assert_eq!(part.total_ns, sum(part.what), "{}", part.what);
     }
     assert_eq!(found.verdict, Bound::HostBound);
-    assert_begins(&found.verdict_sentence, "The devices waited for the host");
+    assert_begins(
+        &found.verdict_sentence,
+        "The critical path through all ranks waits for the host for 7",
+    );
     assert_eq!(found.ranks[0].collective_ns, Some(400 * US));
     assert_eq!(found.clock_error_ns, Some(2 * US));
     let communicator = &found.communicators[0];
