@@ -60,7 +60,18 @@ pub async fn run(
     limit: Duration,
     most: Option<usize>,
 ) -> Result<FinishedChild, ChildError> {
-    let program = gapscope();
+    run_program(gapscope(), arguments, stdin, folder, limit, most).await
+}
+
+/// Does what [`run`] does, with another program.
+async fn run_program(
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    stdin: &str,
+    folder: &Path,
+    limit: Duration,
+    most: Option<usize>,
+) -> Result<FinishedChild, ChildError> {
     let mut child = Command::new(&program)
         .args(arguments)
         .current_dir(folder)
@@ -166,7 +177,34 @@ pub fn cut(text: &str, max_characters: usize, instead: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::cut;
+    use super::{FinishedChild, cut, run_program};
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn run_shell(command: &str, most: Option<usize>) -> FinishedChild {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build();
+        let arguments = vec!["-c".into(), command.into()];
+        let limit = Duration::from_secs(60);
+        let ran = run_program("/bin/sh".into(), arguments, "", Path::new("/"), limit, most);
+        runtime.unwrap().block_on(ran).unwrap()
+    }
+
+    #[test]
+    fn a_child_ends_although_what_it_started_keeps_its_outputs_open() {
+        // The time limit would be an error.
+        let ended = run_shell("sleep 90 & echo hello; exit 3", None);
+        assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
+        assert_eq!(ended.stdout, "hello\n");
+    }
+
+    #[test]
+    fn a_child_with_a_long_answer_is_ended() {
+        let ended = run_shell("yes", Some(100_000));
+        assert_eq!(ended.status, None);
+        assert!(ended.stdout.len() > 100_000 && ended.stdout.len() < 1_000_000);
+    }
 
     #[test]
     fn what_is_cut_says_so() {

@@ -310,3 +310,29 @@ fn the_prompt_answers_and_keeps_a_history() {
     let history = std::fs::read_to_string(folder.path("state/gapscope/query-history")).unwrap();
     assert!(history.contains("as answer"), "{history}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_would_take_the_machine_ends_with_one_sentence() {
+    let folder = folder();
+    let additions = format!("select {} as n", vec!["1"; 20_000].join("+"));
+    for (sql, says) in [
+        ("select length(repeat('x', 2000000000)) as n", "more memory"),
+        (
+            "select cardinality(array_repeat(1, 1000000000)) as n",
+            "more memory",
+        ),
+        (
+            "select length(string_agg(repeat('x', 1000000), '')) as n from generate_series(1, 3000)",
+            "cannot compute this",
+        ),
+        (&*additions, "operators"),
+    ] {
+        let mut command = folder.command(&["t.gapscope", sql]);
+        let output = command.env("GAPSCOPE_MEMORY_LIMIT", "500M").output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{sql:.60}");
+        let said = one_line(&output);
+        assert!(said.contains(says), "{said}");
+    }
+}
