@@ -12,6 +12,7 @@ use super::matching::Pair;
 use super::parts::{Part, Place};
 use super::run::{KernelDigest, RunDigest};
 use gapscope_timeline::thresholds::{DRIFT_SPREAD, DRIFTING_SHARE};
+use std::collections::HashMap;
 use std::f64::consts::SQRT_2;
 
 /// The disturbances of one run before and one after.
@@ -126,9 +127,10 @@ fn common_parts(before: &[&KernelDigest], after: &[&KernelDigest]) -> Vec<Common
 }
 
 impl<'a> Profile<'a> {
-    /// Compares the parts of two runs, kernel by kernel.
+    /// Compares the parts of two runs, kernel by kernel. A change of a kernel that is the same throughout the run is its own, and no
+    /// disturbance; of a kernel in few parts, that cannot be told.
     fn between(pairs: &[Pair<'a>], end: Place) -> Profile<'a> {
-        let mut parts = empty(end);
+        let (mut parts, mut own) = (empty(end), Vec::new());
         for pair in pairs {
             let ([before], [after]) = (pair.before.as_slice(), pair.after.as_slice()) else {
                 continue;
@@ -137,13 +139,33 @@ impl<'a> Profile<'a> {
             else {
                 continue;
             };
-            for part in common_parts(&[before], &[after]) {
+            let common = common_parts(&[before], &[after]);
+            let changes: Vec<f64> = common
+                .iter()
+                .map(|part| (part.after.mean() / part.before.mean()).ln())
+                .collect();
+            let ends = common.first().zip(common.last());
+            let length = ends.map_or(0, |(first, last)| last.number - first.number) as usize;
+            let mut sorted = changes.clone();
+            sorted.sort_by(f64::total_cmp);
+            let is_throughout = sorted.len() >= MIN_DRIFT_PARTS && 2 * length >= end.parts();
+            if is_throughout {
+                own.push((std::ptr::from_ref(*before), sorted[sorted.len() / 2]));
+            }
+            for (part, by) in common.iter().zip(changes) {
                 parts[part.number as usize].push(Slowness {
-                    by: (part.after.mean() / part.before.mean()).ln(),
+                    by,
                     dispatches: part.before.count.min(part.after.count),
                     kernel: before,
                 });
             }
+        }
+        let usual = Profile::new(parts);
+        let own: HashMap<*const KernelDigest, f64> = own.into_iter().collect();
+        let mut parts = usual.parts;
+        for slowness in parts.iter_mut().flatten() {
+            let steady = own.get(&std::ptr::from_ref(slowness.kernel));
+            slowness.by -= steady.copied().unwrap_or(usual.usual);
         }
         Profile::new(parts)
     }
