@@ -5,7 +5,8 @@
 //! idle time that is the sum of its causes, JSON that parses, no text that steers a terminal.
 //!
 //! The targets run in two ways: `cargo xtask fuzz` builds them with libFuzzer and finds new inputs by coverage, and the tests
-//! of this crate run the inputs that [`seeds`] finds and a fixed number of changes of them.
+//! of this crate run the inputs that [`seeds`] finds and a fixed number of changes of them. [`structured`] makes whole files by
+//! the grammar of each format that is imported.
 #![warn(missing_docs)]
 
 pub mod bytes;
@@ -17,6 +18,7 @@ pub mod run;
 pub mod scratch;
 pub mod sections;
 pub mod seeds;
+pub mod structured;
 pub mod targets;
 
 pub use run::{Target, run};

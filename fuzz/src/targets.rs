@@ -14,6 +14,9 @@ pub mod xctrace;
 
 mod assembly;
 mod fixture;
+/// Makes databases of rows as text, as the tests of the import do.
+#[path = "../../crates/import/tests/it/database.rs"]
+pub(crate) mod planted;
 mod wire;
 
 use crate::Target;

@@ -19,6 +19,7 @@ const code = (name: string, own: boolean): object => ({ text: `${own ? "train.py
 
 const HEADER = {
   generation: 1,
+  told_by: "samples",
   rate_hz: 100,
   threads: [
     { process: 1, thread: 7, name: "main", track: "p1.t7.samples", worker: false },
@@ -154,6 +155,60 @@ describe("idle time by code", () => {
       [3, 1, false],
     ]);
     expect(placed(tree, tree, 0.5).map(({ node }) => node.frame)).toEqual([-1, 1, 2, 3]);
+  });
+});
+
+describe("times in ranges of threads", () => {
+  /** The samples as times in ranges that lie behind each other: 40 ns of `resize`, then 100 ns of `crop`, then 10 ns of `resize`. */
+  const ranges = (): ArrayBuffer =>
+    frame({ ...HEADER, told_by: "ranges", calls: [], states: ["unknown"], sources: ["range"] }, {
+      at: Float64Array.from([100, 140, 240]),
+      period: Float64Array.from([40, 100, 10]),
+      thread: Uint32Array.from([0, 0, 0]),
+      stack: Uint32Array.from([3, 4, 3]),
+      call: Uint32Array.from([NONE, NONE, NONE]),
+      gil: Uint32Array.from([NONE, NONE, NONE]),
+      state: Uint8Array.from([0, 0, 0]),
+      source: Uint8Array.from([0, 0, 0]),
+    });
+  const idle = (): ArrayBuffer =>
+    frame({ parts: ["sampled"], causes: [{ cause: "host-late", total_ns: 180, without_samples_ns: 30, samples: 3 }] }, {
+      sample: Uint32Array.from([0, 1, 2]),
+      device: Uint32Array.from([0, 0, 0]),
+      weight: Float64Array.from([40, 100, 10]),
+      cause: Uint32Array.from([0, 0, 0]),
+      label: Uint32Array.from([NONE, NONE, NONE]),
+      part: Uint8Array.from([0, 0, 0]),
+    });
+
+  test("count as far as they lie in the asked range", () => {
+    const all = new IdleSamples(new Code(readFrame(ranges())), readFrame(idle()));
+    const lines = (asked: object): [string, number][] => all.lines("sampled", asked).map(({ text, total_ns }) => [text, total_ns]);
+    expect(lines({})).toEqual([
+      ["train.py:1 crop", 100],
+      ["train.py:1 load > resize", 50],
+    ]);
+    expect(lines({ range: { from_ns: 130, to_ns: 200 } })).toEqual([
+      ["train.py:1 crop", 60],
+      ["train.py:1 load > resize", 10],
+    ]);
+    expect(flame(all, { range: { from_ns: 130, to_ns: 200 } }).total_ns).toBe(70);
+    // The stack with the most time, and not the one of the most rows.
+    expect(commonest(all.code, [0, 1, 2])).toBe(1);
+  });
+
+  test("have exact shares and no samples in the panel", async () => {
+    const answers = new FakeAnswers(new Map([["t/0/code", ranges()], ["t/0/code/idle", idle()]]));
+    const trace = new Trace(0, traceOverview([trackOverview("q1.work")], { code: "ranges" }), new DataSource(answers));
+    trace.loadStrings = () => Promise.resolve();
+    trace.strings.push("host-late");
+    const panel = new CodePanel(new View(trace), new Appearance([trace]), () => undefined, () => undefined);
+    await panel.open();
+    const text = fake(panel.element).innerText;
+    expect(text).toContain("of idle time in ranges of submitting threads");
+    expect(text).toContain("30 ns more in no range");
+    expect(text).toContain("66.7");
+    expect(text).not.toContain("too few");
   });
 });
 

@@ -25,6 +25,7 @@ mod code_line;
 mod idle_code;
 mod individual_samples;
 mod range_name;
+mod range_pieces;
 mod ranges;
 mod sleep;
 mod waited_for;
@@ -36,6 +37,7 @@ pub use idle_code::{
     Workers,
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
+pub use range_pieces::{IdleRanges, RangeChain, RangePiece};
 pub use waited_for::WaitedFor;
 
 use crate::gaps::{Cause, Gap, GapPart, each_gap_between};

@@ -33,6 +33,7 @@ pub use work_cost::{LeftOut, Reason, WorkCost};
 
 use crate::labels::LabelTree;
 use crate::warm_up::FirstUses;
+use comparison::CopyEvidence;
 use extent::{Extent, Instances};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
@@ -155,6 +156,7 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
         few_common_kernels: few,
         launch_sizes: None,
         size_sentences: Vec::new(),
+        copy_sizes: CopyEvidence::Equal,
         common_kernels: shared.map(|(common, _)| common),
         all_kernels: shared.map(|(_, all)| all),
         kernels: Vec::new(),
@@ -170,6 +172,7 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
         comparison.launch_sizes = Some(evidence);
         comparison.size_sentences = sentences;
     }
+    comparison.copy_sizes = changes::copies(&comparison);
     comparison.kernels = changes::kernels(&comparison);
     comparison.causes = changes::causes(&comparison);
     comparison.sentences = sentences::sentences(&comparison);

@@ -15,6 +15,7 @@ pub mod command_buffers;
 pub mod conditions;
 mod contexts;
 pub mod contradictions;
+pub mod copy_sizes;
 pub mod critical_path;
 pub mod dataflow;
 pub mod drift;

@@ -11,6 +11,7 @@ mod scripts;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_companion::{Mcp, Query};
+use gapscope_import::GpuRows;
 use gapscope_trace::kernel_profile::Wanted;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
@@ -493,6 +494,7 @@ Examples:
   gapscope import -o run.gapscope rank0.json.gz rank1.json.gz     its ranks, or their folder
   gapscope import -o run.gapscope --as rank=0 a.json --as rank=1 b.json
   gapscope import -o run.gapscope --ranks 0,1 a.json b.json       the same
+  gapscope import -o run.gapscope --gpu 'pid=*' scopes.json       wgpu-profiler: all rows are a GPU's
   gapscope import -o run.gapscope run.sqlite                      Nsight Systems
   gapscope import -o run.gapscope run.sqlite trace.json.gz        both of one run: joined
   gapscope import -o run.gapscope HOST/PID_results.db             rocprofv3
@@ -517,6 +519,11 @@ pub struct Import {
     /// The ranks of the files, in their order, where the files do not say them
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     pub ranks: Vec<u32>,
+
+    /// Rows of Chrome's JSON that are a GPU's, where the file does not say it, such as 'pid=1,tid=*'. Keys: pid, tid,
+    /// process and thread (names), cat; device=N; unit=ns, us or ms. Repeat it for other rows
+    #[arg(long = "gpu", value_name = "ROWS")]
+    pub gpu_rows: Vec<GpuRows>,
 
     /// Files or folders
     #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]

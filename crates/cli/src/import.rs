@@ -15,6 +15,7 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
     let options = Options {
         pid: arguments.pid,
         ranks: [&*arguments.named_ranks, &*arguments.ranks].concat(),
+        gpu_rows: arguments.gpu_rows.clone(),
         ..Options::default()
     };
     let imported = match arguments.inputs.as_slice() {
@@ -50,6 +51,13 @@ fn text(imported: &Imported) -> String {
     };
     let mut text =
         format!("gapscope: {found} in {path}; `gapscope report {path}` says what they show\n");
+    // Where no work is found, the notes say why, and what to do.
+    if (command_buffers, work) == (0, 0) {
+        imported
+            .notes
+            .iter()
+            .for_each(|note| text.push_str(&format!("{note}\n")));
+    }
     for joined in &imported.joined_files {
         text.push_str(&format!("Joined with {joined}\n"));
     }

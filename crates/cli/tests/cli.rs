@@ -23,6 +23,8 @@ mod help;
 #[cfg(target_os = "linux")]
 #[path = "cli/hostile.rs"]
 mod hostile;
+#[path = "cli/import.rs"]
+mod import;
 #[path = "cli/junit.rs"]
 mod junit;
 #[path = "cli/query.rs"]

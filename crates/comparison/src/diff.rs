@@ -18,6 +18,7 @@
 mod change;
 mod changes;
 mod digest;
+mod disturbance;
 mod equal;
 mod estimate;
 mod evaluations;
@@ -27,6 +28,7 @@ mod matching;
 mod metric;
 mod names;
 mod options;
+mod parts;
 mod result;
 mod run;
 mod run_environment;

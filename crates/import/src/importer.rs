@@ -3,6 +3,7 @@
 
 use crate::output::{Imported, Output, Progress};
 use crate::{Error, Options, ranks};
+use gapscope_trace::Trace;
 use std::path::{Path, PathBuf};
 
 /// An importer, which makes traces of the files of one tool.
@@ -35,10 +36,35 @@ impl Importer {
         progress: Progress,
     ) -> Result<Imported, Error> {
         let mut output = Output::new(output, progress);
-        let result = match options.ranks.is_empty() || self.joins_named_ranks {
-            true => (self.read)(inputs, options, &mut output),
-            false => ranks::import_each(self.read, inputs, options, &mut output),
-        };
+        let result = self.read_into(inputs, options, &mut output);
         output.end(result)
+    }
+
+    /// Imports files as traces in memory: those of ranks in their order, and then the one without a rank. A trace that
+    /// is embedded in a file is unpacked in `folder`, which is removed.
+    ///
+    /// # Errors
+    /// See [`Self::import`].
+    pub fn traces(
+        &self,
+        inputs: &[PathBuf],
+        folder: &Path,
+        options: &Options,
+    ) -> Result<Vec<Trace>, Error> {
+        let mut output = Output::in_memory(folder);
+        let result = self.read_into(inputs, options, &mut output);
+        output.into_traces(result)
+    }
+
+    fn read_into(
+        &self,
+        inputs: &[PathBuf],
+        options: &Options,
+        output: &mut Output,
+    ) -> Result<(), Error> {
+        match options.ranks.is_empty() || self.joins_named_ranks {
+            true => (self.read)(inputs, options, output),
+            false => ranks::import_each(self.read, inputs, options, output),
+        }
     }
 }

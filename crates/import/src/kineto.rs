@@ -27,6 +27,7 @@ mod operands;
 mod producers;
 mod producers_work;
 mod ranges;
+mod scopes;
 mod source;
 mod streams;
 mod work;

@@ -14,6 +14,7 @@ pub mod drawn;
 mod error;
 mod functions;
 pub mod ggml;
+mod gpu_rows;
 mod hints;
 mod importer;
 mod inventory;
@@ -37,6 +38,7 @@ pub mod xctrace;
 pub mod xplane;
 
 pub use error::Error;
+pub use gpu_rows::GpuRows;
 pub use importer::Importer;
 pub use options::Options;
 pub use output::{Imported, NewTrace, Output, Progress};

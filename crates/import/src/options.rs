@@ -1,5 +1,7 @@
 //! The options of an import, which the caller gives to every importer.
 
+use crate::GpuRows;
+
 /// The options of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -10,6 +12,8 @@ pub struct Options {
     /// The ranks (the processes of a distributed program) that the files are of, in the order of the files. It is empty
     /// where the files say their ranks, or where they are of no ranks.
     pub ranks: Vec<u32>,
+    /// The rows of Chrome's JSON that are those of a GPU, where the file does not say it.
+    pub gpu_rows: Vec<GpuRows>,
     /// Notes of the caller, which every report shows.
     pub notes: Vec<String>,
 }

@@ -41,6 +41,8 @@ pub struct Output<'a> {
     made: bool,
     /// The rank whose trace is written, where the user named it.
     named_rank: Option<Rank>,
+    /// The traces so far, where they stay in memory.
+    traces: Option<Vec<Trace>>,
 }
 
 impl<'a> Output<'a> {
@@ -55,6 +57,15 @@ impl<'a> Output<'a> {
             progress,
             made: false,
             named_rank: None,
+            traces: None,
+        }
+    }
+
+    /// Creates an output whose traces stay in memory. Only a trace that is embedded in the input is unpacked in `folder`.
+    pub(crate) fn in_memory(folder: &Path) -> Output<'static> {
+        Output {
+            traces: Some(Vec::new()),
+            ..Output::new(folder, &|_, _| ())
         }
     }
 
@@ -71,6 +82,9 @@ impl<'a> Output<'a> {
         if let Some(rank) = self.named_rank {
             return self.rank(rank.rank);
         }
+        if self.traces.is_some() {
+            return Ok(NewTrace::in_memory());
+        }
         let writer = TraceWriter::create(&self.imported.output)?;
         self.made = true;
         Ok(NewTrace::new(writer))
@@ -81,6 +95,9 @@ impl<'a> Output<'a> {
     /// # Errors
     /// The rank has a trace already, or the system refuses to create it.
     pub fn rank(&mut self, rank: u32) -> Result<NewTrace, Error> {
+        if self.traces.is_some() {
+            return Ok(NewTrace::in_memory());
+        }
         let folder = self.imported.output.join(format!("rank={rank}"));
         Ok(NewTrace::new(TraceWriter::create(&folder)?))
     }
@@ -108,6 +125,9 @@ impl<'a> Output<'a> {
 
     /// Takes the numbers, losses and notes of a trace that was unpacked.
     pub(crate) fn unpacked(&mut self, trace: &Trace) {
+        self.traces
+            .iter_mut()
+            .for_each(|traces| traces.push(trace.clone()));
         let imported = &mut self.imported;
         imported.command_buffers = trace.tables.command_buffers.id.len() as u64;
         imported.timed_work = timed_work(&trace.tables);
@@ -146,6 +166,14 @@ impl<'a> Output<'a> {
         }
         result.map(|()| self.imported)
     }
+
+    /// Returns the traces of an import whose traces stay in memory. What was unpacked is removed.
+    pub(crate) fn into_traces(self, result: Result<(), Error>) -> Result<Vec<Trace>, Error> {
+        if self.made {
+            let _ = std::fs::remove_dir_all(&self.imported.output);
+        }
+        result.map(|()| self.traces.unwrap_or_default())
+    }
 }
 
 /// A trace that a thread of its own writes, so that the import goes on while rows are encoded.
@@ -155,7 +183,7 @@ pub struct NewTrace {
     /// The numbers of [`Imported`] for this trace, of rows that were handed over.
     command_buffers: u64,
     timed_work: u64,
-    /// The writing thread; `None` once it has ended.
+    /// The writing thread; `None` once it has ended, and where the rows stay in memory.
     writing: Option<Writing>,
 }
 
@@ -197,6 +225,16 @@ impl NewTrace {
         }
     }
 
+    /// Creates a trace whose rows stay in memory.
+    fn in_memory() -> NewTrace {
+        NewTrace {
+            tables: Tables::default(),
+            command_buffers: 0,
+            timed_work: 0,
+            writing: None,
+        }
+    }
+
     /// Returns the rows that are not written yet. Push new rows here, and call [`Self::flush`] often.
     pub fn tables_mut(&mut self) -> &mut Tables {
         &mut self.tables
@@ -207,7 +245,7 @@ impl NewTrace {
     /// # Errors
     /// The system refuses to write. The error may concern rows of an earlier batch.
     pub fn flush(&mut self) -> Result<(), Error> {
-        match self.tables.have(TraceWriter::BATCH_ROWS) {
+        match self.writing.is_some() && self.tables.have(TraceWriter::BATCH_ROWS) {
             true => self.hand_over(),
             false => Ok(()),
         }
@@ -227,6 +265,13 @@ impl NewTrace {
         let manifest = of_rank.as_ref().unwrap_or(manifest);
         if let Some(writing) = self.writing.take() {
             writing.end()?.finish(manifest)?;
+        }
+        if let Some(traces) = &mut output.traces {
+            traces.push(Trace {
+                manifest: manifest.clone(),
+                tables: std::mem::take(&mut self.tables),
+                ..Trace::default()
+            });
         }
         let imported = &mut output.imported;
         imported.command_buffers += self.command_buffers;

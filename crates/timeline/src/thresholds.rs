@@ -313,6 +313,12 @@ thresholds! {
     PRESSURE_PART_SPREAD: f64 = 0.75, Share,
         "The same for a part of a run, such as the time of a kernel or idle time.",
         "Over 40 other runs under a changing load, single kernels differed by 0.72 to 0.81, and idle time and transfers by 0.9 to 1.0.";
+    DRIFT_SPREAD: f64 = 0.25, Share,
+        "Where one run of each side is compared, by how much its kernels got slower from its start to its end counts as the spread from run to run, too, up to this.",
+        "GPUs that get hot lose up to a quarter of their clock; times that grow more do so by the program's sizes.";
+    DRIFTING_SHARE: f64 = 0.9, Share,
+        "By as much as this share of a run's dispatches, by kernels, got slower from its start to its end, the run drifted.",
+        "A GPU that gets hot slows all kernels alike; a program with growing sizes has kernels without.";
     LEAST_EVALUATIONS: usize = 6, Count,
         "Evaluations that each side needs for an interval.",
         "The smallest and the greatest of 5 hold the median in 94 of 100 cases, those of 6 in 97.";

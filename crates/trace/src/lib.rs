@@ -87,4 +87,9 @@ impl Trace {
     pub fn is_whole(&self) -> bool {
         self.unread.is_empty() && !self.manifest.altered
     }
+
+    /// Returns a diagnostic for each column with ids that the trace does not define.
+    pub fn dangling_ids(&self) -> Vec<Diagnostic> {
+        reader::dangling_ids(self)
+    }
 }

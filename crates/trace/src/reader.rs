@@ -145,6 +145,13 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
     Ok((trace, diagnostics))
 }
 
+/// Returns a diagnostic for each column with ids that the trace does not define.
+pub(crate) fn dangling_ids(trace: &Trace) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    references::check(trace, &Selection::all(), &mut diagnostics);
+    diagnostics
+}
+
 /// Returns the tables of which rows or columns are missing.
 fn unread(diagnostics: &[Diagnostic], tables: &Tables) -> Vec<UnreadTable> {
     let mut rows = HashMap::new();

@@ -1,7 +1,9 @@
 //! Defines [`AnalysedTrace`], a trace with the results of its analyses, each of which runs when its result is first
 //! asked for.
 
+use crate::code_ranges::idle_ranges;
 use crate::snapshot::Snapshot;
+use gapscope_analysis::code::IdleRanges;
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
 use gapscope_analysis::warm_up::{FirstUses, warm_up};
@@ -36,6 +38,7 @@ pub struct AnalysedTrace<'a> {
     finder: OnceCell<GapFinder<'a>>,
     counters: OnceCell<Vec<Counter>>,
     found: OnceCell<Findings>,
+    idle_ranges: OnceCell<Option<IdleRanges>>,
     /// The bytes of the answer to the request `findings`.
     pub findings: OnceCell<Arc<Vec<u8>>>,
 }
@@ -59,6 +62,7 @@ impl<'a> AnalysedTrace<'a> {
             finder: OnceCell::new(),
             counters: OnceCell::new(),
             found: OnceCell::new(),
+            idle_ranges: OnceCell::new(),
             findings: OnceCell::new(),
         }
     }
@@ -82,6 +86,12 @@ impl<'a> AnalysedTrace<'a> {
             };
             Findings::from_timeline(self.timeline, &options)
         })
+    }
+
+    /// Returns the time in ranges while devices were idle; `None` where the trace has samples, or no such ranges.
+    pub fn idle_ranges(&self) -> Option<&IdleRanges> {
+        let ranges = self.idle_ranges.get_or_init(|| idle_ranges(self));
+        ranges.as_ref()
     }
 
     pub fn flow(&self) -> &Dataflow<'a> {

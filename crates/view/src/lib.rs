@@ -14,6 +14,7 @@ mod analysed_trace;
 mod analysis_thread;
 mod answers;
 mod chunks;
+mod code_ranges;
 mod density_index;
 mod dependencies;
 mod error;

@@ -11,6 +11,7 @@ use crate::texts::cut;
 use crate::track::TrackId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use gapscope_analysis::code::CodeSource;
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::counters::{self, Counter, CounterOwner};
 use gapscope_timeline::vocabulary::Vocabulary;
@@ -72,6 +73,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOv
         calls: calls(snapshot),
         groups,
         tracks,
+        code: CodeSource::of_trace(&snapshot.trace),
         arranged: None,
     }
 }

@@ -2,13 +2,14 @@
 //! columns: all samples for tracks, and those in gaps for the code of idle time. A `SampledFrame` is a stack's line.
 
 use crate::analysed_trace::AnalysedTrace;
+use crate::code_ranges;
 use crate::frame::Frame;
 use crate::protocol::{
     ColumnType, IdleSamplesHeader, SampledFrame, SampledThread, SamplesHeader, StackColumns,
     cut_texts,
 };
 use crate::track::{ThreadKey, TrackId};
-use gapscope_analysis::code::{CodeSamples, SampleRole, StackLine, text};
+use gapscope_analysis::code::{CodeFrame, CodeSamples, CodeSource, SampleRole, StackLine, text};
 use gapscope_report::source_lines::{SourceAccess, SourceLines};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::ProcessId;
@@ -18,7 +19,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 /// The value that stands for an unknown one in columns of indices and ids.
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 /// The reasons why a sample belongs to idle time, with the page's words for them.
 const PARTS: [(SampleRole, &str); 3] = [
     (SampleRole::Sampled, "sampled"),
@@ -37,13 +38,13 @@ pub fn threads(trace: &Trace) -> impl Iterator<Item = ThreadKey> + '_ {
 }
 
 /// Distinct values, numbered in the order in which they first occur.
-struct Numbered<T> {
-    all: Vec<T>,
+pub(crate) struct Numbered<T> {
+    pub(crate) all: Vec<T>,
     numbers: FxHashMap<T, u32>,
 }
 
 impl<T: Copy + Eq + Hash> Numbered<T> {
-    fn new() -> Numbered<T> {
+    pub(crate) fn new() -> Numbered<T> {
         Numbered {
             all: Vec::new(),
             numbers: FxHashMap::default(),
@@ -51,7 +52,7 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
     }
 
     /// Returns the number of a value, which is added where it is new.
-    fn number_of(&mut self, value: T) -> u32 {
+    pub(crate) fn number_of(&mut self, value: T) -> u32 {
         let all = &mut self.all;
         *self.numbers.entry(value).or_insert_with(|| {
             all.push(value);
@@ -60,10 +61,12 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
     }
 }
 
-/// Makes the frame of all samples, with their stacks and the source text of lines that are `allowed` in its header;
-/// `None` where the trace has no samples.
+/// Makes the frame of all samples, with their stacks and the source text of lines that are `allowed` in its header, or else that of
+/// the time in ranges while devices were idle; `None` where the trace has neither.
 pub fn samples(analysed: &AnalysedTrace, allowed: &SourceAccess) -> Option<Vec<u8>> {
-    let samples = CodeSamples::new(analysed.timeline)?;
+    let Some(samples) = CodeSamples::new(analysed.timeline) else {
+        return code_ranges::all(analysed);
+    };
     let snapshot = &analysed.snapshot;
     let trace = analysed.timeline.trace;
     let table = &trace.tables.samples;
@@ -87,6 +90,7 @@ pub fn samples(analysed: &AnalysedTrace, allowed: &SourceAccess) -> Option<Vec<u
     let (lines, of_stack) = samples.lines();
     let header = cut_texts(&SamplesHeader {
         generation: snapshot.generation,
+        told_by: CodeSource::Samples,
         rate_hz: trace.manifest.stack_rate_hz,
         threads: described(analysed, &threads.all),
         calls: calls.all,
@@ -122,7 +126,7 @@ pub fn samples(analysed: &AnalysedTrace, allowed: &SourceAccess) -> Option<Vec<u
 }
 
 /// Returns the names and tracks of threads.
-fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThread> {
+pub(crate) fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThread> {
     let snapshot = &analysed.snapshot;
     let workers: HashSet<ProcessId> = (snapshot.trace.manifest.processes.iter())
         .filter(|process| process.is_only_sampled())
@@ -152,19 +156,24 @@ fn frames(
         if told.contains(&(row as u32)) {
             source_lines.fill(&mut frame);
         }
-        SampledFrame {
-            text: text(std::slice::from_ref(&frame)),
-            name: frame.short_name().to_owned(),
-            own: frame.is_own(),
-            kind: frame.kind.as_str(),
-            function: frame.function,
-            file: frame.file,
-            line: frame.line,
-            library: frame.library,
-            source: frame.source,
-        }
+        sampled_frame(frame)
     });
     frames.collect()
+}
+
+/// Returns a frame as the page reads it.
+pub(crate) fn sampled_frame(frame: CodeFrame) -> SampledFrame {
+    SampledFrame {
+        text: text(std::slice::from_ref(&frame)),
+        name: frame.short_name().to_owned(),
+        own: frame.is_own(),
+        kind: frame.kind.as_str(),
+        function: frame.function,
+        file: frame.file,
+        line: frame.line,
+        library: frame.library,
+        source: frame.source,
+    }
 }
 
 /// Returns the tree of stacks, with the line by which each is shown.
@@ -182,9 +191,12 @@ fn stacks(trace: &Trace, line: Vec<Option<u32>>) -> StackColumns {
     }
 }
 
-/// Makes the frame of the samples in gaps; `None` where the trace has no samples.
+/// Makes the frame of the samples in gaps, or else that of the time in ranges; `None` where the trace has neither.
 pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
-    let (idle, causes) = CodeSamples::new(analysed.timeline)?.idle();
+    let Some(samples) = CodeSamples::new(analysed.timeline) else {
+        return code_ranges::idle(analysed);
+    };
+    let (idle, causes) = samples.idle();
     let snapshot = &analysed.snapshot;
     let header = IdleSamplesHeader {
         generation: snapshot.generation,

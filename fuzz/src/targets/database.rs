@@ -3,7 +3,7 @@
 //! An input is such a file, or the rows of one as text, of which a sound database is made, so that changes reach what becomes of
 //! rows.
 
-use super::imported;
+use super::{imported, planted};
 use crate::Target;
 use crate::bytes::{self, MutateBytes};
 use fastrand::Rng;
@@ -11,10 +11,6 @@ use gapscope_import::{Options, import};
 use gapscope_trace::Diagnostic;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-
-#[path = "../../../crates/import/tests/it/database.rs"]
-/// Makes databases of rows as text, as the tests of the import do.
-mod planted;
 
 /// The target.
 pub const TARGET: Target = Target {

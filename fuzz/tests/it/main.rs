@@ -3,6 +3,7 @@
 //! `cargo xtask fuzz` finds new inputs; what it keeps is run here from then on.
 
 mod promises;
+mod structured;
 
 use fuzz::{replay, targets};
 use std::path::Path;

@@ -1,4 +1,5 @@
-// Samples of the stacks of threads, and the samples that fall into gaps, which is the idle time of a device. `Code`
+// Samples of the stacks of threads, and the samples that fall into gaps, which is the idle time of a device. A trace without samples may
+// have times in ranges of submitting threads in their place, each of which is a row as a sample is. `Code`
 // holds the samples as columns with one entry for each; elsewhere a sample is its index in them. A line is a readable
 // text that stands for the stacks in one piece of code, and a number is its index in the header's `lines`.
 
@@ -68,6 +69,11 @@ export class Code {
     this.gil = column(frame, "gil");
     this.state = column(frame, "state");
     this.source = column(frame, "source");
+  }
+
+  /** Whether rows are times in ranges of threads, which are exact, in place of samples. */
+  get isExact(): boolean {
+    return this.header.told_by === "ranges";
   }
 
   /** Returns the number of the line that stands for a sample; one past the last line where its stack is unknown. */
@@ -238,7 +244,11 @@ export class IdleSamples {
       const at_ns = this.code.at_ns[sample];
       // A sample that a hook takes at the end of a wait belongs to the gap that ends there.
       const past = range !== null && (at_ns > range.to_ns || (part !== "exact" && at_ns === range.to_ns));
-      if (range === null || (at_ns >= range.from_ns && !past)) visit(sample, this.weight_ns[row]);
+      if (range !== null && this.code.isExact) {
+        // A time in a range counts as far as it lies in the asked range.
+        const inside_ns = Math.min(at_ns + this.weight_ns[row], range.to_ns) - Math.max(at_ns, range.from_ns);
+        if (inside_ns > 0) visit(sample, inside_ns);
+      } else if (range === null || (at_ns >= range.from_ns && !past)) visit(sample, this.weight_ns[row]);
     }
   }
 
@@ -266,14 +276,15 @@ export class IdleSamples {
   }
 }
 
-/** Returns the first of these samples that has the stack that most of them have; null where there are none. */
+/** Returns the first of these samples that has the stack that most of them have, or the most time in ranges; null where there are none. */
 export function commonest(code: Code, rows: readonly number[]): number | null {
   const counts = new Map<string, { row: number; count: number }>();
   for (const row of rows) {
     const key = code.framesOf(row).join(" ");
     const known = counts.get(key);
-    if (known) known.count += 1;
-    else counts.set(key, { row, count: 1 });
+    const count = code.isExact ? (code.sample(row).period_ns ?? 0) : 1;
+    if (known) known.count += count;
+    else counts.set(key, { row, count });
   }
   const most = [...counts.values()].sort((a, b) => b.count - a.count)[0];
   return most?.row ?? null;

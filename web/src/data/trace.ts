@@ -401,6 +401,11 @@ export class Trace {
     return this.tracks.some(({ kind }) => kind === "samples");
   }
 
+  /** Whether samples or ranges of submitting threads tell the code behind idle time. */
+  get hasCode(): boolean {
+    return this.hasSamples || this.overview.code === "ranges";
+  }
+
   /** The requests for samples of the trace's present generation; makes the first where there is none. */
   private get codeAsked(): NonNullable<Trace["loadingCode"]> {
     const of = `${this.overview.edition}.${this.overview.generation}`;

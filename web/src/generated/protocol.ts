@@ -901,7 +901,7 @@ export interface SampledThread {
 /** What the header of the frame of samples says besides. */
 export interface SamplesHeader {
   calls: string[]; frames: SampledFrame[]; generation: number; lines: CodeLine[]; rate_hz: number | null; sources: string[]; stacks: StackColumns;
-  states: string[]; threads: SampledThread[];
+  states: string[]; threads: SampledThread[]; told_by: CodeSource;
 }
 
 /** How the GPU was sampled. */
@@ -1029,9 +1029,9 @@ export interface TimingCount {
 
 /** One trace with its groups and tracks. */
 export interface TraceOverview {
-  arranged?: Arrangement | null; calls: CallFacts[]; causes: CauseFacts[]; clock_error_ns: number | null; complete: boolean; duration_ns: number | null;
-  edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: Loss[]; manifest: Manifest; name: string;
-  origin_ns: string; remarks: string[]; sampling_mode: SamplingMode; start_unix_ns: string | null; tables: TableFacts[]; tracks: TrackOverview[];
+  arranged?: Arrangement | null; calls: CallFacts[]; causes: CauseFacts[]; clock_error_ns: number | null; code: CodeSource | null; complete: boolean;
+  duration_ns: number | null; edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: Loss[]; manifest: Manifest;
+  name: string; origin_ns: string; remarks: string[]; sampling_mode: SamplingMode; start_unix_ns: string | null; tables: TableFacts[]; tracks: TrackOverview[];
   unread: UnreadTable[];
 }
 

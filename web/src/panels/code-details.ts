@@ -25,10 +25,10 @@ const SOURCES: Record<string, string> = {
   sampled: "sampled",
 };
 
-/** Makes an element with the code of a gap, which fills in when the samples have loaded. Returns null where the trace has none. */
+/** Makes an element with the code of a gap, which fills in when the samples have loaded. Returns null where nothing tells the code. */
 export function gapCode(trace: Trace, appearance: Appearance, device: number, range: Range): HTMLElement | null {
-  if (!trace.hasSamples) return null;
-  const element = h("div", { class: "gap-code" }, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note", role: "status" }, "Loading samples…"));
+  if (!trace.hasCode) return null;
+  const element = h("div", { class: "gap-code" }, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note", role: "status" }, "Loading code…"));
   trace.loadIdle().then(
     (idle) => showGap(element, idle, appearance, { device, range }),
     (error: unknown) => fill(element, h("h3", {}, "Code of the submitting thread"), h("p", { class: "note" }, errorMessage(error))),
@@ -46,11 +46,13 @@ function showGap(element: HTMLElement, idle: IdleSamples, appearance: Appearance
   element.dataset.samples = String(samples);
   const costliest = lines[0] ?? exact[0];
   const row = costliest && commonest(code, costliest.rows);
-  const total = plural(samples, "sample", "samples");
+  const few = samples < MIN_SAMPLES ? ", too few for shares" : "";
+  const total = code.isExact ? "by ranges" : `${plural(samples, "sample", "samples")}${few}`;
+  const none = code.isExact ? "The thread was in no range while the next work was not yet submitted." : "No samples were taken while the next work was not yet submitted.";
   fill(
     element,
-    h("h3", {}, "Code of the submitting thread", samples > 0 ? h("span", { class: "note" }, ` ${total}${samples < MIN_SAMPLES ? ", too few for shares" : ""}`) : null),
-    samples === 0 ? h("p", { class: "note" }, "No samples were taken while the next work was not yet submitted.") : lineList(code, appearance, lines, samples),
+    h("h3", {}, "Code of the submitting thread", samples > 0 ? h("span", { class: "note" }, ` ${total}`) : null),
+    samples === 0 ? h("p", { class: "note" }, none) : lineList(code, appearance, lines, samples),
     exact.length > 0
       ? h(
           "div",
@@ -59,7 +61,7 @@ function showGap(element: HTMLElement, idle: IdleSamples, appearance: Appearance
           h("ul", { class: "causes" }, exact.slice(0, MAX_LINES).map((line) => h("li", {}, lineName(code, appearance, line.line), h("span", { class: "note" }, kindsOf(code, line))))),
         )
       : null,
-    typeof row === "number" ? wholeStack(code.sample(row).frames, lines.length > 1 ? "The most frequent stack" : "Its stack") : null,
+    typeof row === "number" ? wholeStack(code.sample(row).frames, lines.length > 1 ? (code.isExact ? "The stack of the first" : "The most frequent stack") : "Its stack") : null,
     workers.length > 0 ? workerList(code, appearance, workers) : null,
   );
 }
@@ -83,25 +85,27 @@ function lineName(code: Code, appearance: Appearance, line: number): HTMLElement
 /** Lists the lines with their share of the idle time, and counts the samples in lines that are left out. */
 function lineList(code: Code, appearance: Appearance, lines: readonly LineTime[], samples: number): HTMLElement {
   const rest = lines.slice(MAX_LINES).reduce((sum, { samples }) => sum + samples, 0);
+  const rest_ns = lines.slice(MAX_LINES).reduce((sum, { total_ns }) => sum + total_ns, 0);
   const total_ns = lines.reduce((sum, line) => sum + line.total_ns, 0);
   return h(
     "ul",
     { class: "causes lines" },
     lineItems(code, appearance, lines, samples, (line) => line.total_ns / total_ns),
-    rest > 0 ? h("li", { class: "note" }, `${plural(rest, "sample", "samples")} in other lines`) : null,
+    rest === 0 ? null : h("li", { class: "note" }, code.isExact ? `${duration(rest_ns)} in other lines` : `${plural(rest, "sample", "samples")} in other lines`),
   );
 }
 
 /** Makes the entries of lines; shares only from `MIN_SAMPLES` samples on. */
 function lineItems(code: Code, appearance: Appearance, lines: readonly LineTime[], samples: number, shareOf: (line: LineTime) => number): HTMLElement[] {
   return lines.slice(0, MAX_LINES).map((line) => {
-    const taken = plural(line.samples, "sample", "samples");
+    const taken = code.isExact ? duration(Math.round(line.total_ns)) : plural(line.samples, "sample", "samples");
+    const hasShares = code.isExact || samples >= MIN_SAMPLES;
     return h(
       "li",
       {},
       lineName(code, appearance, line.line),
-      samples >= MIN_SAMPLES ? h("span", { class: "number" }, share(shareOf(line))) : null,
-      h("span", { class: "number note", title: taken }, samples >= MIN_SAMPLES ? count(line.samples) : taken),
+      hasShares ? h("span", { class: "number" }, share(shareOf(line))) : null,
+      h("span", { class: "number note", title: taken }, hasShares && !code.isExact ? count(line.samples) : taken),
     );
   });
 }

@@ -22,7 +22,9 @@ const NAMED_WIDTH = 0.045;
 /** How long the selection and the data must rest before the panel is drawn again. */
 const REST_MS = 120;
 
-export const NO_SAMPLES = "The trace has no samples of stacks. `gapscope record` samples Python and native threads unless --no-stacks is given.";
+export const NO_SAMPLES = "The trace has neither samples of stacks nor ranges of the threads that submit. `gapscope record` samples Python and native threads unless --no-stacks is given; PyTorch's profiler records functions with with_stack=True.";
+
+const EMPTY = "No code is known in this part of the idle time.";
 
 /** The panel of one view: the flame graph, the table, and boxes that restrict them to a cause and a label. */
 export class CodePanel {
@@ -58,13 +60,13 @@ export class CodePanel {
     this.table = new Table<LineTime>({
       name: "Idle time by line of code",
       sorted: 1,
-      empty: "No samples are in this part of the idle time.",
+      empty: EMPTY,
       pick: (row) => this.pick(this.idle?.code.lineFrame(row.line)?.text ?? row.text),
       columns: [
         { head: "line", wide: true, whole: true, text: (row) => this.named(row), sort: (row) => row.text },
-        { head: "idle time", tooltip: "Idle time that its samples stand for", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
-        { head: "share", tooltip: `Of the time with samples; from ${MIN_SAMPLES} samples on`, number: true, text: (row) => (this.samples < MIN_SAMPLES ? "–" : share(row.total_ns / this.total_ns)), sort: (row) => row.total_ns },
-        { head: "samples", number: true, text: (row) => count(row.samples), sort: (row) => row.samples },
+        { head: "idle time", tooltip: "Idle time that its samples stand for, or in its ranges", number: true, text: (row) => duration(Math.round(row.total_ns)), sort: (row) => row.total_ns },
+        { head: "share", tooltip: `Of the time with samples, from ${MIN_SAMPLES} samples on, or of the time in ranges`, number: true, text: (row) => (this.hasShares ? share(row.total_ns / this.total_ns) : "–"), sort: (row) => row.total_ns },
+        { head: "samples", tooltip: "Ranges of threads have exact times and no samples", number: true, text: (row) => (this.isExact ? "–" : count(row.samples)), sort: (row) => row.samples },
       ],
     });
     view.onChange((change) => {
@@ -83,7 +85,7 @@ export class CodePanel {
   /** Puts the panel's parts in place, or a sentence where the trace has no samples. */
   private head(): void {
     const { trace } = this.view;
-    if (!trace.hasSamples) {
+    if (!trace.hasCode) {
       // A live trace may still get samples.
       const text = trace.overview.live && trace.overview.manifest.stack_rate_hz ? "No samples yet." : NO_SAMPLES;
       return fill(this.element, h("p", { class: "empty" }, text));
@@ -101,9 +103,9 @@ export class CodePanel {
   async open(): Promise<void> {
     const { trace } = this.view;
     this.head();
-    if (!trace.hasSamples) return;
+    if (!trace.hasCode) return;
     const isLatest = this.requests.begin();
-    if (!this.idle) fill(this.status, "Loading samples…");
+    if (!this.idle) fill(this.status, "Loading code…");
     try {
       const idle = await trace.loadIdle();
       // The names of causes and labels are in the trace's strings.
@@ -156,6 +158,15 @@ export class CodePanel {
     this.chosen();
   }
 
+  /** Whether ranges of threads tell the code, and not samples. */
+  private get isExact(): boolean {
+    return this.idle?.code.isExact ?? false;
+  }
+
+  private get hasShares(): boolean {
+    return this.total_ns > 0 && (this.isExact || this.samples >= MIN_SAMPLES);
+  }
+
   private get filter(): IdleFilter {
     const number = ({ value }: HTMLSelectElement): number | null => (value ? (this.numbers.get(value) ?? null) : null);
     return { range: this.view.selection, cause: number(this.causes), label: number(this.labels) };
@@ -175,7 +186,7 @@ export class CodePanel {
     this.element.dataset.samples = String(this.samples);
     this.element.dataset.totalNs = this.total_ns.toFixed(0);
     const where = filter.range ? ` from ${instant(filter.range.from_ns, length(filter.range) / 100)} to ${instant(filter.range.to_ns, length(filter.range) / 100)}` : "";
-    fill(this.status, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} by ${plural(this.samples, "sample", "samples")}`);
+    fill(this.status, h("b", {}, duration(Math.round(this.total_ns))), ` of idle time${where} ${this.isExact ? "in ranges of submitting threads" : `by ${plural(this.samples, "sample", "samples")}`}`);
     fill(this.more, this.remarks(idle));
     this.table.show(idle.lines("sampled", filter));
     this.draw(idle.code);
@@ -185,10 +196,10 @@ export class CodePanel {
   private remarks(idle: IdleSamples): string {
     const { range, cause, label } = this.filter;
     const remarks: string[] = [];
-    if (this.samples < MIN_SAMPLES) remarks.push("too few for shares");
+    if (this.samples < MIN_SAMPLES && !this.isExact) remarks.push("too few for shares");
     if (!range && label === null) {
       const without_ns = idle.causes.filter((one) => cause === null || one.cause === this.causes.value).reduce((sum, one) => sum + one.without_samples_ns, 0);
-      if (without_ns > 0) remarks.push(`${duration(without_ns)} more without samples`);
+      if (without_ns > 0) remarks.push(`${duration(without_ns)} more ${this.isExact ? "in no range" : "without samples"}`);
     }
     return remarks.join(", ");
   }
@@ -218,7 +229,7 @@ export class CodePanel {
     const inner = h("div", { class: "flame-rows" }, this.nodes.map(({ element }) => element));
     inner.style.height = `${depth * ROW_PX}px`;
     this.drawing.dataset.nodes = String(all.length);
-    fill(this.drawing, all.length > 0 ? inner : h("p", { class: "empty" }, "No samples are in this part of the idle time."));
+    fill(this.drawing, all.length > 0 ? inner : h("p", { class: "empty" }, EMPTY));
     const again = this.nodes.find(({ placed }) => placed.node === focused) ?? this.nodes.find(({ placed }) => placed.node === (this.zoomed ?? root));
     if (again) again.element.tabIndex = 0;
     if (focused) again?.element.focus();
@@ -227,9 +238,9 @@ export class CodePanel {
   private node(code: Code, one: PlacedFrame): HTMLButtonElement {
     const { node } = one;
     const frame = node.frame < 0 ? null : code.header.frames[node.frame];
-    const name = frame?.text ?? "all idle time with samples";
-    const part = this.samples < MIN_SAMPLES ? "" : `, ${share(node.total_ns / this.total_ns)}`;
-    const text = `${name}: ${duration(Math.round(node.total_ns))}${part}, ${plural(node.samples, "sample", "samples")}`;
+    const name = frame?.text ?? (this.isExact ? "all idle time in ranges" : "all idle time with samples");
+    const part = this.hasShares ? `, ${share(node.total_ns / this.total_ns)}` : "";
+    const text = `${name}: ${duration(Math.round(node.total_ns))}${part}${this.isExact ? "" : `, ${plural(node.samples, "sample", "samples")}`}`;
     const place = [frame?.file ?? frame?.library, frame?.source].filter(Boolean).join("\n");
     const found = this.appearance.searching && frame !== null && this.appearance.finds(frame.text);
     const element = h(

@@ -25,9 +25,9 @@ use std::cmp::Reverse;
 /// The ranges of the threads that submit work.
 #[derive(Debug)]
 pub struct CodeRanges<'a> {
-    timeline: &'a Timeline<'a>,
+    pub(super) timeline: &'a Timeline<'a>,
     threads: FxHashMap<HostThread, Vec<Range>>,
-    nodes: Nodes,
+    pub(super) nodes: Nodes,
 }
 
 /// A range of a thread. The ranges of a thread are in order of their start, the outer before the inner.
@@ -144,6 +144,18 @@ impl<'a> CodeRanges<'a> {
 
     /// Adds the time that a thread spent in each node in an interval.
     fn add(&self, thread: HostThread, cause: Cause, interval: Interval, times: &mut NodeTimes) {
+        self.each_in(thread, interval, |node, interval| {
+            *times.entry((cause as usize, node)).or_default() += interval.length_ns();
+        });
+    }
+
+    /// Visits the nodes that a thread was in during an interval, each with the time in it and in no node inside of it.
+    pub(super) fn each_in(
+        &self,
+        thread: HostThread,
+        interval: Interval,
+        mut visit: impl FnMut(u32, Interval),
+    ) {
         let Some(ranges) = self.threads.get(&thread) else {
             return;
         };
@@ -165,7 +177,7 @@ impl<'a> CodeRanges<'a> {
                 };
                 let left_ns = range.interval.end_ns.min(end_ns);
                 if left_ns > now_ns {
-                    *times.entry((cause as usize, range.node)).or_default() += left_ns - now_ns;
+                    visit(range.node, Interval::new(now_ns, left_ns));
                     now_ns = left_ns;
                 }
                 if range.interval.end_ns <= now_ns {
@@ -238,23 +250,23 @@ impl<'a> CodeRanges<'a> {
 
 /// The nodes of all threads.
 #[derive(Debug, Default)]
-struct Nodes {
+pub(super) struct Nodes {
     /// The nodes, each caller before what it calls.
-    all: Vec<Node>,
+    pub(super) all: Vec<Node>,
     numbers: FxHashMap<Node, u32>,
     /// The distinct frames, and the number of the frame of each label.
-    frames: Vec<CodeFrame>,
+    pub(super) frames: Vec<CodeFrame>,
     frame_numbers: FxHashMap<CodeFrame, u32>,
     of_label: FxHashMap<LabelId, u32>,
 }
 
 /// A chain of nested ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Node {
+pub(super) struct Node {
     /// The node around it, or [`NONE`].
-    caller: u32,
+    pub(super) caller: u32,
     /// The number of the innermost range's frame.
-    frame: u32,
+    pub(super) frame: u32,
 }
 
 impl Nodes {
@@ -281,12 +293,15 @@ impl Nodes {
         })
     }
 
-    /// Returns the frames of a node, the innermost first.
-    fn frames(&self, node: u32) -> Vec<CodeFrame> {
+    /// Returns a node and the nodes around it.
+    pub(super) fn outwards(&self, node: u32) -> impl Iterator<Item = &Node> {
         let node_of = |number: u32| self.all.get(number as usize);
-        let chain = std::iter::successors(node_of(node), |node| node_of(node.caller));
-        chain
-            .take(MAX_FRAMES)
+        std::iter::successors(node_of(node), move |node| node_of(node.caller)).take(MAX_FRAMES)
+    }
+
+    /// Returns the frames of a node, the innermost first.
+    pub(super) fn frames(&self, node: u32) -> Vec<CodeFrame> {
+        self.outwards(node)
             .map(|node| self.frames[node.frame as usize].clone())
             .collect()
     }

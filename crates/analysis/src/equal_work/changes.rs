@@ -1,7 +1,8 @@
 //! Computes the changes of two compared works by kernel and by cause of idle time: means of evaluations (for causes,
 //! of those that are samples), or totals. An evaluation is one instance of the label of a side.
-use super::comparison::{CauseChange, KernelChange, WorkComparison};
+use super::comparison::{CauseChange, CopyEvidence, KernelChange, WorkComparison};
 use super::work_cost::WorkCost;
+use crate::copy_sizes::other_copies;
 use crate::gaps::Cause;
 use crate::launch_sizes::{SizeChange, SizeEvidence, SizedKernel, is_same, judge};
 use std::cmp::Reverse;
@@ -72,6 +73,28 @@ pub(super) fn sizes(comparison: &WorkComparison) -> Option<(SizeEvidence, Vec<St
     let bytes = before.bound_bytes();
     let same_data = bytes.is_some() && bytes == after.bound_bytes();
     (!common.is_empty()).then(|| judge(&common, same_data))
+}
+
+/// Judges the transfers of both sides.
+pub(super) fn copies(comparison: &WorkComparison) -> CopyEvidence {
+    let works = [&comparison.before, &comparison.after];
+    let each = works.map(|work| evaluations(comparison, work));
+    let [Some(before), Some(after)] = works.map(|work| work.copies.as_ref()) else {
+        return CopyEvidence::Equal;
+    };
+    let [counts, bytes] = [
+        works.map(|work| Some(work.transfer_count)),
+        works.map(|work| work.transfer_bytes),
+    ];
+    let is_alike = |sums: [Option<u64>; 2]| {
+        let [first, second] = [0, 1].map(|side| sums[side].unwrap_or(0) as f64 / each[side]);
+        is_same([first, second])
+    };
+    if !is_alike(counts) || !is_alike(bytes) {
+        return CopyEvidence::OtherSums;
+    }
+    other_copies([(before, each[0]), (after, each[1])])
+        .map_or(CopyEvidence::Equal, CopyEvidence::OtherSizes)
 }
 
 /// Returns the changes by cause of idle time, the greatest difference first; nothing where neither side's is known.

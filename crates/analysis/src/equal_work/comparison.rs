@@ -55,6 +55,9 @@ pub struct WorkComparison {
     /// What differs in these sizes, in sentences.
     #[serde(skip)]
     pub(super) size_sentences: Vec<String>,
+    /// What the sizes of transfers say of equal work.
+    #[serde(skip)]
+    pub(super) copy_sizes: CopyEvidence,
     /// Less than [`SAME_KERNELS`] of them ran on both sides, as where kernels were fused.
     #[serde(skip)]
     pub(super) few_common_kernels: bool,
@@ -66,6 +69,18 @@ pub struct WorkComparison {
     pub ratios: Vec<Ratio>,
     /// The meaning of the figures, in sentences.
     pub sentences: Vec<String>,
+}
+
+/// What the sizes of transfers say of the work of both sides.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum CopyEvidence {
+    /// Nothing against equal work, or nothing at all.
+    #[default]
+    Equal,
+    /// Both have another number of transfers, or of their bytes.
+    OtherSums,
+    /// As many transfers have as many bytes in all, in other sizes or directions, as the sentence says.
+    OtherSizes(String),
 }
 
 /// The basis for taking two works as equal.

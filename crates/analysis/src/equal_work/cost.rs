@@ -6,6 +6,7 @@ use super::figure::Figure;
 use super::measure::Measured;
 use super::sum::{Evaluation, Runs, Side};
 use super::work_cost::{KernelCost, LeftOut, Reason, WorkCost};
+use crate::copy_sizes::by_name;
 use crate::gaps::GapTotal;
 use crate::verdict::{Bound, Judgement};
 use crate::warm_up::FirstUses;
@@ -79,6 +80,7 @@ pub(super) fn cost(
         transfer_count: sum.transfers,
         whole_count: sum.wholes,
         transfer_bytes: sum.transfer_bytes,
+        copies: by_name(&side.copies),
         untimed_count: sum.untimed,
         gpu_busy_ns: sum.hull.map(|_| sum.busy.length_ns),
         wall_ns: sum.hull.map(|_| side.wall_ns),

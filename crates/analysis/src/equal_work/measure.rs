@@ -6,6 +6,7 @@
 use super::extent::Extent;
 use super::place::WorkPlace;
 use super::sum::{Evaluation, Side, Sum, add};
+use crate::copy_sizes::add_copy;
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::launch_size::GroupThreads;
@@ -227,6 +228,8 @@ impl Meter<'_> {
             let Some(owner) = self.owner(&place) else {
                 continue;
             };
+            let copies = &mut self.sides[owner.0].copies;
+            add_copy(copies, rows.kind[row], rows.bytes.at(row));
             let untimed = rows.duration_ns.at(row).is_none() || rows.start_ns.at(row).is_none();
             let untimed = untimed && !self.is_timed_as_whole(place.command_buffer, owner.0);
             self.sums(owner, |sum| {

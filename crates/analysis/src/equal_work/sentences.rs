@@ -2,7 +2,7 @@
 //! sides; an evaluation is one instance of a side's label. Each function returns `None` where there is nothing to
 //! say.
 
-use super::comparison::{Basis, Ratio, WorkComparison};
+use super::comparison::{Basis, CopyEvidence, Ratio, WorkComparison};
 use super::difference::{Difference, difference};
 use super::figure::Figure;
 use super::unknown;
@@ -116,26 +116,33 @@ impl<'a> SentenceWriter<'a> {
         }
     }
 
-    /// Returns true where the sizes of launches say nothing against equal work.
+    /// Returns true where the sizes of launches and transfers say nothing against equal work.
     fn has_equal_sizes(&self) -> bool {
-        matches!(
-            self.comparison.launch_sizes,
-            None | Some(SizeEvidence::Equal)
-        )
+        let launches = self.comparison.launch_sizes;
+        matches!(launches, None | Some(SizeEvidence::Equal))
+            && self.comparison.copy_sizes == CopyEvidence::Equal
     }
 
-    /// Returns sentences on the sizes of the dispatches of kernels that ran on both sides, where they differ.
+    /// Returns sentences on the sizes of the dispatches of kernels that ran on both sides, and of transfers, where they differ.
     fn sizes(&self) -> Vec<String> {
         let mut sentences = self.comparison.size_sentences.clone();
         let SentenceWriter { before, after, .. } = self;
-        if self.comparison.launch_sizes == Some(SizeEvidence::Unequal) {
-            sentences.insert(
-                0,
-                format!(
-                    "Not equal work: {after} did other work than {before}, as far as the sizes of its launches tell."
-                ),
-            );
-        }
+        let other_launches = self.comparison.launch_sizes == Some(SizeEvidence::Unequal);
+        let evidence = match &self.comparison.copy_sizes {
+            CopyEvidence::OtherSizes(sentence) => {
+                sentences.push(sentence.clone());
+                match other_launches {
+                    true => "its launches and transfers tell",
+                    false => "its transfers tell",
+                }
+            }
+            _ if other_launches => "its launches tell",
+            _ => return sentences,
+        };
+        sentences.insert(
+            0,
+            format!("Not equal work: {after} did other work than {before}, as far as the sizes of {evidence}."),
+        );
         sentences
     }
 

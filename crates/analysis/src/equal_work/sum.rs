@@ -2,10 +2,12 @@
 //! piece. A comparison has two sides, such as two labels.
 
 use super::figure::Figure;
+use crate::copy_sizes::CopySizes;
 use gapscope_timeline::intervals::{Busy, Interval};
 use gapscope_timeline::launch_size::LaunchSize;
 use gapscope_trace::lookup::NONE;
-use std::collections::HashMap;
+use gapscope_trace::tables::TransferKind;
+use std::collections::{BTreeMap, HashMap};
 
 /// The sums over some pieces of work.
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +100,7 @@ impl Evaluation {
 }
 
 /// The sums of one side.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Side {
     pub sum: Sum,
     /// The sum of the lengths of those stretches of this side's work that no work of the other side interrupts.
@@ -109,6 +111,22 @@ pub(super) struct Side {
     pub submissions: SharedHolders,
     /// The runs of each kernel, by the kernel's row.
     pub kernels: HashMap<u32, Runs>,
+    /// The sizes of single transfers.
+    pub copies: CopySizes<TransferKind>,
+}
+
+impl Default for Side {
+    fn default() -> Side {
+        Side {
+            sum: Sum::default(),
+            wall_ns: 0,
+            last: None,
+            command_buffers: SharedHolders::default(),
+            submissions: SharedHolders::default(),
+            kernels: HashMap::new(),
+            copies: Some(BTreeMap::new()),
+        }
+    }
 }
 
 /// The runs of a kernel.

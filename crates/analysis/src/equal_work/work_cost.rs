@@ -3,6 +3,7 @@
 use super::figure::Figure;
 use super::sum::Runs;
 use crate::bound::Bound;
+use crate::copy_sizes::CopySizes;
 use crate::gaps::GapTotal;
 use crate::samples::Spread;
 use gapscope_timeline::intervals::Interval;
@@ -65,6 +66,9 @@ pub struct WorkCost {
     /// Pieces timed as a whole, which may hold dispatches that are not counted.
     #[serde(skip)]
     pub(super) whole_count: u64,
+    /// The sizes of single transfers by kind.
+    #[serde(skip)]
+    pub(super) copies: CopySizes<String>,
     /// The cost of each kernel that it ran, by the kernel's whole name.
     #[serde(skip)]
     pub(super) kernels: BTreeMap<String, KernelCost>,

@@ -485,3 +485,57 @@ fn what_is_unknown_in_turns_has_its_reason() {
     assert_says(&said, "Unknown: bytes bound");
     assert!(!said.contains("turns"), "{said}");
 }
+
+/// Two labels in turns, of which each step copies some sizes.
+fn of_copies([eager, compiled]: [&[u64]; 2]) -> WorkComparison {
+    let mut p = Program::from_text(
+        "manifest sampling_mode=dispatch
+         device id=1 name=GPU uuid=aa
+         queue id=1 device=1
+         kernel id=1 name=gemm
+         label id=1 text=eager
+         label id=2 text=compiled",
+    );
+    let mut t = 0;
+    for (label, copies) in [(1, eager), (2, compiled)] {
+        for _ in 0..8 {
+            let id = p.submit(1, [t - 20, t - 15]);
+            p.line(&format!(
+                "marker label={label} scope=command-buffer command_buffer={id}"
+            ));
+            let duration = 300 + 10 * copies.len() as i64;
+            p.line(&format!(
+                "command_buffer id={id} queue=1 submission={id} dispatches=1 start_ns={t}us duration_ns={duration}us"
+            ));
+            p.line(&format!(
+                "dispatch command_buffer={id} queue=1 kernel=1 start_ns={t}us duration_ns=300us label={label}"
+            ));
+            t += 300;
+            for bytes in copies {
+                p.line(&format!(
+                    "transfer command_buffer={id} queue=1 kind=copy bytes={bytes} start_ns={t}us duration_ns=10us label={label}"
+                ));
+                t += 10;
+            }
+            t += 50;
+        }
+    }
+    compared(&p)
+}
+
+#[test]
+fn sizes_of_single_copies_are_part_of_equal_work() {
+    for (compiled, has_condition, is_unequal) in [
+        (&[200, 200], false, false),
+        (&[100, 300], true, true),
+        (&[100, 100], true, false),
+        (&[200, 200, 200][..], true, false),
+    ] as [(&[u64], bool, bool); 4]
+    {
+        let said = of_copies([&[200, 200], compiled]).sentences.join(" ");
+        let condition = said.contains("f both did equal work, ");
+        assert_eq!(condition, has_condition, "{compiled:?}: {said}");
+        let unequal = said.contains("as far as the sizes of its transfers tell");
+        assert_eq!(unequal, is_unequal, "{compiled:?}: {said}");
+    }
+}

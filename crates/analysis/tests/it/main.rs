@@ -2,6 +2,7 @@
 
 mod advice;
 mod advice_pairs;
+mod advice_programs;
 mod advice_texts;
 mod any_trace;
 mod awaited_work;

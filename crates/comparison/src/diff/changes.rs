@@ -3,6 +3,7 @@
 //! divided; the blocks of a figure are its sums over consecutive parts of a run.
 
 use super::change::{Change, ChangeKind};
+use super::disturbance::{Disturbance, drifts};
 use super::estimate::{self, Design, Estimate, Sample};
 use super::evaluations::Evaluated;
 use super::matching::{self, Pair, SideKernel};
@@ -13,6 +14,7 @@ use super::sentences;
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::launch_size::SizeMoments;
 use std::collections::BTreeMap;
+use std::f64::consts::SQRT_2;
 
 /// The least share of the time that is tested. Kernels below this share of the GPU time of both sides, and causes
 /// below this share of the time from start to end, are not tested, because each test makes the others less sensitive.
@@ -26,6 +28,10 @@ pub(super) struct Comparison<'a> {
     pub evaluated: Option<Evaluated>,
     /// The kernels of both sides, matched.
     pub pairs: Vec<Pair<'a>>,
+    /// What disturbed one run of each side; `None` where runs measure that themselves, or the user gave the spread.
+    disturbance: Option<Disturbance<'a>>,
+    /// By how much kernels got slower in the course of one run of each side.
+    drift: [f64; 2],
     /// The changes of figures and kernels, the most important first.
     pub changes: Vec<Change>,
     /// The number of differences that were tested.
@@ -46,7 +52,13 @@ impl<'a> Comparison<'a> {
             None => 1.0,
         });
         let pairs = matching::pairs(matching::side(before), matching::side(after), evaluations);
+        let single = match (before, after) {
+            ([before], [after]) if !design.spread.is_given() => Some([before, after]),
+            _ => None,
+        };
         let mut comparison = Comparison {
+            disturbance: single.map(|runs| Disturbance::new(&pairs, runs)),
+            drift: single.map_or([0.0; 2], drifts),
             sides: [before, after],
             design,
             evaluated,
@@ -101,7 +113,7 @@ impl<'a> Comparison<'a> {
                 Sample {
                     value: value.map(|value| value / divisor),
                     blocks: reading.map_or(&[], |reading| &reading.blocks),
-                    spread: self.design.spread.at(digest, Some(metric)),
+                    spread: (self.design.spread.at(digest, Some(metric))).hypot(self.drift[side]),
                 }
             };
             runs.map(sample).collect::<Vec<_>>()
@@ -219,6 +231,7 @@ impl<'a> Comparison<'a> {
 
     /// Estimates the change of the summed time of the kernels in some pairs.
     pub fn estimate_of(&self, pairs: &[&Pair]) -> Estimate {
+        let disturbed = self.disturbed(pairs);
         let sides = [0, 1].map(|side| {
             let kernels: Vec<&SideKernel> = (pairs.iter())
                 .flat_map(|pair| [&pair.before, &pair.after][side])
@@ -237,6 +250,7 @@ impl<'a> Comparison<'a> {
                     .fold(0.0, |sum, ns| sum + ns);
                 let value = known.then(|| ns / self.divisor(side, run, true));
                 let spread = self.design.spread.at(&self.sides[side][run], None);
+                let spread = spread.hypot(self.drift[side]).hypot(disturbed / SQRT_2);
                 (value, blocks(&there), spread)
             };
             (0..self.sides[side].len()).map(of_run).collect::<Vec<_>>()
@@ -251,6 +265,19 @@ impl<'a> Comparison<'a> {
             estimate.p = (self.samples().iter().all(|runs| *runs > 1)).then_some(0.0);
         }
         estimate
+    }
+
+    /// Returns how much what disturbed one run of each side may have changed the kernels in some pairs, as a logarithm.
+    fn disturbed(&self, pairs: &[&Pair]) -> f64 {
+        let kernels = |side: usize| -> Vec<&KernelDigest> {
+            let kernels = pairs
+                .iter()
+                .flat_map(|pair| [&pair.before, &pair.after][side]);
+            kernels.filter_map(|kernel| kernel.runs[0]).collect()
+        };
+        (self.disturbance.as_ref()).map_or(0.0, |disturbance| {
+            disturbance.of([&kernels(0), &kernels(1)])
+        })
     }
 
     /// Returns true for kernels of which some are in every run of one side, and none is in a run of the other.

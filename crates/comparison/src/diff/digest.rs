@@ -7,18 +7,18 @@ use super::run::{Machine, RunDigest};
 use super::works::WorkTotals;
 use gapscope_analysis::Findings;
 use gapscope_analysis::conditions;
+use gapscope_analysis::copy_sizes::{CopySizes, add_copy, by_name};
 use gapscope_analysis::gaps;
 use gapscope_analysis::labels::LabelTree;
 use gapscope_analysis::memory_timeline::memory_timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::launch_size::SizeMoments;
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Api, Manifest, SamplingMode};
-use gapscope_trace::tables::{Dispatches, Table, TransferKind};
+use gapscope_trace::tables::{Dispatches, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl RunDigest {
@@ -59,6 +59,7 @@ impl RunDigest {
         digest.set(Metric::Workgroups, groups);
         digest.set(Metric::Threads, threads);
         digest.kernels = works.kernels;
+        digest.place = works.place;
         digest
     }
 
@@ -211,19 +212,13 @@ fn bound_bytes(timeline: &Timeline) -> Option<f64> {
 }
 
 /// Returns the bytes of single transfers by kind, or `None` where the bytes of one are not known.
-fn transfer_sizes(timeline: &Timeline) -> Option<BTreeMap<String, SizeMoments>> {
+fn transfer_sizes(timeline: &Timeline) -> CopySizes<String> {
     let rows = &timeline.trace.tables.transfers;
-    let mut sizes: BTreeMap<TransferKind, SizeMoments> = BTreeMap::new();
+    let mut sizes = Some(BTreeMap::new());
     for (kind, bytes) in rows.kind.iter().zip(&rows.bytes) {
-        let of_kind = sizes.entry(*kind).or_default();
-        *of_kind = of_kind.plus(SizeMoments::new(bytes?));
+        add_copy(&mut sizes, *kind, bytes);
     }
-    let named = sizes.into_iter();
-    Some(
-        named
-            .map(|(kind, sizes)| (kind.as_str().to_owned(), sizes))
-            .collect(),
-    )
+    by_name(&sizes)
 }
 
 /// Returns sentences about losses, missing times and unusual conditions, after the remarks.

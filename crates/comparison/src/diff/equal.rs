@@ -7,10 +7,10 @@ use super::matching::{How, Pair};
 use super::metric::{Metric, Unit};
 use super::result::{EqualWork, WorkFigure};
 use super::words::value;
+use gapscope_analysis::copy_sizes::other_copies;
 use gapscope_analysis::launch_sizes::{SizeEvidence, SizedKernel, is_same, judge};
 use gapscope_timeline::quantity;
 use gapscope_timeline::thresholds::SAME_SIZE_SHARE;
-use std::collections::BTreeSet;
 
 /// The figures that must be equal on both sides for their times to be comparable.
 const WORK: [Metric; 7] = [
@@ -131,7 +131,11 @@ fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
         .flatten();
     let copied_alike = !differs(Metric::Transfers) && !differs(Metric::TransferBytes);
     let other_copies = (copied_alike && !varies(Metric::TransferBytes))
-        .then(|| other_copies(comparison))
+        .then(|| {
+            let [before, after] = [0, 1].map(|side| comparison.transfer_sizes(side));
+            let (before, after) = (before?, after?);
+            other_copies([(&before.0, before.1), (&after.0, after.1)])
+        })
         .flatten();
     let is_known = figures.iter().any(|known| known.figure.equal.is_some());
     let in_doubt = fused.is_some()
@@ -242,31 +246,6 @@ fn other_runs(comparison: &Comparison) -> Option<String> {
         "As many dispatches are of other kernels: {}. Whether they do the same work is not known.",
         texts.join(", ")
     ))
-}
-
-/// Returns a sentence on transfers that are of other kinds or sizes, where as many have as many bytes in all.
-fn other_copies(comparison: &Comparison) -> Option<String> {
-    let [before, after] = [0, 1].map(|side| comparison.transfer_sizes(side));
-    let (before, after) = (before?, after?);
-    let kinds: BTreeSet<&String> = before.0.keys().chain(after.0.keys()).collect();
-    let differs = |kind: &&&String| {
-        let [first, second] = [&before, &after].map(|(sizes, evaluations)| {
-            let sizes = sizes.get(**kind).copied().unwrap_or_default();
-            (sizes, sizes.count() as f64 / evaluations)
-        });
-        !is_same([first.1, second.1]) || !first.0.is_like(second.0)
-    };
-    let kinds: Vec<&str> = kinds
-        .iter()
-        .filter(differs)
-        .map(|kind| kind.as_str())
-        .collect();
-    (!kinds.is_empty()).then(|| {
-        format!(
-            "As many transfers have as many bytes in all, in other sizes or directions: {}.",
-            quantity::listed(&kinds)
-        )
-    })
 }
 
 /// Returns the sentence that kernels became others, where nothing else differs in how often kernels ran.

@@ -324,7 +324,7 @@ fn beside_a_trend(before: &[f64], after: &[f64], turns: &[Vec<f64>; 2]) -> Optio
 const MIN_BLOCKS: usize = 6;
 
 /// The number of longer blocks that both runs need: the error of fewer is itself too uncertain to replace that of short ones.
-const MIN_LONGER_BLOCKS: usize = 16;
+const MIN_LONGER_BLOCKS: usize = 8;
 
 /// Returns the standard error of the logarithm of the ratio of two sums over blocks, with its degrees of freedom: the greatest
 /// over blocks, pairs of them, and so on.
@@ -346,24 +346,37 @@ fn relative_error(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
     Some(greatest)
 }
 
-/// Returns the standard error and the degrees of freedom that blocks of one length show. Where both have equally
-/// many blocks, each block is compared with the block in its place: a program that does other work in the middle does so in both.
+/// Returns the standard error and the degrees of freedom that blocks of one length show, by the jackknife: by how much the ratio differs
+/// without each of the blocks. So one block that is most of the sum does not hide its own noise. Where both have equally
+/// many blocks, each is left out with the block in its place: a program that does other work in the middle does so in both.
 fn error_of_blocks(before: &[f64], after: &[f64]) -> Option<(f64, f64)> {
     if before.len() < MIN_BLOCKS || after.len() < MIN_BLOCKS {
         return None;
     }
-    let scaled = |blocks: &[f64]| -> Option<Vec<f64>> {
-        let mean = mean(blocks);
-        (mean > 0.0).then(|| blocks.iter().map(|block| block / mean).collect())
+    let logarithms = |without: &dyn Fn(usize) -> f64, count: usize| -> Option<f64> {
+        let all: Vec<f64> = (0..count).map(|block| without(block).ln()).collect();
+        let variance = squares(&all) * (count - 1) as f64 / count as f64;
+        variance.is_finite().then_some(variance)
     };
-    let (b, a) = (scaled(before)?, scaled(after)?);
-    let [n, m] = [b.len() as f64, a.len() as f64];
-    if b.len() == a.len() {
-        let apart: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
-        return Some(((squares(&apart) / (n * (n - 1.0))).sqrt(), n - 1.0));
-    }
-    let variance = squares(&b) / (n * (n - 1.0)) + squares(&a) / (m * (m - 1.0));
-    Some((variance.sqrt(), n.min(m) - 1.0))
+    let [first, second] = [before, after].map(|blocks| blocks.iter().sum::<f64>());
+    let variance = match before.len() == after.len() {
+        true => logarithms(
+            &|block| (second - after[block]) / (first - before[block]),
+            before.len(),
+        )?,
+        false => {
+            logarithms(&|block| first - before[block], before.len())?
+                + logarithms(&|block| second - after[block], after.len())?
+        }
+    };
+    let freedom = even_blocks(before).min(even_blocks(after)) - 1.0;
+    (freedom > 0.0).then(|| (variance.sqrt(), freedom))
+}
+
+/// Returns the number of equal blocks that would tell as much as some blocks of which a few may be most of the sum.
+fn even_blocks(blocks: &[f64]) -> f64 {
+    let squares: f64 = blocks.iter().map(|block| block * block).sum();
+    blocks.iter().sum::<f64>().powi(2) / squares
 }
 
 /// Corrects the chances of several comparisons for the search for the least of them, by Holm's correction (*A Simple Sequentially

@@ -2,6 +2,7 @@
 //! each label.
 
 use super::metric::Metric;
+use super::parts::{Parts, Place};
 use super::samples::{Blocks, Lengths};
 use gapscope_timeline::launch_size::{LaunchSize, SizeMoments};
 use gapscope_trace::manifest::SamplingMode;
@@ -27,6 +28,10 @@ pub struct RunDigest {
     pub(super) figures: BTreeMap<Metric, Reading>,
     /// The kernels, each under each label by itself.
     pub(super) kernels: Vec<KernelDigest>,
+    /// The end of the run, which tells how its parts are numbered; the start where parts are not known, as in baselines that were saved
+    /// without, and of several ranks.
+    #[serde(default)]
+    pub(super) place: Place,
     /// The labels that most dispatches lie under and that were set several times, the outermost first.
     pub(super) evaluations: Vec<Evaluations>,
     /// The bytes of single transfers by kind; `None` where some are not known, and in baselines that were saved without.
@@ -72,6 +77,10 @@ pub(super) struct RunEnvironment {
     /// not known apart, waited for a processor or for memory; `None` where this was not measured.
     #[serde(default)]
     pub(super) waited: Option<f64>,
+    /// The clocks in Hz that a GPU reached in the first and in the last third of the time from the first GPU work to the last, the
+    /// lowest of all GPUs; `None` where clocks were not measured.
+    #[serde(default)]
+    pub(super) clocks: Option<[f64; 2]>,
 }
 
 /// A figure of a run, with the sums of its blocks of consecutive parts.
@@ -112,6 +121,9 @@ pub(super) struct KernelDigest {
     pub blocks: Blocks,
     /// A histogram of the times.
     pub lengths: Lengths,
+    /// Sums of the times by parts of the run.
+    #[serde(default)]
+    pub parts: Parts,
 }
 
 /// Reads sampling modes by their names; an unknown name is an error.
@@ -151,6 +163,7 @@ impl KernelDigest {
         self.lengths.add(&other.lengths);
         // Blocks at different times do not add up.
         self.blocks = Blocks::default();
+        self.parts = Parts::default();
     }
 }
 
@@ -210,6 +223,7 @@ impl RunDigest {
                 None => self.kernels.push(kernel),
             }
         }
+        self.place = Place::default();
         // An evaluation takes place on all ranks together.
         self.evaluations
             .retain(|own| other.evaluations.contains(own));
@@ -250,6 +264,8 @@ impl RunEnvironment {
         let capped = self.power_capped.zip(other.power_capped);
         self.power_capped = capped.map(|(a, b)| a.max(b));
         self.others_bytes = None;
+        self.clocks = (self.clocks.zip(other.clocks))
+            .map(|(a, b)| [0, 1].map(|end| f64::min(a[end], b[end])));
         self.waited = self.waited.into_iter().chain(other.waited).reduce(f64::max);
     }
 }

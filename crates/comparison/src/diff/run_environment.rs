@@ -40,8 +40,33 @@ impl RunEnvironment {
             power_capped: gpus().filter(measured).map(capped).reduce(f64::max),
             others_bytes: others.reduce(u64::saturating_add),
             waited: waited(timeline, counters),
+            clocks: clocks(timeline, counters),
         }
     }
+}
+
+/// Returns the clocks that GPUs reached in the first and in the last third of the time of the GPU work, the lowest of all GPUs.
+fn clocks(timeline: &Timeline, counters: &[Counter]) -> Option<[f64; 2]> {
+    let window = timeline.work_window()?;
+    let third = window.length_ns() / 3;
+    let ends = [
+        Interval::new(window.start_ns, window.start_ns + third),
+        Interval::new(window.end_ns - third, window.end_ns),
+    ];
+    let reached = |counter: &Counter, end: Interval| {
+        let samples = counter.samples.iter();
+        let inside =
+            samples.filter(|sample| (end.start_ns..=end.end_ns).contains(&sample.start_ns));
+        // Between pieces of work a GPU lowers its clock.
+        inside.map(|sample| sample.value).reduce(f64::max)
+    };
+    let gpus = (0..timeline.gpus.len()).map(CounterOwner::Gpu);
+    gpus.filter_map(|owner| {
+        let counter = find(counters, owner, Condition::SmClock)?;
+        let [first, last] = ends.map(|end| reached(counter, end));
+        Some([first?, last?])
+    })
+    .reduce(|a, b| [0, 1].map(|end| f64::min(a[end], b[end])))
 }
 
 /// Returns the share of the time of the GPU work in which tasks waited for a processor or for memory, whichever is greater. Those of

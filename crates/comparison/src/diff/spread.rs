@@ -67,6 +67,11 @@ impl AssumedSpread {
         }
     }
 
+    /// Returns true where the user gave the spread.
+    pub const fn is_given(self) -> bool {
+        self.is_given
+    }
+
     /// Returns the spread of a run's time of a kind; `None` stands for the time of a kernel.
     pub fn at(&self, run: &RunDigest, metric: Option<Metric>) -> f64 {
         let is_whole = matches!(metric, Some(Metric::WallTime | Metric::GpuTime));

@@ -2,6 +2,7 @@
 //! whole run in blocks (sums of consecutive values, by which two runs are compared).
 
 use super::names;
+use super::parts::Place;
 use super::run::{Evaluations, KernelDigest};
 use super::samples::Blocks;
 use gapscope_analysis::labels::LabelTree;
@@ -31,6 +32,8 @@ pub(super) struct WorkTotals {
     pub transfers: Blocks,
     /// The workgroups and threads of all dispatches.
     pub size: LaunchSize,
+    /// The end of the run, behind all dispatches with times.
+    pub place: Place,
 }
 
 impl WorkTotals {
@@ -45,6 +48,7 @@ impl WorkTotals {
             idle: Blocks::default(),
             transfers: Blocks::default(),
             size: LaunchSize::default(),
+            place: Place::default(),
         };
         let group_threads = GroupThreads::new(&timeline.trace.tables.kernels);
         let outside = tree.count();
@@ -60,7 +64,8 @@ impl WorkTotals {
             let node = tree.node_of_row(timeline.dispatches.labels.at(work.row()));
             works.dispatches_by_node[(node as usize).min(outside)] += 1;
             let at = index.find(timeline, work.row(), node, &mut works.kernels);
-            works.kernels[at].push(work);
+            works.kernels[at].push(work, works.place);
+            works.place.advance();
             works.kernels[at]
                 .size
                 .add(group_threads.launch(timeline, work.row()));
@@ -75,8 +80,9 @@ impl WorkTotals {
                 .size
                 .add(group_threads.launch(timeline, row));
         }
-        for kernel in &works.kernels {
+        for kernel in &mut works.kernels {
             works.size.add(kernel.size);
+            kernel.parts.coarsen(works.place);
         }
         works
     }
@@ -125,13 +131,14 @@ impl WorkTotals {
 impl KernelDigest {
     /// Adds a dispatch with its time.
     #[inline]
-    fn push(&mut self, work: &Work) {
+    fn push(&mut self, work: &Work, place: Place) {
         let ns = work.interval.length_ns();
         self.count += 1;
         self.timed += 1;
         self.total_ns = self.total_ns.saturating_add(ns);
         self.blocks.push(ns as f64);
         self.lengths.push(ns);
+        self.parts.push(place, ns as f64);
     }
 }
 

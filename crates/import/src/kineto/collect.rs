@@ -12,6 +12,7 @@ use super::lanes::Lanes;
 use super::metadata::Metadata;
 use super::operands::Operands;
 use super::producers::{self, Producers};
+use super::scopes::Scope;
 use super::source::Source;
 use super::streams::{Stream, Streams};
 use super::work::{WorkArgs, correlation};
@@ -21,7 +22,7 @@ use crate::output::NewTrace;
 use crate::profile::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, HostRange, Overhead, Profile, Span,
 };
-use crate::{Error, Output};
+use crate::{Error, GpuRows, Output};
 use gapscope_model::{LossKind, OverheadKind, UNKNOWN_RESULT};
 use gapscope_trace::build::{Interner, TextId};
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
@@ -110,6 +111,9 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
     pub(super) producers: Producers,
+    /// The rows that the user says are a GPU's, and their scopes.
+    pub(super) gpu_rows: &'o [GpuRows],
+    pub(super) scopes: Vec<Scope>,
     pub(super) pending: Pending,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
@@ -124,6 +128,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         output: &'o Output<'p>,
         new: NewTrace,
         part: TracePart<'_>,
+        gpu_rows: &'o [GpuRows],
     ) -> Collector<'o, 'p> {
         Collector {
             output,
@@ -152,6 +157,8 @@ impl<'o, 'p> Collector<'o, 'p> {
             counters: Counters::default(),
             metadata: Metadata::default(),
             producers: Producers::default(),
+            gpu_rows,
+            scopes: Vec::new(),
             pending: FxHashMap::default(),
             python_functions: 0,
             uses_hip: false,
@@ -182,7 +189,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     /// Adds the offset to a start and an end.
-    fn placed(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
+    pub(super) fn placed(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
         let placed = times.and_then(|(start_ns, end_ns)| {
             // The first time that is not 0 decides, because 0 may stand for an unknown time.
             let shift_ns = match (self.shift_ns, start_ns) {
@@ -232,6 +239,9 @@ impl<'o, 'p> Collector<'o, 'p> {
 
     /// Collects an event with a start and a duration, by its category or, where it has none, by its process and name.
     fn complete(&mut self, event: &Event) -> Result<(), Error> {
+        if self.complete_scope(event) {
+            return Ok(());
+        }
         let category = match producers::category_of(event) {
             Some(category) => category,
             None if event.category.is_empty() => self.lanes.category_of(event),
@@ -544,6 +554,7 @@ impl Sink for Collector<'_, '_> {
                 &own
             }
         };
+        let event = &self.in_unit(event);
         match event.phase {
             b'X' => self.complete(event),
             b'B' => {

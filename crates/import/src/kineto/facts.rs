@@ -39,8 +39,23 @@ pub(super) struct Lane {
     pub(super) process: ProcessId,
     pub(super) thread: ThreadId,
     pub(super) name: Option<Box<str>>,
+    /// The thread as the file writes it, where that is no id of a system's thread.
+    pub(super) own: Option<Box<str>>,
     /// The ranges that have begun and not ended, outermost first.
     pub(super) open: Vec<OpenRange>,
+    /// The number of its ranges, and the name of the first.
+    pub(super) ranges: u64,
+    pub(super) first: Option<TextId>,
+}
+
+impl Lane {
+    /// Returns the thread of the file's row as the user names it: its name where that stands in place of a number.
+    pub(super) fn row(&self) -> String {
+        match &self.own {
+            Some(own) => own.to_string(),
+            None => self.thread.0.to_string(),
+        }
+    }
 }
 
 /// A range that has begun and not ended.

@@ -17,7 +17,7 @@ pub(super) fn import(
     output: &mut Output,
 ) -> Result<(), Error> {
     let source = Source::open(path)?;
-    let mut collector = Collector::new(output, new, part);
+    let mut collector = Collector::new(output, new, part, &options.gpu_rows);
     let summary = Document::new(source).read(&mut collector)?;
     if let Some(found) = summary.foreign {
         return Err(Error::foreign(path, "Chrome's JSON", found));
@@ -30,6 +30,7 @@ pub(super) fn import(
     }
     collector.metadata.rank = part.rank.or(collector.metadata.rank);
     let reasons = collector.assemble();
+    collector.write_scopes()?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     collector.describe(&summary, &file, options);
     let Collector { profile, new, .. } = collector;

@@ -90,7 +90,13 @@ impl Launches {
             let uses = launches.again.get(&key).map_or(1, Vec::len) as u64;
             let latest = launches.again.get(&key).and_then(|list| list.last());
             let (_, latest) = &calls[latest.copied().unwrap_or(*first.get()) as usize];
-            let rename = |use_number: u64| Correlation(correlation.0 + use_number * NEXT_USE);
+            let rename = |use_number: u64| {
+                Correlation(
+                    correlation
+                        .0
+                        .wrapping_add(use_number.wrapping_mul(NEXT_USE)),
+                )
+            };
             // The runtime's call and the driver's call inside of it are one launch.
             if call.thread == latest.thread && call.span.start_ns < latest.span.end_ns() {
                 if uses > 1 {

@@ -242,7 +242,7 @@ pub(crate) fn add(
     let threads = threads.collect();
     let pids = profile.inventory.processes().map(|(_, pid)| pid).collect();
     let known_span_ns = profile.inventory.span_ns();
-    let mut collector = Collector::new(output, new, part);
+    let mut collector = Collector::new(output, new, part, &[]);
     collector.main = by_pid.values().copied().min().unwrap_or(ProcessId(0));
     collector.lanes = Lanes::placed(pids, by_pid, threads);
     collector

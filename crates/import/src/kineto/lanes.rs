@@ -107,12 +107,16 @@ impl Lanes {
             ThreadId(MADE_UP + self.made_up)
         });
         let lane = self.all.len() as u32;
-        let own = whole(tid).is_none().then(|| json::text(tid).into());
+        let name = whole(tid).is_none().then(|| json::text(tid).into());
+        let own = (thread.0 >= MADE_UP).then(|| json::text(tid).into());
         self.all.push(Lane {
             process,
             thread,
-            name: own,
+            name,
+            own,
             open: Vec::new(),
+            ranges: 0,
+            first: None,
         });
         self.by_text.insert(self.key.as_slice().into(), lane);
         lane
@@ -143,6 +147,16 @@ impl Lanes {
             pids[id.0 as usize] = pid.clone();
         }
         pids
+    }
+
+    /// Returns the names of a process and of a thread of it, as far as metadata events have said them.
+    pub(super) fn names(&self, pid: &[u8], tid: &[u8]) -> [&[u8]; 2] {
+        let key = [pid, b"\0", tid].concat();
+        let names = [
+            self.process_names.get(pid),
+            self.thread_names.get(key.as_slice()),
+        ];
+        names.map(|name| name.map_or(&b""[..], |name| name.as_bytes()))
     }
 
     /// Takes the names of processes and threads from a metadata event.

@@ -2,8 +2,22 @@
 
 use super::collect::{Collector, shift_of};
 use super::document::Summary;
+use super::facts::Lane;
 use crate::Options;
 use gapscope_model::LossKind;
+use std::cmp::Reverse;
+
+/// The most rows of a file without GPU work that a note lists, and the most letters of a name in it.
+const MAX_LISTED_ROWS: usize = 8;
+const MAX_NAME_LETTERS: usize = 40;
+
+/// Returns a number of ranges in words.
+fn quantity(ranges: u64) -> String {
+    match ranges {
+        1 => "1 range".to_owned(),
+        ranges => format!("{ranges} ranges"),
+    }
+}
 
 impl Collector<'_, '_> {
     /// Adds the facts of a document, after its rows were assembled. `file` is the file's name for notes.
@@ -40,6 +54,37 @@ impl Collector<'_, '_> {
             let name = main.name.iter().filter(|name| !name.is_empty());
             inventory.manifest.command = name.cloned().collect();
         }
+    }
+
+    /// Lists the rows with most ranges, and says how to import those of a GPU.
+    fn rows(&self) -> String {
+        let pids = self.lanes.pids();
+        let mut lanes: Vec<&Lane> = self
+            .lanes
+            .all
+            .iter()
+            .filter(|lane| lane.ranges > 0)
+            .collect();
+        lanes.sort_by_key(|lane| Reverse(lane.ranges));
+        let labels = &self.profile.inventory.labels;
+        let row = |lane: &&Lane| {
+            let pid = String::from_utf8_lossy(&pids[lane.process.0 as usize]).into_owned();
+            let name = lane.first.map_or("", |text| labels.text_of(text));
+            let name: String = name.chars().take(MAX_NAME_LETTERS).collect();
+            let ranges = quantity(lane.ranges);
+            format!(
+                "pid={pid},tid={} ({ranges}, the first is {name:?})",
+                lane.row()
+            )
+        };
+        let mut listed: Vec<String> = lanes.iter().take(MAX_LISTED_ROWS).map(row).collect();
+        if lanes.len() > listed.len() {
+            listed.push(format!("and {} more", lanes.len() - listed.len()));
+        }
+        format!(
+            "If rows of the file are a GPU's, name them to import them: gapscope import --gpu 'pid=…,tid=…', where * stands for any. Its rows are {}.",
+            listed.join(", ")
+        )
     }
 
     /// Counts what the document has and the trace lacks.
@@ -100,6 +145,8 @@ impl Collector<'_, '_> {
             inventory.note(
                 "The file has no GPU work that gapscope knows: neither events of the category kernel, gpu_memcpy or gpu_memset, nor a process that is named like /device:GPU:0.",
             );
+            let rows = self.rows();
+            self.profile.inventory.note(rows);
         }
         self.note_python();
         if let Some(host) = &self.metadata.host_name {

@@ -22,9 +22,12 @@ impl Collector<'_, '_> {
     ) -> Result<(), Error> {
         let labels = &mut self.profile.inventory.labels;
         let label = labels.label(None, name);
+        let lane = &mut self.lanes.all[lane as usize];
+        lane.ranges += 1;
+        lane.first = lane.first.or(Some(name));
         let Lane {
             process, thread, ..
-        } = self.lanes.all[lane as usize];
+        } = *lane;
         self.markers += 1;
         let (start_ns, duration_ns) = (Some(span.start_ns), Some(span.duration_ns));
         let row = rows::marker_row(process, MarkerScope::Thread, label, start_ns, duration_ns);
@@ -93,6 +96,9 @@ impl Collector<'_, '_> {
             Some((lane, open)) if open.start_ns <= end_ns => {
                 let domain = self.text(HOST);
                 let span = Span::between(open.start_ns, end_ns);
+                if self.ended_scope(event, lane, open, span) {
+                    return Ok(());
+                }
                 self.marker(lane, (open.name, domain, open.category), span, None)
             }
             _ => {

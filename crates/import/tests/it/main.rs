@@ -6,6 +6,7 @@ mod counters_csv;
 mod damage;
 mod database;
 mod ggml;
+mod gpu_rows;
 mod hints;
 mod hostile;
 mod imported;

@@ -204,7 +204,6 @@ impl Recording {
             notes.push(format!("Recorded by {version}."));
         }
         let options = Options {
-            ranks: Vec::new(),
             pid: match self.target {
                 Target::Attach(pid) => Some(pid),
                 Target::Launch(_) => None,
@@ -219,6 +218,7 @@ impl Recording {
                 Target::Attach(_) => None,
             },
             notes,
+            ..Options::default()
         };
         let exit = self.exit(&exports);
         let timed_out = self.time_limit.is_some_and(|limit| ended.took >= limit) && exit.is_none();

@@ -1,7 +1,7 @@
 //! The headers of frames, the answers with many rows: they describe the columns of raw numbers that follow. `frame`
 //! writes them. A trace's generation is a number that grows with each change of the trace.
 
-use gapscope_analysis::code::{IdleCause, StackLine};
+use gapscope_analysis::code::{CodeSource, IdleCause, StackLine};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::CounterUnit;
 use schemars::JsonSchema;
@@ -68,6 +68,8 @@ pub struct CounterHeader {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SamplesHeader<'a> {
     pub generation: u64,
+    /// Ranges: a row is a time in which a submitting thread was in a range while a device was idle.
+    pub told_by: CodeSource,
     /// Samples a second at first.
     pub rate_hz: Option<u32>,
     pub threads: Vec<SampledThread>,

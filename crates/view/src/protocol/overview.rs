@@ -2,6 +2,7 @@
 //! `overview` and `served_capture` make it. In `Arrangement` each text is a part of what the page writes into its
 //! address, and the server keeps it unread.
 
+use gapscope_analysis::code::CodeSource;
 use gapscope_analysis::gaps::{Cause, CauseFacts};
 use gapscope_trace::UnreadTable;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
@@ -126,6 +127,8 @@ pub struct TraceOverview {
     pub groups: Vec<Group>,
     /// Tracks, in the order in which they are drawn.
     pub tracks: Vec<Track>,
+    /// What tells the code behind idle time; null where the trace has neither samples nor ranges of submitting threads.
+    pub code: Option<CodeSource>,
     /// How its tracks were arranged before, where the server keeps that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arranged: Option<Arrangement>,

@@ -166,3 +166,58 @@ fn stacks_that_go_in_circles_or_name_what_is_not_there_are_answered() {
     assert_eq!(client.frame("t/0/code").rows(), 3);
     assert_eq!(client.frame("t/0/code/idle").rows(), 0);
 }
+
+/// 30 ms in which the host is late: the submitting thread is 28 ms in `load_batch`, of which 20 ms in what it calls.
+const RANGES: &str = "manifest sampling_mode=dispatch start_ns=1s end_ns=1100ms
+    process id=1 pid=7 hook=Kineto
+    thread process=1 thread=7 name=main
+    device id=1 process=1
+    queue id=1 device=1
+    label id=1 text=\"train.py(41): load_batch\"
+    label id=2 text=\"<built-in function zoom_shift>\"
+    label id=3 text=\"another.py(1): thread\"
+    kernel id=1 process=1 name=sin
+    marker process=1 thread=7 scope=thread label=1 start_ns=1012ms duration_ns=28ms
+    marker process=1 thread=7 scope=thread label=2 start_ns=1015ms duration_ns=20ms
+    marker process=1 thread=8 scope=thread label=3 start_ns=1011ms duration_ns=30ms
+    submission id=1 process=1 queue=1 thread=7 start_ns=1009ms duration_ns=100us
+    submission id=2 process=1 queue=1 thread=7 start_ns=1041ms duration_ns=1ms
+    command_buffer id=1 process=1 queue=1 submission=1 dispatches=1
+    command_buffer id=2 process=1 queue=1 submission=2 dispatches=1
+    dispatch command_buffer=1 queue=1 kernel=1 start_ns=1010ms duration_ns=1ms
+    dispatch command_buffer=2 queue=1 kernel=1 start_ns=1043ms duration_ns=1ms";
+
+#[test]
+fn without_samples_ranges_of_the_submitting_thread_tell_the_code() {
+    let folder = Folder::new();
+    let trace = folder.trace("ranges", RANGES);
+    let client = Client::new(&[trace.clone()]);
+    let overview = client.json("overview");
+    assert_eq!(overview["traces"][0]["code"], "ranges");
+    assert!(tracks(&overview, "samples").is_empty());
+    let code = client.frame("t/0/code");
+    assert_eq!(code.header["told_by"], "ranges");
+    // The outer range before the inner one, the inner one, and the outer one again.
+    assert_eq!(code.column("at"), [12e6, 15e6, 35e6]);
+    assert_eq!(code.column("period"), [3e6, 20e6, 5e6]);
+    let line = &code.header["lines"][0];
+    assert_eq!(line["text"], "train.py:41 load_batch > zoom_shift");
+    let frame = &code.header["frames"][line["frame"].as_u64().unwrap() as usize];
+    assert_has(
+        frame,
+        json!({"text": "train.py:41 load_batch", "own": true}),
+    );
+    let parents = list(&code.header["stacks"]["parent"]);
+    assert!(parents.contains(&Value::Null) && parents.contains(&json!(0)));
+    let idle = client.frame("t/0/code/idle");
+    assert_eq!(idle.column("weight"), [3e6, 20e6, 5e6]);
+    let causes = list(&idle.header["causes"]).iter();
+    let covered = causes.map(|cause| {
+        cause["total_ns"].as_i64().unwrap() - cause["without_samples_ns"].as_i64().unwrap()
+    });
+    assert_eq!(covered.sum::<i64>(), 28_000_000);
+    let page = folder.path().join("ranges.html");
+    write_file(&trace, &page).unwrap();
+    let answers = answers(&page);
+    assert!(answers.contains_key("t/0/code") && answers.contains_key("t/0/code/idle"));
+}

@@ -152,3 +152,14 @@ fn many_comparisons_are_corrected() {
         }
     }
 }
+
+#[test]
+fn one_block_that_is_most_of_the_sum_does_not_hide_its_noise() {
+    let mut blocks = [3.0; 13];
+    blocks[0] = 129.0;
+    let mut other = blocks;
+    other[0] = 160.0;
+    let estimate =
+        Estimate::from_times(&[one_run(&blocks, 0.01)], &[one_run(&other, 0.01)], &APART);
+    assert!(estimate.p.unwrap() > 0.05, "{estimate:?}");
+}

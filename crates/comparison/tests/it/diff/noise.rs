@@ -136,3 +136,21 @@ fn a_gate_that_cannot_be_judged_fails_by_name() {
         matches!(&json["least_ratio_told"], Value::Number(ratio) if ratio.as_f64() > Some(6.0))
     );
 }
+
+#[test]
+fn a_change_of_one_kernel_throughout_the_run_leaves_the_others_as_certain() {
+    let base = [("gemm", 400.0), ("softmax", 100.0), ("add", 50.0)];
+    let slower = base.map(|(name, us)| kernel(name, if name == "gemm" { 1.5 * us } else { us }));
+    let diff = diff(
+        &looped(&base.map(|(name, us)| kernel(name, us))),
+        &looped(&slower),
+        &["kernel(gemm) > 5%", "kernel(add) > 10%"],
+    );
+    let statuses: Vec<GateStatus> = diff.gates.iter().map(|gate| gate.status).collect();
+    assert_eq!(
+        statuses,
+        [GateStatus::Broken, GateStatus::Held],
+        "{:?}",
+        diff.gates
+    );
+}
