@@ -133,8 +133,8 @@ impl JointPath {
         let total_ns = parts.total_ns();
         let percent = |ns: i64| Percent(ratio(ns, total_ns));
         let path = format!("The critical path through all {}", self.of);
-        type Part = fn(&PathParts) -> i64;
-        let part: Part = match bound {
+        type PathTime = fn(&PathParts) -> i64;
+        let part: PathTime = match bound {
             Bound::DeviceBound => |parts| parts.compute_ns.saturating_add(parts.transfer_ns),
             Bound::CommunicationBound => |parts| parts.communication_ns,
             Bound::TransferBound => |parts| parts.transfer_ns,

@@ -72,11 +72,13 @@ impl PhaseSums {
     /// Adds up the work and the gaps in `window`.
     pub(crate) fn new(timeline: &Timeline, window: Interval) -> PhaseSums {
         let labels = PhaseLabels::new(timeline);
+        let mut walk = Walk::new(timeline, window, &labels);
+        paths::add(timeline, window, &labels, &mut walk);
         PhaseSums {
             window,
             start_ns: timeline.work_window().unwrap_or_default().start_ns,
             origin_ns: timeline.trace.manifest.start_ns,
-            walk: Walk::new(timeline, window, &labels),
+            walk,
             labels,
         }
     }

@@ -96,7 +96,7 @@ impl<'a> Joints<'a> {
         self.collectives.push(one.parts.clone());
     }
 
-    fn of(&self, part: &CollectivePart) -> Option<&[(usize, &'a CollectivePart)]> {
+    fn find(&self, part: &CollectivePart) -> Option<&[(usize, &'a CollectivePart)]> {
         let number = *self.by_part.get(&std::ptr::from_ref(part))?;
         Some(&self.collectives[number])
     }
@@ -217,7 +217,11 @@ fn last_arrival<'a>(
 ) -> Option<(usize, &'a CollectivePart, i64)> {
     let own_ns = part.interval.start_ns;
     let mut last = (rank, part, 0);
-    for (other, arrived) in joints.of(part)?.iter().filter(|(other, _)| *other != rank) {
+    for (other, arrived) in joints
+        .find(part)?
+        .iter()
+        .filter(|(other, _)| *other != rank)
+    {
         let arrived_ns = arrived.interval.start_ns;
         let error_ns = clocks.device_error_ns(rank, *other)?;
         let least_ns = match how {

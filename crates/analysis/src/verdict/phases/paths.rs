@@ -3,7 +3,7 @@
 //! A walk over the critical path visits its moments; the [`PathSum`]s of slices and labels come out. Of several devices the joint path
 //! counts, with the waits of the device that waited the longest.
 
-use super::walk::{SLICES, piece_of_slices};
+use super::walk::{SLICES, Walk, bounds_ns, piece_of_slices};
 use super::{PhaseLabels, Sum};
 use crate::critical_path::{CriticalPath, NAMES, PathVisitor, Wait, visited_paths};
 use gapscope_timeline::busy::{self, DeviceBusy};
@@ -130,15 +130,10 @@ impl PathVisitor for Paths<'_> {
 }
 
 /// Adds what the critical path says to the sums of slices and labels.
-pub(super) fn add(
-    timeline: &Timeline,
-    window: Interval,
-    labels: &PhaseLabels,
-    bounds: &[i64],
-    slices: &mut [Sum],
-    by_label: &mut [Sum],
-) {
-    let busy = Sum::new(&*slices).busy;
+pub(super) fn add(timeline: &Timeline, window: Interval, labels: &PhaseLabels, walk: &mut Walk) {
+    let (slices, by_label) = (&mut walk.slices, &mut walk.labels);
+    let bounds = &bounds_ns(window, SLICES);
+    let busy = Sum::new(slices.iter()).busy;
     if busy.communication_ns == 0 && busy.transfer_ns == 0 {
         return;
     }

@@ -2,7 +2,7 @@
 //!
 //! A timeline goes in; a [`Walk`] comes out, with a [`Sum`] for each slice and for each label.
 
-use super::{PhaseLabels, Sum, paths};
+use super::{PhaseLabels, Sum};
 use crate::gaps::explain::Explainer;
 use crate::gaps::visit::visit_gaps;
 use crate::gaps::{Cause, GapPart};
@@ -122,8 +122,6 @@ impl Walk {
         for sum in walk.slices.iter_mut().chain(&mut walk.labels) {
             sum.devices = devices;
         }
-        let (slices, by_label) = (&mut walk.slices, &mut walk.labels);
-        paths::add(timeline, window, labels, &bounds, slices, by_label);
         walk
     }
 
