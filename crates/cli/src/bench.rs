@@ -153,6 +153,21 @@ fn lines(device: &MeasuredDevice) -> Vec<String> {
             "host_write_bytes_per_s",
             limits.host_write_bytes_per_s,
         ),
+        (
+            "NVLink, received",
+            "nvlink_received_bytes_per_s",
+            limits.nvlink_received_bytes_per_s,
+        ),
+        (
+            "NVLink, sent",
+            "nvlink_sent_bytes_per_s",
+            limits.nvlink_sent_bytes_per_s,
+        ),
+        (
+            "NVLink, both ways",
+            "nvlink_both_bytes_per_s",
+            limits.nvlink_both_bytes_per_s,
+        ),
     ];
     let mut figures: Vec<_> = bandwidths
         .map(|(name, key, value)| fixed(name, key, value.map(rate)))

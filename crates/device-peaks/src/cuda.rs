@@ -13,7 +13,7 @@ use crate::measurement::{Measured, Measurement, Progress};
 use crate::samples::{Effort, Samples, repeat};
 use crate::selection::Selection;
 use cublas::Cublas;
-use driver::{Context, Device, Driver, Kernel};
+use driver::{Context, Device, Driver, Kernel, Peer};
 
 /// The kernels as PTX text, with a placeholder for the multiply-adds.
 const KERNELS: &str = include_str!("cuda/kernels.ptx");
@@ -25,6 +25,8 @@ const WORKGROUPS_PER_MULTIPROCESSOR: u32 = 8;
 const MAX_BUFFER_BYTES: u64 = 4 << 30;
 /// Bytes of a copy between host and device: so many that its start takes less than a hundredth of its time.
 const HOST_COPY_BYTES: u64 = 256 << 20;
+/// Bytes of a copy between two devices, likewise.
+const PEER_COPY_BYTES: u64 = 1 << 30;
 /// Bytes of a vector, which an invocation reads or writes at once.
 const VECTOR_BYTES: u64 = 16;
 /// Number of vectors that an invocation reads or writes in a round of its loop.
@@ -47,20 +49,25 @@ pub fn measure(
 ) -> Result<Measured, Error> {
     let driver = Driver::open()?;
     let mut all = Vec::new();
-    for number in 0..driver.count()? {
-        let device = driver.device(number)?;
+    let devices = (0..driver.count()?).map(|number| driver.device(number));
+    let devices: Vec<Device> = devices.collect::<Result<_, Error>>()?;
+    for device in &devices {
         if selection.takes(Api::Cuda, &device.name) {
-            let measured = measure_device(driver, &device, effort, progress);
-            all.push((device.name, measured));
+            let joined = devices
+                .iter()
+                .filter(|other| other.uuid != device.uuid && driver.are_joined(device, other));
+            let joined: Vec<&Device> = joined.collect();
+            let measured = measure_device(driver, (device, &joined), effort, progress);
+            all.push((device.name.clone(), measured));
         }
     }
     Ok(all)
 }
 
-/// Measures one device. A figure that cannot be measured becomes a note; an error only if there is none at all.
+/// Measures one device; NVLink joins it with the others. A figure that cannot be measured becomes a note; an error only if there is none at all.
 fn measure_device(
     driver: Driver,
-    device: &Device,
+    (device, joined): (&Device, &[&Device]),
     effort: Effort,
     progress: Progress<'_>,
 ) -> Result<Measurement, Error> {
@@ -83,6 +90,10 @@ fn measure_device(
     measurement.take("Bandwidth", memory, |_, ()| ());
     let host = bench.host_copies(&mut measurement, progress);
     measurement.take("The bandwidth to the host", host, |_, ()| ());
+    if !joined.is_empty() {
+        let peers = bench.peer_copies(driver, joined, &mut measurement, progress);
+        measurement.take("The bandwidth of NVLink", peers, |_, ()| ());
+    }
     bench.arithmetic(&mut measurement, progress);
     let matrices = bench.matrices(driver, &mut measurement, progress);
     measurement.take("The rate of matrix units", matrices, |_, ()| ());
@@ -213,6 +224,49 @@ impl Bench<'_> {
             |figures, samples| figures.host_write(HOST_COPY_BYTES, samples, "cuMemcpyDtoHAsync"),
         );
         Ok(())
+    }
+
+    /// Measures copies over NVLink from, to, and from and to all other devices at once.
+    fn peer_copies(
+        &self,
+        driver: Driver,
+        joined: &[&Device],
+        measurement: &mut Measurement,
+        progress: Progress<'_>,
+    ) -> Result<(), Error> {
+        progress("bandwidth of NVLink");
+        let context = self.context;
+        let [to, from] = [PEER_COPY_BYTES; 2].map(|bytes| context.allocate(bytes));
+        let (to, from) = (to?, from?);
+        let peers = joined
+            .iter()
+            .map(|device| context.peer(driver, device, PEER_COPY_BYTES));
+        let peers: Result<Vec<Peer>, Error> = peers.collect();
+        // A peer that failed has left another context current.
+        context.make_current()?;
+        let peers = peers?;
+        let each = PEER_COPY_BYTES * peers.len() as u64;
+        let [received, sent] = [Some(to.address), Some(from.address)];
+        for (ways, bytes, figure) in [
+            ([received, None], each, "nvlink_received_bytes_per_s"),
+            ([None, sent], each, "nvlink_sent_bytes_per_s"),
+            ([received, sent], 2 * each, "nvlink_both_bytes_per_s"),
+        ] {
+            // SAFETY: all have so many bytes.
+            let copied = self.repeat(2, &mut || unsafe {
+                context.copy_between(&peers, ways, PEER_COPY_BYTES)
+            });
+            let by = match peers.len() {
+                1 => "cuMemcpyPeerAsync, one other device".to_owned(),
+                count => format!("cuMemcpyPeerAsync, {count} other devices at once"),
+            };
+            measurement.take(figure, copied, |figures, samples| {
+                figures.nvlink(figure, bytes, samples, &by);
+            });
+        }
+        // The end of their contexts leaves none current.
+        drop(peers);
+        context.make_current()
     }
 
     /// Times the kernel of multiply-adds.

@@ -101,6 +101,18 @@ impl Measurement {
         self.state("host_write_bytes_per_s", samples, by);
     }
 
+    /// Adds the time of copies of `bytes` bytes over NVLink, as the figure with this name.
+    pub fn nvlink(&mut self, figure: &str, bytes: u64, samples: Samples, by: &str) {
+        let limits = &mut self.kept.limits;
+        let kept = match figure {
+            "nvlink_received_bytes_per_s" => &mut limits.nvlink_received_bytes_per_s,
+            "nvlink_sent_bytes_per_s" => &mut limits.nvlink_sent_bytes_per_s,
+            _ => &mut limits.nvlink_both_bytes_per_s,
+        };
+        *kept = Some(per_second(bytes, samples));
+        self.state(figure, samples, by);
+    }
+
     /// Adds the time of `count` multiply-adds, each of two operations.
     pub fn multiply_adds(&mut self, count: u64, samples: Samples, by: &str) {
         self.kept.limits.fma_f32_flops = Some(per_second(2 * count, samples));

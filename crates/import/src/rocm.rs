@@ -348,6 +348,7 @@ impl<'a> Recorded<'a> {
             result: gapscope_model::UNKNOWN_RESULT,
             queue: CallQueue::Unknown,
             host_functions: None,
+            graph: None,
         };
         self.profile.recorded.calls.push((self.process, call));
     }

@@ -96,6 +96,8 @@ pub struct ApiCall {
     pub queue: CallQueue,
     /// Host nodes of the graph that the call launched, where their number is known.
     pub host_functions: Option<u32>,
+    /// The executable graph that the call launched, where the producer says it.
+    pub graph: Option<GraphId>,
 }
 
 /// The queue of a call that leaves no work with a queue of its own.

@@ -19,7 +19,7 @@ use gapscope_trace::tables::{CommandBuffer, HostCall, OpaqueWorkKind, Submission
 impl TimelineBuilder {
     /// Takes a call that returned. A poll is folded with others. A call that may launch work waits for that work, one
     /// that names a queue later waits for the queue, unless that has come; any other is written at once.
-    pub fn call(&mut self, call: ApiCall, out: &mut Output<'_>) {
+    pub fn call(&mut self, mut call: ApiCall, out: &mut Output<'_>) {
         let class = self.class(&call);
         if class.is_poll() {
             return self.polls(crate::Polls::new(call), out);
@@ -31,6 +31,13 @@ impl TimelineBuilder {
             _ => {}
         }
         let may_launch = self.may_launch(class, call.correlation);
+        if let (Some(_), Some(correlation)) = (call.graph, call.correlation) {
+            let slot = self.launches.slots.get(&correlation);
+            if let Some(SlotContent::PendingQueue(queue)) = slot.map(|slot| &slot.content) {
+                call.queue = CallQueue::Known(*queue);
+            }
+            self.graph_bodies.called(&call, &self.bounds);
+        }
         // A queue is named by calls that wait, and by those that put on it what leaves no record of the device. An execution context of
         // the runtime is neither a queue nor a context of the tracing library.
         let may_name_queue = class.is_wait() && class != FunctionClass::WaitExecutionContext;
@@ -109,6 +116,7 @@ impl TimelineBuilder {
                 if let Some(graph) = graph {
                     (self.graph_bodies).started(graph, correlation, &work, &self.bounds);
                 }
+                self.graph_bodies.ran(correlation, &work);
                 self.work_of_call(correlation, work, out);
             }
             (None, Some(graph)) => {
@@ -129,7 +137,7 @@ impl TimelineBuilder {
                 continue;
             };
             let work = DeviceWork {
-                queue: launch.queue,
+                queue: launch.queue.unwrap_or(body.queue),
                 ..body
             };
             let slot = self.launches.slots.get_mut(&launch.correlation);
@@ -140,9 +148,26 @@ impl TimelineBuilder {
                     self.graph_bodies.wait(graph, body, &self.bounds);
                 }
                 Some(SlotContent::PendingWork(known)) => known.more.push(work),
+                Some(SlotContent::PendingCall(call)) => {
+                    let call = *call;
+                    self.launch_body(call, launch.correlation, work, out);
+                }
                 _ => self.without_any_call(work, out),
             }
         }
+    }
+
+    /// Writes the launch of a graph of which a body is the first work.
+    fn launch_body(
+        &mut self,
+        call: LabelledCall,
+        correlation: Correlation,
+        mut body: DeviceWork,
+        out: &mut Output<'_>,
+    ) {
+        let mut launch = self.open_launch(call, correlation, &mut body, out);
+        write_work(&mut launch, None, body, out);
+        self.put(correlation, SlotContent::Launched(launch), out);
     }
 
     /// Takes a piece of work of the call with a correlation.
@@ -184,14 +209,17 @@ impl TimelineBuilder {
         queue: QueueId,
         out: &mut Output<'_>,
     ) {
-        let slot = self.launches.slots.get(&correlation);
-        match slot.map(|slot| &slot.content) {
+        let slot = self.launches.slots.get_mut(&correlation);
+        match slot.map(|slot| &mut slot.content) {
             Some(SlotContent::PendingCall(pending)) => {
+                pending.call.queue = CallQueue::Known(queue);
                 let call = pending.call;
                 let class = self.class(&call);
                 if class.is_wait() || class.is_put_on_stream() {
                     self.launches.slots.remove(&correlation);
                     self.call_on_queue(&call, queue, out);
+                } else if let Some(graph) = call.graph {
+                    self.graph_bodies.queue(graph, correlation, queue);
                 }
             }
             Some(_) => {}
@@ -254,11 +282,35 @@ impl TimelineBuilder {
     /// Writes a launch, of which a call and its first work have come, and keeps it for more of its work.
     fn launch(
         &mut self,
-        LabelledCall { call, label }: LabelledCall,
+        call: LabelledCall,
         correlation: Correlation,
         LaunchedWork { mut first, more }: LaunchedWork,
         out: &mut Output<'_>,
     ) {
+        let mut launch = self.open_launch(call, correlation, &mut first, out);
+        write_work(&mut launch, Some(correlation), first, out);
+        if let (true, Some(submission)) = (launch.is_profiled, launch.submission) {
+            self.profiled_launches.push(ProfiledLaunch {
+                correlation,
+                submission,
+                work: first,
+            });
+        } else {
+            for work in more {
+                write_work(&mut launch, Some(correlation), work, out);
+            }
+        }
+        self.put(correlation, SlotContent::Launched(launch), out);
+    }
+
+    /// Writes the submission of a launch, whose first work is this, and returns the launch without any work.
+    fn open_launch(
+        &mut self,
+        LabelledCall { call, label }: LabelledCall,
+        correlation: Correlation,
+        first: &mut DeviceWork,
+        out: &mut Output<'_>,
+    ) -> Launch {
         let class = self.class(&call);
         first.of_graph |= class == FunctionClass::LaunchGraph;
         let kind = class.submission_kind().unwrap_or(match first.kind {
@@ -277,28 +329,14 @@ impl TimelineBuilder {
         }
         let latest = &mut self.launches.latest_start_ns;
         *latest = (*latest).max(Some(call.span.start_ns));
-        let is_profiled = self.profiled.remove(&correlation);
-        let mut launch = Launch {
+        Launch {
             submission: Some(submission),
             call: Some(call),
             is_awaited: copies_and_waits && first.is_awaited(),
             label,
-            is_profiled,
+            is_profiled: self.profiled.remove(&correlation),
             ..Launch::default()
-        };
-        write_work(&mut launch, Some(correlation), first, out);
-        if is_profiled {
-            self.profiled_launches.push(ProfiledLaunch {
-                correlation,
-                submission,
-                work: first,
-            });
-        } else {
-            for work in more {
-                write_work(&mut launch, Some(correlation), work, out);
-            }
         }
-        self.put(correlation, SlotContent::Launched(launch), out);
     }
 
     /// Writes the submission of a call that put something on a queue.

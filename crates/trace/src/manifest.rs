@@ -359,6 +359,12 @@ pub struct MeasuredPeaks {
     pub host_read_bytes_per_s: Option<u64>,
     /// Bytes that a copy writes to pinned memory of the host, per second.
     pub host_write_bytes_per_s: Option<u64>,
+    /// Bytes that copies from all devices that NVLink joins with this one bring to it at once, per second.
+    pub nvlink_received_bytes_per_s: Option<u64>,
+    /// Bytes that copies to all devices that NVLink joins with this one take from it at once, per second.
+    pub nvlink_sent_bytes_per_s: Option<u64>,
+    /// Bytes of both directions, at the same time, per second.
+    pub nvlink_both_bytes_per_s: Option<u64>,
     /// Floating-point operations per second of 32-bit multiply-adds, which count twice.
     pub fma_f32_flops: Option<u64>,
     /// Floating-point operations per second of dense matrix units, by input type, such as `bf16`.

@@ -96,7 +96,7 @@ table! {
         duration_ns: i64,
         /// Command buffers in it.
         command_buffers: u32,
-        /// The function that the program called (CUDA), such as `cuLaunchKernel`.
+        /// The function that the program called (CUDA, Vulkan), such as `cuLaunchKernel`.
         function: Option<Arc<str>>,
     }
 }
@@ -209,7 +209,7 @@ table! {
         /// submitted counts as not ready; older traces do not tell. The value is -2147483648 when unknown, as for
         /// polls in imports of tools that do not record it.
         result: i32,
-        /// The function that the program called (CUDA), such as `cudaStreamSynchronize`.
+        /// The function that the program called (CUDA; of Vulkan's those that submit), such as `cudaStreamSynchronize`.
         function: Option<Arc<str>>,
     }
 }

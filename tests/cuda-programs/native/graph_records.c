@@ -4,6 +4,7 @@
  * GRAPH_CUPTI     path of libcupti
  * GRAPH_DEVICE    1: with cuptiActivityEnableDeviceGraph, by which graphs that the device launches leave records
  * GRAPH_WHOLE     1: with records of whole graphs instead of their nodes
+ * GRAPH_FIRST     1: kinds of records are enabled before callbacks
  * GRAPH_REPORT    file for one line of JSON for each of these
  *
  * Numbers and offsets are those of NVIDIA's cupti_activity.h and cupti_callbacks.h, version 13.0.
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DRIVER_DOMAIN = 1, RESOURCE_DOMAIN = 3, MOST_CALLS = 2000, BUFFER_BYTES = 1 << 20, FORCED = 1 };
+enum { DRIVER_DOMAIN = 1, RESOURCE_DOMAIN = 3, MOST_CALLS = 2000, BUFFER_BYTES = 1 << 20, FORCED = 1, NOT_WRITTEN = 77777 };
 enum { COPY = 1, FILL = 2, CONCURRENT_KERNEL = 10, GRAPH = 51, DEVICE_GRAPH = 53 };
 
 static FILE *file;
@@ -25,6 +26,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*flush)(uint32_t);
 static int (*next_record)(uint8_t *, size_t, uint8_t **);
 static int (*name_of)(int, uint32_t, const char **);
+/* cuGraphExecGetId of drivers since 13.1. */
+static int (*driver_id)(void *, uint32_t *);
 static int (*graph_id)(void *, uint32_t *), (*exec_id)(void *, uint32_t *), (*node_id)(void *, uint64_t *);
 
 static int64_t now(void) {
@@ -90,8 +93,8 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 
 /* The ids of a graph, a node and an executable graph, where CUPTI gives them. */
 static void ids(const char *name, void *graph, void *node) {
-    uint32_t number = 0;
-    uint64_t of_node = 0;
+    uint32_t number = NOT_WRITTEN;
+    uint64_t of_node = NOT_WRITTEN;
     if (graph) {
         int status = graph_id(graph, &number);
         fprintf(file, ", \"%sgraph\": \"%p\", \"%sgraph_status\": %d, \"%sgraph_id\": %u", name, graph, name, status, name,
@@ -130,7 +133,13 @@ static void callback(void *data, int domain, uint32_t id, const void *info) {
         uint32_t number = 0;
         if (strncmp(name, "cuGraphLaunch", 13) == 0) {
             int status = exec_id(parameters[0], &number);
-            fprintf(file, ", \"exec_status\": %d, \"exec_id\": %u", status, number);
+            fprintf(file, ", \"exec\": \"%p\", \"exec_status\": %d, \"exec_id\": %u", parameters[0], status, number);
+            status = graph_id(parameters[0], &number);
+            fprintf(file, ", \"as_graph_status\": %d, \"as_graph_id\": %u", status, number);
+            if (driver_id) {
+                status = driver_id(parameters[0], &number);
+                fprintf(file, ", \"driver_status\": %d, \"driver_id\": %u", status, number);
+            }
         }
         fputs("}\n", file);
     }
@@ -151,6 +160,16 @@ static void try(int result, const char *what) {
 static int is_on(const char *name) {
     const char *value = getenv(name);
     return value && *value == '1';
+}
+
+static void enable_kinds(int (*callbacks)(void (*)(uint8_t **, size_t *, size_t *), void (*)(void *, uint32_t, uint8_t *, size_t, size_t)),
+                         int (*enable)(int)) {
+    try(callbacks(requested, completed), "cuptiActivityRegisterCallbacks");
+    if (is_on("GRAPH_WHOLE"))
+        try(enable(GRAPH), "cuptiActivityEnable of graphs");
+    try(enable(CONCURRENT_KERNEL), "cuptiActivityEnable of kernels");
+    try(enable(COPY), "cuptiActivityEnable of copies");
+    try(enable(FILL), "cuptiActivityEnable of fills");
 }
 
 int InitializeInjection(void) {
@@ -183,6 +202,10 @@ int InitializeInjection(void) {
         return 1;
     }
     static void *subscriber;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    driver_id = driver ? dlsym(driver, "cuGraphExecGetId") : NULL;
+    if (is_on("GRAPH_FIRST"))
+        enable_kinds(callbacks, enable);
     try(subscribe(&subscriber, callback, NULL), "cuptiSubscribe");
     try(clock_is(stamp), "cuptiActivityRegisterTimestampCallback");
     if (is_on("GRAPH_DEVICE") && device_graphs)
@@ -198,11 +221,7 @@ int InitializeInjection(void) {
              strncmp(name, "cuGraphAddNode", 14) == 0 || strncmp(name, "cuLaunchKernel", 14) == 0))
             enable_callback(1, subscriber, DRIVER_DOMAIN, call);
     }
-    try(callbacks(requested, completed), "cuptiActivityRegisterCallbacks");
-    if (is_on("GRAPH_WHOLE"))
-        try(enable(GRAPH), "cuptiActivityEnable of graphs");
-    try(enable(CONCURRENT_KERNEL), "cuptiActivityEnable of kernels");
-    try(enable(COPY), "cuptiActivityEnable of copies");
-    try(enable(FILL), "cuptiActivityEnable of fills");
+    if (!is_on("GRAPH_FIRST"))
+        enable_kinds(callbacks, enable);
     return 1;
 }

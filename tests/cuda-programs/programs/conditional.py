@@ -62,12 +62,15 @@ IF, WHILE = 0, 1
 CONDITIONAL_NODE = 13
 # How often the loops run.
 LOOP, OUTER, INNER = 5, 3, 4
+# The flag of a condition that has its first value at each launch.
+ASSIGN_DEFAULT = 1
 # Kernels of one launch of each graph, by construction.
 KERNELS = {
     "plain": 2,
     "loop": 2 + LOOP * 3,
     "nested": 2 + OUTER * (5 + INNER * 2),
     "untaken": 2,
+    "only_loop": LOOP * 2,
 }
 
 
@@ -127,11 +130,11 @@ class Chain:
         driver.call("cuGraphAddKernelNode_v2", byref(node), self.graph, *self._after(), byref(wanted))
         self.last = node
 
-    def condition(self):
-        """A condition of a node of this graph, whose value is set by kernels alone."""
+    def condition(self, first=0, flags=0):
+        """A condition of a node of this graph. Without a flag, kernels alone set its value."""
         handle = c_uint64()
         self.program.driver.call(
-            "cuGraphConditionalHandleCreate", byref(handle), self.graph, self.program.context, c_uint(0), c_uint(0)
+            "cuGraphConditionalHandleCreate", byref(handle), self.graph, self.program.context, c_uint(first), c_uint(flags)
         )
         return handle.value
 
@@ -222,9 +225,25 @@ class Program:
         chain.conditional(IF, condition).kernel("count", total)
         return self.instantiated(chain)
 
+    def only_loop(self, total):
+        """A loop that is the whole graph: no node outside of a body runs on the device."""
+        chain, turns = self.chain(), self.counter()
+        condition = chain.condition(1, ASSIGN_DEFAULT)
+        body = chain.conditional(WHILE, condition)
+        body.kernel("count", total)
+        body.kernel("again", condition, turns, LOOP)
+        return self.instantiated(chain)
+
 
 # `count` of one launch of each graph.
-COUNTED = {"plain": 2, "loop": 1 + LOOP * 2, "nested": 1 + OUTER * (2 + INNER), "untaken": 1}
+COUNTED = {"plain": 2, "loop": 1 + LOOP * 2, "nested": 1 + OUTER * (2 + INNER), "untaken": 1, "only_loop": LOOP}
+
+
+# Kernels, and `count`, of one launch of two graphs, each with a kernel after it.
+PAIRED = {
+    "pair": (2 * KERNELS["loop"] + 2, 2 * COUNTED["loop"] + 2),
+    "only_loops": (2 * KERNELS["only_loop"] + 2, 2 * COUNTED["only_loop"] + 2),
+}
 
 
 def main():
@@ -247,24 +266,31 @@ def main():
                 if number < launches // 2:
                     driver.wait_for(streams[0])
         counted[name] = driver.read(total)
-    # Two loops at the same time, with a launch of a kernel between their launches.
-    totals = program.counter(), program.counter(), program.counter()
-    try:
-        pair = [program.loop(total) for total in totals[:2]]
-        with region("pair", driver.synchronise, launches * (2 * KERNELS["loop"] + 1)):
-            for _ in range(launches):
-                for graph, stream in zip(pair, streams):
-                    driver.launch_graph(graph, stream)
-                driver.launch("count", totals[2], streams[0])
-        counted["pair"] = sum(driver.read(total) for total in totals)
-    except CudaError as error:
-        failures["pair"] = str(error)
+    # Two loops at the same time, with a launch of a kernel after each of their launches; then such loops alone. Each is launched on both
+    # streams in turns.
+    for name, make in (("pair", program.loop), ("only_loops", program.only_loop)):
+        # No two kernels count in one place at once.
+        totals = [program.counter() for _ in range(4)]
+        try:
+            pair = [make(total) for total in totals[:2]]
+            kernels = launches * PAIRED[name][0]
+            with region(name, driver.synchronise, kernels):
+                for number in range(launches):
+                    for graph, stream, total in zip(pair, streams, totals[2:]):
+                        driver.launch_graph(graph, stream)
+                        driver.launch("count", total, stream)
+                    if number % 2:
+                        streams.reverse()
+                        driver.synchronise()
+            counted[name] = sum(driver.read(total) for total in totals)
+        except CudaError as error:
+            failures[name] = str(error)
     finish(
         failures=failures,
         launches=launches,
         counted=counted,
         expected={**{name: launches * count for name, count in COUNTED.items()},
-                  "pair": launches * (2 * COUNTED["loop"] + 1)},
+                  **{name: launches * count for name, (_, count) in PAIRED.items()}},
     )
 
 

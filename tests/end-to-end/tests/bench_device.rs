@@ -81,6 +81,8 @@ fn figures_of_a_device_of_cuda_are_what_its_events_say() {
     for key in ["host_read_bytes_per_s", "host_write_bytes_per_s"] {
         assert!(device[key].as_u64() > Some(0), "{key}: {device}");
     }
+    // NVLink joins a device with no other where there is none.
+    assert_eq!(device["nvlink_both_bytes_per_s"], Value::Null);
     let multiply_adds = invocations * 1024.0 * 256.0;
     close(&device["fma_f32_flops"], 2.0 * multiply_adds * per_second);
     close(&device["launch_interval_ns"], KERNEL_NS);
@@ -102,6 +104,20 @@ fn figures_of_a_device_of_cuda_are_what_its_events_say() {
     assert_eq!(listed["devices"], answer["devices"]);
     answers.add("bench-device", "bench device --list --json", &listed);
     answers.hold();
+}
+
+#[test]
+fn nvlink_is_measured_by_copies_with_all_other_devices() {
+    let home = tempfile::tempdir().expect("a folder");
+    let stub = Stub::new(&[("KERNEL_NS", "100000"), ("DEVICES", "3")]);
+    let answer = measured(home.path(), &[&stub], &["--device", "0"]);
+    let device = &answer["devices"][0];
+    for key in ["received", "sent", "both"] {
+        let key = format!("nvlink_{key}_bytes_per_s");
+        assert!(device[&key].as_u64() > Some(0), "{key}: {device}");
+        let by = "cuMemcpyPeerAsync, 2 other devices at once";
+        assert_eq!(device["source"][&key], by);
+    }
 }
 
 #[test]

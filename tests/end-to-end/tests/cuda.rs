@@ -110,6 +110,26 @@ impl Driver for Stub {
     }
 }
 
+/// The kernels of such a graph have no launch of their own: CUPTI's records of them name only the graph.
+#[test]
+fn graphs_that_are_a_loop_and_nothing_else_are_launched_by_their_calls() {
+    let stub = Stub::new(&[]);
+    let recording = stub.program("loops:5 sync").recorded();
+    let trace = recording.trace();
+    assert_eq!(trace.manifest.losses, []);
+    let buffers = &trace.tables.command_buffers;
+    // The stub runs each body three times, and a body has two kernels.
+    assert_eq!(buffers.dispatches, [6; 10]);
+    assert_eq!(trace.tables.dispatches.len(), 60 + 10);
+    let dispatches = &trace.tables.dispatches;
+    let queues: HashSet<_> = (0..70).map(|row| dispatches.queue[row]).collect();
+    assert_eq!(
+        queues.len(),
+        1,
+        "those of bodies are on the stream of the launch"
+    );
+}
+
 #[test]
 fn every_kernel_has_its_times_its_name_and_its_launch() {
     let stub = Stub::new(&[]);

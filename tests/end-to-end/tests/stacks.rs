@@ -2,15 +2,19 @@
 //! were in each function.
 
 use std::collections::HashMap;
+use std::process::{Child, Command};
 
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::StackId;
 use gapscope_trace::tables::{SampleSource, Table};
 use serde_json::Value;
 
 use crate::client;
+use crate::cuda::Stub;
 use crate::driver::Lavapipe;
 use crate::product;
 use crate::real_programs::last_line;
-use crate::recording::{Program, Recording, assert_contains};
+use crate::recording::{Program, Recording, assert_contains, open};
 
 /// Returns a Python program of the wgpu client; `None` if the client is not installed.
 fn program(arguments: &[&str]) -> Option<Program> {
@@ -129,4 +133,136 @@ fn without_stacks_nothing_is_read_and_results_are_the_same() {
     assert_eq!(trace.manifest.stack_rate_hz, None);
     assert_eq!(with.trace().manifest.stack_rate_hz, Some(500));
     assert!(without.report().get("code").is_none());
+}
+
+/// Processes that keep all processors busy until they are dropped.
+struct BusyNeighbours(Vec<Child>);
+
+impl BusyNeighbours {
+    fn start() -> BusyNeighbours {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        let busy = || {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "while :; do :; done"]);
+            shell.spawn().expect("a shell")
+        };
+        BusyNeighbours((0..processors.max(2)).map(|_| busy()).collect())
+    }
+}
+
+impl Drop for BusyNeighbours {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What the samples of a thread say of the time in which it was in some functions.
+#[derive(Debug)]
+struct Sampled {
+    count: u64,
+    /// The seconds in each function, by the times that its samples stand for.
+    seconds: HashMap<String, f64>,
+    /// The seconds that are said to have no samples, at any time of the recording.
+    missing: f64,
+}
+
+impl Sampled {
+    /// Reads the samples between two times that have one of `functions` in their stacks.
+    fn read(recording: &Recording, [from, until]: [i64; 2], functions: &[&str]) -> Sampled {
+        let trace = open(&recording.path());
+        let tables = &trace.tables;
+        let in_stack = |stack: StackId| {
+            let mut next = Some(stack);
+            while let Some(row) =
+                next.and_then(|id| tables.stacks.id.iter().position(|at| *at == id))
+            {
+                let frame = tables
+                    .frames
+                    .id
+                    .iter()
+                    .position(|id| *id == tables.stacks.frame[row]);
+                let function = frame.and_then(|row| tables.frames.function[row].as_deref());
+                if let Some(name) = function.filter(|name| functions.contains(name)) {
+                    return Some(name.to_owned());
+                }
+                next = tables.stacks.parent.at(row);
+            }
+            None
+        };
+        let mut by_stack: HashMap<StackId, Option<String>> = HashMap::new();
+        let mut sampled = Sampled {
+            count: 0,
+            seconds: HashMap::new(),
+            missing: 0.0,
+        };
+        let rows = &tables.samples;
+        for row in 0..rows.len() {
+            let (Some(stack), Some(period_ns)) = (rows.stack.at(row), rows.period_ns.at(row))
+            else {
+                continue;
+            };
+            let function = by_stack.entry(stack).or_insert_with(|| in_stack(stack));
+            if let (true, Some(function)) = ((from..until).contains(&rows.time_ns[row]), function) {
+                sampled.count += 1;
+                *sampled.seconds.entry(function.clone()).or_default() += period_ns as f64 * 1e-9;
+            }
+        }
+        let lost = trace
+            .manifest
+            .losses
+            .iter()
+            .filter(|loss| loss.kind == LossKind::StackSamples);
+        let lost: u64 = lost.map(|loss| loss.count).sum();
+        sampled.missing = lost as f64 / f64::from(trace.manifest.stack_rate_hz.expect("a rate"));
+        sampled
+    }
+}
+
+/// Other processes take the processors away from the program and from whoever samples it. The program's own clock stands still meanwhile, so
+/// that samples are due for at least the time on it; the time that they stand for is time of waiting, too.
+#[test]
+fn on_busy_processors_samples_agree_with_the_programs_own_clock_and_missing_ones_are_told() {
+    let stub = Stub::new(&[]);
+    let script = product::source("clients/burn/burn.py").into_os_string();
+    let words = ["python3".into(), script, "40".into(), "30".into()];
+    let program = Program::new(words, &stub).variable("PYTHONDONTWRITEBYTECODE", "1");
+    if Command::new("python3").arg("--version").output().is_err() {
+        return eprintln!("skipped: there is no python3");
+    }
+    program.run().ok();
+    let _neighbours = BusyNeighbours::start();
+    let mut errors = Vec::new();
+    // The machine may give the sampling thread no turn for long, now and then.
+    for _ in 0..3 {
+        let recording = program.recorded();
+        let told = last_line(&recording.run.stdout);
+        let number = |value: &Value| value.as_f64().expect("a number");
+        let span = ["started_ns", "ended_ns"].map(|key| told[key].as_i64().expect("a time"));
+        let elapsed = (span[1] - span[0]) as f64 * 1e-9;
+        let spent = ["heavy", "light"].map(|function| number(&told["spent"][function]));
+        let on_processor: f64 = spent.iter().sum();
+        let sampled = Sampled::read(&recording, span, &["heavy", "light"]);
+        let rate = f64::from(recording.trace().manifest.stack_rate_hz.expect("a rate"));
+        let seconds = |function: &str| sampled.seconds.get(function).copied().unwrap_or(0.0);
+        let covered = seconds("heavy") + seconds("light");
+        let figures = format!(
+            "{on_processor:.2} of {elapsed:.2} s on a processor, samples stand for {covered:.2} s: {sampled:?}"
+        );
+        eprintln!("{figures}");
+        // What no sample stands for is told, up to a tenth, and no time is told twice.
+        let all = (covered + sampled.missing) / elapsed;
+        assert!((0.7..1.4).contains(&all), "{all}: {figures}");
+        let has_half = sampled.count as f64 >= on_processor * rate / 2.0;
+        let share = seconds("heavy") / covered;
+        let is_right = (share - spent[0] / on_processor).abs() <= 0.08;
+        let no_more = covered <= 1.1 * elapsed;
+        if has_half && is_right && no_more {
+            return;
+        }
+        errors.push(figures);
+    }
+    panic!("{errors:#?}");
 }

@@ -1,6 +1,6 @@
 //! Tests the recording of Vulkan work that is neither a dispatch nor a copy, and of kernels that are not pipelines.
 
-use gapscope_trace::tables::{OpaqueWorkKind, Table, Timing};
+use gapscope_trace::tables::{HostCallKind, OpaqueWorkKind, Table, Timing};
 use gapscope_trace::{Loss, LossKind, Trace};
 
 use crate::counts;
@@ -48,6 +48,37 @@ fn work_of_extensions_is_recorded_and_ends_what_it_ends() {
     assert!(decompressed.iter().chain(&rendered).all(Option::is_some));
     let dispatches = &trace.tables.dispatches.duration_ns;
     assert!(losses::all_known(dispatches), "{dispatches:?}");
+}
+
+/// `VK_KHR_synchronization2` has its own name for the function of Vulkan 1.3, and the program calls both in turns.
+#[test]
+fn submissions_and_their_calls_bear_the_names_of_the_functions_that_submitted() {
+    let cases = [
+        ("steady --n 2 --iterations 2", ["vkQueueSubmit"; 2]),
+        (
+            "submit2 --n 2 --iterations 2",
+            ["vkQueueSubmit2", "vkQueueSubmit2KHR"],
+        ),
+    ];
+    for (arguments, functions) in cases {
+        let recording = planted(arguments).recorded();
+        let tables = recording.trace().tables;
+        let submissions = &tables.submissions.function;
+        let of_submissions = (0..submissions.len()).map(|row| submissions[row].as_deref());
+        assert_eq!(
+            of_submissions.flatten().collect::<Vec<_>>(),
+            functions,
+            "{arguments}"
+        );
+        let calls = &tables.host_calls;
+        let submits = (0..calls.len()).filter(|row| calls.call[*row] == HostCallKind::Submit);
+        let of_calls = submits.map(|row| calls.function[row].as_deref());
+        assert_eq!(
+            of_calls.flatten().collect::<Vec<_>>(),
+            functions,
+            "{arguments}"
+        );
+    }
 }
 
 #[test]

@@ -109,8 +109,9 @@ export interface CauseSummary {
 
 /** The best memory throughput of a device, to which that of kernels is related. */
 export interface Ceiling {
-  copy_bytes_per_s: number | null; device: number; name: string; other_driver: string | null; pcie_read_bytes_per_s: number | null;
-  pcie_write_bytes_per_s: number | null; read_bytes_per_s: number | null; source: CeilingSource; write_bytes_per_s: number | null;
+  copy_bytes_per_s: number | null; device: number; name: string; nvlink_received_bytes_per_s: number | null; nvlink_sent_bytes_per_s: number | null;
+  other_driver: string | null; pcie_read_bytes_per_s: number | null; pcie_write_bytes_per_s: number | null; read_bytes_per_s: number | null;
+  source: CeilingSource; write_bytes_per_s: number | null;
 }
 
 /** The source of a ceiling. */
@@ -627,7 +628,8 @@ export interface Manifest {
 export interface MeasuredPeaks {
   copy_bytes_per_s: number | null; driver: string; fma_f32_flops: number | null; host_read_bytes_per_s: number | null; host_write_bytes_per_s: number | null;
   launch_interval_ns: number | null; launch_latency_ns: number | null; matrix_flops: Record<string, number>; measured_unix_s: number | null;
-  read_bytes_per_s: number | null; write_bytes_per_s: number | null;
+  nvlink_both_bytes_per_s: number | null; nvlink_received_bytes_per_s: number | null; nvlink_sent_bytes_per_s: number | null; read_bytes_per_s: number | null;
+  write_bytes_per_s: number | null;
 }
 
 /** Device memory over the recording, by device and heap. */

@@ -151,9 +151,15 @@ impl Gpu {
             let missing = missing.to_string_lossy();
             bail!(Unsupported(format!("the device has no {missing}")));
         }
-        let names: Vec<_> = has_push_descriptor
-            .then_some(khr::push_descriptor::NAME)
-            .iter()
+        // It gives vkQueueSubmit2 its older name.
+        let has_older_submit2 = args.mode == Mode::Submit2
+            && timeline_submit2
+            && has(&extensions, khr::synchronization2::NAME);
+        let optional = [
+            has_push_descriptor.then_some(khr::push_descriptor::NAME),
+            has_older_submit2.then_some(khr::synchronization2::NAME),
+        ];
+        let names: Vec<_> = (optional.iter().flatten())
             .chain(needed)
             .map(|name| name.as_ptr())
             .collect();

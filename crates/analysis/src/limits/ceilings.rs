@@ -26,6 +26,10 @@ pub struct Ceiling {
     pub pcie_read_bytes_per_s: Option<u64>,
     /// Bytes a second that the device can write over PCIe.
     pub pcie_write_bytes_per_s: Option<u64>,
+    /// Bytes a second that the device can receive over NVLink.
+    pub nvlink_received_bytes_per_s: Option<u64>,
+    /// Bytes a second that the device can send over NVLink.
+    pub nvlink_sent_bytes_per_s: Option<u64>,
     /// The driver with which it was measured, where that is not the driver of the recording.
     pub other_driver: Option<String>,
 }
@@ -80,6 +84,8 @@ impl Ceiling {
                 write_bytes_per_s: some(measured.write_bytes_per_s),
                 pcie_read_bytes_per_s: some(measured.host_read_bytes_per_s),
                 pcie_write_bytes_per_s: some(measured.host_write_bytes_per_s),
+                nvlink_received_bytes_per_s: some(measured.nvlink_received_bytes_per_s),
+                nvlink_sent_bytes_per_s: some(measured.nvlink_sent_bytes_per_s),
                 other_driver: Some(&measured.driver)
                     .filter(|other| !other.is_empty() && !driver.contains(other.as_str()))
                     .cloned(),

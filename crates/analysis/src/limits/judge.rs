@@ -104,12 +104,8 @@ fn unbounded(link: LinkRate) -> String {
         HardwareCounter::NvlinkReceived => ("receives", "from another device"),
         _ => ("sends", "to another device"),
     };
-    let measure = match link.unit {
-        LimitingUnit::Pcie => ": `gapscope bench device` measures it",
-        _ => "",
-    };
     format!(
-        "It {way} {rate} over {} {other}, and is near no limit that is known; how much the link can carry is not known{measure}.",
+        "It {way} {rate} over {} {other}, and is near no limit that is known; how much the link can carry is not known: `gapscope bench device` measures it.",
         link.unit.name()
     )
 }

@@ -48,20 +48,29 @@ impl Reading {
             }
             (LimitingUnit::Pcie, &[read, written]) => {
                 let ceiling = ceiling?;
-                let ways = [
+                self.busier([
                     (read, ceiling.pcie_read_bytes_per_s),
                     (written, ceiling.pcie_write_bytes_per_s),
-                ];
-                let shares = ways
-                    .into_iter()
-                    .filter_map(|(counter, ceiling)| Some(self.value(counter)? / ceiling? as f64));
-                shares.max_by(f64::total_cmp)
+                ])
             }
-            // What the links of a device carry together is in no trace.
-            (LimitingUnit::Nvlink, _) => None,
+            (LimitingUnit::Nvlink, &[received, sent]) => {
+                let ceiling = ceiling?;
+                self.busier([
+                    (received, ceiling.nvlink_received_bytes_per_s),
+                    (sent, ceiling.nvlink_sent_bytes_per_s),
+                ])
+            }
             (_, &[counter]) => Some(self.value(counter)? / 100.0),
             _ => None,
         }
+    }
+
+    /// Returns the share of the direction of a link that is nearer to its ceiling; `None` where no ceiling is known.
+    fn busier(&self, ways: [(HardwareCounter, Option<u64>); 2]) -> Option<f64> {
+        let shares = ways
+            .into_iter()
+            .filter_map(|(counter, ceiling)| Some(self.value(counter)? / ceiling? as f64));
+        shares.max_by(f64::total_cmp)
     }
 
     /// Returns the rate of a link in its busier direction where the kernel may wait for the link, and what the link can

@@ -334,16 +334,23 @@ fn a_kernel_that_waits_for_a_link_is_not_limited_by_latency() {
     const POLLS: [f64; 7] = [99.0, 5.0, 5.0, 300.0, 0.0, 0.2, 0.0];
     let link = MEASURED.replace('\n', " limits.measured.host_read_bytes_per_s=27000000000\n");
     let fast = MEASURED.replace('\n', " limits.measured.host_read_bytes_per_s=55000000000\n");
+    let nvlinked = |bytes: u64| {
+        let limit = format!(" limits.measured.nvlink_received_bytes_per_s={bytes}\n");
+        MEASURED.replace('\n', &limit)
+    };
+    let (near, far) = (nvlinked(450_000_000_000), nvlinked(900_000_000_000));
     let pcie = "It reads 23.3 GiB/s over PCIe from the host or another device, and is near no limit that is known; how much the link can carry is not known: `gapscope bench device` measures it.";
-    let nvlink = "It receives 410 GiB/s over NVLink from another device, and is near no limit that is known; how much the link can carry is not known.";
+    let nvlink = "It receives 410 GiB/s over NVLink from another device, and is near no limit that is known; how much the link can carry is not known: `gapscope bench device` measures it.";
     type Case<'a> = (&'a str, &'a [[f64; 7]], &'a str, Option<&'a str>);
-    let cases: [Case; 9] = [
+    let cases: [Case; 11] = [
         (MEASURED, &[HOST], "unknown", Some(pcie)),
         (MEASURED, &[IDLE_HOST], "unknown", Some(pcie)),
         (MEASURED, &[PEER], "unknown", Some(nvlink)),
         (&link, &[HOST], "link:pcie 1778", None),
         // The kernel does not use half of what the link can carry.
         (&fast, &[HOST], "latency:pcie 13091", None),
+        (&near, &[PEER], "link:nvlink 533", None),
+        (&far, &[PEER], "latency:nvlink 12267", None),
         (MEASURED, &[DRAM], "memory:dram 2400", None),
         (MEASURED, &[POLLS], "latency:dram 21600", None),
         (

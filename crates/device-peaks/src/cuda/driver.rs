@@ -14,6 +14,10 @@ const LIBRARY: &str = "libcuda.so.1";
 const SUCCESS: c_int = 0;
 /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
 const MULTIPROCESSORS: c_int = 16;
+/// `CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED`
+const NATIVE_ATOMICS: c_int = 3;
+/// `CU_STREAM_NON_BLOCKING`
+const NON_BLOCKING: c_uint = 1;
 /// Room for a device's name; the driver cuts longer ones.
 const NAME_BYTES: usize = 256;
 
@@ -44,6 +48,11 @@ functions! {
     name "cuDeviceGetName" (*mut c_char, c_int, c_int);
     uuid "cuDeviceGetUuid_v2" (*mut [u8; 16], c_int);
     attribute "cuDeviceGetAttribute" (*mut c_int, c_int, c_int);
+    pair_attribute "cuDeviceGetP2PAttribute" (*mut c_int, c_int, c_int, c_int);
+    set_context "cuCtxSetCurrent" (*mut c_void);
+    enable_peer "cuCtxEnablePeerAccess" (*mut c_void, c_uint);
+    copy_peer "cuMemcpyPeerAsync" (u64, *mut c_void, u64, *mut c_void, usize, *mut c_void);
+    stream_waits "cuStreamWaitEvent" (*mut c_void, *mut c_void, c_uint);
     context "cuCtxCreate_v2" (*mut *mut c_void, c_uint, c_int);
     destroy_context "cuCtxDestroy_v2" (*mut c_void);
     stream "cuStreamCreate" (*mut *mut c_void, c_uint);
@@ -133,6 +142,16 @@ impl Driver {
             uuid: uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
         })
     }
+
+    /// Returns whether NVLink joins two devices: PCIe has no atomic operations on another device's memory.
+    pub fn are_joined(self, one: &Device, other: &Device) -> bool {
+        let mut joined = 0;
+        // SAFETY: it stores a number.
+        let code = unsafe {
+            (self.0.pair_attribute)(&mut joined, NATIVE_ATOMICS, one.handle, other.handle)
+        };
+        code == SUCCESS && joined != 0
+    }
 }
 
 /// A CUDA device.
@@ -151,8 +170,21 @@ pub struct Context {
     pub stream: *mut c_void,
     /// The events before and after timed work.
     events: [*mut c_void; 2],
+    /// The event after which other streams begin.
+    forks: *mut c_void,
     /// Number of multiprocessors of the device, at least 1.
     pub multiprocessors: u32,
+}
+
+/// Memory on another device, until it is dropped.
+pub struct Peer {
+    /// The context on the other device, which frees its memory at its end.
+    context: Context,
+    address: u64,
+    /// The streams of the first device for copies from and to the other one.
+    streams: [*mut c_void; 2],
+    /// The event of the first device at the end of a copy. Who waits for an event waits for its last record before the wait.
+    done: *mut c_void,
 }
 
 /// A kernel of a loaded module.
@@ -180,10 +212,9 @@ impl Context {
             context: ptr::null_mut(),
             stream: ptr::null_mut(),
             events: [ptr::null_mut(); 2],
+            forks: ptr::null_mut(),
             multiprocessors: 0,
         };
-        /// `CU_STREAM_NON_BLOCKING`
-        const NON_BLOCKING: c_uint = 1;
         let mut count = 0;
         // SAFETY: the calls store handles and a number in our variables; the context is current after it was made.
         unsafe {
@@ -195,7 +226,8 @@ impl Context {
                 "cuStreamCreate",
                 (functions.stream)(&mut made.stream, NON_BLOCKING),
             )?;
-            for event in &mut made.events {
+            let events = made.events.iter_mut().chain([&mut made.forks]);
+            for event in events {
                 check("cuEventCreate", (functions.event)(event, 0))?;
             }
             let code = (functions.attribute)(&mut count, MULTIPROCESSORS, device.handle);
@@ -355,6 +387,102 @@ impl Context {
         // SAFETY: as the caller promises.
         let code = unsafe { (self.driver.fill)(to, ONE, bytes as usize / 4, self.stream) };
         check("cuMemsetD32Async", code)
+    }
+
+    /// Makes this context current on this thread.
+    pub fn make_current(&self) -> Result<(), Error> {
+        // SAFETY: the context lives.
+        check("cuCtxSetCurrent", unsafe {
+            (self.driver.set_context)(self.context)
+        })
+    }
+
+    /// Makes memory of so many bytes on another device, to which and from which this one copies.
+    pub fn peer(&self, driver: Driver, device: &Device, bytes: u64) -> Result<Peer, Error> {
+        let context = Context::new(driver, device)?;
+        let mut address = 0;
+        // SAFETY: the calls store an address and a handle, and both contexts live. The other context is current.
+        let made = unsafe {
+            check(
+                "cuMemAlloc",
+                (self.driver.allocate)(&mut address, bytes as usize),
+            )
+            .and_then(|()| {
+                let code = (self.driver.enable_peer)(self.context, 0);
+                check("cuCtxEnablePeerAccess", code)
+            })
+        };
+        self.make_current()?;
+        made?;
+        // SAFETY: as above.
+        check("cuCtxEnablePeerAccess", unsafe {
+            (self.driver.enable_peer)(context.context, 0)
+        })?;
+        let mut streams = [ptr::null_mut(); 2];
+        for stream in &mut streams {
+            // SAFETY: it stores a handle.
+            check("cuStreamCreate", unsafe {
+                (self.driver.stream)(stream, NON_BLOCKING)
+            })?;
+        }
+        let mut done = ptr::null_mut();
+        // SAFETY: it stores a handle.
+        check("cuEventCreate", unsafe {
+            (self.driver.event)(&mut done, 0)
+        })?;
+        Ok(Peer {
+            context,
+            address,
+            streams,
+            done,
+        })
+    }
+
+    /// Copies between memory of this device and each of the other devices, all at once: from them to `to`, and to them from `from`, where
+    /// these are given. Later work of this context's stream waits for the copies.
+    ///
+    /// # Safety
+    /// All have so many bytes and live until [`Self::time`] has returned.
+    pub unsafe fn copy_between(
+        &self,
+        peers: &[Peer],
+        [to, from]: [Option<u64>; 2],
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let functions = &self.driver;
+        let begin = self.forks;
+        // SAFETY: as the caller promises; events and streams are of this context.
+        unsafe {
+            check("cuEventRecord", (functions.record)(begin, self.stream))?;
+            for peer in peers {
+                for (stream, own, is_read) in
+                    [(peer.streams[0], to, true), (peer.streams[1], from, false)]
+                {
+                    let Some(own) = own else { continue };
+                    check(
+                        "cuStreamWaitEvent",
+                        (functions.stream_waits)(stream, begin, 0),
+                    )?;
+                    let (here, there) = (self.context, peer.context.context);
+                    let bytes = bytes as usize;
+                    let code = match is_read {
+                        true => {
+                            (functions.copy_peer)(own, here, peer.address, there, bytes, stream)
+                        }
+                        false => {
+                            (functions.copy_peer)(peer.address, there, own, here, bytes, stream)
+                        }
+                    };
+                    check("cuMemcpyPeerAsync", code)?;
+                    check("cuEventRecord", (functions.record)(peer.done, stream))?;
+                    check(
+                        "cuStreamWaitEvent",
+                        (functions.stream_waits)(self.stream, peer.done, 0),
+                    )?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Calls `once`, and returns the nanoseconds by the host's clock until its work has been waited for.

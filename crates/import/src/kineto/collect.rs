@@ -366,6 +366,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             result: if class.is_poll() { UNKNOWN_RESULT } else { 0 },
             queue: CallQueue::Unknown,
             host_functions: None,
+            graph: None,
         };
         if event.start_ns == Some(0) {
             self.calls_at_zero

@@ -30,6 +30,7 @@ impl Import {
                     result: row.small(5).unwrap_or(gapscope_model::UNKNOWN_RESULT),
                     queue: CallQueue::Unknown,
                     host_functions: None,
+                    graph: None,
                 };
                 import.profile.recorded.calls.push((process, call));
             })?;

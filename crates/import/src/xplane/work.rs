@@ -193,6 +193,7 @@ impl Collector {
             result: 0,
             queue: CallQueue::Unknown,
             host_functions: None,
+            graph: None,
         };
         self.profile.recorded.calls.push((self.process, call));
     }

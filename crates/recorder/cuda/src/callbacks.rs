@@ -245,7 +245,7 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bo
     // SAFETY: as the caller promises.
     let result = unsafe { data.result() };
     let mut correlation = data.correlation;
-    let mut host_nodes = None;
+    let mut launched = None;
     if let Some(effect) = call.effect {
         // SAFETY: as the caller promises.
         unsafe {
@@ -258,7 +258,7 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bo
                     correlation = ids::Correlation::NONE;
                 }
             } else if result == 0 && effect == Effect::LaunchGraph {
-                host_nodes = GRAPHS.host_nodes(data.parameter(0));
+                launched = launched_graph(call, data, cupti);
             } else if result == 0 && effect == Effect::Instantiate {
                 let executable = data.parameter(0) as *const usize;
                 if let Some(executable) = executable.as_ref() {
@@ -284,12 +284,13 @@ unsafe fn end(call: &Call, data: &CallbackData, open: &OpenCall, is_profiled: bo
         return;
     }
     polls::end(recorder);
-    match host_nodes {
-        Some(host_functions) => recorder.write(&CudaEvent::GraphLaunched {
+    match launched {
+        Some((host_functions, graph)) => recorder.write(&CudaEvent::GraphLaunched {
             function: call.function,
             span,
             correlation,
             host_functions,
+            graph,
         }),
         None => recorder.write(&CudaEvent::Called {
             function: call.function,
@@ -328,6 +329,38 @@ unsafe fn submit(effect: Effect, data: &CallbackData, target: Target) -> bool {
             }
             false
         }
+    }
+}
+
+/// Returns the number of host nodes of a graph that was launched. Where the number is unknown, the graph may have bodies that the device runs
+/// as often as it decides, whose records name only the graph: then returns the graph's number, and passes on its stream. `None` where neither is
+/// known.
+///
+/// # Safety
+/// As for [`end`], for a call that has launched a graph.
+unsafe fn launched_graph(
+    call: &Call,
+    data: &CallbackData,
+    cupti: &Cupti,
+) -> Option<(Option<u32>, ids::Graph)> {
+    /// The index of the parameter that is the stream.
+    const STREAM: usize = 1;
+    // SAFETY: as the caller promises.
+    unsafe {
+        let executable = data.parameter(0);
+        if let Some(host_nodes) = GRAPHS.host_nodes(executable) {
+            return Some((Some(host_nodes), ids::Graph::NONE));
+        }
+        let graph = graphs::number(executable, cupti)?;
+        if let Target::Stream(stream) = Target::on_stream(call, STREAM, true, data, cupti) {
+            OPERATIONS.put(&Operation {
+                kind: OperationKind::GraphLaunch,
+                correlation: data.correlation,
+                stream,
+                event: Default::default(),
+            });
+        }
+        Some((None, graph))
     }
 }
 

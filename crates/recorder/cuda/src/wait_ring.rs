@@ -35,12 +35,15 @@ pub enum OperationKind {
     Wait(WaitKind, Option<Span>),
     /// The call put something on a stream that leaves no device record.
     Submission,
+    /// The call launched a graph on a stream, whose bodies may be all that leaves records.
+    GraphLaunch,
 }
 
 /// The numbers of kinds; those from [`FIRST_WAIT`] on are kinds of waits.
 const RECORD: u32 = 0;
 const SUBMISSION: u32 = 1;
-const FIRST_WAIT: u32 = 2;
+const GRAPH_LAUNCH: u32 = 2;
+const FIRST_WAIT: u32 = 3;
 
 /// A record of an event. `number` counts the event's records from 1; 0 means none, or not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -156,6 +159,7 @@ impl Operation {
         let (kind, span) = match self.kind {
             OperationKind::Record => (RECORD, None),
             OperationKind::Submission => (SUBMISSION, None),
+            OperationKind::GraphLaunch => (GRAPH_LAUNCH, None),
             OperationKind::Wait(kind, span) => (FIRST_WAIT + kind as u32, span),
         };
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
@@ -179,6 +183,7 @@ impl Operation {
             kind: match low(kind) {
                 RECORD => OperationKind::Record,
                 SUBMISSION => OperationKind::Submission,
+                GRAPH_LAUNCH => OperationKind::GraphLaunch,
                 kind => OperationKind::Wait(WaitKind::from_number((kind - FIRST_WAIT) as u8), span),
             },
             correlation: ids::Correlation(high(kind)),
@@ -229,11 +234,10 @@ mod tests {
             ),
             ..record(u32::MAX)
         });
-        let submission = Operation {
-            kind: OperationKind::Submission,
-            ..record(3)
-        };
-        let all: Vec<Operation> = waits.chain([record(1), record(2), submission]).collect();
+        let of_kind = |kind| Operation { kind, ..record(3) };
+        let launches = [OperationKind::Submission, OperationKind::GraphLaunch].map(of_kind);
+        let records = [record(1), record(2)];
+        let all: Vec<Operation> = waits.chain(records).chain(launches).collect();
         for round in 0..3 {
             for operation in &all {
                 assert!(ring.put(operation));

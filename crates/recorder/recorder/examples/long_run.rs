@@ -7,7 +7,9 @@
 //! checkpoint, and its size. Lines that grow are a fault.
 
 use gapscope_recorder::Assembler;
-use gapscope_spool::event::{CommonEvent, HostCallKind, SemaphoreValue, Span, VulkanEvent};
+use gapscope_spool::event::{
+    CommonEvent, HostCallKind, SemaphoreValue, Span, SubmitFunction, VulkanEvent,
+};
 use gapscope_spool::ids as hook;
 use gapscope_spool::reader::{DrainUntil, ProcessSpool};
 use gapscope_spool::{Spool, SpoolReader};
@@ -89,6 +91,7 @@ impl Program<'_> {
                 scope.spawn(|| {
                     for call in 0..CALLS_OF_A_THREAD {
                         self.spool.write(&VulkanEvent::HostCall {
+                            function: None,
                             call: HostCallKind::WaitFences,
                             span: Span::between(i64::from(call), i64::from(call) + 1),
                             count: 1,
@@ -110,6 +113,7 @@ impl Program<'_> {
             let semaphore = hook::Semaphore(self.semaphore);
             let value = u64::from(self.semaphore % 2);
             self.spool.write(&VulkanEvent::Submit {
+                function: SubmitFunction::QueueSubmit,
                 queue: hook::Queue(1),
                 span: Span::between(0, 1),
                 instances: Cow::Borrowed(&[]),

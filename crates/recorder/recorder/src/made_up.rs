@@ -3,7 +3,7 @@
 
 use gapscope_spool::Spool;
 use gapscope_spool::event::{
-    Api, ClockSource, Command, CommonEvent, Instance, Outcome, Span, VulkanEvent,
+    Api, ClockSource, Command, CommonEvent, Instance, Outcome, Span, SubmitFunction, VulkanEvent,
 };
 use gapscope_spool::ids as hook;
 use std::borrow::Cow;
@@ -87,6 +87,7 @@ pub fn run_command_buffer(
         commands: bytemuck::cast_slice(commands),
     });
     spool.write(&VulkanEvent::Submit {
+        function: SubmitFunction::QueueSubmit,
         span: Span::between(begin_ns, begin_ns),
         queue: hook::Queue(1),
         instances: Cow::Borrowed(&[Instance {

@@ -32,7 +32,8 @@ pub use gapscope_model::{BETWEEN_POLLS_NS, OverheadKind, Span, WaitKind};
 pub use label::{LabelEdge, LabelScope, Layer, Payload};
 pub use packed::{Packer, Torn, unpack};
 pub use vulkan::{
-    Binding, Instance, Outcome, PerformanceCounter, PerformanceUnit, SemaphoreValue, VulkanEvent,
+    Binding, Instance, Outcome, PerformanceCounter, PerformanceUnit, SemaphoreValue,
+    SubmitFunction, VulkanEvent,
 };
 
 /// The query index of a command that is not timed.

@@ -2,7 +2,7 @@
 
 use gapscope_spool::event::{
     CommonEvent, CudaEvent, Event, EventGroup, HostCallKind, Instance, LabelEdge, LabelScope,
-    LossKind, Outcome, SemaphoreValue, Span, VulkanEvent,
+    LossKind, Outcome, SemaphoreValue, Span, SubmitFunction, VulkanEvent,
 };
 use gapscope_spool::ids;
 use std::borrow::Cow;
@@ -24,6 +24,7 @@ fn submission() -> VulkanEvent<'static> {
         value: 20_000,
     }];
     VulkanEvent::Submit {
+        function: SubmitFunction::QueueSubmit,
         queue: ids::Queue(1),
         span: span(),
         instances: Cow::Owned(instances),
@@ -35,6 +36,7 @@ fn submission() -> VulkanEvent<'static> {
 fn call() -> VulkanEvent<'static> {
     VulkanEvent::HostCall {
         call: HostCallKind::WaitFences,
+        function: None,
         span: span(),
         count: 1,
         busy_ns: 5_000,

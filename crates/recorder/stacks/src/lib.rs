@@ -11,7 +11,7 @@
 //!
 //! One thread ([`Stacks`]) samples all followed threads. Its cost is bounded: it takes fewer samples where they cost more.
 //!
-//! Modules from low to high: `own_session` and `priority` get the sampling thread its turns; `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
+//! Modules from low to high: `own_session` and `priority` get the sampling thread its turns; `throttling` tells for how long a quota took them; `memory` and `procfs` ask the system; `elf` finds symbols in files; `python` reads the frames of
 //! interpreters; `perf_ring` has the kernel record running threads; `native` unwinds; `stack_ids` numbers stacks; `process` holds the
 //! state of one process; `sampler` decides which threads to sample and when.
 #![deny(missing_docs)]
@@ -33,6 +33,7 @@ mod python;
 mod sampler;
 mod stack_ids;
 mod system_calls;
+mod throttling;
 mod workers;
 
 pub use messages::{Frame, Update};

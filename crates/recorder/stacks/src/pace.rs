@@ -51,6 +51,8 @@ pub enum Delay {
     LateWakeup,
     /// The thread waited for its turn on a processor.
     BusyProcessors,
+    /// The thread waited for its turn while its control group had no CPU time left.
+    Quota,
     /// The thread worked itself.
     OwnWork,
 }
@@ -64,6 +66,9 @@ impl Delay {
             }
             Delay::BusyProcessors => {
                 "the thread that takes them waited for its turn on busy processors"
+            }
+            Delay::Quota => {
+                "the CPU quota of a control group, as of a container, stopped the thread that takes them with all other threads in the group"
             }
             Delay::OwnWork => "the thread that takes them was reading libraries and their symbols",
         }

@@ -3,10 +3,11 @@
 //! the owner ends it.
 
 use crate::messages::{Shared, Update};
-use crate::pace::{OwnTimes, Pace};
+use crate::pace::{Delay, OwnTimes, Pace};
 use crate::priority;
 use crate::process::{Process, SampleOutcome, SamplerState, is_refused};
 use crate::procfs::{Proc, TurnsFile, now_ns, worked_ns};
+use crate::throttling::Throttling;
 use crate::workers::Workers;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 /// How often processes are checked for being still the same, and losses are sent.
 const CHECK_EVERY_NS: i64 = 1_000_000_000;
+/// A wait for a turn that is this long may be one for a quota: shorter ones cost no sample.
+const LONG_WAIT_NS: i64 = 1_000_000;
 /// The sleep without an order.
 const IDLE_SLEEP: Duration = Duration::from_secs(3600);
 
@@ -51,6 +54,9 @@ struct Sampler<'a> {
     pace: Pace,
     /// The turns of the sampling thread itself.
     own_turns: TurnsFile,
+    throttling: Throttling,
+    /// The time for which this thread had waited for its turns at the last round.
+    waited_ns: i64,
     /// The time of the last check of the processes.
     checked_ns: i64,
 }
@@ -68,6 +74,8 @@ pub fn run(options: &Options, shared: &Shared) {
         workers: Workers::default(),
         pace: Pace::new(options.rate_hz),
         own_turns: TurnsFile::open(&options.root.join("proc/thread-self")),
+        throttling: Throttling::find(&options.root),
+        waited_ns: 0,
         checked_ns: now_ns(),
     };
     sampler.run();
@@ -111,8 +119,17 @@ impl Sampler<'_> {
             worked_ns: worked_ns(),
             waited_ns: turns.waited_ns,
         });
+        let waited_ns = turns.waited_ns - std::mem::replace(&mut self.waited_ns, turns.waited_ns);
+        // Such waits are rare on a machine with free processors, so that the files are hardly ever read.
+        if self.state.delay == Delay::BusyProcessors
+            && waited_ns >= LONG_WAIT_NS
+            && 2 * self.throttling.since_last() > waited_ns
+        {
+            self.state.delay = Delay::Quota;
+        }
         if now - self.checked_ns >= CHECK_EVERY_NS {
             self.checked_ns = now;
+            self.throttling.since_last();
             let state = &mut self.state;
             self.processes.retain(|_, process| process.is_alive(state));
             self.state.report_dropped();

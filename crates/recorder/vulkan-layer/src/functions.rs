@@ -52,7 +52,8 @@ macro_rules! hooked_functions {
             queue_insert_debug_utils_label: PFN_vkQueueInsertDebugUtilsLabelEXT = "vkQueueInsertDebugUtilsLabelEXT";
             set_debug_utils_object_name: PFN_vkSetDebugUtilsObjectNameEXT = "vkSetDebugUtilsObjectNameEXT";
             queue_submit: PFN_vkQueueSubmit = "vkQueueSubmit";
-            queue_submit2: PFN_vkQueueSubmit2 = "vkQueueSubmit2" "vkQueueSubmit2KHR";
+            queue_submit2: PFN_vkQueueSubmit2 = "vkQueueSubmit2";
+            queue_submit2_khr: PFN_vkQueueSubmit2 = "vkQueueSubmit2KHR";
             queue_bind_sparse: PFN_vkQueueBindSparse = "vkQueueBindSparse";
             create_semaphore: PFN_vkCreateSemaphore = "vkCreateSemaphore";
             destroy_semaphore: PFN_vkDestroySemaphore = "vkDestroySemaphore";

@@ -13,7 +13,7 @@ use crate::devices::{DeviceHandle, Devices};
 use crate::functions::DeviceFunctions;
 use crate::instance::Instance;
 use crate::loader::{NextLayer, SetDeviceLoaderData};
-use crate::submissions::SubmitInfo;
+use crate::submissions::{SubmitFunction, SubmitInfo};
 
 /// The layer's changes to a device that the program makes.
 pub trait DevicePlan {
@@ -285,13 +285,14 @@ pub trait CommandHooks: Layer {
 
 /// The work of a layer with queues.
 pub trait QueueHooks: Layer {
-    /// Passes a submission on: `call` hands the program's structures, or others in their place, to the next layer.
+    /// Passes on a submission by `function`: `call` hands the program's structures, or others in their place, to the next layer.
     ///
     /// # Safety
     /// The program's own call.
     unsafe fn submit<I: SubmitInfo>(
         &'static self,
         queue: vk::Queue,
+        function: SubmitFunction,
         infos: &[I],
         call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result;

@@ -7,6 +7,17 @@ use ash::vk;
 
 use crate::arguments::{find, slice};
 
+/// The function by which a program submits batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubmitFunction {
+    /// `vkQueueSubmit`
+    Submit,
+    /// `vkQueueSubmit2`
+    Submit2,
+    /// `vkQueueSubmit2KHR`
+    Submit2Khr,
+}
+
 /// A semaphore that a batch waits for or signals.
 #[derive(Clone, Copy)]
 pub struct SemaphoreUse {

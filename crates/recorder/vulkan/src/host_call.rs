@@ -4,7 +4,7 @@
 use crate::polls;
 use crate::recorder::Recorder;
 use ash::vk;
-use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
+use gapscope_spool::event::{HostCallKind, Span, SubmitFunction, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns, stacks};
 
 /// Times a host call; does nothing while the recorder is off.
@@ -30,7 +30,17 @@ impl HostCallTimer {
 
     /// Writes the call, which ends now, with what it returned.
     pub fn finish(self, call: HostCallKind, result: vk::Result) {
-        self.write(call, result, None, None);
+        self.write((call, None), result, None, None);
+    }
+
+    /// Writes a call that submits to a queue.
+    pub fn finish_submission(
+        self,
+        function: SubmitFunction,
+        result: vk::Result,
+        queue: ids::Queue,
+    ) {
+        self.write((function.call(), Some(function)), result, Some(queue), None);
     }
 
     /// Writes a call that names a queue; `None` for a queue that is not known.
@@ -40,18 +50,18 @@ impl HostCallTimer {
         result: vk::Result,
         queue: Option<ids::Queue>,
     ) {
-        self.write(call, result, queue, None);
+        self.write((call, None), result, queue, None);
     }
 
     /// Writes a call that allocates or maps memory; `bytes` is `None` where they are not known.
     pub fn finish_with_bytes(self, call: HostCallKind, result: vk::Result, bytes: Option<u64>) {
-        self.write(call, result, None, bytes);
+        self.write((call, None), result, None, bytes);
     }
 
     /// Writes the call after the polls of this thread, and takes a stack after a wait.
     fn write(
         self,
-        call: HostCallKind,
+        (call, function): (HostCallKind, Option<SubmitFunction>),
         result: vk::Result,
         queue: Option<ids::Queue>,
         bytes: Option<u64>,
@@ -64,6 +74,7 @@ impl HostCallTimer {
         let span = Span::between(start_ns, end_ns);
         self.recorder.write(&VulkanEvent::HostCall {
             call,
+            function,
             span,
             count: 1,
             busy_ns: end_ns - start_ns,

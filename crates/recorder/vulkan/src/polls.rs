@@ -57,6 +57,7 @@ impl Drop for Fold {
         guard(|| {
             self.spool.write(&VulkanEvent::HostCall {
                 call: self.polls.call,
+                function: None,
                 span: self.polls.span,
                 count: self.polls.count,
                 busy_ns: self.polls.busy_ns,

@@ -11,7 +11,7 @@ use crate::timing::brackets::Bracket;
 use crate::timing::command_recording::Timing;
 use crate::timing::pending::{PendingInstance, TimeSource};
 use ash::vk;
-use gapscope_spool::event::{HostCallKind, Instance, Outcome, SemaphoreValue, Span, VulkanEvent};
+use gapscope_spool::event::{Instance, Outcome, SemaphoreValue, Span, SubmitFunction, VulkanEvent};
 use gapscope_spool::{monotonic_ns, stacks};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -204,7 +204,7 @@ impl SubmitTarget {
         self,
         batches: Batches,
         timer: HostCallTimer,
-        call: HostCallKind,
+        function: SubmitFunction,
         result: vk::Result,
     ) {
         let (device, queue) = (self.device, self.queue.id);
@@ -212,7 +212,7 @@ impl SubmitTarget {
             return;
         };
         let span = Span::between(start_ns, monotonic_ns());
-        timer.finish_on_queue(call, result, Some(queue));
+        timer.finish_submission(function, result, queue);
         if result != vk::Result::SUCCESS {
             // A refused submission does not run, so its brackets are idle again.
             for pending in batches.into_iter().flat_map(|b| b.pending) {
@@ -228,6 +228,7 @@ impl SubmitTarget {
         }
         for batch in batches {
             recorder.write(&VulkanEvent::Submit {
+                function,
                 queue,
                 span,
                 instances: Cow::Borrowed(&batch.instances),

@@ -138,6 +138,60 @@ fn bodies_come_after_many_launches_of_their_graph() {
 }
 
 case!(
+    bodies_of_a_graph_that_is_a_loop_alone_belong_to_the_call_before_them,
+    EVERYWHERE,
+    "call t1 c1 cudaGraphLaunch 10..20 graph6
+     queue c1 q7
+     kernel q17 c- 50..60 graph6
+     kernel q17 c- 70..80 graph6
+     call t1 c2 cudaStreamSynchronize 21..82
+     call t1 c3 cudaGraphLaunch 84..88 graph6
+     queue c3 q7
+     call t1 c4 cudaGraphLaunch 89..90 graph8
+     queue c4 q9
+     kernel q17 c- 90..95 graph6
+     kernel q18 c- 91..96 graph8",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     submission cudaGraphLaunch@84 of graph to q7 with 1 graph
+     submission cudaGraphLaunch@89 of graph to q9 with 1 graph
+     kernel 50..60 on q7 #0 by graph of cudaGraphLaunch@10
+     kernel 70..80 on q7 #1 by graph of cudaGraphLaunch@10
+     kernel 90..95 on q7 #0 by graph of cudaGraphLaunch@84
+     kernel 91..96 on q9 #0 by graph of cudaGraphLaunch@89
+     graph of cudaGraphLaunch@10 50..80 on q7: 2 kernels, 0 transfers
+     graph of cudaGraphLaunch@84 90..95 on q7: 1 kernels, 0 transfers
+     graph of cudaGraphLaunch@89 91..96 on q9: 1 kernels, 0 transfers
+     wait-queue-idle cudaStreamSynchronize 21..82"
+);
+
+case!(
+    launches_that_are_called_ahead_begin_after_the_work_before_them_on_their_queue,
+    IN_ORDER,
+    "call t1 c1 cudaGraphLaunch 10..11 graph6
+     queue c1 q7
+     call t1 c2 cudaLaunchKernel 12..13
+     call t1 c3 cudaGraphLaunch 14..15 graph6
+     queue c3 q7
+     call t1 c4 cudaLaunchKernel 16..17
+     kernel q17 c- 50..60 graph6
+     kernel q17 c- 70..80 graph6
+     kernel q7 c2 81..89
+     kernel q17 c- 90..95 graph6
+     kernel q9 c4 20..99",
+    "submission cudaGraphLaunch@10 of graph to q7 with 1 graph
+     submission cudaLaunchKernel@12 of kernel to q7
+     submission cudaGraphLaunch@14 of graph to q7 with 1 graph
+     submission cudaLaunchKernel@16 of kernel to q9
+     kernel 50..60 on q7 #0 by graph of cudaGraphLaunch@10
+     kernel 70..80 on q7 #1 by graph of cudaGraphLaunch@10
+     kernel 81..89 on q7 #0 by cudaLaunchKernel@12
+     kernel 90..95 on q7 #0 by graph of cudaGraphLaunch@14
+     kernel 20..99 on q9 #0 by cudaLaunchKernel@16
+     graph of cudaGraphLaunch@10 50..80 on q7: 2 kernels, 0 transfers
+     graph of cudaGraphLaunch@14 90..95 on q7: 1 kernels, 0 transfers"
+);
+
+case!(
     a_body_waits_for_the_launch_of_its_graph_and_of_no_other,
     EVERYWHERE,
     "call t1 c1 cudaGraphLaunch 10..20

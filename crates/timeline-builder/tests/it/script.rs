@@ -3,7 +3,7 @@
 //! | line | event |
 //! |---|---|
 //! | `process P` | the lines that follow are of this process; the first is 1 |
-//! | `call tT cC FUNCTION A..B [=RESULT]` | a call returned; `c-` has no correlation, `t-` no thread |
+//! | `call tT cC FUNCTION A..B [=RESULT] [graphG]` | a call returned; `c-` has no correlation, `t-` no thread; it launched executable graph G |
 //! | `queue cC qQ` | the call waits for this queue, or puts something on it |
 //! | `kernel qQ cC A..B [graph]` | a kernel ran; `?` instead of times where they are not known; `graph3` is of executable graph 3 |
 //! | `copy qQ cC A..B KIND [MEMORY]` | a copy ran |
@@ -114,14 +114,14 @@ impl Script {
                 },
                 event: number(words[3], 'e').unwrap(),
             };
+            let mut graphs = words.iter().filter_map(|word| word.strip_prefix("graph"));
+            let graph = graphs.find_map(|number| number.parse().ok()).map(GraphId);
             let work = |of_graph, kind| {
-                let mut graphs = words.iter().filter_map(|word| word.strip_prefix("graph"));
-                let number = graphs.find_map(|number| number.parse().ok());
                 let work = DeviceWork {
                     queue: queue(1),
                     span: span(words[3]),
-                    of_graph: of_graph || number.is_some(),
-                    graph: number.map(GraphId),
+                    of_graph: of_graph || graph.is_some(),
+                    graph,
                     label: None,
                     kind,
                 };
@@ -141,9 +141,11 @@ impl Script {
                     thread: thread(1),
                     correlation: correlation(2),
                     span: span(words[4]).unwrap(),
-                    result: (words.get(5)).map_or(0, |result| result[1..].parse().unwrap()),
+                    result: (words.iter().find_map(|word| word.strip_prefix('=')))
+                        .map_or(0, |result| result.parse().unwrap()),
                     queue: CallQueue::ComesLater,
                     host_functions: None,
+                    graph,
                 }),
                 "queue" => EventKind::QueueOfCall(correlation(1).unwrap(), queue(2)),
                 "kernel" => work(

@@ -7,7 +7,7 @@ from .. import machine
 from ..processes import program
 from ..registry import part
 
-GRAPH_LAUNCHES = {"plain": 1, "loop": 1, "nested": 1, "untaken": 1, "pair": 2}
+GRAPH_LAUNCHES = {"plain": 1, "loop": 1, "nested": 1, "untaken": 1, "only_loop": 1, "pair": 2, "only_loops": 2}
 
 
 @part("conditional")

@@ -113,6 +113,7 @@ fn run(cuda: &Cuda, step: &str) {
         "operations" => cuda.operations(KERNEL),
         "unrecorded" => cuda.unrecorded(KERNEL),
         "host-nodes" => cuda.host_nodes(KERNEL, number(0)),
+        "loops" => cuda.loops(KERNEL, number(0)),
         "memory" => cuda.memory(),
         "read" => cuda.read(),
         "peer" => cuda.peer(),

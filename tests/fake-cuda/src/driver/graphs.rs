@@ -28,6 +28,12 @@ pub struct Graph {
 const KERNEL: c_int = 0;
 const HOST: c_int = 3;
 const CHILD: c_int = 4;
+const CONDITIONAL: c_int = 13;
+
+/// How often the device runs the body of a conditional node.
+const TURNS: u32 = 3;
+/// The stream on which the driver itself runs bodies.
+const STREAM_OF_BODIES: u32 = 1 << 20;
 
 /// The handles of nodes begin here; they contain the graph's handle and the place in it.
 const NODE_HANDLE: usize = 1 << 42;
@@ -49,7 +55,7 @@ pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
     handle
 }
 
-/// Gives a graph a node of another type than a kernel; `child` is the inner graph of a node that is a graph.
+/// Gives a graph a node of another type than a kernel; `child` is the inner graph of a node that is a graph, or the body of a conditional one.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
     if let Some(graph) = driver().graphs.get_mut(&graph) {
@@ -86,6 +92,19 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
         unsafe { *executable = handle };
         SUCCESS
     })
+}
+
+/// CUPTI's number of an instantiated graph.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetGraphExecId(executable: usize, number: *mut u32) -> c_int {
+    match driver().graphs.get(&executable) {
+        Some(graph) => {
+            // SAFETY: the caller's variable.
+            unsafe { *number = graph.id };
+            SUCCESS
+        }
+        None => INVALID_HANDLE,
+    }
 }
 
 /// Returns the flags with which a graph was instantiated.
@@ -162,6 +181,15 @@ impl Graph {
     }
 }
 
+impl Graph {
+    /// Returns the number of kernels that bodies of conditional nodes run.
+    fn body_kernels(&self, driver: &Driver) -> u32 {
+        let bodies = (self.others.iter()).filter(|(kind, _)| *kind == CONDITIONAL);
+        let bodies = bodies.filter_map(|(_, body)| driver.graphs.get(body));
+        bodies.map(|body| TURNS * body.nodes).sum()
+    }
+}
+
 fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
     call(api, |driver, correlation, asked| {
         let Some(graph) = driver.graphs.get(&executable).cloned() else {
@@ -180,6 +208,8 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         let kernels_ns = u64::from(graph.nodes) * step + OVERLAP_NS;
         let host_nodes = graph.host_nodes(driver);
         let ns = kernels_ns + u64::from(host_nodes) * OPERATION_NS;
+        let body_kernels = graph.body_kernels(driver);
+        let ns = ns + u64::from(body_kernels) * each;
         let Some(mut work) = driver.submit(stream, correlation, asked, ns) else {
             return INVALID_CONTEXT;
         };
@@ -225,6 +255,20 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             let mut kernel = kernel(name, &work, [1, 1, 1], [32, 1, 1], 0);
             kernel.graph_id = graph.id;
             kernel.graph_node_id = u64::from(graph.id) << 32 | u64::from(node + 1);
+            tell_kernel(&mut cupti, kernel, false);
+        }
+        for node in 0..body_kernels {
+            let end = end - u64::from(body_kernels - 1 - node) * each;
+            let body = DeviceWork {
+                start: end - each,
+                end,
+                stream: STREAM_OF_BODIES,
+                correlation: 0,
+                ..work
+            };
+            let mut kernel = kernel(name, &body, [1, 1, 1], [32, 1, 1], 0);
+            kernel.graph_id = graph.id;
+            kernel.graph_node_id = u64::from(graph.id) << 32 | u64::from(graph.nodes + 1);
             tell_kernel(&mut cupti, kernel, false);
         }
         SUCCESS

@@ -31,6 +31,27 @@ fn are_kernels_of_its_launch(outcome: &Outcome) {
 }
 
 #[test]
+fn a_launch_of_a_graph_that_is_a_loop_says_which_graph_and_which_stream() {
+    let outcome = Stub::new().run("loops:4 host-nodes:1 sync");
+    let process = outcome.whole();
+    let launches = process.calls_of("cuGraphLaunch");
+    assert_eq!(launches.len(), 2 * 4 + 3);
+    let bodies = (process.kernels.iter()).filter(|kernel| kernel.correlation == 0);
+    let graphs: HashSet<u32> = bodies.map(|kernel| kernel.graph).collect();
+    assert_eq!(graphs.len(), 2);
+    let launched = process.loops[..8].iter().map(|(_, graph)| *graph);
+    assert_eq!(launched.collect::<HashSet<u32>>(), graphs);
+    // The graph whose host nodes are not known has a conditional node, too.
+    assert_eq!(process.loops.len(), 8 + 1);
+    let queues: HashSet<u32> = process
+        .submissions
+        .iter()
+        .map(|(queue, _)| *queue)
+        .collect();
+    assert_eq!((process.submissions.len(), queues.len()), (8 + 1, 2));
+}
+
+#[test]
 fn graphs_as_wholes_have_one_time_each() {
     for (name, value) in [
         ("GAPSCOPE_CUDA_GRAPHS", "graph"),

@@ -32,6 +32,8 @@ pub struct Recorded {
     pub deliveries: Vec<(i64, i64)>,
     /// The host nodes of launched graphs, by the launch's correlation.
     pub host_nodes: Vec<(u32, u32)>,
+    /// Correlations and numbers of launched graphs whose host nodes are not known.
+    pub loops: Vec<(u32, u32)>,
     pub polls: Vec<Polls>,
     pub labels: Vec<Label>,
     pub losses: Vec<(String, u64, String)>,
@@ -243,9 +245,14 @@ impl Recorded {
                 span,
                 correlation,
                 host_functions,
+                graph,
             } => {
                 self.called(function, thread, span, correlation, 0);
-                self.host_nodes.push((correlation.0, host_functions));
+                let launched = (correlation.0, graph.0);
+                match host_functions {
+                    Some(host_functions) => self.host_nodes.push((correlation.0, host_functions)),
+                    None => self.loops.push(launched),
+                }
             }
             CudaEvent::Polled {
                 function,
@@ -374,6 +381,7 @@ impl Recorded {
                     span,
                     correlation: correlation.0,
                     of_graph: graph.some().is_some(),
+                    graph: graph.0,
                 });
             }
             Activity::Transfer {

@@ -66,8 +66,8 @@ pub fn ping_pong(args: &Args, truth: &mut Truth) -> Result<()> {
 /// The value with which the timeline semaphore of [`submit2`] starts: the first submission waits for it.
 const START: u64 = 40;
 
-/// Submits by vkQueueSubmit2; each submission waits for the value of a timeline semaphore that the one before
-/// signals.
+/// Submits by vkQueueSubmit2, and every second time by vkQueueSubmit2KHR where the device has it; each submission waits
+/// for the value of a timeline semaphore that the one before signals.
 pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
     let gpu = Gpu::open(args)?;
     if !gpu.timeline_submit2 {
@@ -75,6 +75,12 @@ pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
             "the device has no timeline semaphores or no vkQueueSubmit2".into()
         ));
     }
+    let newer = gpu.device.fp_v1_3().queue_submit2;
+    let older = gpu
+        .function(c"vkQueueSubmit2KHR")
+        .map_or(newer, |function| unsafe {
+            std::mem::transmute::<unsafe extern "system" fn(), vk::PFN_vkQueueSubmit2>(function)
+        });
     let spin = Spin::new(&gpu, args)?;
     let timeline = gpu.timeline(START)?;
     let at = |iterations: u32| {
@@ -91,8 +97,9 @@ pub fn submit2(args: &Args, truth: &mut Truth) -> Result<()> {
             .wait_semaphore_infos(&waits)
             .command_buffer_infos(&buffers)
             .signal_semaphore_infos(&signals);
+        let submit = if iteration % 2 == 0 { newer } else { older };
         gpu.queues[0].submit(&[&recorded], |queue| unsafe {
-            gpu.device.queue_submit2(queue, &[batch], vk::Fence::null())
+            submit(queue, 1, &batch, vk::Fence::null()).result()
         })?;
     }
     let (semaphores, values) = ([timeline], [START + u64::from(args.iterations)]);

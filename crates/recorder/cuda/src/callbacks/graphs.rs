@@ -6,7 +6,9 @@
 //! unknown.
 
 use super::handle_table::HandleTable;
+use crate::cupti::Cupti;
 use crate::driver;
+use gapscope_spool::ids;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -113,6 +115,19 @@ pub fn prepare() {
 pub unsafe fn count_host_nodes(graph: usize) -> Option<u32> {
     // SAFETY: as the caller promises.
     unsafe { FUNCTIONS.get()?.as_ref()?.count(graph as *mut c_void, 0) }
+}
+
+/// Returns CUPTI's number of an executable graph, which records of its work have; `None` where CUPTI does not tell it.
+///
+/// # Safety
+/// The graph is one of the program's.
+pub unsafe fn number(executable: usize, cupti: &Cupti) -> Option<ids::Graph> {
+    let function = cupti.functions.graph_id?;
+    let mut number = 0;
+    // SAFETY: as the caller promises; CUPTI stores a number.
+    let code = unsafe { function(executable as *mut c_void, &mut number) };
+    // 0 stands for no graph.
+    (code == 0 && number != 0).then_some(ids::Graph(number))
 }
 
 /// Returns whether an instantiated graph was made for launches by the device, of which CUPTI has no records.

@@ -33,12 +33,29 @@ impl Target {
                 let context = streams::context_id(cupti, data.parameter(0));
                 return Target::Context(context.unwrap_or(NO_ID));
             }
+            match effect.stream_parameter() {
+                Some(at) => Target::on_stream(call, at, effect.is_on_stream(), data, cupti),
+                None => Target::Context(data.context_id),
+            }
+        }
+    }
+
+    /// Returns the stream that is a parameter of a call. A call that `is_captured` goes into a graph where the stream is captured.
+    ///
+    /// # Safety
+    /// As for [`Self::find`].
+    pub unsafe fn on_stream(
+        call: &Call,
+        parameter: usize,
+        is_captured: bool,
+        data: &CallbackData,
+        cupti: &Cupti,
+    ) -> Target {
+        // SAFETY: as the caller promises.
+        unsafe {
             let unknown = Target::Context(data.context_id);
-            let Some(at) = effect.stream_parameter() else {
-                return unknown;
-            };
-            let stream = StreamHandle::new(data.parameter(at), call.per_thread);
-            if effect.is_on_stream() {
+            let stream = StreamHandle::new(data.parameter(parameter), call.per_thread);
+            if is_captured {
                 match is_capturing(stream) {
                     Some(true) => return Target::Nothing,
                     Some(false) => {}

@@ -57,4 +57,5 @@ functions! {
     optional thread_ids "cuptiSetThreadIdType" (u32),
     optional stream_id "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32),
     optional context_id "cuptiGetContextId" (*mut c_void, *mut u32),
+    optional graph_id "cuptiGetGraphExecId" (*mut c_void, *mut u32),
 }

@@ -29,7 +29,9 @@ impl Reader {
             match operation.kind {
                 OperationKind::Record => self.event_record(&operation),
                 OperationKind::Wait(kind, span) => self.wait(&operation, kind, span),
-                OperationKind::Submission => self.submission(&operation),
+                OperationKind::Submission | OperationKind::GraphLaunch => {
+                    self.submission(&operation);
+                }
             }
             self.write_full();
         }
@@ -62,11 +64,13 @@ impl Reader {
         });
     }
 
-    /// Packs a submission; one whose stream is not known is counted as lost.
+    /// Packs a submission; one whose stream is not known is counted as lost, unless other records may have it.
     fn submission(&mut self, operation: &Operation) {
         let queue = self.queues.of_known_stream(operation.stream, self.recorder);
         if queue == ids::Queue::NONE {
-            self.losses.add(LossKind::Submissions, NO_QUEUE);
+            if operation.kind == OperationKind::Submission {
+                self.losses.add(LossKind::Submissions, NO_QUEUE);
+            }
             return;
         }
         self.packer.push(&Activity::Submission {

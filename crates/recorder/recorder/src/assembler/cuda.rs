@@ -17,8 +17,8 @@ use gapscope_model::{LossKind, MemoryPlace, TransferKind};
 use gapscope_spool::event::{ActivityBatch, LaunchShape, Span, unpack};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::{
-    ApiCall, CallQueue, Correlation, CorrelationWidener, Function, FunctionId, Joined, Observer,
-    Output, Polls, Reasons, TimelineBuilder,
+    ApiCall, CallQueue, Correlation, CorrelationWidener, Function, FunctionId, GraphId, Joined,
+    Observer, Output, Polls, Reasons, TimelineBuilder,
 };
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId, ThreadId};
 use gapscope_trace::tables::Tables;
@@ -79,6 +79,8 @@ pub(super) struct CallRecord {
     pub result: u32,
     /// The number of host nodes of the launched graph, if it is known.
     pub host_functions: Option<u32>,
+    /// The launched graph, if it is known.
+    pub graph: Option<GraphId>,
 }
 
 /// Returns the thread of a record; `None` if it is not known.
@@ -199,6 +201,7 @@ impl Assembler {
             result: record.result as i32,
             queue: CallQueue::ComesLater,
             host_functions: record.host_functions,
+            graph: record.graph,
         })
     }
 

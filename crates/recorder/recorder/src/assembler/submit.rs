@@ -4,19 +4,28 @@
 use super::Assembler;
 use super::instance::{ClockPosition, Instance};
 use gapscope_model::LossKind;
-use gapscope_spool::event::{Instance as Submitted, SemaphoreValue, Span};
+use gapscope_spool::event::{Instance as Submitted, SemaphoreValue, Span, SubmitFunction};
 use gapscope_spool::ids as hook;
 use gapscope_timeline_builder::rows;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{Submission, SubmissionKind, Tables};
+use std::sync::{Arc, LazyLock};
 
 /// The host call that made a submission.
 pub(super) struct SubmitCall {
+    pub function: SubmitFunction,
     pub thread: hook::Thread,
     /// The id of the queue in the process.
     pub queue: hook::Queue,
     pub span: Span,
+}
+
+/// Returns the name of a function as the tables keep it.
+pub(super) fn function_name(function: SubmitFunction) -> Arc<str> {
+    static NAMES: LazyLock<[Arc<str>; SubmitFunction::ALL.len()]> =
+        LazyLock::new(|| SubmitFunction::ALL.map(|function| function.name().into()));
+    Arc::clone(&NAMES[function as usize])
 }
 
 impl Assembler {
@@ -84,7 +93,7 @@ impl Assembler {
             start_ns: call.span.start_ns,
             duration_ns: call.span.duration_ns,
             command_buffers: instances.len() as u32,
-            function: None,
+            function: Some(function_name(call.function)),
         };
         rows::submission(tables, row);
         self.saw(call.span.end_ns());

@@ -110,7 +110,7 @@ pub enum CudaEvent<'a> {
         /// Names and values: `bytes=4096, root=0`.
         text: &'a str,
     },
-    /// The writing thread has launched a graph with known contents; otherwise like [`CudaEvent::Called`].
+    /// The writing thread has launched a graph of which something is known; otherwise like [`CudaEvent::Called`].
     GraphLaunched {
         /// The function.
         function: ids::Function,
@@ -118,8 +118,10 @@ pub enum CudaEvent<'a> {
         span: Span,
         /// The correlation of the call, see [`super::Activity`].
         correlation: ids::Correlation,
-        /// The number of host functions that the graph runs.
-        host_functions: u32,
+        /// The number of host functions that the graph runs; `None` where it is unknown, as with conditional nodes.
+        host_functions: Option<u32>,
+        /// The executable graph, where its number of host functions is unknown.
+        graph: ids::Graph,
     },
     /// Records of finished work on a device have arrived.
     Delivered {

@@ -61,6 +61,8 @@ pub enum VulkanEvent<'a> {
     },
     /// One batch (VkSubmitInfo) of a submission call reached a queue. Written after the call.
     Submit {
+        /// The function that the program called.
+        function: SubmitFunction,
         /// The queue.
         queue: ids::Queue,
         /// The interval of the call.
@@ -106,6 +108,8 @@ pub enum VulkanEvent<'a> {
     HostCall {
         /// The kind of call.
         call: HostCallKind,
+        /// The function, where the call submits.
+        function: Option<SubmitFunction>,
         /// From the start of the (first) call to the return of the (last) one.
         span: Span,
         /// The number of calls.
@@ -164,6 +168,47 @@ pub enum VulkanEvent<'a> {
         /// A value for each counter of the set.
         values: Cow<'a, [f64]>,
     },
+}
+
+/// A function of Vulkan that hands work to a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SubmitFunction {
+    /// `vkQueueSubmit`
+    QueueSubmit,
+    /// `vkQueueSubmit2`
+    QueueSubmit2,
+    /// `vkQueueSubmit2KHR`
+    QueueSubmit2Khr,
+    /// `vkQueueBindSparse`
+    QueueBindSparse,
+}
+
+impl SubmitFunction {
+    /// All functions, in the order of their numbers.
+    pub const ALL: [SubmitFunction; 4] = [
+        SubmitFunction::QueueSubmit,
+        SubmitFunction::QueueSubmit2,
+        SubmitFunction::QueueSubmit2Khr,
+        SubmitFunction::QueueBindSparse,
+    ];
+
+    /// Returns the name that the program calls.
+    pub fn name(self) -> &'static str {
+        match self {
+            SubmitFunction::QueueSubmit => "vkQueueSubmit",
+            SubmitFunction::QueueSubmit2 => "vkQueueSubmit2",
+            SubmitFunction::QueueSubmit2Khr => "vkQueueSubmit2KHR",
+            SubmitFunction::QueueBindSparse => "vkQueueBindSparse",
+        }
+    }
+
+    /// Returns the kind of its calls.
+    pub fn call(self) -> HostCallKind {
+        match self {
+            SubmitFunction::QueueBindSparse => HostCallKind::BindSparse,
+            _ => HostCallKind::Submit,
+        }
+    }
 }
 
 /// A counter of performance queries.

@@ -7,7 +7,7 @@ use ash::vk::{self, Handle};
 use gapscope_spool::hook::guard;
 use gapscope_vulkan_layer::command::Label;
 use gapscope_vulkan_layer::layer::QueueHooks;
-use gapscope_vulkan_layer::submissions::{SubmitInfo, with_command_buffers};
+use gapscope_vulkan_layer::submissions::{SubmitFunction, SubmitInfo, with_command_buffers};
 
 use crate::api::device::Device;
 use crate::window::{self, SubmitCall};
@@ -16,6 +16,7 @@ impl QueueHooks for Device {
     unsafe fn submit<I: SubmitInfo>(
         &'static self,
         queue: vk::Queue,
+        _: SubmitFunction,
         infos: &[I],
         call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result {

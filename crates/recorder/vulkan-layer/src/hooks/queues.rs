@@ -7,7 +7,7 @@ use super::Allocator;
 use crate::arguments::{find, slice};
 use crate::device_hooks;
 use crate::layer::{QueueHooks, SemaphoreInfo};
-use crate::submissions::SubmitInfo;
+use crate::submissions::{SubmitFunction, SubmitInfo};
 
 /// Hands `count` structures of a submission to the layer, which passes them or others on with `call`. The driver
 /// answers a program that passes null instead of an array that is not empty.
@@ -15,7 +15,7 @@ use crate::submissions::SubmitInfo;
 /// # Safety
 /// The program's own call.
 unsafe fn submit<L: QueueHooks, I: SubmitInfo>(
-    device: &'static L,
+    (device, function): (&'static L, SubmitFunction),
     queue: vk::Queue,
     infos: *const I,
     count: u32,
@@ -26,7 +26,7 @@ unsafe fn submit<L: QueueHooks, I: SubmitInfo>(
     }
     // SAFETY: as the caller promises.
     unsafe {
-        device.submit(queue, slice(infos, count), |infos| {
+        device.submit(queue, function, slice(infos, count), |infos| {
             call(infos.as_ptr(), infos.len() as u32)
         })
     }
@@ -41,7 +41,8 @@ device_hooks! {
         infos: *const vk::SubmitInfo<'_>,
         fence: vk::Fence,
     ) -> vk::Result = around |device, call| {
-        submit(device, handle, infos, count, |infos, count| call(handle, count, infos, fence))
+        let by = (device, SubmitFunction::Submit);
+        submit(by, handle, infos, count, |infos, count| call(handle, count, infos, fence))
     };
 
     fn queue_submit2(
@@ -50,7 +51,18 @@ device_hooks! {
         infos: *const vk::SubmitInfo2<'_>,
         fence: vk::Fence,
     ) -> vk::Result = around |device, call| {
-        submit(device, handle, infos, count, |infos, count| call(handle, count, infos, fence))
+        let by = (device, SubmitFunction::Submit2);
+        submit(by, handle, infos, count, |infos, count| call(handle, count, infos, fence))
+    };
+
+    fn queue_submit2_khr(
+        handle: vk::Queue,
+        count: u32,
+        infos: *const vk::SubmitInfo2<'_>,
+        fence: vk::Fence,
+    ) -> vk::Result = around |device, call| {
+        let by = (device, SubmitFunction::Submit2Khr);
+        submit(by, handle, infos, count, |infos, count| call(handle, count, infos, fence))
     };
 
     fn queue_bind_sparse(

@@ -7,12 +7,12 @@ use crate::hooks::labels;
 use crate::host_call::HostCallTimer;
 use crate::submission::{Batch, Batches, SubmitTarget};
 use ash::vk;
-use gapscope_spool::event::HostCallKind;
+use gapscope_spool::event::{self, HostCallKind};
 use gapscope_spool::hook::guard;
 use gapscope_vulkan_layer::command::Label;
 use gapscope_vulkan_layer::layer::QueueHooks;
 use gapscope_vulkan_layer::submissions::{
-    SemaphoreUse, SubmitInfo, with_command_buffers, with_values,
+    SemaphoreUse, SubmitFunction, SubmitInfo, with_command_buffers, with_values,
 };
 
 /// Returns a batch of a submission as it will be recorded, with brackets prepared where they are needed.
@@ -34,11 +34,21 @@ unsafe fn batch<I: SubmitInfo>(info: &I, target: SubmitTarget) -> Batch {
     }
 }
 
+/// Returns the function as the spool names it.
+fn spool_function(function: SubmitFunction) -> event::SubmitFunction {
+    match function {
+        SubmitFunction::Submit => event::SubmitFunction::QueueSubmit,
+        SubmitFunction::Submit2 => event::SubmitFunction::QueueSubmit2,
+        SubmitFunction::Submit2Khr => event::SubmitFunction::QueueSubmit2Khr,
+    }
+}
+
 impl QueueHooks for Device {
     /// Passes on a submission of the program, with brackets where they are needed, and records it.
     unsafe fn submit<I: SubmitInfo>(
         &'static self,
         queue: vk::Queue,
+        function: SubmitFunction,
         infos: &[I],
         call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result {
@@ -67,7 +77,7 @@ impl QueueHooks for Device {
             // SAFETY: as the caller promises; brackets are executable where they are.
             unsafe { with_command_buffers(infos, lists, call) }
         };
-        guard(|| target.finish(batches, timer, HostCallKind::Submit, result));
+        guard(|| target.finish(batches, timer, spool_function(function), result));
         result
     }
 
@@ -96,7 +106,12 @@ impl QueueHooks for Device {
         let result = pass_on();
         guard(|| match target.zip(batches) {
             Some((target, batches)) => {
-                target.finish(batches, timer, HostCallKind::BindSparse, result);
+                target.finish(
+                    batches,
+                    timer,
+                    event::SubmitFunction::QueueBindSparse,
+                    result,
+                );
             }
             None => self.note_result(result),
         });

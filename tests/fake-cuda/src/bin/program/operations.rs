@@ -66,6 +66,25 @@ impl Cuda {
         check((self.runtime_prefetch)(64, 4096, 1, 0, stream));
     }
 
+    /// Launches two graphs that are a loop of two kernels and nothing else on a stream, this often each, with a kernel after each, and waits.
+    pub fn loops(&self, name: &str, count: u64) {
+        let stream = self.stream(1);
+        let function = self.function(name);
+        let loops = [(); 2].map(|()| {
+            let graph = (self.create_graph)(function, 0);
+            let body = (self.create_graph)(function, 2);
+            (self.add_to_graph)(graph, CONDITIONAL, body);
+            made(|executable| (self.instantiate)(executable, graph, 0))
+        });
+        for _ in 0..count {
+            for executable in loops {
+                check((self.launch_graph)(executable, stream));
+                self.launches(name, 1, stream);
+            }
+        }
+        self.synchronise();
+    }
+
     /// Instantiates graphs with this many host nodes, and with as many again in an inner graph; one whose number is unknown because the
     /// device decides; and one with the handle of the first, which is gone.
     pub fn host_nodes(&self, name: &str, count: u64) {

@@ -24,6 +24,8 @@ pub struct Kernel {
     pub span: Option<Span>,
     pub correlation: u32,
     pub of_graph: bool,
+    /// CUPTI's number of the graph; 0 where there is none.
+    pub graph: u32,
 }
 
 /// A call of the program.

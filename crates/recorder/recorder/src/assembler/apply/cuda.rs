@@ -5,6 +5,7 @@ use super::super::Assembler;
 use super::super::cuda::{CallRecord, Profile};
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder::GraphId;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
@@ -17,7 +18,7 @@ impl Assembler {
         event: CudaEvent<'_>,
         tables: &mut Tables,
     ) {
-        // A call without a graph's number of host functions.
+        // A call that launches no graph of which something is known.
         let call = |thread, function, span, correlation, result| CallRecord {
             function,
             thread,
@@ -25,6 +26,7 @@ impl Assembler {
             span,
             result,
             host_functions: None,
+            graph: None,
         };
         match event {
             CudaEvent::Activities(batch) => self.activities(process, batch, tables),
@@ -47,9 +49,11 @@ impl Assembler {
                 span,
                 correlation,
                 host_functions,
+                graph,
             } => {
                 let mut record = call(thread, function, span, correlation, 0);
-                record.host_functions = Some(host_functions);
+                record.host_functions = host_functions;
+                record.graph = graph.some().map(|graph| GraphId(graph.0));
                 self.called(process, record, tables);
             }
             CudaEvent::Polled {

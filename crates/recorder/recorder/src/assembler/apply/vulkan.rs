@@ -3,7 +3,7 @@
 
 use super::super::Assembler;
 use super::super::instance::RawInterval;
-use super::super::submit::SubmitCall;
+use super::super::submit::{SubmitCall, function_name};
 use crate::counters::{NOT_SAMPLED, WHAT};
 use gapscope_spool::event::{LossKind, Outcome, VulkanEvent};
 use gapscope_spool::ids as hook;
@@ -67,6 +67,7 @@ impl Assembler {
                 state.drop_if_unused(recording);
             }
             VulkanEvent::Submit {
+                function,
                 queue,
                 span,
                 instances,
@@ -74,6 +75,7 @@ impl Assembler {
                 signals,
             } => {
                 let call = SubmitCall {
+                    function,
                     thread,
                     queue,
                     span,
@@ -128,6 +130,7 @@ impl Assembler {
             }
             VulkanEvent::HostCall {
                 call,
+                function,
                 span,
                 count,
                 busy_ns,
@@ -137,7 +140,8 @@ impl Assembler {
             } => {
                 let queue = queue.map(|q| self.queue(process, q));
                 let thread = Some(ThreadId(thread.0));
-                let row = rows::one_host_call(process, thread, call, span, None);
+                let function = function.map(function_name);
+                let row = rows::one_host_call(process, thread, call, span, function);
                 let row = HostCall {
                     count,
                     busy_ns,

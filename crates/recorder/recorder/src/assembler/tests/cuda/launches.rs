@@ -387,7 +387,8 @@ fn a_graph_launch_says_how_many_host_nodes_it_has_where_that_is_known() {
                 function: hook::Function(GRAPH_LAUNCH),
                 span: between(1000, 1008),
                 correlation: hook::Correlation(9),
-                host_functions: 2,
+                host_functions: Some(2),
+                graph: hook::Graph::NONE,
             }
             .into(),
         ),
