@@ -10,12 +10,12 @@ pub(crate) use gapscope_timeline_builder::{
     HostRange, Overhead, StreamEvent, StreamPlace,
 };
 
+use crate::doubtful_times::FileTimes;
 use crate::inventory::Inventory;
 use crate::output::{NewTrace, Output};
 use crate::{Error, Options, functions};
 use gapscope_model::cuda::base_name;
 use gapscope_timeline_builder::{Function, Ids, Recorded, Shared};
-use gapscope_trace::LossKind;
 use gapscope_trace::build::{CountedId, TextId};
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
@@ -38,6 +38,8 @@ pub(crate) struct Profile {
     pub awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
     /// Allocations and frees of device memory.
     pub memory: Vec<MemoryRow>,
+    /// What the file says of all of its times.
+    pub times: FileTimes,
 }
 
 impl Profile {
@@ -127,6 +129,8 @@ impl Profile {
     /// Adds `by_ns` to all times of rows, which converts them to another clock.
     pub fn shift(&mut self, by_ns: i64) {
         let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
+        later(&mut self.times.zero_ns);
+        self.times.end_ns.iter_mut().for_each(later);
         let calls = self.recorded.calls.iter_mut();
         calls.for_each(|(_, call)| later(&mut call.span.start_ns));
         let work = self.recorded.work.iter_mut();
@@ -153,7 +157,7 @@ impl Profile {
         mut new: NewTrace,
         output: &mut Output,
     ) -> Result<(), Error> {
-        self.refuse_impossible_labels();
+        self.doubt_times();
         self.complete_calls();
         let inventory = &mut self.inventory;
         let shared = Shared {
@@ -169,19 +173,6 @@ impl Profile {
             new.flush()?;
         }
         self.inventory.finish(new, options, output)
-    }
-
-    /// Removes labels with impossible times and counts them as losses.
-    fn refuse_impossible_labels(&mut self) {
-        let ranges = &mut self.recorded.ranges;
-        let before = ranges.len();
-        ranges.retain(|range| {
-            let end_ns = range.end_ns.unwrap_or(range.start_ns);
-            Span::checked(range.start_ns, end_ns).is_some()
-        });
-        let refused = (before - ranges.len()) as u64;
-        let reason = "their times are impossible";
-        self.inventory.lose(LossKind::Labels, refused, reason);
     }
 
     /// Gives calls the queues for which they waited, lists their threads, and extends the span of the trace to cover
