@@ -462,6 +462,45 @@ def builds_code_without_evidence() -> TraceWriter:
 
 
 @scenario(
+    "each token reads its input for 50 ms and then loads code, as samples show: late, and the load apart",
+    "host-bound",
+    "host-late",
+    "host-compile",
+    never_advises=(r"built",),
+)
+def reads_before_each_load() -> TraceWriter:
+    return loads_after("load_batch", "/home/a/data.py", "running")
+
+
+@scenario(
+    "the same, asleep in a function that says nothing",
+    "host-bound",
+    "host-late",
+    "host-compile",
+    never_advises=(r"built",),
+)
+def sleeps_before_each_load() -> TraceWriter:
+    return loads_after("step", "/home/a/serve.py", "blocked")
+
+
+def loads_after(function: str, file: str, state: str) -> TraceWriter:
+    """A program that is in a function for 50 ms before each of 60 loads, and launches 20 kernels after each."""
+    trace, start = TraceWriter(), 0.0
+    stack = trace.stack([("main", "/home/a/serve.py", 20), (function, file, 33)])
+    for _ in range(60):
+        load = start + 50_000
+        trace.samples(stack, start, load)
+        trace.call("load-module", load, 120, "cuModuleLoadData")
+        for kernel in range(20):
+            call = load + 150 + kernel * 20
+            trace.launch("gemm", call, call + 8, 10)
+        start = load + 560
+    for sample in trace.rows["samples"]:
+        sample["state"] = state
+    return trace
+
+
+@scenario(
     "another thread builds and loads new code, and the launching thread goes on at once after it",
     "host-bound",
     "host-compile",

@@ -1,16 +1,46 @@
 //! Runs the commands of a task. Each command is printed before it runs, and its failure is an error.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+thread_local! {
+    /// The file that gets the output of this thread's commands, if another thread runs commands at the same time.
+    static OUTPUT: RefCell<Option<File>> = const { RefCell::new(None) };
+}
+
+/// Runs a task beside others. The output of its commands is kept in a file and printed when the task has ended, so
+/// that the outputs of two tasks do not mix.
+pub fn beside<T>(output: &Path, task: impl FnOnce() -> Result<T>) -> Result<T> {
+    let file =
+        File::create(output).with_context(|| format!("cannot write {}", output.display()))?;
+    OUTPUT.set(Some(file));
+    let result = task();
+    OUTPUT.set(None);
+    let copied = File::open(output).and_then(|mut file| io::copy(&mut file, &mut io::stderr()));
+    copied.with_context(|| format!("cannot print {}", output.display()))?;
+    result
+}
+
 /// Runs a command whose output goes to the task's output. A failure is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     eprintln!("+ {shown}");
+    OUTPUT.with_borrow(|output| -> Result<()> {
+        if let Some(file) = output {
+            use io::Write as _;
+            writeln!(&mut &*file, "+ {shown}")?;
+            command.stdout(file.try_clone()?).stderr(file.try_clone()?);
+        }
+        Ok(())
+    })?;
     let start = Instant::now();
     let status = command
         .status()

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{arm, cannot_check, clients, command, darwin, python, tidy, vulkan, web};
+use crate::{arm, cannot_check, clients, command, darwin, python, target, tidy, vulkan, web};
 
 /// Installs drivers, layers and programs, and prints which programs could not be installed.
 pub fn set_up() -> Result<()> {
@@ -49,16 +49,32 @@ pub fn run() -> Result<()> {
     })?;
     // The end-to-end tests start the built programs and load the built layer and fake driver.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
-    let others = [
+    web::build_writers()?;
+    // The end-to-end tests run alone, because they measure shares of time.
+    let crates = run_tests();
+    // The browsers and the emulator use about one core each.
+    let (page, others) = std::thread::scope(|scope| {
+        let others = scope.spawn(|| command::beside(&target("other-systems.log"), other_systems));
+        let page = web::test_in_browsers().and(python::test());
+        let others = others
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (page, others)
+    });
+    for unchecked in others.iter().flatten() {
+        cannot_check::warn(unchecked);
+    }
+    crates.and(page).and(others.map(drop))
+}
+
+/// Checks what other systems compile and run, and returns a sentence for each check that cannot be done here.
+fn other_systems() -> Result<Vec<String>> {
+    let checks = [
         cannot_check::tolerate("the code for macOS", darwin::run()),
         cannot_check::tolerate("the recorder on ARM", arm::run_recorder()),
     ];
-    let tests = run_tests().and(web::test_in_browser()).and(python::test());
-    for unchecked in others.iter().flatten().flatten() {
-        cannot_check::warn(unchecked);
-    }
-    let others: Result<Vec<_>> = others.into_iter().collect();
-    tests.and(others.map(drop))
+    let unchecked: Result<Vec<_>> = checks.into_iter().collect();
+    Ok(unchecked?.into_iter().flatten().collect())
 }
 
 /// Runs the tests of the crates and the end-to-end tests, even if the first of them fail.

@@ -142,12 +142,16 @@ pub fn files(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs the tests of the page in a browser, with the built command.
-pub fn test_in_browser() -> Result<()> {
+/// Builds the programs that write the traces of the browser tests.
+pub fn build_writers() -> Result<()> {
     // The whole workspace is built, because for one package alone cargo chooses other features of dependencies.
     command::run(&mut command::cargo_line(
         "build --workspace --example=synthetic --example=from_text",
-    ))?;
+    ))
+}
+
+/// Runs the tests of the page in two browsers, with the built command.
+pub fn test_in_browsers() -> Result<()> {
     let mut tests = npm(&["run", "--silent", "browser"]);
     if let Some(browser) = browser() {
         tests.env("CHROMIUM", browser);

@@ -27,20 +27,20 @@ mod individual_samples;
 mod range_name;
 mod ranges;
 mod sleep;
-mod stacks;
-mod thread_samples;
 mod waited_for;
 
+pub use crate::stacks::{CodeFrame, Stacks, line_of, own, text};
 pub use code_line::CodeLine;
 pub use idle_code::{
     CauseCode, Code, CodeSource, CodeTime, ExactLine, LockHolder, RanMeanwhile, Sleep, WorkerCode,
     Workers,
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
-pub use stacks::{CodeFrame, Stacks, line_of, own, text};
 pub use waited_for::WaitedFor;
 
 use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
+use crate::stacks::thread_samples::ThreadSamples;
+use crate::stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
@@ -49,10 +49,8 @@ use gapscope_trace::ids::{ProcessId, StackId};
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
 use ranges::CodeRanges;
 use sleep::SleepSums;
-use stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use thread_samples::ThreadSamples;
 
 /// A cause with fewer samples than this gets no shares for its lines of code.
 pub const MIN_SAMPLES_FOR_SHARES: u64 = 10;

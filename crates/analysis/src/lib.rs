@@ -41,6 +41,7 @@ pub mod operators;
 pub mod profiled;
 pub mod samples;
 pub mod several_ranks;
+mod stacks;
 mod touched_bytes;
 pub mod transfers;
 pub mod unread;

@@ -250,7 +250,7 @@ pub struct Capture {
     #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
     pub dispatches: Option<Range<u64>>,
 
-    /// Capture these submissions: calls that hand work to a queue
+    /// Capture these submissions, numbered from 0 and counted as the report counts them
     #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
     pub submissions: Option<Range<u64>>,
 

@@ -173,7 +173,7 @@ impl Summary {
         Ok(Summary {
             path: path.to_owned(),
             window: capture.header.window.clone(),
-            submissions: capture.submissions().count(),
+            submissions: capture.submission_count(),
             dispatches: capture.executed().filter(is_dispatch).count(),
             bytes: size(RECORDS) + size(CONTENT),
             end: match problem {
@@ -204,6 +204,9 @@ impl Summary {
         let aligned = match window {
             Window::Dispatches(range) if self.dispatches as u64 > range.end - range.start => {
                 ", whole ones around the dispatches"
+            }
+            Window::Submissions(range) if self.submissions as u64 > range.end - range.start => {
+                ", all of the calls that hand them over"
             }
             _ => "",
         };

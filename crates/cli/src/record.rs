@@ -6,7 +6,7 @@ use crate::{
     exit, hook_libraries, kernel_names, output_path, page, progress, recorded_command, report, view,
 };
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
-use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start};
+use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start, UNUSED_OPTION};
 use gapscope_timeline::quantity as number;
 use gapscope_trace::LossKind;
 use gapscope_view::Running;
@@ -104,8 +104,21 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
             page::note(format!("a capture was not written: {failure}"));
         }
     }
-    if let Outcome::NothingRecorded { reason, trace_kept } = &recorded.outcome {
-        return Err(nothing_recorded(recorded, reason, *trace_kept));
+    match &recorded.outcome {
+        Outcome::Recorded => {}
+        Outcome::RecordedInside {
+            reason, trace_kept, ..
+        } => {
+            let left = match trace_kept {
+                true => format!("the trace {path} has no GPU work"),
+                false => "no other trace was written".to_owned(),
+            };
+            page::note(format!("{reason}; {left}"));
+            return Ok(());
+        }
+        Outcome::NothingRecorded { reason, trace_kept } => {
+            return Err(nothing_recorded(recorded, reason, *trace_kept));
+        }
     }
     if arguments.quiet {
         return Ok(());
@@ -122,7 +135,9 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
         };
         let dispatches = number::count_of(recorded.dispatches, "dispatch", "dispatches");
         page::note(format!("{dispatches} in {path}; {lost}"));
-        for note in recorded.notes.iter().filter(|n| n.starts_with(NOT_SAMPLED)) {
+        let asked_in_vain =
+            |note: &&String| note.starts_with(NOT_SAMPLED) || note.contains(UNUSED_OPTION);
+        for note in recorded.notes.iter().filter(asked_in_vain) {
             page::note(note);
         }
     } else {

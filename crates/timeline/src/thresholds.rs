@@ -187,6 +187,9 @@ thresholds! {
     BUILDS_LEAST: u64 = 3, Count,
         "A thread that loads code after such a time builds the code where that happens so often at least.",
         "Once or twice is how programs start: they read files, and load what they then use.";
+    ELSEWHERE_SHARE: f64 = 0.5, Share,
+        "A thread does not build the code that it loads where more than this share of its samples before the loads show something else.",
+        "Who builds code may also read a file or wait for a lock between; who mostly does so does not build.";
     SAME_CLOCK_NS: i64 = 1_000_000_000, Nanoseconds,
         "Ranks whose traces name no boot have one clock where what these say of the wall clock differs by less.",
         "Machines are not started within the same second, and a wall clock is not set by more in passing.";

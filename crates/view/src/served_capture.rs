@@ -141,7 +141,7 @@ impl ServedCapture {
                 EndReason::Failed(_) => "failed",
             }),
             window_ns: end.map(|end| end.after_ns.to_string()),
-            submission_count: capture.submissions().count(),
+            submission_count: capture.submission_count(),
             dispatch_count: dispatches,
             transfer_count: transfers,
             barrier_count: barriers,

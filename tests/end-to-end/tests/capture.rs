@@ -230,6 +230,20 @@ fn a_window_of_submissions_is_those() {
     assert_eq!((captured.submissions(), captured.dispatches()), (2, 6));
 }
 
+/// The program hands over submissions 3 to 5 in one call.
+#[test]
+fn submissions_are_counted_as_the_report_counts_them() {
+    let program = || planted("simultaneous --iterations 3 --n 1");
+    let recorded = program().recorded().report();
+    assert_eq!(recorded["submission_count"], 8);
+    assert_eq!(captured(&program()).open().submission_count(), 8);
+    let window = captured(&program().options(&["--submissions", "4..5"]));
+    assert_eq!(window.end(), EndReason::Complete);
+    assert_eq!(window.open().submission_count(), 3);
+    assert_contains(&window.run.stderr, "all of the calls that hand them over");
+    captured(&program().options(&["--submissions", "8..9"])).assert_nothing("8 submissions");
+}
+
 #[test]
 fn a_window_of_dispatches_is_cut_out_of_its_submissions() {
     // The windows are inside one submission, across two, and of whole submissions.

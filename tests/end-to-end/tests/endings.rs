@@ -156,8 +156,78 @@ fn a_recording_inside_another_has_the_work_and_the_outer_one_says_so() {
     let said = &outer.run.stderr;
     assert!(said.contains(&inner.display().to_string()), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert_eq!(outer.run.status.code(), Some(125), "{said}");
+    assert_eq!(outer.run.status.code(), Some(0), "{said}");
     assert!(!outer.path().exists());
+}
+
+/// Returns what `gapscope record` says of a command whose GPU work it cannot record.
+fn reason_of(program: &Program) -> String {
+    let recording = program.record();
+    recording.run.assert_status(125);
+    assert!(!recording.path().exists());
+    recording.run.stderr
+}
+
+#[test]
+fn layers_that_the_user_switched_off_are_the_reason_and_the_driver_is_the_one_that_ran() {
+    // The program runs long enough to be seen.
+    let program = || planted("host-sleep --iterations 8 --sleep-us 50000");
+    let reason = reason_of(&program().variable("VK_LOADER_LAYERS_DISABLE", "~all~"));
+    assert!(
+        reason.contains("VK_LOADER_LAYERS_DISABLE=~all~"),
+        "{reason}"
+    );
+    assert!(reason.contains("libvulkan_lvp"), "{reason}");
+}
+
+#[test]
+fn a_program_that_drops_its_privileges_is_said_to_run_as_another_user() {
+    let mut dropping = std::process::Command::new("setpriv");
+    dropping.args(["--reuid", "65534", "true"]);
+    if !dropping.status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: only root can become another user");
+    }
+    let planted = product::built("planted");
+    let planted = planted.to_str().expect("a path in UTF-8");
+    let command = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    let options = "host-sleep --iterations 8 --sleep-us 50000";
+    let words = command
+        .split(' ')
+        .chain([planted])
+        .chain(options.split(' '));
+    let reason = reason_of(&Program::new(words, &Lavapipe));
+    assert!(reason.contains("runs as user 65534"), "{reason}");
+}
+
+#[test]
+fn options_for_cuda_alone_are_said_to_do_nothing_for_vulkan() {
+    let options = ["--profile-kernel", "spin", "--instructions"];
+    let recording = planted("steady --n 1").options(&options).recorded();
+    let notes = recording.trace().manifest.notes;
+    for option in ["--profile-kernel", "--instructions"] {
+        let starts = format!("{option} did nothing: ");
+        assert!(notes.iter().any(|n| n.starts_with(&starts)), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_signal_at_any_moment_leaves_no_folder_that_nothing_opens() {
+    for after_ms in [0, 2, 4, 8, 16, 32, 64] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let trace = folder.path().join("t.gapscope");
+        let mut command = std::process::Command::new(product::built("gapscope"));
+        command.args(["record", "--quiet", "-o"]).arg(&trace);
+        command.args(["--", "sleep", "60"]);
+        let mut running = command.spawn().expect("gapscope");
+        std::thread::sleep(std::time::Duration::from_millis(after_ms));
+        let number = running.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-TERM", &number])
+            .status();
+        assert!(sent.expect("kill").success());
+        running.wait().expect("its end");
+        assert!(!trace.exists(), "after {after_ms} ms");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Merges the stacks of one line of code, for lists of the code behind idle time.
 
 use super::idle_code::{CauseCode, CodeTime};
-use super::stacks::{line_text, text, text_of_line};
+use crate::stacks::{line_text, text, text_of_line};
 use gapscope_timeline::quantity::share_of;
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -3,9 +3,9 @@
 
 use super::MIN_SAMPLES_FOR_SHARES;
 
-use super::stacks::{CodeFrame, own};
 use super::waited_for::WaitedFor;
 use crate::gaps::Cause;
+use crate::stacks::{CodeFrame, own};
 use gapscope_timeline::thresholds;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::SampleSource;

@@ -1,9 +1,9 @@
 //! Lists the samples that belong to idle time one by one, for drawing on a timeline, and the line of code that
 //! represents each stack.
 
-use super::stacks::{line_text, text_of_line};
 use super::{CodeSamples, CodeSums, own, submitter, until};
 use crate::gaps::{Cause, each_gap_between};
+use crate::stacks::{line_text, text_of_line};
 use gapscope_trace::ids::{LabelId, StackId};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Makes frames of the names of ranges: the functions of Python as PyTorch's profiler writes them, and any other
 //! name, which is a frame of that name.
 
-use super::stacks::CodeFrame;
+use crate::stacks::CodeFrame;
 use gapscope_trace::tables::FrameKind;
 use std::sync::Arc;
 

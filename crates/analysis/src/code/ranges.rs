@@ -9,10 +9,10 @@
 
 use super::idle_code::{CauseCode, Code, CodeSource, CodeTime};
 use super::range_name::frame_of_range;
-use super::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
 use super::{sort, submitter, until};
 use crate::gaps::{Cause, Gap, each_gap_between};
 use crate::host_ranges::{self, HostRange, outwards};
+use crate::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;

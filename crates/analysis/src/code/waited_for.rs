@@ -2,7 +2,7 @@
 //! interpreter; the module in which its innermost Python frame lies; the system call in which it is blocked; the innermost native
 //! function.
 
-use super::stacks::{CodeFrame, is_idle_event_loop};
+use crate::stacks::{CodeFrame, is_idle_event_loop};
 use gapscope_trace::tables::FrameKind;
 use schemars::JsonSchema;
 use serde::Serialize;

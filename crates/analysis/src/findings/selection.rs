@@ -29,9 +29,6 @@ impl Findings {
         Findings::selection_of_times()
             .columns::<Dispatches>(&["groups_x", "groups_y", "groups_z"])
             .columns::<Markers>(markers)
-            .with::<Samples>()
-            .with::<Stacks>()
-            .with::<Frames>()
     }
 
     /// Returns the part of a trace that the timeline, gaps, labels and kernels' times are made from.
@@ -99,5 +96,8 @@ impl Findings {
             .with::<Kernels>()
             .with::<KernelMetrics>()
             .with::<PcSamples>()
+            .with::<Samples>()
+            .with::<Stacks>()
+            .with::<Frames>()
     }
 }

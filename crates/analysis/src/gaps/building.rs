@@ -6,18 +6,35 @@
 //! Code that is loaded inside of a submission call, when it is first used, is not built. Of a thread that hands over no work, each
 //! load ends a period: it builds for others.
 //!
-//! What this cannot know: what a thread does outside of calls. It may read files before it loads code, for as long each time.
+//! Samples and ranges of the thread decide first (`evidence.rs`): a thread that they show at something else is no builder, and
+//! the code is built only after the last moment at which they show that.
+//!
+//! What this cannot know: what a thread without samples and ranges does outside of calls. It may read files before it loads
+//! code, for as long each time.
+
+mod evidence;
 
 use super::pattern::Quartiles;
+use evidence::Evidence;
+use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{BUILD_NS, BUILDS_LEAST};
 use gapscope_trace::tables::HostCallKind;
 use std::collections::{HashMap, HashSet};
 
-/// The threads that build code again and again, each with the times at which it loaded what it had built, in their order.
+/// The threads that build code again and again.
 #[derive(Debug, Default)]
-pub(super) struct Builders(HashMap<HostThread, Vec<i64>>);
+pub(super) struct Builders(HashMap<HostThread, Builder>);
+
+/// A thread that builds code again and again.
+#[derive(Debug)]
+struct Builder {
+    /// The times at which it loaded what it had built, in their order.
+    loads: Vec<i64>,
+    /// The moments until which it did something else than building code, in their order.
+    elsewhere: Vec<i64>,
+}
 
 /// The idle time in which code was built.
 #[derive(Debug, Default)]
@@ -66,16 +83,26 @@ impl BuildSums {
     }
 }
 
+/// A time that leads to a load of code.
+#[derive(Debug, Clone, Copy)]
+struct Building {
+    /// How much of it is outside of calls.
+    outside_ns: i64,
+    before: Interval,
+    load: Interval,
+}
+
 /// The periods of a thread.
 #[derive(Debug, Default)]
 struct Periods {
-    /// The time outside of calls before the last load, of periods that build, and when that load began.
-    building: Vec<(i64, i64)>,
+    /// The periods that build.
+    building: Vec<Building>,
     /// The time outside of calls, of other periods in which that is at least half of [`BUILD_NS`].
     other_ns: Vec<i64>,
-    /// The time outside of calls in the current period, and that before the last load in it.
+    /// The time outside of calls in the current period, when the period began, and what led to the last load in it.
     outside_ns: i64,
-    last_load: Option<(i64, i64)>,
+    from_ns: Option<i64>,
+    last_load: Option<Building>,
     /// The end of the last call.
     last_end_ns: Option<i64>,
     /// When the thread loaded code, where that was its first call: how long it had built the code is not known.
@@ -94,42 +121,62 @@ impl Periods {
         self.outside_ns = self.outside_ns.saturating_add(outside.length_ns());
         self.last_end_ns = Some(segment.interval.end_ns);
         if loads {
-            self.last_load = Some((self.outside_ns, segment.interval.start_ns));
+            self.last_load = Some(Building {
+                outside_ns: self.outside_ns,
+                before: Interval::new(self.from_ns.unwrap_or(from_ns), start_ns),
+                load: segment.interval,
+            });
         }
         if ends_period(segment) || (loads && !submits) {
             self.end();
+            self.from_ns = None;
+        } else {
+            self.from_ns.get_or_insert(from_ns);
         }
     }
 
     fn end(&mut self) {
         let load = self.last_load.take();
         let outside_ns = std::mem::take(&mut self.outside_ns);
-        match load.filter(|(before_ns, _)| *before_ns >= BUILD_NS) {
+        match load.filter(|load| load.outside_ns >= BUILD_NS) {
             Some(load) => self.building.push(load),
             None if outside_ns >= BUILD_NS / 2 => self.other_ns.push(outside_ns),
             None => {}
         }
     }
 
-    /// Returns when the thread loaded what it had built; `None` where it builds nothing again and again.
-    fn loads(mut self) -> Option<Vec<i64>> {
+    /// Returns true where the calls of the thread look as if it built code again and again.
+    fn build(&mut self) -> bool {
         self.end();
-        let mut lengths: Vec<i64> = self.building.iter().map(|(ns, _)| *ns).collect();
+        let lengths = self.building.iter().map(|building| building.outside_ns);
+        let mut lengths: Vec<i64> = lengths.collect();
         let builds = lengths.len();
-        let quartiles = Quartiles::new(&mut lengths)?;
+        let Some(quartiles) = Quartiles::new(&mut lengths) else {
+            return false;
+        };
         let is_long = |ns: &&i64| **ns >= quartiles.p50 / 2;
         let pauses = self.other_ns.iter().filter(is_long).count();
-        (builds as u64 >= BUILDS_LEAST && pauses <= builds).then(|| {
-            let first_ns = self.first_load_ns.into_iter();
-            first_ns
-                .chain(self.building.iter().map(|(_, at_ns)| *at_ns))
-                .collect()
+        builds as u64 >= BUILDS_LEAST && pauses <= builds
+    }
+
+    /// Returns the builder; `None` where samples or ranges show that the thread does something else than building.
+    fn builder(self, thread: HostThread, evidence: &Evidence) -> Option<Builder> {
+        let before: Vec<Interval> = self.building.iter().map(|of| of.before).collect();
+        let loads: Vec<Interval> = self.building.iter().map(|of| of.load).collect();
+        let elsewhere = evidence.elsewhere(thread, &before, &loads)?;
+        let first_ns = self.first_load_ns.into_iter();
+        Some(Builder {
+            loads: first_ns
+                .chain(loads.iter().map(|load| load.start_ns))
+                .collect(),
+            elsewhere,
         })
     }
 }
 
 impl Builders {
-    pub(super) fn new(host_threads: &HostThreads) -> Builders {
+    pub(super) fn new(timeline: &Timeline) -> Builders {
+        let host_threads = timeline.host_threads();
         let mut loading: HashMap<HostThread, (Periods, bool)> = HashMap::new();
         // Most programs load no code outside of submission calls.
         for (thread, segment) in host_threads.all_segments() {
@@ -150,14 +197,23 @@ impl Builders {
                 periods.add(segment, loads(host_threads, segment), *submits);
             }
         }
-        let builders = (loading.into_iter())
-            .filter_map(|(thread, (periods, _))| Some((thread, periods.loads()?)));
+        loading.retain(|_, (periods, _)| periods.build());
+        if loading.is_empty() {
+            return Builders::default();
+        }
+        let evidence = Evidence::new(timeline, &loading.keys().copied().collect());
+        let builders = (loading.into_iter()).filter_map(|(thread, (periods, _))| {
+            Some((thread, periods.builder(thread, &evidence)?))
+        });
         Builders(builders.collect())
     }
 
     /// Returns how often a thread loaded what it had built in a window.
     pub(super) fn loads_in(&self, thread: HostThread, window: Interval) -> usize {
-        let loads = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
+        let loads = self
+            .0
+            .get(&thread)
+            .map_or(&[][..], |builder| &builder.loads);
         let until = |at_ns| loads.partition_point(|load_ns| *load_ns < at_ns);
         until(window.end_ns).saturating_sub(until(window.start_ns))
     }
@@ -189,14 +245,18 @@ impl Builders {
         late: Interval,
         segments: &[Segment],
     ) -> Option<Interval> {
-        if !self.0.contains_key(&thread) {
-            return None;
-        }
+        let builder = self.0.get(&thread)?;
         let last = (segments.iter()).rposition(|segment| loads(host_threads, segment))?;
         let before = segments[..last].iter();
         let from_ns = before.clone().rev().find(|call| ends_period(call));
         let from_ns = from_ns.map_or(late.start_ns, |call| call.interval.end_ns);
-        let building = Interval::new(from_ns, segments[last].interval.start_ns).intersection(late);
+        let load_ns = segments[last].interval.start_ns;
+        let until_load = (builder.elsewhere).partition_point(|end_ns| *end_ns <= load_ns);
+        let elsewhere_ns = until_load
+            .checked_sub(1)
+            .map(|last| builder.elsewhere[last]);
+        let from_ns = from_ns.max(elsewhere_ns.unwrap_or(from_ns));
+        let building = Interval::new(from_ns, load_ns).intersection(late);
         let in_calls = before.map(|call| call.interval.intersection(building).length_ns());
         let outside_ns = building.length_ns() - in_calls.sum::<i64>();
         (outside_ns >= BUILD_NS).then_some(building)
@@ -207,7 +267,7 @@ impl Builders {
 fn loads(host_threads: &HostThreads, segment: &Segment) -> bool {
     use HostCallKind::{CreatePipelines, CreateShaderModule, LoadModule};
     let is_load = || match host_threads.function_name(segment.function) {
-        Some(name) => !["Unload", "Destroy", "Get"]
+        Some(name) => !["Unload", "Destroy", "Release", "Get"]
             .iter()
             .any(|word| name.contains(word)),
         None => true,

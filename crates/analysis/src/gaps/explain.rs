@@ -147,7 +147,7 @@ impl<'a> Explainer<'a> {
             awaited: AwaitedWork::new(timeline),
             page_moves: PageMoves::new(timeline),
             call_causes: CallCauses::new(timeline),
-            builders: Builders::new(timeline.host_threads()),
+            builders: Builders::new(timeline),
             ranges: OnceLock::new(),
             first_use: FirstUse::new(timeline),
             error_ns,

@@ -241,17 +241,22 @@ where
             (Cause::HostAllocate, &allocated),
             (Cause::AfterHostWait, &waited),
         ];
-        let is_building =
-            (self.building).is_some_and(|building| !building.intersection(stretch).is_empty());
-        let otherwise = match is_building {
-            true => Cause::HostCompile,
-            false => Cause::HostLate,
-        };
+        let building = self.building.map(|building| building.intersection(stretch));
         paint(stretch, &layers, &mut |interval, cause| {
-            push(self.parts, interval, cause.unwrap_or(otherwise));
             if let Some(cause) = cause {
+                push(self.parts, interval, cause);
                 push(&mut self.explanation.by_other_threads, interval, cause);
+                return;
             }
+            let built = building.map(|building| building.intersection(interval));
+            let Some(built) = built.filter(|built| !built.is_empty()) else {
+                return push(self.parts, interval, Cause::HostLate);
+            };
+            let before = Interval::new(interval.start_ns, built.start_ns);
+            push(self.parts, before, Cause::HostLate);
+            push(self.parts, built, Cause::HostCompile);
+            let after = Interval::new(built.end_ns, interval.end_ns);
+            push(self.parts, after, Cause::HostLate);
         });
     }
 }

@@ -217,6 +217,111 @@ fn time_before_loads_that_comes_without_loads_too_is_late() {
     assert_eq!(us_of(&findings, HostCompile), 49 * 890);
 }
 
+/// Samples of thread 7 before each load of [`decoder`] with pauses of 50 ms: one each 5 ms, whose columns `sample_at` gives by the
+/// time since the pause began, and one in the load with the columns `in_load`.
+fn samples_before_loads(sample_at: impl Fn(i64) -> String, in_load: &str) -> String {
+    let mut rows = String::from(
+        "frame id=1 kind=python function=main file=/home/a/serve.py line=10
+         frame id=2 kind=python function=load_batch file=/home/a/data.py line=33
+         frame id=3 kind=python function=attend file=/home/a/model.py line=70
+         frame id=4 kind=python function=compile file=/opt/venv/lib/python3.12/site-packages/triton/compiler/compiler.py line=300
+         frame id=5 kind=python function=arrange file=/home/a/plan.py line=5
+         frame id=6 kind=native function=nvrtcCompileProgram library=/usr/local/cuda/lib64/libnvrtc.so.12
+         stack id=1 frame=1\nstack id=2 parent=1 frame=2\nstack id=3 parent=1 frame=3
+         stack id=4 parent=3 frame=4\nstack id=5 parent=1 frame=5\nstack id=6 parent=5 frame=6\n",
+    );
+    for token in 0..100 {
+        let start = token * 50_605;
+        for since in (2_000..50_000).step_by(5_000) {
+            rows += &format!("{}\n", sample(start + since, &sample_at(since)));
+        }
+        if !in_load.is_empty() {
+            rows += &format!("{}\n", sample(start + 50_050, in_load));
+        }
+    }
+    rows
+}
+
+#[test]
+fn code_is_built_before_a_load_only_where_samples_do_not_show_something_else() {
+    let late = |sample_at: &dyn Fn(i64) -> String, in_load: &str| {
+        let rows = samples_before_loads(sample_at, in_load);
+        let findings = decoder(|_| 50_000, |_| true, &rows);
+        us_of(&findings, HostLate) / 99
+    };
+    let always = |columns: &'static str| move |_| columns.to_owned();
+    for (columns, in_load, is_built) in [
+        // A compiler runs, or its child process does.
+        ("state=running stack=4", "", true),
+        ("state=blocked stack=4 system_call=wait4", "", true),
+        ("state=running stack=6", "", true),
+        // In the function that loads the code.
+        ("state=running stack=3", "state=running stack=3", true),
+        // The names do not say, and where the load is made is not known.
+        ("state=running stack=5", "", true),
+        ("state=running", "", true),
+        // It reads data, waits, or is in another function than the load.
+        ("state=running stack=2", "", false),
+        ("state=running stack=2", "state=running stack=3", false),
+        ("state=blocked stack=5 system_call=recvmsg", "", false),
+        ("state=blocked stack=3 system_call=futex", "", false),
+        ("state=running stack=5", "state=running stack=3", false),
+        ("state=running stack=5", "state=running stack=1", false),
+    ] {
+        let us = late(&always(columns), in_load);
+        let case = format!("{columns} / {in_load}: {us} us late");
+        assert_eq!(us < 1_000, is_built, "{case}");
+        assert_eq!(us > 49_000, !is_built, "{case}");
+    }
+    // The batch is read for 20 ms, and then the code is built.
+    let mixed = |since: i64| match since < 20_000 {
+        true => "state=running stack=2".to_owned(),
+        false => "state=running stack=4".to_owned(),
+    };
+    assert!((15_000..21_000).contains(&late(&mixed, "")));
+    // The load stands apart, and what the thread did instead is said.
+    let rows = samples_before_loads(always("state=running stack=2"), "");
+    let findings = decoder(|_| 50_000, |_| true, &rows);
+    assert_eq!(us_of(&findings, HostCompile), 99 * 100);
+    assert_says(
+        advice(&findings, HostLate),
+        "the launching thread ran its own code",
+    );
+    assert!(!advice(&findings, HostCompile).contains("built"));
+}
+
+#[test]
+fn code_is_built_before_a_load_only_where_ranges_do_not_show_something_else() {
+    for (text, around_load, is_built) in [
+        ("triton/compiler/compiler.py(300): compile", "", true),
+        ("step", "", true),
+        ("torch/utils/data/dataloader.py(708): __next__", "", false),
+        ("load_batch", "", false),
+        ("threading.py(355): wait", "", false),
+        ("arrange", "forward", false),
+    ] {
+        let mut rows = format!("label id=1 text=\"{text}\"\nlabel id=2 text=\"{around_load}\"\n");
+        for token in 0..100 {
+            let start = token * 50_605;
+            let mut range = |label: i64, from: i64, to: i64| {
+                rows += &format!(
+                    "marker process=1 thread=7 scope=thread label={label} start_ns={}us duration_ns={}us\n",
+                    start + from,
+                    to - from
+                );
+            };
+            range(1, 10, 49_900);
+            if !around_load.is_empty() {
+                range(2, 49_950, 50_500);
+            }
+        }
+        let findings = decoder(|_| 50_000, |_| true, &rows);
+        let us = us_of(&findings, HostLate) / 99;
+        assert_eq!(us < 1_000, is_built, "{text}: {us} us late");
+        assert_eq!(us > 49_000, !is_built, "{text}: {us} us late");
+    }
+}
+
 /// Ranges of Python's functions of thread `thread` while each token is built: the program's own and the compiler's inside of it.
 fn python_ranges(thread: u32) -> String {
     let mut rows = String::from(

@@ -127,12 +127,18 @@ impl Capture {
         self.slots.get(&(set, binding)).copied()
     }
 
-    /// Returns the submissions in order.
+    /// Returns the calls that submit, in order.
     pub fn submissions(&self) -> impl Iterator<Item = &Submission> {
         self.steps.iter().filter_map(|step| match step {
             Step::Submission(submission) => Some(submission),
             _ => None,
         })
+    }
+
+    /// Returns the number of submissions (`VkSubmitInfo`) as recordings count them: one call may hand over several, or
+    /// a fence alone.
+    pub fn submission_count(&self) -> usize {
+        self.submissions().map(|call| call.batches.len()).sum()
     }
 
     /// Returns all commands in the order of submission; those of a command buffer that was submitted twice come

@@ -80,7 +80,10 @@ impl Replay {
                 && device.name == properties.name,
             schedule: options.schedule,
             dispatch_count: session.program.dispatches,
-            submission_count: submissions.len() as u64,
+            submission_count: submissions
+                .iter()
+                .map(|called| called.submission.batches.len() as u64)
+                .sum(),
             captured_ns: match options.extent {
                 Extent::Whole => submissions.iter().map(|s| recorded_ns(s.submission)).sum(),
                 // The program's time of a part of the window is not known.

@@ -5,7 +5,7 @@ use crate::args::Diff as Arguments;
 use crate::failure::Failure;
 use crate::record::system_root;
 use crate::{exit, hook_libraries, page};
-use gapscope_recorder::{LabelInjection, Names, Outcome, Recording, Start};
+use gapscope_recorder::{LabelInjection, Names, Recording, Start};
 use gapscope_timeline::quantity;
 use gapscope_trace::manifest::Exit;
 use std::ffi::OsString;
@@ -212,8 +212,8 @@ fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Resul
             failure!("the command ended with {how}{limit}").status(exit::status(recorded.exit))
         );
     }
-    match recorded.outcome {
-        Outcome::NothingRecorded { reason, .. } => Err(Failure::new(reason)),
-        _ => Ok(()),
+    match recorded.outcome.without_work() {
+        Some((reason, _)) => Err(Failure::new(reason)),
+        None => Ok(()),
     }
 }

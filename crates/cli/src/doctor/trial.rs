@@ -132,17 +132,16 @@ fn answered<A: DeserializeOwned>(recorded: &Recorded, answer: Option<&str>) -> R
 
 /// Returns whether the hook was loaded and could write, although a probe does no work that could be recorded.
 fn hooked(recorded: &Recorded) -> Result<(), Reason> {
-    match &recorded.outcome {
-        Outcome::Recorded => Ok(()),
-        Outcome::NothingRecorded {
-            reason,
-            trace_kept: true,
-        } => match recorded.losses.iter().any(|l| l.kind == LossKind::CudaWork) {
-            true => Err(Reason::new(reason)),
-            // The probe did no GPU work, as intended.
-            false => Ok(()),
-        },
-        Outcome::NothingRecorded { reason, .. } => Err(Reason::new(reason)),
+    match recorded.outcome.without_work() {
+        None => Ok(()),
+        Some((reason, true)) => {
+            match recorded.losses.iter().any(|l| l.kind == LossKind::CudaWork) {
+                true => Err(Reason::new(reason)),
+                // The probe did no GPU work, as intended.
+                false => Ok(()),
+            }
+        }
+        Some((reason, false)) => Err(Reason::new(reason)),
     }
 }
 

@@ -5,7 +5,6 @@
 use crate::counters::CounterOptions;
 use crate::drain;
 use crate::label_injection::LabelInjection;
-use crate::signals::Signals;
 use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION, other_tools_library};
 use crate::{Error, inherited_signals};
 use gapscope_model::kernel_profile::Wanted;
@@ -77,9 +76,8 @@ pub enum Start {
 }
 
 impl Recording {
-    /// Launches `program` with the hooks in its environment, and catches signals to this process from then on. The
-    /// recording's folder must exist.
-    pub(crate) fn launch(&self, program: &OsStr) -> Result<(LaunchedProgram, Signals), Error> {
+    /// Launches `program` with the hooks in its environment. The recording's folder must exist.
+    pub(crate) fn launch(&self, program: &OsStr) -> Result<LaunchedProgram, Error> {
         // The program may run in another working directory.
         let output = self
             .output
@@ -138,19 +136,15 @@ impl Recording {
         }
         inherited_signals::pass_to(&mut command);
         let path = Path::new(program);
-        let signals = Signals::catch().map_err(Error::io(path))?;
         let started_ns = monotonic_ns();
         let child = command.spawn().map_err(|source| Error::NotExecutable {
             command: path.to_owned(),
             source,
         })?;
-        Ok((
-            LaunchedProgram {
-                process: child,
-                started_ns,
-            },
-            signals,
-        ))
+        Ok(LaunchedProgram {
+            process: child,
+            started_ns,
+        })
     }
 }
 

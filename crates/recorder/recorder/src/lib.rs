@@ -43,6 +43,6 @@ pub use launch_with_layer::LaunchWithLayer;
 pub use outcome::{Outcome, Recorded};
 pub use progress::Progress;
 pub use recover::{Recovered, recover};
-pub use session::Session;
+pub use session::{Session, UNUSED_OPTION};
 pub use signals::survive_file_size_limit;
 pub use windows::WrittenWindow;

@@ -46,7 +46,13 @@ impl Notice {
             return;
         };
         // A write fails when the outer recording has ended meanwhile.
-        let _ = match recorded.outcome {
+        let _ = match &recorded.outcome {
+            // A recording around three names the innermost, because nothing is left of the middle one.
+            Outcome::RecordedInside {
+                trace_kept: false,
+                inner,
+                ..
+            } if let Some(first) = inner.first() => fs::write(file, first.as_os_str().as_bytes()),
             Outcome::NothingRecorded {
                 trace_kept: false, ..
             } => fs::remove_file(file),

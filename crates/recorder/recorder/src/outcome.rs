@@ -31,6 +31,16 @@ pub struct Recorded {
 pub enum Outcome {
     /// The recording has GPU work.
     Recorded,
+    /// The command itself ran `gapscope record`, and there was no GPU work besides. No trace was written unless
+    /// `trace_kept`.
+    RecordedInside {
+        /// A sentence that names the traces of the inner recordings.
+        reason: String,
+        /// A trace was written all the same, because a process of this recording used a GPU's library.
+        trace_kept: bool,
+        /// The inner traces.
+        inner: Vec<PathBuf>,
+    },
     /// The recording has no GPU work.
     NothingRecorded {
         /// A sentence that says why.
@@ -38,4 +48,18 @@ pub enum Outcome {
         /// A trace was written all the same, because the program used a GPU's library.
         trace_kept: bool,
     },
+}
+
+impl Outcome {
+    /// Returns why the recording itself has no GPU work, and whether its trace was written all the same; `None` if it
+    /// has some.
+    pub fn without_work(&self) -> Option<(&str, bool)> {
+        match self {
+            Outcome::Recorded => None,
+            Outcome::RecordedInside {
+                reason, trace_kept, ..
+            }
+            | Outcome::NothingRecorded { reason, trace_kept } => Some((reason, *trace_kept)),
+        }
+    }
 }

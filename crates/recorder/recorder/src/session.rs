@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -37,6 +37,9 @@ const MAX_OUTLIVE: Duration = Duration::from_secs(2);
 const KILL_DELAY: Duration = Duration::from_secs(5);
 /// The session yields to the program's own threads.
 const NICENESS: i32 = 5;
+
+/// The words of the notes on options that did nothing, after the option's name.
+pub const UNUSED_OPTION: &str = "did nothing: it";
 
 /// A recording in progress.
 #[derive(Debug)]
@@ -56,6 +59,8 @@ impl Recording {
     pub fn start(self) -> Result<Session, Error> {
         let program = self.command.first().ok_or(Error::NoCommand)?;
         check_program(program)?;
+        // A signal from here on must not leave a folder behind that is no trace yet.
+        let signals = Signals::catch().map_err(Error::io(Path::new(program)))?;
         let header = RecordingHeader {
             command: self
                 .command
@@ -75,7 +80,7 @@ impl Recording {
         let counters =
             options.map(|options| Counters::start(options, counters::executable(program)));
         match self.launch(program) {
-            Ok((child, signals)) => {
+            Ok(child) => {
                 drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
                 drain.header.start_ns = child.started_ns;
                 Ok(Session::begin(self, drain, child, signals, counters))
@@ -221,18 +226,19 @@ impl RecordingRun {
         let timed_out = self.terminated.is_some();
         let inner = nested_recordings::inner_traces(&spool_folder(&output));
         let start = &self.recording.start;
-        let nothing = nothing_recorded(&self.drain, start, &unhooked, &inner, background);
-        if let Some(Outcome::NothingRecorded {
-            trace_kept: false, ..
-        }) = nothing
-        {
+        let mut nothing = nothing_recorded(&self.drain, start, &unhooked, &inner, background);
+        if let Some(outcome) = nothing.take_if(|nothing| {
+            nothing
+                .without_work()
+                .is_some_and(|(_, trace_kept)| !trace_kept)
+        }) {
             drop(self.drain);
             std::fs::remove_dir_all(&output).map_err(Error::io(&output))?;
             return Ok(Recorded {
                 output,
                 exit,
                 timed_out,
-                outcome: nothing.unwrap_or(Outcome::Recorded),
+                outcome,
                 dispatches: 0,
                 losses: Vec::new(),
                 notes: Vec::new(),
@@ -262,10 +268,11 @@ impl RecordingRun {
         }
         let mut notes: Vec<String> = still_running;
         notes.extend(unhooked.iter().map(|sentence| format!("{sentence}.")));
-        match &nothing {
-            Some(Outcome::NothingRecorded { reason, .. }) => notes.push(format!("{reason}.")),
-            _ => notes.extend(nested_recordings::note(&inner)),
+        match nothing.as_ref().and_then(Outcome::without_work) {
+            Some((reason, _)) => notes.push(format!("{reason}.")),
+            None => notes.extend(nested_recordings::note(&inner)),
         }
+        notes.extend(self.unused_options());
         notes.extend(self.recording.labels.missing_note(&output));
         notes.extend(self.drain.counter_notes());
         notes.extend(nvtx_note().filter(|_| self.drain.has_hook("cuda")));
@@ -294,6 +301,21 @@ impl RecordingRun {
             notes: all_notes,
             windows: self.windows.done().to_vec(),
         })
+    }
+
+    /// Returns a note on each option that did nothing for this program.
+    fn unused_options(&self) -> Vec<String> {
+        let options = [
+            ("--profile-kernel", !self.recording.profile.is_empty()),
+            ("--instructions", self.recording.instructions.is_some()),
+        ];
+        let given = options.into_iter().filter(|(_, is_given)| *is_given);
+        given
+            .filter(|_| !self.drain.has_hook("cuda"))
+            .map(|(option, _)| {
+                format!("{option} {UNUSED_OPTION} looks into kernels of CUDA, and the program used no CUDA.")
+            })
+            .collect()
     }
 
     /// Does rounds until the command has ended, and returns how. Passes signals on and keeps the time limit
@@ -534,8 +556,12 @@ fn nothing_recorded(
     if drain.processes().is_empty() {
         let unreadable = drain.unreadable().next().map(str::to_owned);
         let reason = unreadable.or_else(|| unhooked.first().cloned());
-        let reason = reason.or_else(|| nested_recordings::reason(inner)).or(background).unwrap_or_else(|| {
-            "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA"
+        if let (None, Some(inside)) = (&reason, recorded_inside(inner, false)) {
+            return Some(inside);
+        }
+        let reason = reason.or(background).unwrap_or_else(|| {
+            "the program used no Vulkan and no CUDA: no process of it loaded a Vulkan driver, or began to use CUDA \
+             (`gapscope doctor` says what can be recorded on this machine)"
                 .to_owned()
         });
         return nothing(reason, false);
@@ -547,8 +573,8 @@ fn nothing_recorded(
     if let Some(sentence) = unhooked.first() {
         return nothing(sentence.clone(), true);
     }
-    if let Some(reason) = nested_recordings::reason(inner) {
-        return nothing(reason, true);
+    if let Some(inside) = recorded_inside(inner, true) {
+        return Some(inside);
     }
     let reason = match start {
         Start::Label(text) => format!("nothing was recorded: no label with `{text}` began"),
@@ -565,6 +591,15 @@ fn nothing_recorded(
         _ => "the program loaded a GPU library and made no device".to_owned(),
     };
     nothing(reason, true)
+}
+
+/// Returns the outcome of a recording whose work is in the recordings inside it; `None` if there are none.
+fn recorded_inside(inner: &[PathBuf], trace_kept: bool) -> Option<Outcome> {
+    Some(Outcome::RecordedInside {
+        reason: nested_recordings::reason(inner)?,
+        trace_kept,
+        inner: inner.to_vec(),
+    })
 }
 
 /// Returns the wall clock's time in nanoseconds since 1970.

@@ -4,9 +4,12 @@
 
 pub mod cuda;
 mod unwritable_spool;
+mod used_driver;
+mod why_no_layer;
 
 use crate::procfs;
 use crate::vulkan_drivers::{VARIABLES, libraries, unversioned};
+use gapscope_spool::env;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,10 +29,10 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 struct VulkanWithoutLayer {
     pid: u32,
     name: String,
-    /// The driver's library.
-    library: PathBuf,
-    /// Whether the process had loaded the Vulkan loader, which then did not load the layer.
-    has_loader: bool,
+    /// The libraries of the drivers on which the process may run; one where that can be told.
+    drivers: Vec<PathBuf>,
+    /// The reason why the process's Vulkan loader did not load the layer; absent when it has no loader.
+    why_no_layer: Option<String>,
     /// The variable that probably told the process to open the driver.
     variable: Option<&'static str>,
 }
@@ -37,15 +40,19 @@ struct VulkanWithoutLayer {
 impl VulkanWithoutLayer {
     /// Returns what happened, and what the user can do, as a sentence without its full stop.
     fn sentence(&self) -> String {
-        let VulkanWithoutLayer {
-            pid, name, library, ..
-        } = self;
-        let library = library.file_name().unwrap_or_default().display();
-        if self.has_loader {
+        let VulkanWithoutLayer { pid, name, .. } = self;
+        let file_name = |driver: &PathBuf| {
+            let name = driver.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        let names: Vec<String> = self.drivers.iter().map(file_name).collect();
+        let driver = match names.as_slice() {
+            [name] => format!("the Vulkan driver {name}"),
+            names => format!("one of the Vulkan drivers {}", names.join(", ")),
+        };
+        if let Some(reason) = &self.why_no_layer {
             return format!(
-                "{name} (process {pid}) used the Vulkan driver {library}, but its Vulkan loader did not load the \
-                 recording layer: it ignores VK_INSTANCE_LAYERS for programs with raised privileges, or the program \
-                 was started with another environment"
+                "{name} (process {pid}) used {driver}, but its Vulkan loader did not load the recording layer: {reason}"
             );
         }
         let remedy = match self.variable {
@@ -55,7 +62,7 @@ impl VulkanWithoutLayer {
             None => String::new(),
         };
         format!(
-            "{name} (process {pid}) opened the Vulkan driver {library} directly, past the Vulkan loader, so that its \
+            "{name} (process {pid}) opened {driver} directly, past the Vulkan loader, so that its \
              work could not be recorded{remedy}"
         )
     }
@@ -82,20 +89,37 @@ struct Observation {
     vulkan: Option<VulkanWithoutLayer>,
     /// Whether the layer has been seen in the process, which ends its observation.
     recorded: bool,
-    /// The process has the layer and cannot write to the spool (the folder of its events).
+    /// The sentence on a process that has a hook and cannot write to the spool (the folder of its events).
     unwritable_spool: Option<String>,
     /// The sentence about CUDA work that no hook records; absent when there is none.
     cuda: Option<String>,
 }
 
+impl Observation {
+    /// Returns the observation of a process of which nothing was seen.
+    fn new(now: Instant) -> Observation {
+        Observation {
+            next: now,
+            pause: MIN_PAUSE,
+            sightings: 0,
+            vulkan: None,
+            recorded: false,
+            unwritable_spool: None,
+            cuda: None,
+        }
+    }
+}
+
 impl Watcher {
     /// Watches a process and all that descend from it. `layer` and `cuda` are the hooks' libraries; `spool` is the
-    /// folder of the spool.
+    /// folder of the spool. Processes of a recording inside this one are left to that.
     pub fn start(root: u32, layer: &Path, cuda: Option<&Path>, spool: PathBuf) -> Watcher {
         let stop = Arc::new(AtomicBool::new(false));
         let observations = Arc::new(Mutex::new(BTreeMap::new()));
         let layer = layer.file_name().unwrap_or_default().to_owned();
         let cuda = cuda.map(Path::to_owned);
+        // The processes may have other working directories.
+        let spool = spool.canonicalize().unwrap_or(spool);
         let thread = std::thread::Builder::new()
             .name("gapscope-watch".to_owned())
             .spawn({
@@ -142,12 +166,14 @@ impl Watcher {
         let vulkan = without("vulkan").filter_map(|(_, observation)| {
             // A loader maps drivers for a moment before it loads layers, to ask for their extensions.
             let vulkan = observation.vulkan.as_ref()?;
-            let is_direct = !vulkan.has_loader || observation.sightings > 1;
+            let is_direct = vulkan.why_no_layer.is_none() || observation.sightings > 1;
             (is_direct && !observation.recorded).then(|| vulkan.sentence())
         });
         let cuda = without("cuda").filter_map(|(_, observation)| observation.cuda.clone());
-        let unwritable_spool =
-            without("vulkan").filter_map(|(_, observation)| observation.unwritable_spool.clone());
+        let unwritable_spool = observations
+            .iter()
+            .filter(|(pid, _)| !recorded(**pid, "vulkan") && !recorded(**pid, "cuda"))
+            .filter_map(|(_, observation)| observation.unwritable_spool.clone());
         vulkan.chain(cuda).chain(unwritable_spool).collect()
     }
 }
@@ -163,27 +189,32 @@ fn observe(
     observations: &mut BTreeMap<u32, Observation>,
 ) {
     let now = Instant::now();
-    let observation = observations.entry(pid).or_insert(Observation {
-        next: now,
-        pause: MIN_PAUSE,
-        sightings: 0,
-        vulkan: None,
-        recorded: false,
-        unwritable_spool: None,
-        cuda: None,
-    });
+    let observation = observations.entry(pid).or_insert(Observation::new(now));
     if observation.recorded || now < observation.next {
         return;
     }
     observation.next = now + observation.pause;
     observation.pause = (observation.pause * 5 / 4).min(MAX_PAUSE);
+    let told = procfs::environment(pid, env::SPOOL);
+    if told.is_some_and(|other| !other.is_empty() && Path::new(&other) != spool) {
+        // A recording inside this one records the process.
+        *observation = Observation {
+            recorded: true,
+            ..Observation::new(now)
+        };
+        return;
+    }
     let files = procfs::mapped_files(pid);
     observation.cuda = cuda::find_unhooked(pid, &files, cuda).or(observation.cuda.take());
-    let named = |name: &OsString| files.iter().find(|file| file.file_name() == Some(name));
-    if named(layer).is_some() {
+    if files.iter().any(|file| cuda::is_ours(file)) {
+        let obstacle = unwritable_spool::find_obstacle(pid, spool, "library that records CUDA");
+        observation.unwritable_spool = obstacle;
+    }
+    if files.iter().any(|file| file.file_name() == Some(layer)) {
         observation.recorded = true;
         observation.vulkan = None;
-        observation.unwritable_spool = unwritable_spool::find_obstacle(pid, spool);
+        let obstacle = unwritable_spool::find_obstacle(pid, spool, "recording layer");
+        observation.unwritable_spool = obstacle;
         return;
     }
     let mapped = |part: &str| {
@@ -192,21 +223,25 @@ fn observe(
                 .is_some_and(|n| n.to_string_lossy().contains(part))
         })
     };
-    let driver = files
+    let mut mapped_drivers: Vec<PathBuf> = files
         .iter()
         .filter(|file| {
             file.file_name()
                 .is_some_and(|name| drivers.contains(&unversioned(name)))
         })
         // NVIDIA's Vulkan driver is its OpenGL library too; only for Vulkan does it compile SPIR-V.
-        .find(|file| !is_opengl(file) || mapped("glvkspirv"));
-    if let Some(driver) = driver {
+        .filter(|file| !is_opengl(file) || mapped("glvkspirv"))
+        .cloned()
+        .collect();
+    mapped_drivers.sort();
+    mapped_drivers.dedup();
+    if !mapped_drivers.is_empty() {
         observation.sightings += 1;
         observation.vulkan = Some(VulkanWithoutLayer {
             pid,
             name: procfs::name_for_user(pid),
-            library: driver.clone(),
-            has_loader: mapped("libvulkan.so"),
+            drivers: used_driver::candidates(pid, mapped_drivers),
+            why_no_layer: mapped("libvulkan.so").then(|| why_no_layer::reason(pid, spool)),
             variable: VARIABLES
                 .into_iter()
                 .find(|variable| procfs::environment(pid, variable).is_some_and(|v| !v.is_empty())),
@@ -249,7 +284,7 @@ mod tests {
     #[test]
     fn a_driver_without_the_layer_and_the_loader_is_a_bypass() {
         let vulkan = seen("libgapscope_vulkan.so").vulkan.unwrap();
-        assert!(!vulkan.has_loader);
+        assert_eq!(vulkan.why_no_layer, None);
         let sentence = vulkan.sentence();
         assert!(sentence.contains("past the Vulkan loader"), "{sentence}");
         assert!(

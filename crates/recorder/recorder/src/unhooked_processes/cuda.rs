@@ -27,7 +27,7 @@ pub fn nvtx_note() -> Option<String> {
 }
 
 /// Returns true for the hook's library, in whatever folder.
-fn is_ours(library: &Path) -> bool {
+pub fn is_ours(library: &Path) -> bool {
     let name = library.file_name().unwrap_or_default();
     name.to_string_lossy().starts_with("libgapscope_cuda.")
 }

@@ -1,36 +1,39 @@
-//! Notices processes that have the layer (gapscope's library that records Vulkan inside the program) and cannot write
-//! to the spool (the folder for what it sees), because they run as another user or see other file systems.
+//! Notices processes that have a hook (gapscope's library that records inside the program) and cannot write to the
+//! spool (the folder for what the hook sees), because they run as another user or see other file systems.
 
+use super::why_no_layer::other_user;
 use crate::procfs;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Returns a sentence on a process that loaded the layer and cannot reach the folder `spool`; `None` when no obstacle is
-/// seen.
-pub fn find_obstacle(pid: u32, spool: &Path) -> Option<String> {
+/// Returns a sentence on a process that loaded `hook` and cannot reach the folder `spool`, an absolute path; `None` when
+/// no obstacle is seen.
+pub fn find_obstacle(pid: u32, spool: &Path, hook: &str) -> Option<String> {
     let here = fs::metadata(spool).ok()?;
-    let mut there = PathBuf::from(format!("/proc/{pid}/root"));
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let mut there = root.clone();
     there.extend(spool.components().skip(1));
     let same = match fs::metadata(&there) {
         Ok(found) => (found.dev(), found.ino()) == (here.dev(), here.ino()),
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        // A process that ends has no file system any more, so that nothing is found there.
+        Err(error) if error.kind() == ErrorKind::NotFound && root.metadata().is_ok() => false,
         Err(_) => return None,
     };
-    let user = fs::metadata(format!("/proc/{pid}")).ok()?.uid();
-    let reason = match (same, user) {
+    let reason = match (same, other_user(pid, spool)) {
         (false, _) => {
             "its file system does not have the folder of the trace, as in a sandbox or a container"
+                .to_owned()
         }
-        (true, user) if user != here.uid() && user != 0 => {
-            "it runs as another user, who may not write into the folder of the trace"
-        }
-        (true, _) => return None,
+        (true, Some(user)) => format!(
+            "it runs as user {user}, who may not write into the folder of the trace; run `gapscope record` as that user"
+        ),
+        (true, None) => return None,
     };
     let name = procfs::name_for_user(pid);
     Some(format!(
-        "{name} (process {pid}) loaded the recording layer, which could not write what it saw: {reason}"
+        "{name} (process {pid}) loaded the {hook}, which could not write what it saw: {reason}"
     ))
 }
 
@@ -64,7 +67,7 @@ mod tests {
 
     /// Returns the sentence on the process, which is then ended.
     fn obstacle(child: &mut Child, spool: &Path) -> Option<String> {
-        let found = find_obstacle(child.id(), spool);
+        let found = find_obstacle(child.id(), spool, "recording layer");
         child.kill().unwrap();
         child.wait().unwrap();
         found
@@ -96,6 +99,6 @@ mod tests {
             return crate::test_tools::skip("only root can become another user");
         };
         let reason = obstacle(&mut child, spool.path()).unwrap();
-        assert!(reason.contains("another user"), "{reason}");
+        assert!(reason.contains("runs as user 65534"), "{reason}");
     }
 }

@@ -21,9 +21,10 @@ fn around_another(task: &str) -> (tempfile::TempDir, Recorded) {
 fn a_recording_inside_another_is_said_to_have_recorded_the_work() {
     let (folder, outer) = around_another("session:10");
     let inner = folder.path().join("inner.gapscope");
-    let Outcome::NothingRecorded {
+    let Outcome::RecordedInside {
         reason,
         trace_kept: false,
+        ..
     } = outer.outcome
     else {
         panic!("{outer:?}");

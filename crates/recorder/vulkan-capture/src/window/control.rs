@@ -44,9 +44,11 @@ pub struct WindowControl {
     pub program_windows: ProgramWindows,
 }
 
-/// The number of a submission, from 0, the number of its first dispatch, and how many dispatches it has.
-struct SubmissionNumbers {
-    submission: u64,
+/// The numbers of the submissions and of the dispatches of a call, each counted from 0. A call may hand over several
+/// submissions (`VkSubmitInfo`), as recordings count them, or none.
+struct CallNumbers {
+    first_submission: u64,
+    submissions: u64,
     first_dispatch: u64,
     dispatches: u64,
 }
@@ -187,24 +189,30 @@ impl WindowControl {
         (call.passed.get()).unwrap_or_else(|| unsafe { call.pass_on(None) })
     }
 
-    /// Counts a submission, and its dispatches if the window counts dispatches.
-    fn count(&self, call: &SubmitCall<'_>) -> SubmissionNumbers {
+    /// Counts a call's submissions, and their dispatches if the window counts dispatches.
+    fn count(&self, call: &SubmitCall<'_>) -> CallNumbers {
         let dispatches = match self.request.window {
             Window::Dispatches(_) => self.count_dispatches(call),
             _ => 0,
         };
-        SubmissionNumbers {
-            submission: self.submissions.fetch_add(1, Relaxed),
+        let submissions = call.batches.len() as u64;
+        CallNumbers {
+            first_submission: self.submissions.fetch_add(submissions, Relaxed),
+            submissions,
             first_dispatch: self.dispatches.fetch_add(dispatches, Relaxed),
             dispatches,
         }
     }
 
     /// Returns whether a window begins with this submission.
-    fn begins_with(&self, call: &SubmitCall<'_>, counted: &SubmissionNumbers) -> bool {
+    fn begins_with(&self, call: &SubmitCall<'_>, counted: &CallNumbers) -> bool {
         match &self.request.window {
             Window::All | Window::Program => true,
-            Window::Submissions(range) => range.contains(&counted.submission),
+            // A call is captured as a whole if one of its submissions is in the window.
+            Window::Submissions(range) => {
+                let end = counted.first_submission.saturating_add(counted.submissions);
+                counted.first_submission < range.end && end > range.start
+            }
             Window::Dispatches(range) => {
                 let end = counted.first_dispatch.saturating_add(counted.dispatches);
                 counted.first_dispatch < range.end && end > range.start
@@ -241,16 +249,18 @@ impl WindowControl {
     }
 
     /// Returns whether the open window is complete after this submission.
-    fn is_complete_after(&self, counted: &SubmissionNumbers) -> bool {
+    fn is_complete_after(&self, counted: &CallNumbers) -> bool {
         match &self.request.window {
-            Window::Submissions(range) => counted.submission + 1 >= range.end,
+            Window::Submissions(range) => {
+                counted.first_submission + counted.submissions >= range.end
+            }
             Window::Dispatches(range) => counted.first_dispatch + counted.dispatches >= range.end,
             _ => false,
         }
     }
 
     /// Returns the dispatches of the submission that are in the window, if the window counts dispatches.
-    fn dispatches_of(&self, counted: &SubmissionNumbers) -> Option<Dispatches> {
+    fn dispatches_of(&self, counted: &CallNumbers) -> Option<Dispatches> {
         let Window::Dispatches(range) = &self.request.window else {
             return None;
         };
@@ -273,7 +283,7 @@ impl WindowControl {
         &self,
         state: &mut WindowState,
         call: &SubmitCall<'_>,
-        counted: &SubmissionNumbers,
+        counted: &CallNumbers,
     ) {
         if !self.is_armed() {
             return;

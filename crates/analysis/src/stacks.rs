@@ -2,6 +2,8 @@
 //! a stack, and groups of stacks that count together. A stack's frames are numbered from the innermost, which is
 //! frame 0; "below" a frame are the functions that it calls.
 
+pub mod thread_samples;
+
 use gapscope_trace::ids::{FrameId, StackId};
 use gapscope_trace::tables::{FrameKind, Table, Tables};
 use schemars::JsonSchema;
