@@ -10,18 +10,17 @@ use serde::Serialize;
 
 /// A count of things that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
 pub enum Count {
-    /// `dispatch_count`
+    /// Dispatches.
     #[serde(rename = "dispatch_count")]
     Dispatches,
-    /// `command_buffer_count`
+    /// Command buffers.
     #[serde(rename = "command_buffer_count")]
     CommandBuffers,
-    /// `submission_count`
+    /// Submissions.
     #[serde(rename = "submission_count")]
     Submissions,
-    /// `transfer_count`
+    /// Transfers.
     #[serde(rename = "transfer_count")]
     Transfers,
 }
@@ -83,6 +82,11 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
     let mut opaque = tables.opaque_work.kind.iter();
     let whole_graphs = (opaque.any(|kind| *kind == OpaqueWorkKind::Graph))
         .then(|| "graphs were recorded as a whole".to_owned());
+    // Calls would tell that there are none.
+    let none_of = |rows: u64| {
+        (rows == 0 && submissions == 0 && is_imported)
+            .then(|| "the file has none, and no calls that would launch some".to_owned())
+    };
     use LossKind::*;
     let in_all = [
         CommandBuffers,
@@ -93,7 +97,10 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         GpuIntervals,
     ];
     let kinds = [&in_all[..], &[Dispatches, DispatchRows, UnlistedDispatches]].concat();
-    if let Some(because) = lost(&kinds).or(whole_graphs.clone()) {
+    if let Some(because) = lost(&kinds)
+        .or(whole_graphs.clone())
+        .or(none_of(dispatches))
+    {
         add(Count::Dispatches, dispatches, because);
     }
     let kinds = [
@@ -101,7 +108,7 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         &[Transfers, Copies, CopiesBetweenDevices, Fills],
     ]
     .concat();
-    if let Some(because) = lost(&kinds).or(whole_graphs) {
+    if let Some(because) = lost(&kinds).or(whole_graphs).or(none_of(transfers)) {
         add(Count::Transfers, transfers, because);
     }
     let no_calls = (submissions == 0 && has_work)

@@ -36,6 +36,7 @@ mod tables;
 mod threads;
 mod thresholds;
 mod true_causes;
+mod unknown_counts;
 mod unmeasured;
 mod verdict;
 mod warm_up;
