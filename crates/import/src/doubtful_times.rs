@@ -22,17 +22,6 @@ const AFTER_END_NS: i64 = 1_000_000;
 /// The reason of losses of what has the time 0.
 const AT_ZERO: &str = "the file has the time 0 for them";
 
-/// What a kind of file says of all of its times.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct FileTimes {
-    /// The time of the trace at which the file's clock is 0.
-    pub zero_ns: i64,
-    /// When the recording ended, on the trace's clock, where the file says that.
-    pub end_ns: Option<i64>,
-    /// Streams of CUDA run one piece of work at a time, and queues of the file are such streams.
-    pub streams_are_queues: bool,
-}
-
 impl Profile {
     /// Takes all times away that cannot be true.
     pub(super) fn doubt_times(&mut self) {

@@ -10,7 +10,6 @@ pub(crate) use gapscope_timeline_builder::{
     HostRange, Overhead, StreamEvent, StreamPlace,
 };
 
-use crate::doubtful_times::FileTimes;
 use crate::inventory::Inventory;
 use crate::output::{NewTrace, Output};
 use crate::{Error, Options, functions};
@@ -22,6 +21,17 @@ use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{MemoryRow, Table};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+
+/// What a kind of file says of all of its times.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FileTimes {
+    /// The time of the trace at which the file's clock is 0.
+    pub zero_ns: i64,
+    /// When the recording ended, on the trace's clock, where the file says that.
+    pub end_ns: Option<i64>,
+    /// Streams of CUDA run one piece of work at a time, and queues of the file are such streams.
+    pub streams_are_queues: bool,
+}
 
 /// The rows of a profile.
 #[derive(Default)]

@@ -206,6 +206,9 @@ export interface Contradiction {
 /** What times seem to show that cannot be. */
 export type ContradictionKind = "starts-before-call" | "ends-after-wait" | "ends-after-seen";
 
+/** A count of things that ran. */
+export type Count = "dispatch_count" | "command_buffer_count" | "submission_count" | "transfer_count";
+
 /** What a counter counts. */
 export interface CounterFacts {
   name: string; source: string; unit: string;
@@ -370,7 +373,7 @@ export interface Findings {
   profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null;
   sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
   transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
-  unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
+  unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
   wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
 
@@ -445,7 +448,7 @@ export interface HeadSentences {
 }
 
 /** What a note beside the verdict is about. */
-export type HeadlineKind = "contradiction" | "part-of-file" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
+export type HeadlineKind = "contradiction" | "part-of-file" | "untimed-work" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
 
 /** A sentence that belongs to the verdict. */
 export interface HeadlineNote {
@@ -608,6 +611,11 @@ export interface LockHolder {
 /** The schema of a `Loss`, whose type hooks share: something that was not recorded. */
 export interface Loss {
   count: number; reason: string; what: string;
+}
+
+/** Something that was not recorded. */
+export interface LossLine {
+  count: number; reason: string; text: string; what: string;
 }
 
 /** The facts about a recording as a whole. Fields that this version does not know are ignored. */
@@ -1014,7 +1022,7 @@ export interface TimingCount {
 /** One trace with its groups and tracks. */
 export interface TraceOverview {
   arranged?: Arrangement | null; calls: CallFacts[]; causes: CauseFacts[]; clock_error_ns: number | null; complete: boolean; duration_ns: number | null;
-  edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: Loss[]; manifest: Manifest; name: string;
+  edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: LossLine[]; manifest: Manifest; name: string;
   origin_ns: string; remarks: string[]; sampling_mode: SamplingMode; start_unix_ns: string | null; tables: TableFacts[]; tracks: TrackOverview[];
   unread: UnreadTable[];
 }
@@ -1043,6 +1051,11 @@ export interface TransferRow {
   busy_ns: number | null; bytes: number; bytes_per_second: number | null; count: number; kind: string; max_ns: number | null; mean_ns: number | null;
   min_ns: number | null; p50_ns: number | null; p99_ns: number | null; page_moves?: PageMoves | null; timed_count: number; total_ns: number | null;
   unknown_bytes_count: number; untimed_count: number;
+}
+
+/** A count that is not known. */
+export interface UnknownCount {
+  at_least: number | null; because: string; count: Count;
 }
 
 /** Why the cause of idle time is not known. */

@@ -6,9 +6,10 @@ use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
 use super::facts::STEP;
 use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
-use crate::doubtful_times::FileTimes;
 use crate::inventory::KernelFacts;
-use crate::profile::{CallQueue, DeviceWorkKind, FileReasons, HostRange, StreamEvent, StreamPlace};
+use crate::profile::{
+    CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostRange, StreamEvent, StreamPlace,
+};
 use gapscope_model::LossKind;
 use gapscope_timeline_builder::Reasons;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
