@@ -4,6 +4,7 @@
 mod files;
 mod layers;
 mod modules;
+mod opening;
 mod rows;
 mod words;
 mod workspace;
@@ -35,6 +36,7 @@ pub fn run(root: &Path) -> Result<()> {
             continue;
         };
         problems.extend(files::problems(file, &text));
+        problems.extend(opening::problems(file, &text));
         problems.extend(rows::problems(file, &text));
         problems.extend(words::problems(file, &text));
         if let Some(note) = files::size_note(file, &text) {

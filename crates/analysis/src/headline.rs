@@ -1,7 +1,7 @@
 //! Makes the notes that stand beside the verdict: what a reader must know before believing it or acting on it.
 //!
 //! Input are the findings that the verdict rests on; output are sentences in the order in which they are read: times
-//! that contradict each other, of how much of the run the verdict speaks, phases whose verdicts differ, lost and unused
+//! that contradict each other, files that were joined, of how much of the run the verdict speaks, phases whose verdicts differ, lost and unused
 //! devices, and conditions that slowed a device down.
 
 use crate::conditions::{ConditionKind, ConditionNote};
@@ -37,6 +37,8 @@ pub enum HeadlineKind {
     PartOfFile,
     /// Work of an imported file whose times are unknown, since those in the file cannot be true.
     UntimedWork,
+    /// A file of another profiler that was joined, and how sure the match is.
+    JoinedFile,
     /// The part of the run that the verdict is of.
     Scope,
     /// A device that was lost.
@@ -70,6 +72,8 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
     let mut notes: Vec<(HeadlineKind, String)> = contradictions.collect();
     notes.extend(input.unread_parts());
     notes.extend(input.untimed_work());
+    let joined = input.timeline.trace.manifest.joined_files.iter();
+    notes.extend(joined.map(|file| (HeadlineKind::JoinedFile, format!("Joined with {file}"))));
     notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
     let phases = input.phases.iter();
     notes.extend(phases.map(|phase| (HeadlineKind::Phase, phase.sentence.clone())));

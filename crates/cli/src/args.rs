@@ -88,6 +88,14 @@ pub enum Command {
 /// trace is complete nevertheless.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+What a trace holds, for whoever gets it:
+  the command line and those of its processes (not with --no-arguments; what looks like a password
+  or a key is replaced by ***); paths of programs, libraries and sampled code, with functions and
+  lines; labels; names and code of kernels, with source files that CUDA code names; operating
+  system, processor, GPUs, drivers and the boot's id; times.
+  Not: environment variables, the user's or the machine's name other than in paths, what is in
+  buffers, what the program prints.
+
 Sampling modes:
   command-buffer       times of command buffers only; always possible and cheapest
   dispatch             times of each dispatch; dispatches may overlap as they do without gapscope
@@ -118,6 +126,10 @@ pub struct Record {
     #[arg(long, value_enum, default_value_t = Mode::Dispatch, hide_possible_values = true,
           value_name = "command-buffer|dispatch|dispatch-serialised")]
     pub mode: Mode,
+
+    /// Leave the arguments of the command and of its processes out of the trace
+    #[arg(long)]
+    pub no_arguments: bool,
 
     /// File that names kernels, one on each line: `HASH = NAME`, where HASH is the start of the hash of the kernel's code
     /// as reports show it (`spv:48373bb5`)
@@ -342,6 +354,15 @@ pub struct Report {
     #[arg(long, value_name = "A,B", value_parser = two_labels, conflicts_with_all = ["label", "top"])]
     pub compare_labels: Option<(String, String)>,
 
+    /// Quote lines of Python from the files in DIR, whoever recorded the trace [default: for a trace that you recorded on this
+    /// machine, from the files that it names]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "html")]
+    pub sources: Option<PathBuf>,
+
+    /// Quote only files in these folders, for `gapscope mcp`
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub sources_within: Vec<PathBuf>,
+
     /// The trace
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
@@ -383,6 +404,11 @@ pub struct View {
     /// File that names kernels, one on each line, in place of the recorded names: `HASH = NAME`, as of `gapscope record`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub names: Option<PathBuf>,
+
+    /// Quote lines of Python from the files in DIR, whoever recorded the trace [default: for a trace that you recorded on this
+    /// machine, from the files that it names]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "html")]
+    pub sources: Option<PathBuf>,
 
     /// Write the page with the traces in it as one HTML file, which must not exist, and serve nothing; large traces are folded
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["no_open", "port", "page_rows"])]
@@ -468,6 +494,7 @@ Examples:
   gapscope import -o run.gapscope --as rank=0 a.json --as rank=1 b.json
   gapscope import -o run.gapscope --ranks 0,1 a.json b.json       the same
   gapscope import -o run.gapscope run.sqlite                      Nsight Systems
+  gapscope import -o run.gapscope run.sqlite trace.json.gz        both of one run: joined
   gapscope import -o run.gapscope HOST/PID_results.db             rocprofv3
   gapscope import -o run.gapscope trace.pftrace                   Perfetto
   gapscope import -o run.gapscope host.xplane.pb                  JAX

@@ -11,6 +11,7 @@ use anyhow::Context;
 use gapscope_capture::model::{Command, EndReason};
 use gapscope_capture::request::{Notice, Request, VARIABLE, Window};
 use gapscope_capture::{CONTENT, Capture, RECORDS};
+use gapscope_files::ContainedPath;
 use gapscope_recorder::LaunchWithLayer;
 use gapscope_timeline::quantity as number;
 
@@ -129,7 +130,7 @@ struct Signals {
 impl Signals {
     /// Begins to count signals, with 0 in the file.
     fn new(path: &Path) -> std::io::Result<Signals> {
-        let file = std::fs::File::create(path)?;
+        let file = std::fs::File::create_new(path)?;
         file.write_all_at(&0_u64.to_ne_bytes(), 0)?;
         let arrived = Arc::default();
         signal_hook::flag::register(signal_hook::consts::SIGUSR2, Arc::clone(&arrived))?;
@@ -168,7 +169,7 @@ impl Summary {
     fn read(path: &Path) -> Result<Summary, Failure> {
         let (capture, problem) =
             Capture::open(path).map_err(|error| Failure::new(error.to_string()))?;
-        let size = |name| path.join(name).metadata().map_or(0, |data| data.len());
+        let size = |name| ContainedPath::new(path, name).bytes().unwrap_or(0);
         let is_dispatch = |command: &&Command| matches!(command, Command::Dispatch(_));
         Ok(Summary {
             path: path.to_owned(),

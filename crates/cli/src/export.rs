@@ -11,10 +11,10 @@ use crate::{exit, page, progress, trace};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
+use gapscope_files::{NewFile, NewFolder};
 use gapscope_timeline::quantity as number;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Diagnostic, embedded, rank_folders, read_manifest};
-use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -140,13 +140,13 @@ fn export_trace(
         return Err(exists(output));
     }
     let (exported, whole) = progress::while_working(|bytes| match format {
-        Format::Csv => in_new_folder(output, || tables(path, output, None)),
+        Format::Csv => in_new_folder(output, |folder| tables(path, folder, None)),
         format => with_scene(path, &mut |scene| {
             if matches!(format, Format::Perfetto | Format::Chrome) && !drawing_only {
                 match embedded::can_embed(path) {
                     true => scene.embed(path),
                     false => page::note(format!(
-                        "the trace is not complete, was changed, or has links in place of files: {DRAWING_ALONE}"
+                        "the trace is not complete, was changed, has a secret in its command line, or links in place of files: {DRAWING_ALONE}"
                     )),
                 }
             }
@@ -181,16 +181,15 @@ fn with_scene(
     })?
 }
 
-/// Makes a folder, which must not exist, and writes into it. If the writing fails, the folder is removed.
-fn in_new_folder<R>(path: &Path, write: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
-    std::fs::create_dir(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(path),
-        _ => unwritten(&path.display().to_string(), &error),
-    })?;
-    write().inspect_err(|_| {
-        // The folder was made above, so that it contains nothing else.
-        let _ = std::fs::remove_dir_all(path);
-    })
+/// Makes a folder, which must not exist, and has `write` fill it under another name: it appears when it is whole.
+fn in_new_folder<R>(
+    path: &Path,
+    write: impl FnOnce(&Path) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let new = NewFolder::create(path).map_err(|error| refused(path, &error))?;
+    let written = write(new.path())?;
+    new.place().map_err(|error| refused(path, &error))?;
+    Ok(written)
 }
 
 /// Writes the tables of a trace as CSV into an existing folder. Tables to which no other table refers are read in
@@ -248,22 +247,18 @@ fn to_stdout(
     }
 }
 
-/// Writes a file that must not exist. If the writing fails, the file is removed.
+/// Writes a file that must not exist, and that appears when it is whole.
 fn to_file(
     scene: &Scene,
     format: Format,
     path: &Path,
     bytes: &progress::WrittenBytes,
 ) -> Result<Exported, Failure> {
-    let name = path.display().to_string();
-    let mut file = File::create_new(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(path),
-        _ => unwritten(&name, &error),
-    })?;
-    write(scene, format, bytes.count(&mut file)).map_err(|error| {
-        let _ = std::fs::remove_file(path);
-        unwritten(&name, &error)
-    })
+    let failed = |error: io::Error| refused(path, &error);
+    let new = NewFile::create(path).map_err(failed)?;
+    let exported = write(scene, format, bytes.count(new.file())).map_err(failed)?;
+    new.place().map_err(failed)?;
+    Ok(exported)
 }
 
 /// Writes a scene in a format that is one file.
@@ -309,6 +304,14 @@ fn exists(path: &Path) -> Failure {
     failure!(
         "{path} is there already, and nothing is overwritten: choose another name after -o, or remove it"
     )
+}
+
+/// Returns the error that a file or folder exists, or cannot be written.
+fn refused(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => unwritten(&path.display().to_string(), error),
+    }
 }
 
 /// Returns the error that a file cannot be written.

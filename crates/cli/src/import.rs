@@ -50,6 +50,9 @@ fn text(imported: &Imported) -> String {
     };
     let mut text =
         format!("gapscope: {found} in {path}; `gapscope report {path}` says what they show\n");
+    for joined in &imported.joined_files {
+        text.push_str(&format!("Joined with {joined}\n"));
+    }
     for loss in &imported.losses {
         text.push_str(&format!("Lost: {}: {}.\n", number::loss(loss), loss.reason));
     }

@@ -26,6 +26,7 @@ mod import;
 mod info;
 mod kernel_names;
 mod output_path;
+mod own_recordings;
 mod page;
 mod progress;
 mod ranks;

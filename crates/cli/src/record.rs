@@ -3,7 +3,8 @@
 use crate::args::Record;
 use crate::failure::Failure;
 use crate::{
-    exit, hook_libraries, kernel_names, output_path, page, progress, recorded_command, report, view,
+    exit, hook_libraries, kernel_names, output_path, own_recordings, page, progress,
+    recorded_command, report, view,
 };
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
 use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start, UNUSED_OPTION};
@@ -21,6 +22,13 @@ const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
 /// Records a command, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let (recorded, shown) = record(arguments).map_err(Failure::of_recording)?;
+    let windows = recorded
+        .windows
+        .iter()
+        .filter_map(|window| window.path.as_deref());
+    windows
+        .chain([&*recorded.output])
+        .for_each(own_recordings::remember);
     let status = exit::status(recorded.exit);
     let code = recorded_command::exit_code(status, print_outcome(arguments, &recorded));
     if let Some(shown) = shown.filter(|_| recorded.output.exists()) {
@@ -61,6 +69,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
             Some(output) => output.clone(),
             None => output_path::for_trace(Path::new(""), &arguments.command[0]),
         },
+        keep_arguments: !arguments.no_arguments,
         mode: arguments.mode.into(),
         names: names.map(Arc::unwrap_or_clone).unwrap_or_default(),
         start: match (&arguments.start_label, arguments.delay) {

@@ -3,7 +3,7 @@
 
 use crate::args::Record;
 use crate::failure::Failure;
-use crate::{exit, output_path, page, progress, recorded_command, report, view};
+use crate::{exit, output_path, own_recordings, page, progress, recorded_command, report, view};
 use gapscope_metal::{Error, Outcome, Recorded, Recording, Stage, Target, Xctrace};
 use gapscope_timeline::quantity as number;
 use indicatif::ProgressBar;
@@ -19,6 +19,7 @@ pub fn applies() -> bool {
 /// Records a command or a process, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let recorded = record(arguments).map_err(Failure::of_recording)?;
+    own_recordings::remember(&recorded.output);
     // Without a status, the command was interrupted or reached its time limit, because xctrace does not tell how it
     // ended.
     let status = recorded.exit.map_or(0, exit::status);
@@ -36,6 +37,7 @@ pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
 fn record(arguments: &Record) -> Result<Recorded, Failure> {
     let unsupported = [
         (arguments.delay.is_some(), "--delay"),
+        (arguments.no_arguments, "--no-arguments"),
         (arguments.start_label.is_some(), "--start-label"),
         (arguments.names.is_some(), "--names"),
         (arguments.capture_only, "--capture-only"),

@@ -8,7 +8,9 @@ use gapscope_analysis::activity::Activity;
 use gapscope_analysis::several_ranks::note;
 use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, activity};
-use gapscope_report::{Terminal, json, markdown, slices, source_lines};
+use gapscope_companion::state_folder;
+use gapscope_report::source_lines::{self, SourceAccess};
+use gapscope_report::{Terminal, json, markdown, slices};
 use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Dispatches;
@@ -33,6 +35,12 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
     };
+    let sources = SourceAccess::for_trace(
+        &arguments.trace,
+        arguments.sources.as_deref(),
+        &arguments.sources_within,
+        state_folder().as_deref(),
+    );
     let selection = Findings::selection_for(&options).named(names);
     let (text, whole) = progress::while_running("reading the trace", || {
         trace::read_in_pieces(&arguments.trace, &selection, |opened| {
@@ -60,7 +68,7 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
                 || Findings::from_timeline(&timeline, &options),
                 || activity(&timeline, columns),
             );
-            source_lines::add(&mut findings, &trace.manifest);
+            source_lines::add(&mut findings, &trace.manifest, &sources);
             let text = ranks_within(arguments, &timeline, &options, names).and_then(|ranks| {
                 let ranks = ranks.as_ref();
                 text(arguments, trace, &activity, &findings, &remarks, ranks)
@@ -155,12 +163,13 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
         return ranks::after_recording(path, &of_ranks, terminal);
     }
     let options = Options::default();
+    let sources = SourceAccess::for_trace(path, None, &[], state_folder().as_deref());
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
         let (mut findings, activity) = parallel::both(
             || Findings::from_timeline(timeline, &options),
             || activity(timeline, slices(terminal.columns)),
         );
-        source_lines::add(&mut findings, &trace.manifest);
+        source_lines::add(&mut findings, &trace.manifest, &sources);
         let report = gapscope_report::Report {
             trace: &trace::name(path),
             manifest: &trace.manifest,

@@ -30,6 +30,7 @@ pub fn run(arguments: &View) -> Result<ExitCode, Failure> {
     let options = Options {
         port: arguments.port,
         page_rows: arguments.page_rows,
+        sources: arguments.sources.clone(),
         live: false,
         names: kernel_names::read(arguments.names.as_deref())?,
         ..default_options()

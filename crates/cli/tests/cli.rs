@@ -20,6 +20,9 @@ mod exit;
 mod export;
 #[path = "cli/help.rs"]
 mod help;
+#[cfg(target_os = "linux")]
+#[path = "cli/hostile.rs"]
+mod hostile;
 #[path = "cli/junit.rs"]
 mod junit;
 #[path = "cli/query.rs"]
@@ -64,6 +67,7 @@ impl Workplace {
             .args(arguments)
             .current_dir(&self.folder)
             .env("GAPSCOPE_HOOKS_DIR", self.path("hooks"))
+            .env("XDG_STATE_HOME", self.path("state"))
             .env_remove("COLUMNS")
             .env_remove("RUST_BACKTRACE");
         command

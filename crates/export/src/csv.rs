@@ -5,8 +5,9 @@
 
 use crate::exported::{Exported, TableRows};
 use crate::ordered_output::write_in_order;
+use gapscope_trace::csv_cell::write_cell;
 use gapscope_trace::tables::*;
-use gapscope_trace::{Selection, Trace, for_each_table};
+use gapscope_trace::{Selection, Trace, create_private_folder, for_each_table};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub struct RankColumn {
 /// # Errors
 /// The folder exists already, or a file cannot be written. Then nothing is left.
 pub fn write(trace: &Trace, folder: &Path) -> Result<Exported, Error> {
-    fs::create_dir(folder).map_err(failed(folder))?;
+    create_private_folder(folder).map_err(failed(folder))?;
     // The only piece is the whole table.
     let each = |take: &mut (dyn FnMut(&Dispatches) + Send)| {
         take(&trace.tables.dispatches);
@@ -277,20 +278,11 @@ fn write_rows<T: Table + Sync>(
                 }
                 value.clear();
                 if table.write_text(row, column, &mut value) {
-                    write_text(&value, bytes);
+                    write_cell(&value, bytes)?;
                 }
             }
             bytes.push(b'\n');
         }
         Ok(())
     })
-}
-
-/// Appends a text, quoted where CSV demands it. An empty text is quoted, unlike an unknown one.
-fn write_text(text: &str, out: &mut Vec<u8>) {
-    let plain = !text.is_empty() && !text.contains(['"', ',', '\n', '\r']);
-    match plain {
-        true => out.extend_from_slice(text.as_bytes()),
-        false => out.extend_from_slice(format!("\"{}\"", text.replace('"', "\"\"")).as_bytes()),
-    }
 }

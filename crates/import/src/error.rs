@@ -71,6 +71,12 @@ pub enum Error {
         /// The reason as a sentence.
         reason: String,
     },
+    /// Files of two profilers are not of one run, or cannot be shown to be.
+    #[error("{reason}")]
+    NotJoined {
+        /// The reason as a sentence.
+        reason: String,
+    },
     /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] gapscope_trace::Error),

@@ -368,6 +368,11 @@ impl Inventory {
         self.span_ns = Some((first.min(start_ns), last.max(end_ns)));
     }
 
+    /// Takes back that later events extended the span.
+    pub fn keep_span(&mut self, span_ns: Option<(i64, i64)>) {
+        self.span_ns = span_ns;
+    }
+
     /// Returns the span from the first to the last event as start and end; `None` if there were no events.
     pub fn span_ns(&self) -> Option<(i64, i64)> {
         self.span_ns

@@ -16,6 +16,7 @@ mod facts;
 mod files;
 mod import_file;
 mod join;
+pub(crate) mod joined;
 mod json;
 mod lanes;
 mod manifest;

@@ -2,7 +2,8 @@
 //!
 //! [`import`] recognises by their content which tool made the files, and writes a trace of them. The table
 //! [`IMPORTERS`] has an [`Importer`] for each tool; [`xctrace`] reads the exports that Apple's `xctrace export`
-//! writes of a Metal System Trace. A file that is torn, damaged or of another version is imported as far as it can be
+//! writes of a Metal System Trace. Files of Nsight Systems and of PyTorch's profiler together are joined as files of one
+//! run. A file that is torn, damaged or of another version is imported as far as it can be
 //! read: the losses and notes of the trace say what is missing.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -17,8 +18,10 @@ pub mod ggml;
 mod hints;
 mod importer;
 mod inventory;
+mod joined;
 pub mod kineto;
 pub mod nsys;
+mod offset;
 mod options;
 mod output;
 pub mod perfetto;
@@ -69,6 +72,9 @@ pub fn import(
     options: &Options,
     progress: Progress,
 ) -> Result<Imported, Error> {
+    if let Some(mixed) = joined::Mixed::list(inputs, options)? {
+        return mixed.import(output, options, progress);
+    }
     if let Some(importer) = importer_of(inputs) {
         return importer.import(inputs, output, options, progress);
     }

@@ -20,16 +20,19 @@ mod device;
 mod facts;
 mod host;
 mod import;
+mod launches;
 mod markers;
 mod metrics;
 mod strings;
 
-use crate::output::Output;
+use crate::output::{NewTrace, Output};
+use crate::profile::Profile;
 use crate::sqlite::{Database, is_database};
 use crate::{Error, Importer, Options, ranks};
 use gapscope_model::Span;
 use gapscope_trace::manifest::Rank;
 use import::Import;
+pub(crate) use launches::{ExportLaunches, launches};
 use std::path::{Path, PathBuf};
 
 /// Imports exports of Nsight Systems.
@@ -54,7 +57,7 @@ const OWN_TABLES: [&str; 7] = [
 ];
 
 /// Returns whether a path is a report of nsys, which [`read`] refuses with advice, or a database with nsys' tables.
-fn recognises(path: &Path) -> bool {
+pub(crate) fn recognises(path: &Path) -> bool {
     is_report(path)
         || is_database(path)
             && Database::list(path).is_ok_and(|database| {
@@ -67,13 +70,55 @@ fn recognises(path: &Path) -> bool {
 }
 
 /// Returns true if a path names a report of nsys itself.
-fn is_report(path: &Path) -> bool {
+pub(crate) fn is_report(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "nsys-rep" || extension == "qdrep")
 }
 
 /// Imports one export into one trace, or several as those of ranks.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+    read_amended(inputs, options, None, &mut Unamended, output)
+}
+
+/// Adds the rows of further files to those of exports.
+pub(crate) trait Amend {
+    /// Adds rows to the profile and the trace of the export with an index among the inputs, to whose times `shift_ns` was
+    /// added.
+    fn amend(
+        &mut self,
+        export: usize,
+        shift_ns: i64,
+        profile: Profile,
+        new: NewTrace,
+        output: &Output,
+    ) -> Result<(Profile, NewTrace), Error>;
+}
+
+/// Adds nothing.
+struct Unamended;
+
+impl Amend for Unamended {
+    fn amend(
+        &mut self,
+        _: usize,
+        _: i64,
+        profile: Profile,
+        new: NewTrace,
+        _: &Output,
+    ) -> Result<(Profile, NewTrace), Error> {
+        Ok((profile, new))
+    }
+}
+
+/// Imports exports, to which `amend` adds rows. `origin` says in words where the ranks of the options are from, unless the
+/// user named them.
+pub(crate) fn read_amended(
+    inputs: &[PathBuf],
+    options: &Options,
+    origin: Option<&str>,
+    amend: &mut dyn Amend,
+    output: &mut Output,
+) -> Result<(), Error> {
     if let Some(report) = inputs.iter().find(|input| is_report(input)) {
         return Err(Error::ToolOnly {
             path: report.clone(),
@@ -84,16 +129,22 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         [input] if options.ranks.is_empty() => {
             let import = Import::new(Database::open(input)?, options);
             let bytes = (0, import.database.bytes);
-            import.run(options, bytes, None, output)
+            import.run(options, bytes, (0, None), amend, output)
         }
-        _ => read_ranks(inputs, options, output),
+        _ => read_ranks(inputs, options, origin, amend, output),
     }
 }
 
 /// Imports exports of several ranks of a program (its processes), each into its own trace. The exports do not name
 /// their ranks, which are those that the user names, or else numbered from 0 in the order of the inputs. Their times are put on the clock of
 /// the earliest session, if all files say when theirs began.
-fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
+fn read_ranks(
+    inputs: &[PathBuf],
+    options: &Options,
+    origin: Option<&str>,
+    amend: &mut dyn Amend,
+    output: &mut Output,
+) -> Result<(), Error> {
     let mut imports = Vec::new();
     for input in inputs {
         let mut import = Import::new(Database::open(input)?, options);
@@ -116,10 +167,10 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
         }
     };
     let named = ranks::named(inputs, options)?;
-    let origin = match named {
+    let origin = origin.unwrap_or(match named {
         Some(_) => "the user named the ranks of the files, which do not say them",
         None => "ranks are numbered in the order of the files, which do not say them",
-    };
+    });
     let notes = vec![format!(
         "Imported from {} exports of Nsight Systems, one for each rank: {origin}. {clocks}",
         inputs.len()
@@ -134,7 +185,7 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
     });
     let ranks = named.unwrap_or_else(|| numbered.collect());
     let mut before = 0;
-    for (rank, (database, zero)) in ranks.iter().zip(imports) {
+    for (index, (rank, (database, zero))) in ranks.iter().zip(imports).enumerate() {
         let own_bytes = database.bytes;
         let import = Import {
             shift_ns: zero
@@ -142,7 +193,8 @@ fn read_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Res
                 .map_or(0, |(own, first)| own.saturating_sub(first)),
             ..Import::new(database, options)
         };
-        import.run(options, (before, all_bytes), Some(*rank), output)?;
+        let place = (index, Some(*rank));
+        import.run(options, (before, all_bytes), place, amend, output)?;
         before += own_bytes;
     }
     let ranks = ranks.iter().map(|rank| rank.rank).collect();

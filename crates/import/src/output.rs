@@ -25,6 +25,8 @@ pub struct Imported {
     pub losses: Vec<Loss>,
     /// The notes that every report of the trace shows.
     pub notes: Vec<String>,
+    /// Sentences about files that were joined to others, which say how sure the match is.
+    pub joined_files: Vec<String>,
 }
 
 /// A callback for progress. It receives the number of bytes that were read and the total number of bytes.
@@ -241,6 +243,10 @@ impl NewTrace {
         imported.command_buffers += self.command_buffers;
         imported.timed_work += self.timed_work;
         imported.losses.extend_from_slice(&manifest.losses);
+        let joined = manifest.joined_files.iter();
+        imported
+            .joined_files
+            .extend(joined.map(ToString::to_string));
         for note in &manifest.notes {
             if !imported.notes.contains(note) {
                 imported.notes.push(note.clone());

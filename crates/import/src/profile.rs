@@ -20,6 +20,7 @@ use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{MemoryRow, Table};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a kind of file says of all of its times.
@@ -134,6 +135,22 @@ impl Profile {
             ..
         } = &self.recorded;
         !(calls.is_empty() && work.is_empty() && ranges.is_empty())
+    }
+
+    /// Returns the time from the first to the last of calls, work and labels.
+    pub fn rows_span_ns(&self) -> Range<i64> {
+        let calls = self.recorded.calls.iter().map(|(_, call)| call.span);
+        let work = self.recorded.work.iter();
+        let work = work.filter_map(|(_, _, work)| work.span);
+        let ranges = self.recorded.ranges.iter().map(|range| {
+            let end_ns = range.end_ns.unwrap_or(range.start_ns);
+            Span::between(range.start_ns, end_ns)
+        });
+        let spans = calls.chain(work).chain(ranges);
+        let (start_ns, end_ns) = spans.fold((i64::MAX, i64::MIN), |(start_ns, end_ns), span| {
+            (start_ns.min(span.start_ns), end_ns.max(span.end_ns()))
+        });
+        start_ns..end_ns
     }
 
     /// Adds `by_ns` to all times of rows, which converts them to another clock.

@@ -1,11 +1,13 @@
 //! Runs the program `gapscope` for a call of a tool, with a time limit and bounded output: arguments and standard
-//! input go in, and the exit status and both outputs come out ([`FinishedChild`]).
+//! input go in, and the exit status and both outputs come out ([`FinishedChild`]). The program is ended when its answer is
+//! longer than anybody reads.
 
 use gapscope_companion::one_line;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -13,6 +15,8 @@ use tokio::process::Command;
 
 /// The most bytes that are kept of each output; the rest is read and dropped.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
+/// The time that outputs have to end after the program: a process that it started and that runs on may keep them open.
+const OUTPUT_GRACE: Duration = Duration::from_millis(500);
 
 /// Why a child has no result.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +32,8 @@ pub enum ChildError {
 /// The exit status of a child and its outputs, in which bytes that are not UTF-8 are replaced.
 #[derive(Debug)]
 pub struct FinishedChild {
-    pub status: ExitStatus,
+    /// `None` for a child that was ended because its answer was long enough.
+    pub status: Option<ExitStatus>,
     pub stdout: String,
     pub stderr: String,
 }
@@ -43,7 +48,8 @@ pub fn gapscope() -> PathBuf {
 }
 
 /// Runs `gapscope` with these arguments in a folder. It is killed, with all processes that it started, after `limit`,
-/// and when the client gives up.
+/// when its standard output has more than `most` bytes where that is given, and when the client gives up. Once it has ended by itself, processes
+/// that it started may run on.
 ///
 /// # Errors
 /// The program cannot be started, or takes too long.
@@ -52,6 +58,7 @@ pub async fn run(
     stdin: &str,
     folder: &Path,
     limit: Duration,
+    most: Option<usize>,
 ) -> Result<FinishedChild, ChildError> {
     let program = gapscope();
     let mut child = Command::new(&program)
@@ -66,6 +73,7 @@ pub async fn run(
         .map_err(|source| ChildError::Start { program, source })?;
     let group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(id as i32)));
     let (mut to, out, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ran = async {
         let write = async {
             if let Some(pipe) = &mut to {
@@ -73,18 +81,32 @@ pub async fn run(
                 let _ = pipe.write_all(stdin.as_bytes()).await;
             }
             drop(to.take());
+            Ok(())
         };
-        let (_, stdout, stderr, status) =
-            tokio::join!(write, read_output(out), read_output(said), child.wait());
-        (status, stdout, stderr)
+        let answer = read_output(out, &mut stdout, most);
+        let mut outputs =
+            pin!(async { tokio::try_join!(write, answer, read_output(said, &mut stderr, None)) });
+        // The end of the child decides, whoever else has its outputs open.
+        tokio::select! {
+            status = child.wait() => {
+                let _ = tokio::time::timeout(OUTPUT_GRACE, &mut outputs).await;
+                Some(status)
+            }
+            read = &mut outputs => match read {
+                Ok(_) => Some(child.wait().await),
+                Err(LongAnswer) => None,
+            }
+        }
     };
-    let ran = tokio::time::timeout(limit, ran).await;
-    let (status, stdout, stderr) = ran.map_err(|_| ChildError::TimedOut(limit))?;
-    group.disarm();
+    let status = tokio::time::timeout(limit, ran).await;
+    let status = status.map_err(|_| ChildError::TimedOut(limit))?;
+    if status.is_some() {
+        group.disarm();
+    }
     Ok(FinishedChild {
-        status: status.map_err(ChildError::Wait)?,
-        stdout,
-        stderr,
+        status: status.transpose().map_err(ChildError::Wait)?,
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&stderr).into_owned(),
     })
 }
 
@@ -107,17 +129,27 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Reads an output to its end, and returns its start.
-async fn read_output(pipe: Option<impl AsyncRead + Unpin>) -> String {
+/// An answer is longer than the caller wants.
+struct LongAnswer;
+
+/// Reads an output to its end into `kept`, which gets its start; an output of more than `most` bytes is an error.
+async fn read_output(
+    pipe: Option<impl AsyncRead + Unpin>,
+    kept: &mut Vec<u8>,
+    most: Option<usize>,
+) -> Result<(), LongAnswer> {
     let Some(mut pipe) = pipe else {
-        return String::new();
+        return Ok(());
     };
-    let (mut all, mut piece) = (Vec::new(), vec![0; 1 << 16]);
+    let mut piece = vec![0; 1 << 16];
     while let Ok(read @ 1..) = pipe.read(&mut piece).await {
-        let room = MAX_OUTPUT_BYTES.saturating_sub(all.len());
-        all.extend_from_slice(&piece[..read.min(room)]);
+        let room = MAX_OUTPUT_BYTES.saturating_sub(kept.len());
+        kept.extend_from_slice(&piece[..read.min(room)]);
+        if most.is_some_and(|most| kept.len() > most) {
+            return Err(LongAnswer);
+        }
     }
-    String::from_utf8_lossy(&all).into_owned()
+    Ok(())
 }
 
 /// Returns the first `max_characters` of a text and, where it was cut, a sentence that says so, followed by the
@@ -126,9 +158,8 @@ pub fn cut(text: &str, max_characters: usize, instead: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(max_characters) else {
         return text.to_owned();
     };
-    let all = text.chars().count();
     format!(
-        "{}\n… The answer was cut here: these are the first {max_characters} of its {all} characters. {instead}",
+        "{}\n… The answer was cut here, after {max_characters} characters. {instead}",
         &text[..end]
     )
 }
@@ -143,7 +174,7 @@ mod tests {
         let text = cut("äöüß", 3, "Ask for less.");
         assert!(text.starts_with("äöü\n… The answer was cut here"), "{text}");
         assert!(
-            text.ends_with("first 3 of its 4 characters. Ask for less."),
+            text.ends_with("after 3 characters. Ask for less."),
             "{text}"
         );
     }

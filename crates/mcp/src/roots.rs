@@ -55,6 +55,11 @@ impl Roots {
         &self.0[0]
     }
 
+    /// Returns all roots.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.0
+    }
+
     /// Resolves a file or folder that exists.
     ///
     /// # Errors

@@ -159,7 +159,7 @@ enum ToolError {
     )]
     TimeLimit { limit_s: u32, longest_s: u32 },
     #[error("nothing was recorded ({status}): {stderr}")]
-    NotRecorded { status: ExitStatus, stderr: String },
+    NotRecorded { status: String, stderr: String },
     #[error("gapscope ended with {0}")]
     Ended(ExitStatus),
     /// The sentence of a task that failed.
@@ -191,6 +191,10 @@ impl Server {
         let mut arguments = to_arguments(&["report", if json { "--json" } else { "--markdown" }]);
         arguments.extend(call.label.map(|label| format!("--label={label}").into()));
         arguments.extend(call.top.map(|top| format!("--top={top}").into()));
+        // The lines of source that an answer quotes are of files that the client may read.
+        for root in roots.folders() {
+            arguments.extend(["--sources-within".into(), root.into()]);
+        }
         arguments.push(trace.into());
         let mut ended = self.run(arguments, "", &roots).await?;
         if let (Some(keys), Ok(Value::Object(mut report))) =
@@ -252,7 +256,7 @@ impl Server {
         }
         // The SQL goes to stdin: as an argument it could look like an option or a trace.
         let sql = call.sql.unwrap_or_default();
-        let ended = self.run(arguments, &sql, &roots).await?;
+        let ended = self.run_query(arguments, &sql, &roots).await?;
         self.text(
             ended,
             "Add a `limit`, group the rows, or name fewer columns.",
@@ -276,7 +280,8 @@ impl Server {
         arguments.push(roots.existing(&call.after)?.into());
         let ended = self.run(arguments, "", &roots).await?;
         // With an answer, status 1 means a broken gate.
-        let broken = ended.status.code() == Some(1) && !ended.stdout.is_empty();
+        let broken =
+            ended.status.and_then(|status| status.code()) == Some(1) && !ended.stdout.is_empty();
         match broken {
             true => Ok(self.cut(&ended.stdout, "")),
             false => self.text(ended, ""),
@@ -339,19 +344,21 @@ impl Server {
         arguments.extend(call.command.into_iter().map(OsString::from));
         let limit = Duration::from_secs(limit_s.into()) + RECORDING_GRACE;
         let turn = self.turns.acquire().await;
-        let ended = child::run(arguments, "", &folder, limit).await?;
+        let ended = child::run(arguments, "", &folder, limit, None).await?;
         drop(turn);
         let stderr = cut(&ended.stderr, MAX_OUTPUT_CHARACTERS, "");
         // The manifest exists once there is a trace.
         if !output.join("trace.json").exists() {
             return Err(ToolError::NotRecorded {
-                status: ended.status,
+                status: ended
+                    .status
+                    .map_or("no status".to_owned(), |status| status.to_string()),
                 stderr: one_line(stderr.trim()),
             });
         }
         let answer = json!({
             "trace": output,
-            "exit_status": ended.status.code(),
+            "exit_status": ended.status.and_then(|status| status.code()),
             "stdout": cut(&ended.stdout, MAX_OUTPUT_CHARACTERS, ""),
             "stderr": stderr,
         });
@@ -416,14 +423,30 @@ impl Server {
         roots: &Roots,
     ) -> Result<FinishedChild, ToolError> {
         let _turn = self.turns.acquire().await;
-        Ok(child::run(arguments, stdin, roots.first(), TASK_LIMIT).await?)
+        Ok(child::run(arguments, stdin, roots.first(), TASK_LIMIT, None).await?)
+    }
+
+    /// Runs a query when its turn comes. It is ended once its answer is longer than what the client gets.
+    async fn run_query(
+        &self,
+        arguments: Vec<OsString>,
+        sql: &str,
+        roots: &Roots,
+    ) -> Result<FinishedChild, ToolError> {
+        let _turn = self.turns.acquire().await;
+        // A character has at most four bytes.
+        let most = Some((self.options.most as usize).saturating_mul(4));
+        Ok(child::run(arguments, sql, roots.first(), TASK_LIMIT, most).await?)
     }
 
     /// Turns a finished task into an answer, with its warnings about missing data, or into an error with what it
     /// said. `advice` is for the reader of an answer that is cut.
     fn text(&self, ended: FinishedChild, advice: &str) -> Result<String, ToolError> {
         let said = ended.stderr.trim();
-        match ended.status.code() {
+        let Some(status) = ended.status else {
+            return Ok(self.cut(&ended.stdout, advice));
+        };
+        match status.code() {
             Some(0) => Ok(self.cut(&ended.stdout, advice)),
             Some(status) if status == i32::from(INCOMPLETE) => Ok(format!(
                 "{}\nNot all could be read: {}",
@@ -433,7 +456,7 @@ impl Server {
                     said => said,
                 })
             )),
-            _ if said.is_empty() => Err(ToolError::Ended(ended.status)),
+            _ if said.is_empty() => Err(ToolError::Ended(status)),
             _ => {
                 let sentence = said.strip_prefix("gapscope: ").unwrap_or(said);
                 Err(ToolError::Task(cut(sentence, MAX_OUTPUT_CHARACTERS, "")))

@@ -20,6 +20,7 @@ mod kinds;
 mod loss;
 pub mod memory_maps;
 pub mod python;
+pub mod secrets;
 mod span;
 
 pub use conditions::{Condition, THERMAL_STATE};

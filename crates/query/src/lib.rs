@@ -31,5 +31,5 @@ mod statement;
 pub use error::Error;
 pub use output::{Format, RowCount};
 pub use prompt::prompt;
-pub use session::Session;
+pub use session::{STACK_BYTES, Session, panicked, too_much_memory};
 pub use source::{Source, Traces, looks_like_sql};

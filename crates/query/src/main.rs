@@ -7,28 +7,59 @@ use gapscope_companion::{
     AnswerFormat, INCOMPLETE, Query, WriteError, one_line, say, state_folder,
     without_os_error_numbers, write,
 };
+use gapscope_files::NewFile;
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
 use gapscope_trace::{memory, panics};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 fn main() -> ExitCode {
-    panics::quiet();
     let command = Command::new("gapscope query")
         .bin_name("gapscope query")
         .version(env!("CARGO_PKG_VERSION"))
         .max_term_width(100);
     let matches = Query::augment_args(command).get_matches();
     let arguments = Query::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    run(&arguments).unwrap_or_else(|failure| {
-        warn(&failure.to_string());
-        ExitCode::FAILURE
-    })
+    // Functions of the engine panic on values that it does not foresee. The sentence below stands for what a panic prints.
+    std::panic::set_hook(Box::new(|_| {}));
+    let answered = std::thread::scope(|scope| {
+        let work = || panics::guarded(|| run(&arguments));
+        let thread = std::thread::Builder::new().stack_size(gapscope_query::STACK_BYTES);
+        thread.spawn_scoped(scope, work).map(|thread| thread.join())
+    });
+    let answered = match answered {
+        Ok(Ok(answered)) => answered,
+        // Panics are caught on the thread itself.
+        Ok(Err(_)) => return ExitCode::FAILURE,
+        Err(error) => Ok(Err(Failure::Thread(error))),
+    };
+    let failure = match answered {
+        Ok(Ok(code)) => return code,
+        Ok(Err(failure)) => failure.to_string(),
+        Err(panic) => gapscope_query::panicked(panic.text()),
+    };
+    warn(&failure);
+    ExitCode::FAILURE
+}
+
+/// How often a look is taken at the memory of this process. At 10 GB a second, it grows by 50 MB meanwhile.
+const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(5);
+
+/// Ends this process when it holds more memory than it may. The engine counts the memory of sorts and groups, and not that
+/// of functions, of which one can ask for more than the machine has.
+fn watch_memory() {
+    std::thread::spawn(|| {
+        while !memory::is_exceeded() {
+            std::thread::sleep(LOOK_AT_MEMORY_EVERY);
+        }
+        warn(&gapscope_query::too_much_memory());
+        std::process::exit(1);
+    });
 }
 
 /// Why the program fails. Each prints as one sentence.
@@ -50,6 +81,8 @@ enum Failure {
     NoSql,
     #[error("-o is for one answer: write the SQL after the traces too")]
     FileForPrompt,
+    #[error("a thread cannot be started: {0}")]
+    Thread(#[source] io::Error),
     #[error("Ctrl-C cannot be handled: {0}")]
     Signal(#[source] io::Error),
     #[error("{} cannot be written: {source}", path.display())]
@@ -69,9 +102,14 @@ impl Failure {
 /// Opens the traces and answers what the arguments ask for: the schema, a saved query, the SQL behind the traces, the
 /// prompt where stdin is a terminal, or the SQL from stdin.
 fn run(arguments: &Query) -> Result<ExitCode, Failure> {
+    if std::env::var_os(memory::VARIABLE).is_none() {
+        // A page or a client runs two queries at once.
+        memory::set_limit(memory::limit() / 2);
+    }
     if let Some(sentence) = memory::apply_variable()? {
         warn(&sentence);
     }
+    watch_memory();
     let (given, sql) = split(arguments);
     let to_terminal = match &arguments.output {
         None => io::stdout().is_terminal(),
@@ -150,7 +188,7 @@ fn from_stdin() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Runs one statement and writes its answer to stdout, or to a new file that is removed again if that fails.
+/// Runs one statement and writes its answer to stdout, or to a new file that appears when it is whole.
 fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), Failure> {
     let format = format(arguments.format);
     let Some(path) = file(arguments) else {
@@ -165,17 +203,18 @@ fn answer(arguments: &Query, session: &Session, sql: &str) -> Result<(), Failure
             result => Ok(result.map(drop)?),
         };
     };
-    let out = File::create_new(path).map_err(|error| Failure::write(path, error))?;
-    let mut out = BufWriter::with_capacity(1 << 16, out);
-    let written = session.run(sql, format, &mut out);
-    written.map(drop).map_err(|error| {
-        // The file was created above and is incomplete.
-        let _ = std::fs::remove_file(path);
-        match error {
-            Error::Write(error) => Failure::write(path, error),
+    let failed = |error: io::Error| Failure::write(path, error);
+    let new = NewFile::create(path).map_err(failed)?;
+    let mut out = BufWriter::with_capacity(1 << 16, new.file());
+    session
+        .run(sql, format, &mut out)
+        .map_err(|error| match error {
+            Error::Write(error) => failed(error),
             error => error.into(),
-        }
-    })
+        })?;
+    out.flush().map_err(failed)?;
+    drop(out);
+    new.place().map(drop).map_err(failed)
 }
 
 /// Returns the file of `-o`; `None` for stdout.

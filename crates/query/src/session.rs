@@ -25,6 +25,8 @@ use std::time::Duration;
 
 /// The rows of a batch, the unit in which the engine passes rows on.
 const BATCH_ROWS: usize = 1 << 14;
+/// The stack of a thread that plans or runs a query, of which it uses what deep expressions need.
+pub const STACK_BYTES: usize = 128 << 20;
 /// How often a running query looks whether it has to stop.
 const STOP_EVERY: Duration = Duration::from_millis(50);
 
@@ -49,6 +51,7 @@ impl Session {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
+            .thread_stack_size(STACK_BYTES)
             .enable_time()
             .build()
             .map_err(|error| Error::Failed(format!("threads cannot be started: {error}")))?;
@@ -264,12 +267,8 @@ fn describe(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
             format!("the SQL cannot be understood: {}", one_line(text))
         }
         DataFusionError::Execution(text) => one_line(text),
-        DataFusionError::ResourcesExhausted(_) => format!(
-            "the query needs more memory than the limit of {}: ask for fewer rows or fewer groups, or set {} to more if the \
-             machine has it",
-            size_text(memory::limit()),
-            memory::VARIABLE
-        ),
+        DataFusionError::ResourcesExhausted(_) => too_much_memory(),
+        DataFusionError::ExecutionJoin(error) => panicked(&error.to_string()),
         DataFusionError::Plan(text) => match missing_table(text) {
             Some(name) => no_table(name, tables),
             None if text.starts_with("DML") => {
@@ -290,6 +289,24 @@ fn describe(error: &DataFusionError, tables: &[Arc<TableFacts>]) -> String {
         DataFusionError::ArrowError(error, _) => one_line(&error.to_string()),
         other => one_line(&other.strip_backtrace()),
     }
+}
+
+/// Returns the sentence for a query that needs more memory than allowed.
+pub fn too_much_memory() -> String {
+    format!(
+        "the query needs more memory than the limit of {}: ask for fewer rows, fewer groups or shorter texts, or set {} to \
+         more if the machine has it",
+        size_text(memory::limit()),
+        memory::VARIABLE
+    )
+}
+
+/// Returns the sentence for a query in which the engine gave up; `reason` is its own, which may have several lines.
+pub fn panicked(reason: &str) -> String {
+    format!(
+        "the SQL engine cannot compute this ({}): ask for fewer rows or shorter texts",
+        one_line(reason)
+    )
 }
 
 /// Joins a text's words by single spaces.

@@ -2,6 +2,45 @@
 
 use datafusion::sql::parser::{DFParser, Statement};
 use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+/// The most operators of a statement. The engine walks `1 + 1 + …` by a call in a call for each of them, and the stack of a
+/// thread has an end.
+const MAX_OPERATORS: usize = 2_000;
+
+/// Returns the number of operators in a text, with words such as `and` and `union`; `None` for a text of no tokens.
+fn operators(sql: &str) -> Option<usize> {
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().ok()?;
+    let is_operator = |token: &Token| match token {
+        Token::Word(word) => {
+            const WORDS: [&str; 10] = [
+                "and",
+                "or",
+                "not",
+                "union",
+                "except",
+                "intersect",
+                "join",
+                "like",
+                "is",
+                "case",
+            ];
+            word.quote_style.is_none() && WORDS.contains(&&*word.value.to_ascii_lowercase())
+        }
+        Token::EOF
+        | Token::Whitespace(_)
+        | Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Comma
+        | Token::Period
+        | Token::LParen
+        | Token::RParen
+        | Token::SemiColon => false,
+        _ => true,
+    };
+    Some(tokens.iter().filter(|token| is_operator(token)).count())
+}
 
 /// Returns why a text is refused, in one sentence; `None` if it is not. Invalid SQL, and statements that the engine
 /// refuses itself, are not judged here.
@@ -10,6 +49,11 @@ pub(crate) fn refusal(sql: &str) -> Option<String> {
         return Some(
             "no SQL was given: write a statement such as `select * from devices`".to_owned(),
         );
+    }
+    if let Some(operators) = operators(sql).filter(|operators| *operators > MAX_OPERATORS) {
+        return Some(format!(
+            "the SQL has {operators} operators, and at most {MAX_OPERATORS} are answered: write lists as `in (…)` or `values`"
+        ));
     }
     let mut statements = DFParser::parse_sql(sql).ok()?;
     if statements.len() > 1 {

@@ -1,6 +1,7 @@
 //! Fills the column `accesses` of the table of kernels: the code of each kernel, which is beside the trace as SPIR-V, goes
 //! in, and what it says of the bytes that its invocations touch comes out.
 
+use gapscope_files::ContainedPath;
 use gapscope_spirv::{Module, Specialisation, Sum, Symbol};
 use gapscope_trace::accesses::Symbol as TraceSymbol;
 use gapscope_trace::accesses::{
@@ -8,8 +9,6 @@ use gapscope_trace::accesses::{
 };
 use gapscope_trace::tables::{Kernels, Table};
 use rustc_hash::FxHashMap;
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 /// The greatest size of a module that is looked at. Larger ones are no kernels that touch each element once.
@@ -18,15 +17,14 @@ const MAX_CODE_BYTES: u64 = 4 << 20;
 const MAX_TEXT_BYTES: usize = 16 << 10;
 
 /// Fills the column from the code in `sources`, a folder. Kernels without SPIR-V there are left as they are.
-pub fn fill(sources: &Path, kernels: &mut Kernels) {
+pub fn fill(sources: &ContainedPath, kernels: &mut Kernels) {
     let mut modules: FxHashMap<Arc<str>, Option<Module>> = FxHashMap::default();
     let mut of_row = |row: usize| -> Option<Arc<str>> {
         let hash = kernels.source[row].as_ref()?;
         let entry = kernels.entry_point[row].as_ref()?;
         let module = modules.entry(Arc::clone(hash)).or_insert_with(|| {
-            let path = sources.join(format!("{hash}.spv"));
-            let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_CODE_BYTES);
-            let code = is_small.then(|| fs::read(&path).ok()).flatten()?;
+            let code = sources.join(format!("{hash}.spv"));
+            let code = code.read(MAX_CODE_BYTES).ok()?;
             Module::read(&code).ok()
         });
         let specialisation = specialisation(kernels.specialisation[row].as_deref().unwrap_or(""))?;

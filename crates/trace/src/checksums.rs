@@ -7,16 +7,16 @@
 
 use crate::damage::Damage;
 use bytes::Bytes;
+use gapscope_files::ContainedPath;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
     FileMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataBuilder,
     ParquetMetaDataReader, ParquetMetaDataWriter,
 };
 use parquet::file::reader::{ChunkReader, Length};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The beginning of `created_by` in files that are written here. A tool that rewrites a table may keep unknown footer
@@ -42,18 +42,17 @@ fn block_bytes(column: &Range<u64>) -> u64 {
     sixteenth.next_power_of_two().clamp(1 << 9, 1 << 13)
 }
 
-/// Rewrites the footer of a finished file so that it has the checksums of all blocks and its own.
-pub(crate) fn sign(path: &Path) -> Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+/// Rewrites the footer of a finished file, which is open for reading and writing, so that it has the checksums of all blocks and its own.
+pub(crate) fn sign(mut file: &File) -> Result<()> {
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Skip)
-        .parse_and_finish(&file)?;
+        .parse_and_finish(file)?;
     let mut value = format!("{SIGNATURE}{UNSIGNED} ");
     let mut block = Vec::new();
     for column in columns(&metadata) {
         for range in blocks(column) {
             block.resize((range.end - range.start) as usize, 0);
-            read_at(&file, range.start, &mut block)?;
+            read_at(file, range.start, &mut block)?;
             value += &digits(crc32fast::hash(&block));
         }
     }
@@ -68,7 +67,7 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
         facts.schema_descr_ptr(),
         facts.column_orders().cloned(),
     );
-    let begins = file.metadata()?.len() - footer_bytes(&file)? - TAIL_BYTES;
+    let begins = file.metadata()?.len() - footer_bytes(file)? - TAIL_BYTES;
     let metadata =
         ParquetMetaDataBuilder::new(signed).set_row_groups(metadata.row_groups().to_vec());
     let mut footer = Vec::new();
@@ -88,7 +87,7 @@ pub(crate) fn sign(path: &Path) -> Result<()> {
 const TAIL_BYTES: u64 = 8;
 
 /// Returns the length of the footer in bytes, as the file's end gives it.
-fn footer_bytes(file: &File) -> io::Result<u64> {
+pub(crate) fn footer_bytes(file: &File) -> io::Result<u64> {
     let mut length = [0; 4];
     let end = file.metadata()?.len();
     read_at(file, end.saturating_sub(TAIL_BYTES), &mut length)?;
@@ -283,8 +282,11 @@ impl CheckedFile {
     }
 
     /// Opens the file. Without checksums its bytes are not checked.
-    pub fn open(path: &Path, checksums: Option<Arc<Checksums>>) -> io::Result<CheckedFile> {
-        let file = File::open(path)?;
+    pub fn open(
+        path: &ContainedPath,
+        checksums: Option<Arc<Checksums>>,
+    ) -> io::Result<CheckedFile> {
+        let file = path.open()?;
         Ok(CheckedFile {
             bytes: file.metadata()?.len(),
             file: Arc::new(file),

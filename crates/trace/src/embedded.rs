@@ -7,9 +7,9 @@
 //!
 //! Code of kernels is not embedded: whoever gives a drawing away does not expect to give away code.
 
-use crate::files::create_private_folder;
 use crate::tables::*;
 use crate::{Error, for_each_table, manifest, rank_folders, read_manifest};
+use gapscope_files::{ContainedPath, create_private_folder};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -93,12 +93,16 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Returns true where the trace of a folder can be embedded: it is complete, it is one trace, and its files are files. A
+/// Returns true where the trace of a folder can be embedded: it is complete, it is one trace, no command line in it
+/// has what looks like a secret, and its files are files. A
 /// stranger's trace may have links in their place, which lead to files of the reader.
 pub fn can_embed(folder: &Path) -> bool {
     has_files_alone(folder)
         && read_manifest(folder).is_ok_and(|manifest| {
-            manifest.complete && !manifest.altered && manifest.ranks.is_empty()
+            manifest.complete
+                && !manifest.altered
+                && !manifest.had_secrets
+                && manifest.ranks.is_empty()
         })
 }
 
@@ -114,7 +118,8 @@ pub fn can_embed_ranks(folder: &Path) -> bool {
     has_files_alone(folder)
         && !ranks.is_empty()
         && ranks.iter().all(|(rank, path)| is_own(*rank, path))
-        && read_manifest(folder).is_ok_and(|manifest| manifest.complete && !manifest.altered)
+        && read_manifest(folder)
+            .is_ok_and(|manifest| manifest.complete && !manifest.altered && !manifest.had_secrets)
 }
 
 /// Returns the name of the folder of a rank's trace.
@@ -124,9 +129,9 @@ fn rank_name(rank: u32) -> String {
 
 /// Returns true where what a folder has of a trace's files are files, and no links.
 fn has_files_alone(folder: &Path) -> bool {
-    let is_file = |name: &String| match fs::symlink_metadata(folder.join(name)) {
-        Ok(facts) => facts.is_file(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    let is_file = |name: &String| {
+        let file = ContainedPath::new(folder, name);
+        file.is_file() || !file.exists()
     };
     names().iter().all(is_file)
 }
@@ -143,7 +148,7 @@ pub fn each_piece(folder: &Path, mut take: impl FnMut(Piece) -> io::Result<()>) 
     }
     let mut bytes = vec![0; PIECE_BYTES];
     for name in all {
-        let mut file = match File::open(folder.join(&name)) {
+        let mut file = match ContainedPath::new(folder, &name).open() {
             // Tables that older versions did not have may be missing.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             file => file?,
@@ -222,7 +227,8 @@ impl Unpacking {
                 }
                 _ => {}
             }
-            let file = File::create_new(&path).map_err(Error::write(&path))?;
+            let file = ContainedPath::new(&self.folder, piece.file).create_new();
+            let file = file.map_err(Error::write(&path))?;
             self.open = Some((piece.file.to_owned(), file));
         }
         let open = self.open.as_mut();

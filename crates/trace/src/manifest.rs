@@ -2,6 +2,7 @@
 //! the tables hold the rest. A *hook* is the library inside the program that recorded it.
 
 use crate::ids::{DeviceId, ProcessId, QueueId, ThreadId};
+use gapscope_model::secrets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -67,6 +68,8 @@ pub struct Manifest {
     pub losses: Vec<Loss>,
     /// Sentences that every report prints.
     pub notes: Vec<String>,
+    /// Files of another profiler whose ranges of host code are in this trace.
+    pub joined_files: Vec<JoinedFile>,
     /// The initial sampling rate of the stacks of submitting threads, per second; absent where stacks were not
     /// sampled.
     pub stack_rate_hz: Option<u32>,
@@ -75,6 +78,84 @@ pub struct Manifest {
     /// True where the manifest's file was changed or damaged after it was written: any field may be wrong.
     #[serde(skip)]
     pub altered: bool,
+    /// True where the manifest's file has what looks like a secret in a command line. It is hidden in the fields here.
+    #[serde(skip)]
+    pub had_secrets: bool,
+}
+
+impl Manifest {
+    /// Hides what looks like a secret in the command lines.
+    pub(crate) fn hide_secrets(&mut self) {
+        let lines = self
+            .processes
+            .iter_mut()
+            .map(|process| &mut process.arguments);
+        for line in lines.chain([&mut self.command]) {
+            let hidden = secrets::hide(line);
+            self.had_secrets |= hidden != *line;
+            *line = hidden;
+        }
+    }
+}
+
+/// A file of another profiler of the same run, whose ranges of host code (operators, functions, annotations) were put
+/// on the clock of the file with the launches of GPU work, and how well the launches fit into them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct JoinedFile {
+    /// Name of the file.
+    pub file: String,
+    /// Launches in the time of the file, on the threads of its operators.
+    pub launches: u64,
+    /// Those launches that lie inside an operator or a built-in function of their thread.
+    pub launches_inside: u64,
+    /// What was added to the file's times, beyond what the wall clocks of both files say, nanoseconds.
+    pub offset_ns: i64,
+    /// By how much the offset may be wrong: so far, as many launches lie inside, nanoseconds.
+    pub offset_error_ns: i64,
+    /// Share of launches inside an operator at the next best offset; absent where no other offset has launches.
+    pub next_best_share: Option<f64>,
+    /// True where processes and threads have other numbers in the file, as in a container, and were matched by their
+    /// launches.
+    pub matched_threads: bool,
+    /// Launches that the file has itself; 0 where it has none, as under Nsight Systems.
+    pub own_launches: u64,
+    /// Those of its launches that are calls of the same function on the same thread here, in the same order.
+    pub own_launches_matched: u64,
+}
+
+impl std::fmt::Display for JoinedFile {
+    /// Says how sure the match is.
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let microseconds = |ns: i64| ns as f64 / 1000.0;
+        write!(
+            f,
+            "{}: {} of {} launches lie inside an operator of their thread (clocks {:.1} µs apart, ± {:.1} µs",
+            self.file,
+            self.launches_inside,
+            self.launches,
+            microseconds(self.offset_ns),
+            microseconds(self.offset_error_ns),
+        )?;
+        if let Some(share) = self.next_best_share {
+            write!(f, "; next best offset: {:.1} %", share * 100.0)?;
+        }
+        write!(f, ").")?;
+        if self.own_launches > 0 {
+            write!(
+                f,
+                " {} of its own {} launches are calls of the same function there.",
+                self.own_launches_matched, self.own_launches
+            )?;
+        }
+        if self.matched_threads {
+            write!(
+                f,
+                " Its processes and threads have other numbers and were matched by their launches."
+            )?;
+        }
+        Ok(())
+    }
 }
 
 /// A quantity that could not be measured beside the program.

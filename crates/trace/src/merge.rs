@@ -6,17 +6,17 @@ use crate::checksums::{CheckedFile, sign};
 use crate::column::Texts;
 use crate::damage::Damage;
 use crate::encoding::properties;
-use crate::files::temporary_path;
 use crate::table_file::{ReadError, TableFile};
 use crate::tables::Table;
+use gapscope_files::ContainedPath;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 
 /// The most rows that are decoded before they are encoded together. A long recording has many small parts, and memory
 /// is bounded.
@@ -27,18 +27,18 @@ const LARGE_ROWS: i64 = 1 << 14;
 
 /// Writes the file of table `T` in `folder` from `parts`, which stay. A single part becomes the file as it is. An
 /// earlier file is replaced.
-pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Error> {
-    let path = folder.join(format!("{}.parquet", T::NAME));
-    let new = temporary_path(&path);
-    let _ = fs::remove_file(&new);
+pub(crate) fn merge<T: Table>(folder: &Path, parts: &[ContainedPath]) -> Result<(), Error> {
+    let path = ContainedPath::new(folder, format!("{}.parquet", T::NAME));
+    let new = path.beside(format!("{}.parquet.new", T::NAME));
+    let _ = new.remove_file();
     let merged = match parts {
         // A hard link takes no time and no space. Some file systems have none.
-        [only] if fs::hard_link(only, &new).is_ok() => Ok(()),
+        [only] if only.link(&new).is_ok() => Ok(()),
         parts => Merge::<T>::begin(&new).and_then(|merge| merge.run(parts)),
     };
-    let renamed = merged.and_then(|()| fs::rename(&new, &path).map_err(Error::write(&path)));
+    let renamed = merged.and_then(|()| new.rename(&path).map_err(Error::write(path.path())));
     if renamed.is_err() {
-        let _ = fs::remove_file(&new);
+        let _ = new.remove_file();
     }
     renamed
 }
@@ -46,7 +46,7 @@ pub(crate) fn merge<T: Table>(folder: &Path, parts: &[PathBuf]) -> Result<(), Er
 /// A merge that is under way.
 struct Merge<T> {
     /// The file that is being written.
-    path: PathBuf,
+    path: ContainedPath,
     /// The writer of that file.
     writer: SerializedFileWriter<File>,
     /// Makes the encoders of a row group's columns.
@@ -59,15 +59,15 @@ struct Merge<T> {
 
 impl<T: Table> Merge<T> {
     /// Creates the file.
-    fn begin(path: &Path) -> Result<Merge<T>, Error> {
-        let file = File::create(path).map_err(Error::write(path))?;
+    fn begin(path: &ContainedPath) -> Result<Merge<T>, Error> {
+        let file = path.create_new().map_err(Error::write(path.path()))?;
         let schema = T::schema();
         let properties = properties(&schema);
         let (writer, factory) = ArrowWriter::try_new(file, schema, Some(properties))
             .and_then(ArrowWriter::into_serialized_writer)
-            .map_err(Error::write_parquet(path))?;
+            .map_err(Error::write_parquet(path.path()))?;
         Ok(Merge {
-            path: path.to_owned(),
+            path: path.clone(),
             writer,
             factory,
             pending: T::default(),
@@ -76,23 +76,23 @@ impl<T: Table> Merge<T> {
     }
 
     /// Adds all parts, and writes the end of the file with its checksums.
-    fn run(mut self, parts: &[PathBuf]) -> Result<(), Error> {
+    fn run(mut self, parts: &[ContainedPath]) -> Result<(), Error> {
         for part in parts {
             self.add(part)?;
         }
         self.write_pending()?;
         let path = self.path;
         let file = self.writer.into_inner();
-        let file = file.map_err(Error::write_parquet(&path))?;
-        sign(&path).map_err(Error::write_parquet(&path))?;
-        file.sync_data().map_err(Error::write(&path))
+        let file = file.map_err(Error::write_parquet(path.path()))?;
+        sign(&file).map_err(Error::write_parquet(path.path()))?;
+        file.sync_data().map_err(Error::write(path.path()))
     }
 
     /// Adds a part, of which small row groups become pending and large ones are copied.
-    fn add(&mut self, part: &Path) -> Result<(), Error> {
-        let damaged = Error::damaged_part(part);
+    fn add(&mut self, part: &ContainedPath) -> Result<(), Error> {
+        let damaged = Error::damaged_part(part.path());
         let table = TableFile::open(part, T::NAME, T::schema()).map_err(&damaged)?;
-        let file = table.file().map_err(Error::read(part))?;
+        let file = table.file().map_err(Error::read(part.path()))?;
         let metadata = table.metadata();
         // A recording of an earlier gapscope that this one recovers may have had other columns.
         let same_columns =
@@ -104,7 +104,7 @@ impl<T: Table> Merge<T> {
                 self.copy(&file, metadata, index)
                     .map_err(|error| match file.take_damage() {
                         Some(damage) => damaged(damage),
-                        None => Error::write_parquet(&self.path)(error),
+                        None => Error::write_parquet(self.path.path())(error),
                     })?;
             } else {
                 self.decode(&table, index)?;
@@ -177,6 +177,6 @@ impl<T: Table> Merge<T> {
             }
             out.close().map(|_| ())
         };
-        write().map_err(Error::write_parquet(&self.path))
+        write().map_err(Error::write_parquet(self.path.path()))
     }
 }

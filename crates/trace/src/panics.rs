@@ -15,6 +15,13 @@ thread_local! {
 #[error("it is damaged: {0}")]
 pub struct Panicked(String);
 
+impl Panicked {
+    /// Returns the message of the panic alone.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Calls a library that may panic on damaged input, such as Parquet's. A panic prints nothing in a process that called
 /// [`quiet`].
 ///

@@ -3,12 +3,12 @@
 use crate::Error;
 use crate::checksums::sign;
 use crate::encoding::properties;
-use crate::files::sync_folder;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use gapscope_files::ContainedPath;
 use parquet::arrow::ArrowWriter;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The folder of the parts, in that of the trace.
@@ -21,7 +21,7 @@ pub(crate) const OPEN_SUFFIX: &str = ".open";
 pub(crate) struct PartWriter {
     /// The name of the table.
     table: &'static str,
-    folder: PathBuf,
+    folder: ContainedPath,
     schema: Arc<Schema>,
     /// The file names of the completed parts, in order.
     closed: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct PartWriter {
 
 /// A part that is being written.
 struct OpenPart {
-    path: PathBuf,
+    path: ContainedPath,
     writer: ArrowWriter<File>,
 }
 
@@ -43,13 +43,13 @@ impl PartWriter {
     /// Continues after the parts `closed`, which are in `folder`.
     pub fn new(
         table: &'static str,
-        folder: &Path,
+        folder: ContainedPath,
         schema: Arc<Schema>,
         closed: Vec<String>,
     ) -> Result<PartWriter, Error> {
         let mut part = PartWriter {
             table,
-            folder: folder.to_owned(),
+            folder,
             schema,
             closed_bytes: 0,
             next_number: 1,
@@ -57,8 +57,8 @@ impl PartWriter {
             open: None,
         };
         for name in closed {
-            let path = folder.join(&name);
-            part.closed_bytes += fs::metadata(&path).map_err(Error::read(&path))?.len();
+            let path = part.folder.join(&name);
+            part.closed_bytes += path.bytes().map_err(Error::read(path.path()))?;
             if let Some((_, number)) = part_name(&name) {
                 part.next_number = part.next_number.max(number.saturating_add(1));
             }
@@ -75,7 +75,7 @@ impl PartWriter {
         &self.closed
     }
 
-    pub fn closed_paths(&self) -> Vec<PathBuf> {
+    pub fn closed_paths(&self) -> Vec<ContainedPath> {
         self.closed.iter().map(|n| self.folder.join(n)).collect()
     }
 
@@ -97,8 +97,8 @@ impl PartWriter {
                 Ok(())
             }
             Err(error) => {
-                let _ = fs::remove_file(&part.path);
-                Err(Error::write_parquet(&part.path)(error))
+                let _ = part.path.remove_file();
+                Err(Error::write_parquet(part.path.path())(error))
             }
         }
     }
@@ -109,10 +109,10 @@ impl PartWriter {
             "{}-{:06}.parquet{OPEN_SUFFIX}",
             self.table, self.next_number
         ));
-        let file = File::create(&path).map_err(Error::write(&path))?;
+        let file = path.create().map_err(Error::write(path.path()))?;
         let properties = properties(&self.schema);
         let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties))
-            .map_err(Error::write_parquet(&path))?;
+            .map_err(Error::write_parquet(path.path()))?;
         Ok(OpenPart { path, writer })
     }
 
@@ -121,31 +121,38 @@ impl PartWriter {
         let Some(OpenPart { path, writer }) = self.open.take() else {
             return Ok(());
         };
-        let closed = path.with_extension("");
+        let name = format!("{}-{:06}.parquet", self.table, self.next_number);
+        let closed = path.beside(&name);
         let done = writer
             .into_inner()
-            .map_err(Error::write_parquet(&path))
+            .map_err(Error::write_parquet(path.path()))
             .and_then(|file| {
-                sign(&path).map_err(Error::write_parquet(&path))?;
-                file.sync_data().map_err(Error::write(&path))?;
-                fs::rename(&path, &closed).map_err(Error::write(&closed))?;
-                sync_folder(&self.folder)?;
-                file.metadata().map_err(Error::read(&closed))
+                sign(&file).map_err(Error::write_parquet(path.path()))?;
+                file.sync_data().map_err(Error::write(path.path()))?;
+                path.rename(&closed).map_err(Error::write(closed.path()))?;
+                sync_folder(self.folder.path())?;
+                file.metadata().map_err(Error::read(closed.path()))
             });
         match done {
             Ok(metadata) => {
                 self.closed_bytes += metadata.len();
-                self.closed
-                    .push(format!("{}-{:06}.parquet", self.table, self.next_number));
+                self.closed.push(name);
                 self.next_number += 1;
                 Ok(())
             }
             Err(error) => {
-                let _ = fs::remove_file(&path);
+                let _ = path.remove_file();
                 Err(error)
             }
         }
     }
+}
+
+/// Syncs a folder, so that the names in it survive a crash of the machine.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(Error::write(folder))
 }
 
 /// Parses the file name of a closed part into its table and number.

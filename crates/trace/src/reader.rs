@@ -12,20 +12,21 @@ mod tail;
 
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::tables::*;
-use crate::{
-    Diagnostic, Error, Trace, UnreadTable, checksums, files, for_each_table, manifest, part,
-};
+use crate::{Diagnostic, Error, Trace, UnreadTable, checksums, for_each_table, manifest, part};
+use gapscope_files::ContainedPath;
 use load::TableSource;
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::fs;
-use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::Path;
 
 pub use crate::versions::{has_table, is_optional};
 pub use pieces::DispatchPieces;
 pub use selection::Selection;
 pub use tail::Tail;
+
+/// The most bytes of a manifest. Each rank, process and loss takes some hundred.
+const MAX_MANIFEST_BYTES: u64 = 64 << 20;
 
 /// Reads the manifest of the trace `folder`.
 ///
@@ -41,14 +42,13 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, Error> {
 /// Reads the manifest; `None` where the folder has none.
 fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
     let path = folder.join(manifest::FILE_NAME);
-    let mut bytes = Vec::new();
-    match files::open(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
-        Ok(_) => {}
+    let bytes = match ContainedPath::from(&*path).read(MAX_MANIFEST_BYTES) {
+        Ok(bytes) => bytes,
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
         Err(e) => return Err(Error::read(&path)(e)),
-    }
+    };
     let damaged = |e: serde_json::Error| Error::DamagedManifest {
         path: path.clone(),
         reason: e.to_string(),
@@ -67,6 +67,7 @@ fn manifest_or_missing(folder: &Path) -> Result<Option<Manifest>, Error> {
         Some(_) => {
             let mut manifest: Manifest = serde_json::from_slice(&bytes).map_err(damaged)?;
             manifest.altered = checksums::is_altered_manifest(&bytes);
+            manifest.hide_secrets();
             Ok(Some(manifest))
         }
     }
@@ -105,7 +106,8 @@ pub fn read(folder: &Path, selection: &Selection) -> Result<(Trace, Vec<Diagnost
         }
     };
     // Until the manifest is complete, the parts are the trace, even if some tables were merged already.
-    let from_parts = !manifest.complete && folder.join(part::PARTS_FOLDER).is_dir();
+    let from_parts =
+        !manifest.complete && ContainedPath::new(folder, part::PARTS_FOLDER).is_folder();
     if !manifest.complete {
         diagnostics.push(Diagnostic::Unfinished);
     }
@@ -157,8 +159,8 @@ fn unread(diagnostics: &[Diagnostic], tables: &Tables) -> Vec<UnreadTable> {
     diagnostics.iter().filter_map(unread).collect()
 }
 
-fn table_path(folder: &Path, table: &str) -> PathBuf {
-    folder.join(format!("{table}.parquet"))
+fn table_path(folder: &Path, table: &str) -> ContainedPath {
+    ContainedPath::new(folder, format!("{table}.parquet"))
 }
 
 /// Returns true where the folder has the file of at least one table.
@@ -170,24 +172,22 @@ fn has_tables(folder: &Path) -> bool {
 }
 
 /// Returns the closed parts of each table, in order.
-pub(crate) fn find_parts(folder: &Path) -> Result<HashMap<String, Vec<PathBuf>>, Error> {
-    let folder = folder.join(part::PARTS_FOLDER);
+pub(crate) fn find_parts(folder: &Path) -> Result<HashMap<String, Vec<ContainedPath>>, Error> {
+    let folder = ContainedPath::new(folder, part::PARTS_FOLDER);
     let mut numbered = Vec::new();
-    match fs::read_dir(&folder) {
-        Ok(entries) => {
-            for entry in entries {
-                let entry = entry.map_err(Error::read(&folder))?;
-                if let Some((table, number)) = entry.file_name().to_str().and_then(part::part_name)
-                {
-                    numbered.push((table.to_owned(), number, entry.path()));
+    match folder.names() {
+        Ok(names) => {
+            for name in names {
+                if let Some((table, number)) = name.to_str().and_then(part::part_name) {
+                    numbered.push((table.to_owned(), number, folder.join(&name)));
                 }
             }
         }
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-        Err(e) => return Err(Error::read(&folder)(e)),
+        Err(e) => return Err(Error::read(folder.path())(e)),
     }
     numbered.sort();
-    let mut parts: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    let mut parts: HashMap<String, Vec<ContainedPath>> = HashMap::new();
     for (table, _, path) in numbered {
         parts.entry(table).or_default().push(path);
     }

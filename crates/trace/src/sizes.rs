@@ -4,7 +4,8 @@ use crate::reader::{find_parts, load};
 use crate::tables::*;
 use crate::versions::{has_table, is_optional};
 use crate::{Error, for_each_table, part};
-use std::path::{Path, PathBuf};
+use gapscope_files::ContainedPath;
+use std::path::Path;
 
 /// The size of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +27,10 @@ pub struct TableSize {
 /// The folder cannot be read.
 pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>, Error> {
     let parts = find_parts(folder)?;
-    let from_parts = folder.join(part::PARTS_FOLDER).is_dir();
+    let from_parts = ContainedPath::new(folder, part::PARTS_FOLDER).is_folder();
     let files = |table: &str| match from_parts {
         true => parts.get(table).cloned().unwrap_or_default(),
-        false => vec![folder.join(format!("{table}.parquet"))],
+        false => vec![ContainedPath::new(folder, format!("{table}.parquet"))],
     };
     let mut sizes = Vec::new();
     macro_rules! add {
@@ -47,8 +48,8 @@ pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>,
 }
 
 /// Returns the size of a table with these files.
-fn size<T: Table>(files: &[PathBuf]) -> TableSize {
-    let bytes = files.iter().filter_map(|file| file.metadata().ok());
+fn size<T: Table>(files: &[ContainedPath]) -> TableSize {
+    let bytes = files.iter().filter_map(|file| file.bytes().ok());
     let opened: Result<Vec<_>, _> = files.iter().map(|file| load::open::<T>(file)).collect();
     let rows = opened
         .as_ref()
@@ -57,6 +58,6 @@ fn size<T: Table>(files: &[PathBuf]) -> TableSize {
         table: T::NAME,
         rows: rows.ok(),
         unread: opened.err().map(|diagnostic| diagnostic.to_string()),
-        bytes: bytes.map(|facts| facts.len()).sum(),
+        bytes: bytes.sum(),
     }
 }

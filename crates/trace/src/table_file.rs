@@ -2,15 +2,16 @@
 //! footer is at a file's end and tells where the columns of each row group are. To project is to read only some
 //! columns, in the types of this version.
 
-use crate::checksums::{CheckedFile, Checksums, RefusedPage, footer_of};
+use crate::checksums::{CheckedFile, Checksums, RefusedPage, footer_bytes, footer_of};
 use crate::damage::Damage;
 use crate::panics::guarded;
 use crate::versions::{self, Computation, Predecessor};
-use crate::{conversion, files, memory, pages, thrift};
+use crate::{conversion, memory, pages, thrift};
 
 pub use crate::damage::MAX_ROWS;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
+use gapscope_files::ContainedPath;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{
@@ -21,13 +22,13 @@ use parquet::basic::{Compression, CompressionCodec};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A file whose footer was read and makes sense.
 #[derive(Debug, Clone)]
 pub struct TableFile {
-    path: PathBuf,
+    path: ContainedPath,
     table: &'static str,
     metadata: ArrowReaderMetadata,
     /// The columns that may be read, in the types that readers get.
@@ -59,17 +60,17 @@ impl TableFile {
     /// # Errors
     /// There is no such file, or its footer is damaged.
     pub fn open(
-        path: &Path,
+        path: &ContainedPath,
         table: &'static str,
         wanted: Arc<Schema>,
     ) -> Result<TableFile, Damage> {
-        let file = files::open(path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Damage::Missing,
+        let file = path.open().map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Damage::Missing,
             _ => Damage::library(e),
         })?;
         let (metadata, rows, checksums) = guarded(|| footer(&file, &wanted))??;
         Ok(TableFile {
-            path: path.to_owned(),
+            path: path.clone(),
             table,
             metadata,
             wanted,
@@ -80,7 +81,7 @@ impl TableFile {
 
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.path.path()
     }
 
     /// Returns the metadata of the footer.
@@ -370,8 +371,14 @@ impl Batches {
 /// The metadata of a footer, the number of rows, and the checksums where there are some.
 type Footer = (ArrowReaderMetadata, usize, Option<Checksums>);
 
+/// The most bytes of a footer. With its checksums it takes a hundredth of its file.
+const MAX_FOOTER_BYTES: u64 = 256 << 20;
+
 /// Reads the footer and checks it; texts have the type of the texts in `wanted`.
 fn footer(file: &File, wanted: &Schema) -> Result<Footer, Damage> {
+    if !is_cut(file) && footer_bytes(file).is_ok_and(|bytes| bytes > MAX_FOOTER_BYTES) {
+        return Err(Damage::Footer);
+    }
     if !is_cut(file) && footer_of(file).is_some_and(|footer| !thrift::is_plausible(&footer)) {
         return Err(Damage::Footer);
     }

@@ -7,16 +7,15 @@
 //! and at the end [`TraceWriter::finish`].
 
 use crate::checksums;
-use crate::files::{self, create_private_folder};
 use crate::manifest::{self, Manifest};
 use crate::merge::merge;
-use crate::part::{self, PartWriter};
+use crate::part::{self, PartWriter, sync_folder};
 use crate::tables::*;
 use crate::{Error, Tables, for_each_table, reader};
+use gapscope_files::{ContainedPath, create_private_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The closed parts of an unfinished trace: file names in `parts/` by table, in order.
@@ -84,7 +83,7 @@ impl TraceWriter {
                 path: folder.to_owned(),
             });
         }
-        let part_folder = folder.join(part::PARTS_FOLDER);
+        let part_folder = ContainedPath::new(folder, part::PARTS_FOLDER);
         let listed: HashSet<&str> = parts
             .tables
             .values()
@@ -93,18 +92,19 @@ impl TraceWriter {
             .collect();
         for name in listed.iter() {
             let path = part_folder.join(name);
-            fs::metadata(&path).map_err(Error::read(&path))?;
+            path.bytes().map_err(Error::read(path.path()))?;
         }
-        for entry in fs::read_dir(&part_folder).map_err(Error::read(&part_folder))? {
-            let entry = entry.map_err(Error::read(&part_folder))?;
-            let name = entry.file_name();
+        for name in part_folder
+            .names()
+            .map_err(Error::read(part_folder.path()))?
+        {
             let is_part = name.to_str().is_some_and(|name| {
                 let name = name.strip_suffix(part::OPEN_SUFFIX).unwrap_or(name);
                 part::part_name(name).is_some()
             });
             if is_part && name.to_str().is_none_or(|name| !listed.contains(name)) {
-                let path = entry.path();
-                fs::remove_file(&path).map_err(Error::write(&path))?;
+                let path = part_folder.join(&name);
+                path.remove_file().map_err(Error::write(path.path()))?;
             }
         }
         TraceWriter::open(folder, parts)
@@ -112,13 +112,13 @@ impl TraceWriter {
 
     /// Makes the writer of an existing folder, which continues after `parts`.
     fn open(folder: &Path, parts: &Parts) -> Result<TraceWriter, Error> {
-        let part_folder = folder.join(part::PARTS_FOLDER);
+        let part_folder = ContainedPath::new(folder, part::PARTS_FOLDER);
         let mut writers = Vec::new();
         macro_rules! open_parts {
             ($($field:ident: $table:ty,)+) => {$(
                 let name = <$table>::NAME;
                 let closed = parts.tables.get(name).cloned().unwrap_or_default();
-                writers.push(PartWriter::new(name, &part_folder, <$table>::schema(), closed)?);
+                writers.push(PartWriter::new(name, part_folder.clone(), <$table>::schema(), closed)?);
             )+};
         }
         for_each_table!(open_parts);
@@ -209,15 +209,14 @@ impl TraceWriter {
         if self.sources.contains(&name) {
             return Ok(());
         }
-        let path = self.folder.join(SOURCES_FOLDER).join(&name);
+        let path = ContainedPath::new(&self.folder, SOURCES_FOLDER).join(&name);
         if !path.exists() {
-            let new = files::temporary_path(&path);
-            fs::write(&new, bytes)
-                .and_then(|()| fs::rename(&new, &path))
-                .map_err(|source| {
-                    let _ = fs::remove_file(&new);
-                    Error::write(&path)(source)
-                })?;
+            let new = path.beside(format!("{name}.new"));
+            let written = new.create().and_then(|mut file| file.write_all(bytes));
+            written.and_then(|()| new.rename(&path)).map_err(|source| {
+                let _ = new.remove_file();
+                Error::write(path.path())(source)
+            })?;
             self.source_bytes += bytes.len() as u64;
         }
         self.sources.insert(name);
@@ -235,14 +234,17 @@ impl TraceWriter {
 
     /// Writes `trace.json` with this value of `complete`, and this version of the format.
     fn replace_manifest(&self, manifest: &Manifest, complete: bool) -> Result<(), Error> {
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             format_version: manifest::FORMAT_VERSION,
             complete,
             ..manifest.clone()
         };
+        manifest.hide_secrets();
         let json = serde_json::to_vec_pretty(&manifest).expect("a manifest's keys are texts");
         let json = checksums::signed_manifest(json);
-        files::replace(&self.folder.join(manifest::FILE_NAME), &json)
+        let path = ContainedPath::new(&self.folder, manifest::FILE_NAME);
+        path.replace(&json).map_err(Error::write(path.path()))?;
+        sync_folder(&self.folder)
     }
 
     /// Completes the trace: all rows, one file for each table, and the manifest.
@@ -266,7 +268,7 @@ impl TraceWriter {
         self.replace_manifest(manifest, true)?;
         // The parts go last, so that at every moment either the parts or the tables count. The parts of a complete
         // trace are not read, so failing to delete one does no harm.
-        let _ = fs::remove_dir_all(self.folder.join(part::PARTS_FOLDER));
+        let _ = ContainedPath::new(&self.folder, part::PARTS_FOLDER).remove_folder();
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Pages whose headers claim more than they hold.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use gapscope_trace::ContainedPath;
 use gapscope_trace::memory;
 use gapscope_trace::table_file::{ReadError, TableFile};
 use gapscope_trace::tables::{Submissions, Table};
@@ -131,7 +132,12 @@ fn read(path: &Path) -> (usize, Option<String>) {
 }
 
 fn read_column(path: &Path, column: &str) -> (usize, Option<String>) {
-    let file = TableFile::open(path, Submissions::NAME, Submissions::schema()).expect("it opens");
+    let file = TableFile::open(
+        &ContainedPath::from(path),
+        Submissions::NAME,
+        Submissions::schema(),
+    )
+    .expect("it opens");
     let batches = match file.read(&[column], None, 100) {
         Ok(batches) => batches,
         Err(reason) => return (0, Some(reason.to_string())),

@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
+use gapscope_trace::ContainedPath;
 use gapscope_trace::Damage;
 use gapscope_trace::table_file::{Statistic, TableFile};
 use gapscope_trace::tables::{Submissions, Table};
@@ -36,7 +37,7 @@ fn new_file() -> (TempDir, PathBuf) {
 }
 
 fn open(path: &Path) -> TableFile {
-    TableFile::open(path, Submissions::NAME, wanted()).expect("it opens")
+    TableFile::open(&ContainedPath::from(path), Submissions::NAME, wanted()).expect("it opens")
 }
 
 /// Writes submissions in row groups of two.
@@ -117,7 +118,8 @@ fn a_compression_that_is_not_read_is_named_with_those_that_are() {
     let written = ParquetMetaDataWriter::new(&mut changed, &said).finish();
     written.expect("written");
     std::fs::write(&path, changed).expect("write");
-    let error = TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
+    let error =
+        TableFile::open(&ContainedPath::from(&*path), Submissions::NAME, wanted()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "compressed with brotli: write it again with zstd, snappy, lz4, gzip or without compression"
@@ -140,7 +142,8 @@ fn a_file_that_was_cut_short_is_said_to_be() {
     let bytes = std::fs::read(&path).expect("readable");
     for length in [0, 3, 4, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..length]).expect("write");
-        let error = TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
+        let error =
+            TableFile::open(&ContainedPath::from(&*path), Submissions::NAME, wanted()).unwrap_err();
         assert_eq!(error, Damage::Cut, "{length}");
     }
 }
@@ -240,7 +243,8 @@ fn a_foreign_type_is_told_also_where_version_1_had_other_columns() {
 #[test]
 fn a_missing_file_is_told_from_a_damaged_one() {
     let (_folder, path) = new_file();
-    let error = || TableFile::open(&path, Submissions::NAME, wanted()).unwrap_err();
+    let error =
+        || TableFile::open(&ContainedPath::from(&*path), Submissions::NAME, wanted()).unwrap_err();
     assert_eq!(error(), Damage::Missing);
     std::fs::write(&path, "PAR1 and no more").expect("write");
     assert_eq!(error(), Damage::Cut);

@@ -19,11 +19,11 @@ use comparisons::ComparisonCosts;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gapscope_comparison::ranks::RankDigest;
+use gapscope_files::NewFile;
 use gapscope_timeline::quantity::count;
 use gapscope_trace::{Names, UnreadTable, rank_folders};
 use serde::Serialize;
 use serde_json::{Map, json};
-use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -74,21 +74,12 @@ pub fn write_file(
             reason: error.to_string(),
         },
     };
-    let file = fs::File::create_new(path).map_err(unwritten)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    let facts = write(&mut out, &answers)
-        .and_then(|()| out.flush())
-        .and_then(|()| out.get_ref().metadata());
-    match facts {
-        Ok(facts) => {
-            written.bytes = facts.len();
-            Ok(written)
-        }
-        Err(error) => {
-            let _ = fs::remove_file(path);
-            Err(unwritten(error))
-        }
-    }
+    let new = NewFile::create(path).map_err(unwritten)?;
+    let mut out = BufWriter::with_capacity(1 << 20, new.file());
+    let wrote = write(&mut out, &answers).and_then(|()| out.flush());
+    drop(out);
+    written.bytes = wrote.and_then(|()| new.place()).map_err(unwritten)?;
+    Ok(written)
 }
 
 /// The answers of a file, and what was left out of them.

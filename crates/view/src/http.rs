@@ -323,7 +323,11 @@ async fn findings(request: TraceRequest) -> Answer {
 
 async fn samples(request: TraceRequest) -> Answer {
     request
-        .answer(|store| frame(store.analyst().ask(stack_samples::samples)?))
+        .answer(|store| {
+            let allowed = store.sources().clone();
+            let analyst = store.analyst();
+            frame(analyst.ask(move |analysed| stack_samples::samples(analysed, &allowed))?)
+        })
         .await
 }
 

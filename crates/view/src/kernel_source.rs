@@ -2,14 +2,13 @@
 //! else assembly. The file of the code is `sources/HASH.EXTENSION`; its extension tells the language.
 
 use crate::protocol::{Missing, OrMissing, SourceText};
-use gapscope_trace::Trace;
 use gapscope_trace::panics::guarded;
+use gapscope_trace::{ContainedPath, Trace};
 use rspirv::binary::Disassemble;
 use rspirv::dr::{Module, Operand};
 use rspirv::spirv::Op;
-use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 /// The most bytes of a file of code; a longer one is not read.
 const MAX_CODE_BYTES: u64 = 32 << 20;
@@ -54,7 +53,7 @@ fn source_text(hash: Option<&str>, folder: &Path) -> Result<SourceText, SourceEr
     if hash.is_empty() || hash.len() > 128 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(SourceError::DamagedHash);
     }
-    let found = find(&folder.join("sources"), hash);
+    let found = find(&ContainedPath::new(folder, "sources"), hash);
     let (path, extension) = found.ok_or_else(|| SourceError::Absent(hash.to_owned()))?;
     let file = format!("sources/{hash}.{extension}");
     let bytes = match read(&path) {
@@ -91,12 +90,12 @@ fn is_changed(hash: &str, bytes: &[u8]) -> bool {
 }
 
 /// Returns the path and extension of the file with this hash as its name.
-fn find(folder: &Path, hash: &str) -> Option<(PathBuf, String)> {
-    let entries = fs::read_dir(folder).ok()?.flatten();
-    let mut paths = entries.map(|entry| entry.path());
-    paths.find_map(|path| {
-        let extension = path.extension()?.to_str()?.to_owned();
-        (path.file_stem()?.to_str()? == hash && path.is_file()).then(|| (path.clone(), extension))
+fn find(folder: &ContainedPath, hash: &str) -> Option<(ContainedPath, String)> {
+    folder.names().ok()?.into_iter().find_map(|name| {
+        let extension = Path::new(&name).extension()?.to_str()?.to_owned();
+        let file = folder.join(&name);
+        let is_found = Path::new(&name).file_stem()?.to_str()? == hash && file.is_file();
+        is_found.then_some((file, extension))
     })
 }
 
@@ -114,14 +113,12 @@ enum CodeError {
 }
 
 /// Reads a file of code that is not too long.
-fn read(path: &Path) -> Result<Vec<u8>, CodeError> {
-    let file = fs::File::open(path)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_CODE_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MAX_CODE_BYTES {
-        true => Err(CodeError::TooLong),
-        false => Ok(bytes),
-    }
+fn read(file: &ContainedPath) -> Result<Vec<u8>, CodeError> {
+    file.read(MAX_CODE_BYTES)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => CodeError::TooLong,
+            _ => CodeError::Read(error),
+        })
 }
 
 /// Returns the language that an extension means, and the text.
@@ -185,6 +182,7 @@ fn written(module: &Module) -> Option<(String, String)> {
 mod tests {
     use super::*;
     use serde_json::Value;
+    use std::fs;
 
     /// Returns the answer for a kernel with this hash, in a trace with one file of code.
     fn source_of(hash: &str, file: &str, bytes: &[u8]) -> Value {

@@ -5,8 +5,8 @@
 use crate::Error;
 use crate::kept_file;
 use crate::protocol::{Note, NotesAnswer, OrMissing};
+use gapscope_files::ContainedPath;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -122,7 +122,7 @@ impl Notes {
     /// Returns the notes with their revision, which is the hash of the file.
     fn read(&self) -> Result<(String, Vec<Note>), NotesError> {
         let path = self.folder.join(FILE);
-        parsed(&path).map_err(|error| NotesError::Unreadable {
+        parsed(&ContainedPath::new(&self.folder, FILE)).map_err(|error| NotesError::Unreadable {
             path,
             reason: error.to_string(),
         })
@@ -130,9 +130,9 @@ impl Notes {
 
     /// Writes the file, or removes it where there are no notes.
     fn write(&self, notes: Vec<Note>) -> io::Result<()> {
-        let path = self.folder.join(FILE);
+        let path = ContainedPath::new(&self.folder, FILE);
         if notes.is_empty() {
-            return match fs::remove_file(&path) {
+            return match path.remove_file() {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             };
@@ -140,12 +140,12 @@ impl Notes {
         let format = FORMAT;
         let mut text = serde_json::to_vec_pretty(&NotesFile { format, notes })?;
         text.push(b'\n');
-        kept_file::write(&path, &text)
+        path.replace_private(&text)
     }
 }
 
 /// Reads a file of notes; without a file there are no notes and the revision is empty.
-fn parsed(path: &Path) -> io::Result<(String, Vec<Note>)> {
+fn parsed(path: &ContainedPath) -> io::Result<(String, Vec<Note>)> {
     #[derive(Deserialize)]
     struct Format {
         format: u32,
@@ -192,6 +192,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::{Value, json};
+    use std::fs;
 
     fn answer(notes: &Notes, unwritable: Option<&str>) -> Value {
         json!(notes.answer(unwritable))

@@ -5,11 +5,13 @@ use crate::Error;
 use crate::kept_file;
 use crate::protocol::Arrangement;
 use crate::snapshot::Snapshot;
+use gapscope_files::ContainedPath;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fs;
+use std::fs::DirBuilder;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// Name of the file in the folder of preferences.
@@ -64,7 +66,7 @@ pub enum PreferenceError {
 /// The preferences of a reader.
 pub struct Preferences {
     /// The path of the file; `None` where nothing is kept.
-    file: Option<PathBuf>,
+    file: Option<ContainedPath>,
     /// Held while the file is changed.
     writing: Mutex<()>,
 }
@@ -73,7 +75,11 @@ impl Preferences {
     /// Makes the preferences that are kept in a folder; without a folder nothing is kept.
     pub fn new(folder: Option<&Path>) -> Preferences {
         Preferences {
-            file: folder.map(|folder| folder.join(FILE)),
+            file: folder.map(|folder| {
+                // The folder and the file are the user's own, and may be links to where the user keeps settings.
+                let path = folder.join(FILE);
+                ContainedPath::from(&*path.canonicalize().unwrap_or(path))
+            }),
             writing: Mutex::new(()),
         }
     }
@@ -130,7 +136,7 @@ impl Preferences {
         };
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = |error: io::Error| {
-            let (path, reason) = (path.clone(), error.to_string());
+            let (path, reason) = (path.path().to_owned(), error.to_string());
             PreferenceError::Unwritable(Error::Write { path, reason })
         };
         // A file that cannot be read is of a later gapscope or of another program: it is left alone.
@@ -165,11 +171,14 @@ fn parsed<'a, T: Deserialize<'a>>(sent: &'a [u8]) -> Result<T, PreferenceError> 
 }
 
 /// Writes the file, and makes its folder where that is missing.
-fn write(path: &Path, written: &PreferencesFile) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+fn write(file: &ContainedPath, written: &PreferencesFile) -> io::Result<()> {
+    if let Some(folder) = file.path().parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
     }
-    kept_file::write(path, &serde_json::to_vec_pretty(written)?)
+    file.replace_private(&serde_json::to_vec_pretty(written)?)
 }
 
 /// Returns a text that identifies a trace wherever its folder is: its start, by the wall clock and the machine's
@@ -185,6 +194,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+    use std::fs;
 
     fn arrange(kept: &Preferences, trace: &str, how: &str) {
         kept.arrange(trace.to_owned(), how.as_bytes()).unwrap();

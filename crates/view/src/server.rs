@@ -8,6 +8,7 @@ use crate::priority::step_back;
 use crate::served_capture::{ServedCapture, is_capture};
 use crate::sql::Sql;
 use crate::traces::{Traces, name};
+use gapscope_report::source_lines::SourceAccess;
 use gapscope_trace::Names;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, TcpListener};
@@ -31,6 +32,9 @@ pub struct Options {
     pub names: Option<Arc<Names>>,
     /// The folder of the reader's preferences, such as the arrangement of tracks; without one the browser keeps them, for one port.
     pub state: Option<PathBuf>,
+    /// The folder whose files may be quoted as sources of the program, whoever recorded the trace. Without one, sources are
+    /// quoted only for traces that this user recorded on this machine.
+    pub sources: Option<PathBuf>,
     /// The program that answers SQL; by default `gapscope-query` beside this program or in PATH.
     pub query_program: Option<PathBuf>,
     /// The longest time that a query may take; by default a minute.
@@ -85,17 +89,28 @@ impl Server {
     /// Does what [`Self::open`] does, on this thread.
     fn open_here(traces: &[PathBuf], options: Options) -> Result<Server, Error> {
         let capture = traces.iter().find(|path| is_capture(path));
-        let (traces, capture) = match (capture, traces) {
-            (Some(path), [_]) => (
-                Traces::default(),
-                Some(ServedCapture::open(path, name(path))?),
-            ),
-            (Some(path), _) => return Err(Error::Several(path.clone())),
-            (None, traces) => (
-                Traces::open(traces, options.live, options.names.as_ref())?,
-                None,
-            ),
-        };
+        let (traces, capture) =
+            match (capture, traces) {
+                (Some(path), [_]) => (
+                    Traces::default(),
+                    Some(ServedCapture::open(path, name(path))?),
+                ),
+                (Some(path), _) => return Err(Error::Several(path.clone())),
+                (None, traces) => (
+                    Traces::open(traces, options.live, options.names.as_ref(), |folder| {
+                        match options.live {
+                            true => SourceAccess::Recorded(None),
+                            false => SourceAccess::for_trace(
+                                folder,
+                                options.sources.as_deref(),
+                                &[],
+                                options.state.as_deref(),
+                            ),
+                        }
+                    })?,
+                    None,
+                ),
+            };
         let port = options.port.unwrap_or(0);
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| Error::Port {

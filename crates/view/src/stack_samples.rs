@@ -9,7 +9,7 @@ use crate::protocol::{
 };
 use crate::track::{ThreadKey, TrackId};
 use gapscope_analysis::code::{CodeSamples, SampleRole, StackLine, text};
-use gapscope_report::source_lines::SourceLines;
+use gapscope_report::source_lines::{SourceAccess, SourceLines};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
@@ -60,8 +60,9 @@ impl<T: Copy + Eq + Hash> Numbered<T> {
     }
 }
 
-/// Makes the frame of all samples, with their stacks in its header; `None` where the trace has no samples.
-pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
+/// Makes the frame of all samples, with their stacks and the source text of lines that are `allowed` in its header;
+/// `None` where the trace has no samples.
+pub fn samples(analysed: &AnalysedTrace, allowed: &SourceAccess) -> Option<Vec<u8>> {
     let samples = CodeSamples::new(analysed.timeline)?;
     let snapshot = &analysed.snapshot;
     let trace = analysed.timeline.trace;
@@ -91,7 +92,7 @@ pub fn samples(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
         calls: calls.all,
         states: states.iter().map(|state| state.as_str()).collect(),
         sources: sources.iter().map(|source| source.as_str()).collect(),
-        frames: frames(&samples, trace, &lines),
+        frames: frames(&samples, trace, &lines, allowed),
         stacks: stacks(trace, of_stack),
         lines,
     });
@@ -138,9 +139,14 @@ fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThre
 }
 
 /// Returns the rows of the table `frames`, with the source text of those by which stacks are shown.
-fn frames(samples: &CodeSamples, trace: &Trace, lines: &[StackLine]) -> Vec<SampledFrame> {
+fn frames(
+    samples: &CodeSamples,
+    trace: &Trace,
+    lines: &[StackLine],
+    allowed: &SourceAccess,
+) -> Vec<SampledFrame> {
     let told: HashSet<u32> = lines.iter().map(|line| line.frame).collect();
-    let mut source_lines = SourceLines::new(&trace.manifest);
+    let mut source_lines = SourceLines::new(&trace.manifest, allowed);
     let frames = (0..trace.tables.frames.len()).map(|row| {
         let mut frame = samples.frame(row);
         if told.contains(&(row as u32)) {

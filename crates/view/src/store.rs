@@ -9,6 +9,7 @@ use crate::protocol::{TraceOverview, TraceStatus};
 use crate::rebase_times;
 use crate::snapshot::Snapshot;
 use gapscope_comparison::ranks::RankDigest;
+use gapscope_report::source_lines::SourceAccess;
 use gapscope_trace::reader::Tail;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{DispatchPieces, Names, Trace, read, read_manifest, table_sizes};
@@ -62,6 +63,8 @@ pub struct Store {
     /// The user's names for kernels.
     names: Option<Arc<Names>>,
     folder: PathBuf,
+    /// The source files that the page may quote.
+    sources: SourceAccess,
     name: String,
     state: Mutex<State>,
     /// Tells when the snapshot has been read for the first time.
@@ -85,7 +88,7 @@ struct State {
 }
 
 impl Store {
-    /// Opens a trace, and starts to read it.
+    /// Opens a trace, of which the page may quote `sources`, and starts to read it.
     ///
     /// # Errors
     /// The folder is not a trace, or the trace is neither complete nor `live`.
@@ -94,12 +97,14 @@ impl Store {
         name: String,
         live: bool,
         names: Option<&Arc<Names>>,
+        sources: SourceAccess,
     ) -> Result<Arc<Store>, Error> {
         if !live {
             check_complete(folder)?;
         }
         let store = Arc::new_cyclic(|store: &Weak<Store>| Store {
             folder: folder.to_owned(),
+            sources,
             name,
             names: names.cloned(),
             state: Mutex::new(State {
@@ -129,6 +134,10 @@ impl Store {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn sources(&self) -> &SourceAccess {
+        &self.sources
     }
 
     pub fn folder(&self) -> &Path {

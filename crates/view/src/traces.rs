@@ -7,6 +7,7 @@ use crate::preferences::{Preferences, identity};
 use crate::protocol::{Live, Overview, TraceStatus};
 use crate::ranks::RankTrace;
 use crate::store::Store;
+use gapscope_report::source_lines::SourceAccess;
 use gapscope_trace::{Names, rank_folders, read_manifest};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,7 +40,8 @@ struct Stores {
 }
 
 impl Traces {
-    /// Opens a trace with those of its ranks, or several traces that are compared.
+    /// Opens a trace with those of its ranks, or several traces that are compared. `sources` says what the page may quote
+    /// for the trace in a folder.
     ///
     /// # Errors
     /// A trace cannot be opened, is not complete and not `live`, or the ranks have no common clock.
@@ -47,6 +49,7 @@ impl Traces {
         paths: &[PathBuf],
         live: bool,
         names: Option<&Arc<Names>>,
+        sources: impl Fn(&Path) -> SourceAccess,
     ) -> Result<Traces, Error> {
         let recording = match paths {
             [one] => Some(one.clone()),
@@ -58,9 +61,12 @@ impl Traces {
         }
         let mut stores = Stores::default();
         for ListedTrace { name, path, rank } in listed(paths, &ranks, live) {
+            let sources = sources(&path);
             match rank {
-                Some(rank) => stores.add(rank, &path, live, names)?,
-                None => stores.all.push(Store::open(&path, name, live, names)?),
+                Some(rank) => stores.add(rank, &path, live, names, sources)?,
+                None => stores
+                    .all
+                    .push(Store::open(&path, name, live, names, sources)?),
             }
         }
         // The page waits longest for the findings; for ranks it waits for reading.
@@ -95,7 +101,7 @@ impl Traces {
         if let Some(recording) = self.recording.as_deref().filter(|_| self.live) {
             for (rank, path) in rank_folders(recording) {
                 // The next look tries again where a trace cannot be opened yet.
-                let _ = stores.add(rank, &path, true, None);
+                let _ = stores.add(rank, &path, true, None, SourceAccess::Recorded(None));
             }
         }
         (stores.all.clone(), !stores.ranks.is_empty())
@@ -184,11 +190,12 @@ impl Stores {
         path: &Path,
         live: bool,
         names: Option<&Arc<Names>>,
+        sources: SourceAccess,
     ) -> Result<(), Error> {
         if self.ranks.contains(&rank) {
             return Ok(());
         }
-        let store = Store::open(path, rank_name(rank), live, names)?;
+        let store = Store::open(path, rank_name(rank), live, names, sources)?;
         self.all.push(store);
         self.ranks.push(rank);
         Ok(())

@@ -448,7 +448,7 @@ export interface HeadSentences {
 }
 
 /** What a note beside the verdict is about. */
-export type HeadlineKind = "contradiction" | "part-of-file" | "untimed-work" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
+export type HeadlineKind = "contradiction" | "part-of-file" | "untimed-work" | "joined-file" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
 
 /** A sentence that belongs to the verdict. */
 export interface HeadlineNote {
@@ -496,6 +496,12 @@ export interface Instances {
 /** A half-open interval of nanoseconds, `start_ns..end_ns`. */
 export interface Interval {
   end_ns: number; start_ns: number;
+}
+
+/** A file of another profiler of the same run, whose ranges of host code (operators, functions, annotations) were put on the clock of the file with the launches of GPU work, and how well the launches fit into them. */
+export interface JoinedFile {
+  file: string; launches: number; launches_inside: number; matched_threads: boolean; next_best_share: number | null; offset_error_ns: number; offset_ns: number;
+  own_launches: number; own_launches_matched: number;
 }
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */
@@ -621,8 +627,8 @@ export interface LossLine {
 /** The facts about a recording as a whole. Fields that this version does not know are ignored. */
 export interface Manifest {
   command: string[]; complete: boolean; devices: Device[]; end_ns: number; exit: Exit | null; format_version: number; gapscope_version: string; host: Host;
-  losses: Loss[]; notes: string[]; processes: Process[]; queues: Queue[]; rank: Rank | null; ranks: number[]; sampling_mode: SamplingMode;
-  stack_rate_hz: number | null; start_ns: number; start_unix_ns: number | null; threads: Thread[]; unmeasured: Unmeasured[];
+  joined_files: JoinedFile[]; losses: Loss[]; notes: string[]; processes: Process[]; queues: Queue[]; rank: Rank | null; ranks: number[];
+  sampling_mode: SamplingMode; stack_rate_hz: number | null; start_ns: number; start_unix_ns: number | null; threads: Thread[]; unmeasured: Unmeasured[];
 }
 
 /** The measured peaks of a device. A peak that was not measured is absent. */

@@ -5,9 +5,9 @@
 //! Each line of `capture.jsonl` is parsed, compared with the hash of the lines before it if it is a check, and added
 //! by `check.rs`.
 
-use std::fs::{File, OpenOptions};
+use gapscope_files::ContainedPath;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::content::RunningHash;
@@ -69,8 +69,11 @@ impl Capture {
     /// There is no capture, or a later version wrote it.
     pub fn open(folder: &Path) -> Result<(Capture, Option<Problem>), ReadError> {
         let open = |name| {
-            let path = folder.join(name);
-            regular(&path).map_err(|error| ReadError::File { path, error })
+            let path = ContainedPath::new(folder, name);
+            path.open().map_err(|error| ReadError::File {
+                path: path.path().to_owned(),
+                error,
+            })
         };
         let mut lines = Lines {
             file: BufReader::new(open(RECORDS)?),
@@ -115,29 +118,6 @@ impl Capture {
             reason: fault.into(),
         });
         Ok((capture, problem))
-    }
-}
-
-/// Opens a file of the folder itself: no link, which could lead out of it, and no pipe or device, which could be
-/// endless.
-fn regular(path: &Path) -> io::Result<File> {
-    let other = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
-    let kind = path.symlink_metadata()?.file_type();
-    if kind.is_symlink() {
-        return Err(other("it is a symbolic link, and may lead anywhere"));
-    }
-    let irregular = "it is not a regular file";
-    if !kind.is_file() {
-        return Err(other(irregular));
-    }
-    let file = OpenOptions::new()
-        .read(true)
-        // The file may have been exchanged since.
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(other(irregular)),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Writes a capture while the program runs: records and bytes go in, the two files of the capture's folder come out.
 //! Order of calls: `create`, then each object before the records that name it, and an `End` record last.
 
+use gapscope_files::{ContainedPath, create_private_folder};
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -30,8 +31,8 @@ impl Writer {
     /// # Errors
     /// The folder exists or cannot be created, or its files cannot be written.
     pub fn create(folder: &Path, header: Header) -> io::Result<Writer> {
-        fs::create_dir(folder)?;
-        let create = |name| File::create_new(folder.join(name));
+        create_private_folder(folder)?;
+        let create = |name| ContainedPath::new(folder, name).create_new();
         let mut writer = Writer {
             records: BufWriter::new(create(RECORDS)?),
             hash: RunningHash::default(),

@@ -7,8 +7,8 @@ mod rows;
 use std::path::Path;
 
 use gapscope_timeline_builder::kernel_accesses;
-use gapscope_trace::TraceWriter;
 use gapscope_trace::writer::SOURCES_FOLDER;
+use gapscope_trace::{ContainedPath, TraceWriter};
 
 use crate::error::Error;
 use crate::session::{Observation, Session};
@@ -42,7 +42,7 @@ pub fn write(
         let code = session.capture.chunk(hash).map_err(Error::Content)?;
         writer.add_source(&hash.to_string(), "spv", &code)?;
     }
-    let sources = writer.folder().join(SOURCES_FOLDER);
+    let sources = ContainedPath::new(writer.folder(), SOURCES_FOLDER);
     kernel_accesses::fill(&sources, &mut writer.tables_mut().kernels);
     let manifest = manifest::build(session, observed, facts, rows.untimed);
     Ok(writer.finish(&manifest)?)

@@ -5,6 +5,7 @@ use super::fingerprint::Fingerprint;
 use crate::exit;
 use crate::failure::Failure;
 use gapscope_comparison::diff::RunDigest;
+use gapscope_files::ContainedPath;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl Store {
     /// Returns the file for a new baseline. An existing baseline with the name is an error unless `replace` is set.
     pub fn free(&self, name: &str, replace: bool) -> Result<PathBuf, Failure> {
         let path = self.path(name)?;
-        match path.exists() && !replace {
+        match path.symlink_metadata().is_ok() && !replace {
             true => Err(failure!(
                 "the baseline {name} exists already, in {}: give --replace, or another name",
                 path.display()
@@ -96,12 +97,8 @@ impl Store {
         let cannot =
             |error: std::io::Error| failure!("{} cannot be written: {error}", path.display());
         std::fs::create_dir_all(&self.folder).map_err(cannot)?;
-        let beside = path.with_extension(format!("json.{}", std::process::id()));
-        let written = std::fs::write(&beside, &text).and_then(|()| std::fs::rename(&beside, path));
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&beside);
-            cannot(error)
-        })?;
+        let file = ContainedPath::from(path);
+        file.replace(text.as_bytes()).map_err(cannot)?;
         Ok(text.len() as u64)
     }
 
@@ -112,8 +109,10 @@ impl Store {
         let cannot = |error: &dyn std::fmt::Display| {
             failure!("{shown} cannot be read as a baseline: {error}")
         };
-        let bytes = match std::fs::metadata(&path) {
-            Ok(of) => of.len(),
+        // The folder may have come with a stranger's project.
+        let file = ContainedPath::from(&*path);
+        let bytes = match file.bytes() {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(self.missing(name)),
             Err(error) => return Err(cannot(&error)),
         };
@@ -122,15 +121,15 @@ impl Store {
                 "it has {bytes} bytes, and {MAX_FILE_BYTES} at most are read"
             )));
         }
-        let text = std::fs::read_to_string(&path).map_err(|error| cannot(&error))?;
-        let head: VersionHeader = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
+        let text = file.read(MAX_FILE_BYTES).map_err(|error| cannot(&error))?;
+        let head: VersionHeader = serde_json::from_slice(&text).map_err(|error| cannot(&error))?;
         if head.gapscope_baseline != VERSION {
             return Err(cannot(&format!(
                 "it is of version {}, and this gapscope reads version {VERSION}; save it again",
                 head.gapscope_baseline
             )));
         }
-        let baseline: Baseline = serde_json::from_str(&text).map_err(|error| cannot(&error))?;
+        let baseline: Baseline = serde_json::from_slice(&text).map_err(|error| cannot(&error))?;
         if baseline.runs.is_empty() {
             return Err(cannot(&"it has no runs"));
         }

@@ -181,6 +181,7 @@ fn record_one(arguments: &Arguments, command: &[OsString], path: &Path) -> Resul
     let recording = Recording {
         command: command.to_vec(),
         output: path.to_owned(),
+        keep_arguments: true,
         mode: arguments.mode.into(),
         names: Names::default(),
         start: Start::AtOnce,

@@ -91,6 +91,7 @@ impl Hooks {
                 answer.clone().into(),
             ],
             output: folder.path().join("trial.gapscope"),
+            keep_arguments: true,
             mode: SamplingMode::Dispatch,
             names: Names::default(),
             start: Start::AtOnce,

@@ -1,15 +1,15 @@
 //! Writes the traces of ranks (processes of a distributed program) into one file, one after the other.
 
-use super::{DRAWING_ALONE, RankTrace, exists, say_left_out, tables, unwritten, with_scene};
+use super::{DRAWING_ALONE, RankTrace, refused, say_left_out, tables, unwritten, with_scene};
 use crate::args::{Export, Format};
 use crate::failure::Failure;
 use crate::{page, progress};
 use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Joined, JoinedFormat};
+use gapscope_files::NewFile;
 use gapscope_trace::embedded::can_embed_ranks;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Selection, read, read_manifest};
-use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
@@ -51,15 +51,10 @@ pub fn run(arguments: &Export, parts: &[RankTrace]) -> Result<bool, Failure> {
         };
     }
     let name = output.display().to_string();
-    let file = File::create_new(output).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(output),
-        _ => unwritten(&name, &error),
-    })?;
-    write_joined(file, format, parts, embedded, &name).map_err(|ended| {
-        // The file was made above and is not complete.
-        let _ = std::fs::remove_file(output);
-        ended.into()
-    })
+    let new = NewFile::create(output).map_err(|error| refused(output, &error))?;
+    let whole = write_joined(new.file(), format, parts, embedded, &name)?;
+    new.place().map_err(|error| refused(output, &error))?;
+    Ok(whole)
 }
 
 /// Writes the traces to `out` in turn, and behind them the trace of the folder `embedded`, whose ranks they are. Returns true if all of them could be read.
@@ -188,14 +183,14 @@ fn times(parts: &[RankTrace]) -> Result<(i64, i64), Failure> {
 
 /// Writes a folder of a file for each table, in which a column has the rank.
 fn to_folder(output: &Path, parts: &[RankTrace]) -> Result<bool, Failure> {
-    let write = || {
+    let write = |folder: &Path| {
         let mut all_whole = true;
         for (at, part) in parts.iter().enumerate() {
             let of = RankColumn {
                 rank: part.rank,
                 first: at == 0,
             };
-            let (exported, whole) = tables(part.path, output, Some(of))?;
+            let (exported, whole) = tables(part.path, folder, Some(of))?;
             say_left_out(&exported);
             all_whole &= whole;
         }

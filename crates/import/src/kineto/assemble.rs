@@ -89,7 +89,7 @@ impl Collector<'_, '_> {
 
     /// Adds steps to the threads that have none of their own: a step belongs to the whole process, so that it also
     /// labels work that other threads launch in it, such as a backward pass.
-    fn add_steps_of_other_threads(&mut self) {
+    pub(super) fn add_steps_of_other_threads(&mut self) {
         let step = self.profile.text(STEP);
         let ranges = &mut self.profile.recorded.ranges;
         let is_step = |range: &&HostRange| range.text == step && range.payload.is_some();

@@ -51,7 +51,7 @@ pub(super) fn shift_of(first_ns: i64) -> i64 {
 /// Returns whether an event of the category `Operator` is a range that the program set. In 2021 PyTorch's profiler had
 /// no category of their own for them. Operators have a namespace (`aten::add`), and the nodes of the backward pass end
 /// with `Backward`, at times followed by a number.
-fn is_annotation_of_2021(event: &Event) -> bool {
+pub(super) fn is_annotation_of_2021(event: &Event) -> bool {
     let name = event.name.trim_ascii_end();
     let digits = name
         .iter()

@@ -30,9 +30,16 @@ pub(super) struct Counters {
     all: Vec<(CounterKey, String)>,
     /// The number of values that are no numbers or belong to counters beyond the maximum.
     pub(super) lost: u64,
+    /// What is added to the ids, where the trace has counters of other files.
+    first: u32,
 }
 
 impl Counters {
+    /// Makes the ids of the counters begin behind a number.
+    pub(super) fn begin_with(&mut self, first: u32) {
+        self.first = first;
+    }
+
     /// Returns the id of a counter, which `name` names if it is new; `None` beyond the maximum.
     fn id(&mut self, key: CounterKey, name: impl FnOnce() -> String) -> Option<CounterId> {
         if let Some(id) = self.ids.get(&key) {
@@ -41,10 +48,15 @@ impl Counters {
         if self.all.len() >= MAX_COUNTERS {
             return None;
         }
-        let id = CounterId(self.all.len() as u32 + 1);
+        let id = self.numbered(self.all.len());
         self.all.push((key.clone(), name()));
         self.ids.insert(key, id);
         Some(id)
+    }
+
+    /// Returns the id of the counter with an index.
+    fn numbered(&self, index: usize) -> CounterId {
+        CounterId(self.first + index as u32 + 1)
     }
 
     /// Adds a value, or counts it as lost without a counter or a number.
@@ -122,7 +134,7 @@ impl Counters {
                 _ => name.clone(),
             };
             to.counters.push(Counter {
-                id: CounterId(index as u32 + 1),
+                id: self.numbered(index),
                 name: name.into(),
                 unit,
                 device,

@@ -42,9 +42,32 @@ pub(super) struct Lanes {
     thread_names: FxHashMap<Box<[u8]>, String>,
     /// The number of thread ids that were made up.
     made_up: u32,
+    /// The places of threads that have other ids in the file than in the trace, by their pid and tid in the file.
+    places: FxHashMap<Box<[u8]>, (ProcessId, ThreadId)>,
 }
 
 impl Lanes {
+    /// Returns the lanes of a file that is joined to a trace with processes of these pids. `by_pid` are its processes by
+    /// the pids in the file, and `places` those of its threads that have other ids in the file.
+    pub(super) fn placed(
+        pids: Vec<u32>,
+        by_pid: FxHashMap<Box<[u8]>, ProcessId>,
+        places: FxHashMap<Box<[u8]>, (ProcessId, ThreadId)>,
+    ) -> Lanes {
+        let process = |pid| HostProcess { pid, name: None };
+        Lanes {
+            processes: pids.into_iter().map(process).collect(),
+            by_pid,
+            places,
+            ..Lanes::default()
+        }
+    }
+
+    /// Returns true if a process has been named by an event, or is one of the trace that the file is joined to.
+    pub(super) fn has_process(&self, pid: &[u8]) -> bool {
+        self.by_pid.contains_key(pid)
+    }
+
     /// Returns the index of a thread's lane; `None` if there are too many threads.
     #[inline]
     pub(super) fn index(&mut self, pid: &[u8], tid: &[u8]) -> Option<u32> {
@@ -73,12 +96,16 @@ impl Lanes {
 
     /// Adds the thread of `key`. Its name is the text that stands in place of a number.
     fn add(&mut self, pid: &[u8], tid: &[u8]) -> u32 {
-        let process = self.process(pid);
+        let (process, place) = match self.places.get(self.key.as_slice()) {
+            Some((process, thread)) => (*process, Some(*thread)),
+            None => (self.process(pid), None),
+        };
         let small = whole(tid).and_then(|tid| u32::try_from(tid).ok());
-        let thread = ThreadId(small.filter(|tid| *tid < MADE_UP).unwrap_or_else(|| {
+        let own = small.filter(|tid| *tid < MADE_UP).map(ThreadId);
+        let thread = place.or(own).unwrap_or_else(|| {
             self.made_up += 1;
-            MADE_UP + self.made_up
-        }));
+            ThreadId(MADE_UP + self.made_up)
+        });
         let lane = self.all.len() as u32;
         let own = whole(tid).is_none().then(|| json::text(tid).into());
         self.all.push(Lane {

@@ -44,6 +44,15 @@ impl Collector<'_, '_> {
 
     /// Counts what the document has and the trace lacks.
     fn count_losses(&mut self, summary: &Summary) {
+        self.count_unread(summary);
+        let reason = "the profiler's log says that they were outside of what it was to record";
+        let lost = self.metadata.out_of_range.unwrap_or(0);
+        let inventory = &mut self.profile.inventory;
+        inventory.lose(LossKind::CudaActivities, lost, reason);
+    }
+
+    /// Counts what could not be read.
+    pub(super) fn count_unread(&mut self, summary: &Summary) {
         let inventory = &mut self.profile.inventory;
         let reason = "they are not numbers";
         inventory.lose("values of counters", self.counters.lost, reason);
@@ -62,9 +71,15 @@ impl Collector<'_, '_> {
             );
             (inventory.losses).add(LossKind::FileParts, summary.broken_parts, reason);
         }
-        let reason = "the profiler's log says that they were outside of what it was to record";
-        let lost = self.metadata.out_of_range.unwrap_or(0);
-        inventory.lose(LossKind::CudaActivities, lost, reason);
+    }
+
+    /// Notes that the recording of Python's functions slowed the host down.
+    pub(super) fn note_python(&mut self) {
+        if self.python_functions > 0 {
+            self.profile.inventory.note(
+                "The profiler recorded Python's functions: the host's code took longer than it does without that, and so do gaps in which the GPU waits for it.",
+            );
+        }
     }
 
     /// Adds the notes about the file and about what limits its numbers.
@@ -86,13 +101,11 @@ impl Collector<'_, '_> {
                 "The file has no GPU work that gapscope knows: neither events of the category kernel, gpu_memcpy or gpu_memset, nor a process that is named like /device:GPU:0.",
             );
         }
-        if self.python_functions > 0 {
-            inventory.note(
-                "The profiler recorded Python's functions: the host's code took longer than it does without that, and so do gaps in which the GPU waits for it.",
-            );
-        }
+        self.note_python();
         if let Some(host) = &self.metadata.host_name {
-            inventory.note(format!("Recorded on the machine {host}."));
+            self.profile
+                .inventory
+                .note(format!("Recorded on the machine {host}."));
         }
     }
 }

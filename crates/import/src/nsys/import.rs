@@ -1,6 +1,7 @@
 //! Imports one export into a trace: reads the tables of an open database, and writes the rows. [`Import::run`] does
 //! all in order; the other files of this folder read one kind of table each.
 
+use super::Amend;
 use super::strings::Strings;
 use crate::inventory::NO_PLACE;
 use crate::output::Output;
@@ -67,12 +68,13 @@ impl Import {
     }
 
     /// Imports the export into the trace, or into the trace of a rank. `bytes` are the size of the files before it
-    /// and the size of all files.
+    /// and the size of all files; `index` is that of the export among them. `amend` adds rows of further files.
     pub(super) fn run(
         mut self,
         options: &Options,
         (before, all_bytes): (u64, u64),
-        rank: Option<Rank>,
+        (index, rank): (usize, Option<Rank>),
+        amend: &mut dyn Amend,
         output: &mut Output,
     ) -> Result<(), Error> {
         self.read_strings()?;
@@ -100,11 +102,12 @@ impl Import {
         let manifest = &mut profile.inventory.manifest;
         manifest.rank = rank;
         manifest.start_unix_ns = zero_unix_ns.and_then(|zero| zero.checked_sub(shift_ns));
+        let (profile, new) = amend.amend(index, shift_ns, profile, new, output)?;
         profile.write(FileReasons::default(), options, new, output)
     }
 
     /// Reads the texts, to which all other rows refer.
-    fn read_strings(&mut self) -> Result<(), Error> {
+    pub(super) fn read_strings(&mut self) -> Result<(), Error> {
         let mut strings = Strings::default();
         self.scan("StringIds", &["id", "value"], |_, row| {
             if let (Some(id), Some(text)) = (row.integer(0), row.text(1)) {

@@ -10,6 +10,8 @@ mod ggml;
 mod hints;
 mod hostile;
 mod imported;
+mod joined;
+mod joined_planted;
 mod kineto;
 mod kineto_faults;
 mod kineto_truth;

@@ -6,6 +6,7 @@ use super::writer::Writer;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::FormatOptions;
+use gapscope_trace::csv_cell::write_cell;
 use std::io::{self, Write};
 
 /// Writes one answer as CSV.
@@ -19,7 +20,7 @@ impl<'a> CsvWriter<'a> {
             if place > 0 {
                 out.write_all(b",")?;
             }
-            write_text(field.name(), out)?;
+            write_cell(field.name(), out)?;
         }
         out.write_all(b"\n")?;
         Ok(CsvWriter { out })
@@ -36,7 +37,7 @@ impl Writer for CsvWriter<'_> {
                     self.out.write_all(b",")?;
                 }
                 if let Some(text) = cells.text(row, column)? {
-                    write_text(text, self.out)?;
+                    write_cell(text, self.out)?;
                 }
             }
             self.out.write_all(b"\n")?;
@@ -46,13 +47,5 @@ impl Writer for CsvWriter<'_> {
 
     fn finish(self: Box<Self>) -> io::Result<()> {
         self.out.flush()
-    }
-}
-
-/// Writes a text. An empty text is quoted, which distinguishes it from NULL.
-fn write_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    match !text.is_empty() && !text.contains(['"', ',', '\n', '\r']) {
-        true => out.write_all(text.as_bytes()),
-        false => write!(out, "\"{}\"", text.replace('"', "\"\"")),
     }
 }

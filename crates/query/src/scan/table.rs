@@ -12,10 +12,10 @@ use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use gapscope_trace::Damage;
 use gapscope_trace::parallel;
 use gapscope_trace::reader::{has_table, is_optional};
 use gapscope_trace::table_file::TableFile;
+use gapscope_trace::{ContainedPath, Damage};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -61,8 +61,8 @@ impl TraceTable {
     }
 }
 
-fn table_path(folder: &Path, facts: &TableFacts) -> PathBuf {
-    folder.join(format!("{}.parquet", facts.name))
+fn table_path(folder: &Path, facts: &TableFacts) -> ContainedPath {
+    ContainedPath::new(folder, format!("{}.parquet", facts.name))
 }
 
 /// Why the file of a table cannot be used.
@@ -86,8 +86,9 @@ enum OpenError {
 
 /// Opens the table's file of a trace, and refuses a column whose type differs from the format's.
 fn open(folder: &Path, facts: &TableFacts) -> std::result::Result<TableFile, OpenError> {
-    let path = table_path(folder, facts);
-    let file = match TableFile::open(&path, facts.name, facts.schema.clone()) {
+    let file = table_path(folder, facts);
+    let path = file.path().to_owned();
+    let file = match TableFile::open(&file, facts.name, facts.schema.clone()) {
         Ok(file) => file,
         Err(Damage::Missing) => return Err(OpenError::Missing { path }),
         Err(damage) => return Err(OpenError::Damaged { path, damage }),

@@ -18,6 +18,7 @@ use crate::{Error, procfs};
 use checkpoint::{Checkpoint, CheckpointRef, STATE_VERSION, SpoolPosition};
 pub use finish::remove_leftovers;
 use finish::write_sources;
+use gapscope_files::ContainedPath;
 use gapscope_model::LossKind;
 use gapscope_spool::reader::{Damage, DrainUntil};
 use gapscope_spool::{ProcessSpool, SpoolReader};
@@ -46,6 +47,8 @@ pub const LAYER_FOLDER: &str = "layer";
 pub struct RecordingHeader {
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Whether the trace gets the arguments, of the command and of its processes.
+    pub keeps_arguments: bool,
     /// The mode of timing: what of the GPU's work gets times.
     pub mode: SamplingMode,
     /// The names of kernels that the user has given, for the rows.
@@ -60,6 +63,19 @@ pub struct RecordingHeader {
     pub session_pid: u32,
 }
 
+impl RecordingHeader {
+    /// Leaves the arguments out of a manifest, where the user does not want them in the trace.
+    fn cut_arguments(&self, manifest: &mut Manifest) {
+        if self.keeps_arguments {
+            return;
+        }
+        manifest.command.truncate(1);
+        for process in &mut manifest.processes {
+            process.arguments.truncate(1);
+        }
+    }
+}
+
 /// Drains the spool of one recording.
 #[derive(Debug)]
 pub struct Drain {
@@ -67,6 +83,9 @@ pub struct Drain {
     /// Turns events of processes without a rank into rows.
     pub assembler: Assembler,
     writer: TraceWriter,
+    /// Whether files of source that code names are read. Events that are recovered may be a stranger's and name any file
+    /// of the user.
+    reads_code_files: bool,
     /// The traces of ranks (processes of a distributed program), each in a folder of its own.
     ranks: Vec<RankTrace>,
     /// Finds the processes that have begun to record; each is then in `processes`.
@@ -94,6 +113,7 @@ impl Drain {
             assembler: Assembler::new(header.mode),
             header,
             writer,
+            reads_code_files: true,
             ranks: Vec::new(),
             spool: SpoolReader::open(spool),
             processes: Vec::new(),
@@ -117,7 +137,15 @@ impl Drain {
             .ranks
             .into_iter()
             .map(|(rank, parts, assembler)| {
-                let writer = TraceWriter::resume(&rank_folder(folder, rank), &parts)?;
+                let own = rank_folder(folder, rank);
+                // The checkpoint may be a stranger's, and the folder a link to one of the user's.
+                if !ContainedPath::from(&*own).is_folder() {
+                    return Err(Error::NotRecoverable {
+                        path: folder.to_owned(),
+                        reason: format!("{} is no folder in it", own.display()),
+                    });
+                }
+                let writer = TraceWriter::resume(&own, &parts)?;
                 Ok(RankTrace {
                     rank,
                     refused_windows: assembler.captures().len(),
@@ -129,6 +157,7 @@ impl Drain {
             header: checkpoint.header,
             assembler: checkpoint.assembler,
             writer,
+            reads_code_files: false,
             ranks: ranks.collect::<Result<_, Error>>()?,
             spool: SpoolReader::open(folder.join(SPOOL_FOLDER)),
             processes: Vec::new(),
@@ -275,7 +304,7 @@ impl Drain {
             assembler.end_process(id, writer.tables_mut());
             writer.flush_full()?;
         }
-        write_sources(assembler, writer)?;
+        write_sources(assembler, writer, self.reads_code_files)?;
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
@@ -308,9 +337,10 @@ impl Drain {
         // The checkpoint gives a copy of the assembler, so that finishing it does not disturb the recording.
         let mut copy = Checkpoint::read(self.folder())?.assembler;
         copy.finish(&self.header.names, &mut trace.tables);
-        let sources = self.folder().join(SOURCES_FOLDER);
+        let sources = ContainedPath::new(self.folder(), SOURCES_FOLDER);
         kernel_accesses::fill(&sources, &mut trace.tables.kernels);
         copy.describe(&mut trace.manifest);
+        self.header.cut_arguments(&mut trace.manifest);
         Ok(trace)
     }
 
@@ -386,6 +416,7 @@ impl Drain {
             ..Manifest::default()
         };
         assembler.describe(&mut manifest);
+        self.header.cut_arguments(&mut manifest);
         manifest.unmeasured.clone_from(&self.unmeasured);
         if let Some(store) = Store::for_user() {
             store.add_to(&mut manifest);

@@ -29,6 +29,8 @@ pub struct Recording {
     pub command: Vec<OsString>,
     /// The folder of the trace, which must not exist.
     pub output: PathBuf,
+    /// Whether the trace gets the arguments of the command and of its processes.
+    pub keep_arguments: bool,
     /// The mode of timing: what of the GPU's work gets times.
     pub mode: SamplingMode,
     /// The user's names for kernels.

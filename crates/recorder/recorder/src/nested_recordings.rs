@@ -4,6 +4,7 @@
 
 use crate::Error;
 use crate::outcome::{Outcome, Recorded};
+use gapscope_files::ContainedPath;
 use gapscope_spool::{env, monotonic_ns};
 use std::ffi::OsString;
 use std::fs;
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// The beginning of a notice's name, which no spool of a process has. The notice holds the path of the inner trace.
 const NOTICE_PREFIX: &str = "inner-";
+/// The most bytes of a notice: a path cannot be longer.
+const MAX_NOTICE_BYTES: u64 = 4096;
 /// Inner traces beyond this number are counted, not named.
 const MAX_NAMED_TRACES: usize = 3;
 
@@ -72,14 +75,12 @@ fn absolute(path: &Path) -> PathBuf {
 
 /// Returns the traces of the recordings that ran inside the one with this spool.
 pub fn inner_traces(spool: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(spool).into_iter().flatten().flatten();
-    let notices = entries.filter(|e| {
-        e.file_name()
-            .as_bytes()
-            .starts_with(NOTICE_PREFIX.as_bytes())
-    });
+    let spool = ContainedPath::from(spool);
+    let names = spool.names().unwrap_or_default().into_iter();
+    let notices = names.filter(|name| name.as_bytes().starts_with(NOTICE_PREFIX.as_bytes()));
     let mut traces: Vec<PathBuf> = notices
-        .filter_map(|notice| Some(OsString::from_vec(fs::read(notice.path()).ok()?).into()))
+        .filter_map(|name| spool.join(name).read(MAX_NOTICE_BYTES).ok())
+        .map(|bytes| OsString::from_vec(bytes).into())
         .collect();
     traces.sort();
     traces

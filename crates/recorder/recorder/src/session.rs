@@ -67,6 +67,7 @@ impl Recording {
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
+            keeps_arguments: self.keep_arguments,
             mode: self.mode,
             names: self.names.clone(),
             stack_rate_hz: self.stack_rate_hz,

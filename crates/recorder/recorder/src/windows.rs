@@ -6,15 +6,14 @@
 use crate::Error;
 use crate::assembler::Capture;
 use crate::drain::Drain;
+use gapscope_files::{ContainedPath, move_new};
 use gapscope_model::LossKind;
 use gapscope_trace::manifest::Loss;
 use gapscope_trace::writer::SOURCES_FOLDER;
 use gapscope_trace::{Trace, TraceWriter};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -227,16 +226,13 @@ fn write_trace(trace: &Trace, recording: &Path, folder: &Path) -> Result<(), Err
         .map(|source| &**source)
         .collect();
     // A source that cannot be read is missing, which readers report; the times do not depend on it.
-    for source in fs::read_dir(recording.join(SOURCES_FOLDER))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let path = source.path();
+    let sources = ContainedPath::new(recording, SOURCES_FOLDER);
+    for name in sources.names().unwrap_or_default() {
+        let path = Path::new(&name);
         let part = |part: Option<&OsStr>| part.and_then(OsStr::to_str).map(str::to_owned);
         if let (Some(hash), Some(extension)) = (part(path.file_stem()), part(path.extension()))
             && wanted.contains(hash.as_str())
-            && let Ok(bytes) = fs::read(&path)
+            && let Ok(bytes) = sources.join(path).read(u64::MAX)
         {
             writer.add_source(&hash, &extension, &bytes)?;
         }
@@ -261,19 +257,4 @@ fn beside(path: &Path) -> PathBuf {
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}", std::process::id()));
     path.with_file_name(name)
-}
-
-/// Moves a folder to a name that must be free.
-fn move_new(from: &Path, to: &Path) -> std::io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(()),
-        // Some file systems cannot promise that, so the name is checked just before.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            if to.symlink_metadata().is_ok() {
-                return Err(ErrorKind::AlreadyExists.into());
-            }
-            fs::rename(from, to)
-        }
-        Err(error) => Err(error.into()),
-    }
 }

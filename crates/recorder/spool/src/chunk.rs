@@ -5,6 +5,7 @@
 
 use crate::control::map_new_file;
 use crate::{Error, VERSION};
+use gapscope_files::ContainedPath;
 use memmap2::{MmapOptions, MmapRaw};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -119,8 +120,9 @@ pub(crate) struct ChunkReader {
 
 impl ChunkReader {
     /// Maps a chunk file for reading.
-    pub fn open(path: &Path) -> Result<ChunkReader, Error> {
-        let file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
+    pub fn open(chunk: &ContainedPath) -> Result<ChunkReader, Error> {
+        let path = chunk.path();
+        let file = chunk.open().map_err(|e| Error::io(path, e))?;
         let foreign = |reason: String| Error::Foreign {
             path: path.to_owned(),
             reason,

@@ -3,6 +3,7 @@
 //! record`) read and write. The process creates it ([`Control::create`]); the session opens it ([`Control::open`]).
 
 use crate::{Error, Rank, VERSION};
+use gapscope_files::ContainedPath;
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
@@ -91,13 +92,10 @@ impl Control {
     }
 
     /// Maps the page of another process from its folder in the spool.
-    pub fn open(folder: &Path) -> Result<Control, Error> {
-        let path = folder.join("control");
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(|e| Error::io(&path, e))?;
+    pub fn open(folder: &ContainedPath) -> Result<Control, Error> {
+        let file = folder.join("control");
+        let path = file.path().to_owned();
+        let file = file.open_for_changes().map_err(|e| Error::io(&path, e))?;
         let length = file.metadata().map_err(|e| Error::io(&path, e))?.len();
         let foreign = |reason: String| Error::Foreign {
             path: path.clone(),

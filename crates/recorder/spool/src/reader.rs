@@ -5,6 +5,7 @@
 
 use crate::chunk::ChunkReader;
 use crate::{Control, Error, Event, ids};
+use gapscope_files::ContainedPath;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
@@ -19,16 +20,17 @@ const GAP_PATIENCE: Duration = Duration::from_secs(2);
 /// Finds the processes under one spool folder.
 #[derive(Debug)]
 pub struct SpoolReader {
-    root: PathBuf,
+    root: ContainedPath,
     /// The folders that were returned, or reported as unreadable.
     known: HashSet<PathBuf>,
 }
 
 impl SpoolReader {
-    /// Opens the spool under `root`, which may still be empty.
-    pub fn open(root: impl Into<PathBuf>) -> SpoolReader {
+    /// Opens the spool under `root`, which may still be empty. Links are not followed, neither to `root` nor in it: the
+    /// spool of a recovered trace may be a stranger's.
+    pub fn open(root: impl AsRef<Path>) -> SpoolReader {
         SpoolReader {
-            root: root.into(),
+            root: ContainedPath::from(root.as_ref()),
             known: HashSet::new(),
         }
     }
@@ -42,12 +44,13 @@ impl SpoolReader {
         let mut found = Vec::new();
         let mut unreadable = None;
         for folder in sorted_entries(&self.root)? {
-            if !self.known.contains(&folder) && folder.is_dir() {
+            if !self.known.contains(folder.path()) && folder.is_folder() {
                 match ProcessSpool::open(&folder) {
                     Ok(process) => found.push(process),
                     // The folder is being created; the next call sees it complete. A version is written before all is complete.
                     Err(error)
-                        if is_young(&folder) && !matches!(error, Error::OtherBuild { .. }) =>
+                        if is_young(folder.path())
+                            && !matches!(error, Error::OtherBuild { .. }) =>
                     {
                         continue;
                     }
@@ -56,11 +59,11 @@ impl SpoolReader {
                         continue;
                     }
                 }
-                self.known.insert(folder);
+                self.known.insert(folder.path().to_owned());
             }
         }
         if let (Some((folder, error)), true) = (unreadable, found.is_empty()) {
-            self.known.insert(folder);
+            self.known.insert(folder.path().to_owned());
             return Err(error);
         }
         found.sort_by_key(ProcessSpool::start_ns);
@@ -79,15 +82,15 @@ pub struct Damage {
 
 /// The logs of one process, from which the session takes events.
 pub struct ProcessSpool {
-    folder: PathBuf,
+    folder: ContainedPath,
     control: Control,
     /// The logs of threads, by the system's number of the thread.
     logs: BTreeMap<u32, ThreadLog>,
-    seen_chunks: HashSet<PathBuf>,
+    seen_chunks: HashSet<ContainedPath>,
     /// The sequence number of the next record to deliver.
     expected: u64,
     /// The chunk files that were delivered completely and are not deleted yet, with their sizes.
-    consumed: Vec<(PathBuf, u64)>,
+    consumed: Vec<(ContainedPath, u64)>,
     damage: Damage,
     /// Missing records that the drop counter explains.
     explained: u64,
@@ -113,7 +116,7 @@ struct ThreadLog {
 
 /// A chunk file. It is mapped when its records are due, one at a time for each thread.
 struct Chunk {
-    path: PathBuf,
+    path: ContainedPath,
     /// Lower bound of the sequence numbers in the chunk.
     from: u64,
     reader: Option<ChunkReader>,
@@ -137,9 +140,9 @@ pub enum DrainUntil {
 }
 
 impl ProcessSpool {
-    fn open(folder: &Path) -> Result<ProcessSpool, Error> {
+    fn open(folder: &ContainedPath) -> Result<ProcessSpool, Error> {
         Ok(ProcessSpool {
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             control: Control::open(folder)?,
             logs: BTreeMap::new(),
             seen_chunks: HashSet::new(),
@@ -163,7 +166,7 @@ impl ProcessSpool {
 
     /// Returns the folder.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// Returns the shared counters and switches.
@@ -294,7 +297,7 @@ impl ProcessSpool {
     /// Deletes the chunk files that were delivered completely. Call it once the data from them is durable.
     pub fn delete_consumed(&mut self) {
         for (path, bytes) in self.consumed.drain(..) {
-            if std::fs::remove_file(&path).is_ok() {
+            if path.remove_file().is_ok() {
                 self.control.page().bytes_drained.fetch_add(bytes, Relaxed);
             }
             self.seen_chunks.remove(&path);
@@ -322,10 +325,12 @@ impl ProcessSpool {
     /// Adds chunk files that have appeared in the folder to the logs of their threads.
     fn find_chunks(&mut self) -> Result<(), Error> {
         for path in sorted_entries(&self.folder)? {
-            if path.extension().is_none_or(|e| e != "chunk") || self.seen_chunks.contains(&path) {
+            if path.path().extension().is_none_or(|e| e != "chunk")
+                || self.seen_chunks.contains(&path)
+            {
                 continue;
             }
-            if let Some((thread, from)) = parse_chunk_name(&path) {
+            if let Some((thread, from)) = parse_chunk_name(path.path()) {
                 let log = self.logs.entry(thread).or_default();
                 self.seen_chunks.insert(path.clone());
                 log.chunks.push_back(Chunk {
@@ -346,7 +351,7 @@ impl ThreadLog {
     fn peek(
         &mut self,
         damage: &mut Damage,
-        consumed: &mut Vec<(PathBuf, u64)>,
+        consumed: &mut Vec<(ContainedPath, u64)>,
         due: u64,
         until: DrainUntil,
     ) -> Option<NextRecord> {
@@ -426,16 +431,9 @@ fn parse_chunk_name(path: &Path) -> Option<(u32, u64)> {
 }
 
 /// Returns the paths in a folder, in the order of their names.
-fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut paths = std::fs::read_dir(folder)
-        .and_then(|entries| {
-            entries
-                .map(|e| e.map(|e| e.path()))
-                .collect::<Result<Vec<_>, _>>()
-        })
-        .map_err(|e| Error::io(folder, e))?;
-    paths.sort();
-    Ok(paths)
+fn sorted_entries(folder: &ContainedPath) -> Result<Vec<ContainedPath>, Error> {
+    let names = folder.names().map_err(|e| Error::io(folder.path(), e))?;
+    Ok(names.into_iter().map(|name| folder.join(name)).collect())
 }
 
 /// Returns true for a folder that was changed less than 2 s ago.

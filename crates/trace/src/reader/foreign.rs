@@ -1,6 +1,7 @@
 //! Describes a file or folder that is not a trace.
 
-use crate::{Error, files};
+use crate::Error;
+use gapscope_files::ContainedPath;
 use std::io::Read;
 use std::path::Path;
 
@@ -37,7 +38,10 @@ fn folder(path: &Path) -> &'static str {
 /// Returns the first 64 KiB of a file.
 fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    files::open(path)?.take(1 << 16).read_to_end(&mut bytes)?;
+    ContainedPath::from(path)
+        .open()?
+        .take(1 << 16)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

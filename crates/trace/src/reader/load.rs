@@ -7,8 +7,8 @@ use crate::parallel;
 use crate::table::Table;
 use crate::table_file::{MAX_ROWS, ReadError, TableFile};
 use crate::{Diagnostic, Error};
+use gapscope_files::ContainedPath;
 use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are decoded at once: their arrays stay in the processor's cache.
@@ -50,7 +50,7 @@ impl<'a> TableSource<'a> {
     /// Reads the footers of `paths`, files of `table`, and leaves out those that are unreadable. Only the columns
     /// that `selected` accepts are filled; the others stay empty.
     pub fn open<T: Table>(
-        paths: Vec<PathBuf>,
+        paths: Vec<ContainedPath>,
         table: &'a mut T,
         selected: impl Fn(&'static str) -> bool,
         diagnostics: &mut Vec<Diagnostic>,
@@ -80,9 +80,9 @@ impl<'a> TableSource<'a> {
 }
 
 /// Opens a file of a table; the error is the diagnostic for a missing or unreadable one.
-pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
+pub(crate) fn open<T: Table>(path: &ContainedPath) -> Result<TableFile, Diagnostic> {
     TableFile::open(path, T::NAME, T::schema()).map_err(|damage| {
-        let (table, path) = (T::NAME, path.to_owned());
+        let (table, path) = (T::NAME, path.path().to_owned());
         match damage {
             Damage::Missing => Diagnostic::MissingFile { table, path },
             reason => Diagnostic::UnreadableFile {
@@ -95,12 +95,12 @@ pub(crate) fn open<T: Table>(path: &Path) -> Result<TableFile, Diagnostic> {
 }
 
 /// Opens a further file of a table that has `before` rows.
-fn open_part<T: Table>(path: &Path, before: usize) -> Result<TableFile, Diagnostic> {
+fn open_part<T: Table>(path: &ContainedPath, before: usize) -> Result<TableFile, Diagnostic> {
     let file = open::<T>(path)?;
     if file.rows() > MAX_ROWS - before {
         return Err(Diagnostic::UnreadableFile {
             table: T::NAME,
-            path: path.to_owned(),
+            path: path.path().to_owned(),
             reason: Damage::ManyRowsInTable,
         });
     }

@@ -35,7 +35,7 @@ impl Tail {
             let last = self.read.entry(table.clone()).or_insert(0);
             let before = *last;
             paths.retain(|path| {
-                let name = path.file_name().and_then(|name| name.to_str());
+                let name = path.path().file_name().and_then(|name| name.to_str());
                 let number = name
                     .and_then(part::part_name)
                     .map_or(0, |(_, number)| number);

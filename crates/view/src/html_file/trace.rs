@@ -15,6 +15,7 @@ use crate::track::TrackId;
 use crate::{Error, answers, kernel_source, overview, row_details, stack_samples};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_comparison::ranks::RankDigest;
+use gapscope_report::source_lines::SourceAccess;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity as number;
 use gapscope_trace::parallel;
@@ -167,7 +168,9 @@ fn rest(
     };
     let causes_known = unknown_because(&snapshot.trace, CAUSES).is_none();
     if snapshot.trace.tables.samples.len() as u64 <= MAX_FILE_ROWS {
-        add("code", stack_samples::samples(analysed));
+        // Whoever gets the file shall see no more than the trace holds.
+        let quoted = SourceAccess::Nothing;
+        add("code", stack_samples::samples(analysed, &quoted));
         if causes_known {
             add("code/idle", stack_samples::idle(analysed));
         }

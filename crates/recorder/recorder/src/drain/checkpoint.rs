@@ -3,20 +3,22 @@
 use super::RecordingHeader;
 use crate::Error;
 use crate::assembler::Assembler;
+use gapscope_files::ContainedPath;
 use gapscope_spool::Rank;
 use gapscope_spool::reader::Damage;
 use gapscope_trace::Parts;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::manifest::Unmeasured;
 use serde::{Deserialize, Serialize};
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 /// The checkpoint's file in the folder of a trace.
 pub const STATE_FILE: &str = "parts/state";
+/// The most bytes of [`STATE_FILE`]. It holds what command buffers do that may run again, and what has no end yet.
+const MAX_STATE_BYTES: u64 = 4 << 30;
 /// The version of [`STATE_FILE`]. It changes with everything in the file, so that a gapscope reads only its own.
-pub const STATE_VERSION: u32 = 16;
+pub const STATE_VERSION: u32 = 17;
 
 /// The state of a recording. The version comes first in the file, so that it can be read from any version.
 #[derive(Serialize, Deserialize)]
@@ -62,20 +64,20 @@ impl CheckpointRef<'_> {
     /// Replaces the checkpoint in the folder of the trace: a new file is written whole and then takes the old one's
     /// name.
     pub fn write(&self, folder: &Path) -> Result<(), Error> {
-        let path = folder.join(STATE_FILE);
-        let new = path.with_extension("new");
+        let path = ContainedPath::new(folder, STATE_FILE);
+        let new = path.beside("state.new");
         let write = || -> std::io::Result<()> {
-            let file = std::io::BufWriter::with_capacity(1 << 20, fs::File::create(&new)?);
+            let file = std::io::BufWriter::with_capacity(1 << 20, new.create()?);
             let mut file = ErrorKeepingWriter { file, error: None };
             if let Err(error) = postcard::to_io(self, &mut file) {
                 return Err(file.error.unwrap_or_else(|| std::io::Error::other(error)));
             }
             file.flush()?;
-            fs::rename(&new, &path)
+            new.rename(&path)
         };
         write().map_err(|error| {
-            let _ = fs::remove_file(&new);
-            Error::io(&path)(error)
+            let _ = new.remove_file();
+            Error::io(path.path())(error)
         })
     }
 }
@@ -104,17 +106,17 @@ impl<W: Write> Write for ErrorKeepingWriter<W> {
 impl Checkpoint {
     /// Reads the checkpoint of a trace. Fails when there is none, it is damaged, or it is of another version.
     pub fn read(folder: &Path) -> Result<Checkpoint, Error> {
-        let path = folder.join(STATE_FILE);
+        let path = ContainedPath::new(folder, STATE_FILE);
         let unusable = |reason: &str| Error::NotRecoverable {
             path: folder.to_owned(),
             reason: reason.to_owned(),
         };
-        let bytes = match fs::read(&path) {
+        let bytes = match path.read(MAX_STATE_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(unusable("it holds no checkpoint of a recording"));
             }
-            Err(error) => return Err(Error::io(&path)(error)),
+            Err(error) => return Err(Error::io(path.path())(error)),
         };
         let (version, _) = postcard::take_from_bytes::<u32>(&bytes)
             .map_err(|_| unusable("its checkpoint is damaged"))?;

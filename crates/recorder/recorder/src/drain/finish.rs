@@ -7,13 +7,13 @@ use crate::Error;
 use crate::assembler::Assembler;
 use crate::code;
 use crate::label_injection;
+use gapscope_files::ContainedPath;
 use gapscope_model::LossKind;
 use gapscope_timeline_builder::kernel_accesses;
 use gapscope_trace::Names;
 use gapscope_trace::TraceWriter;
 use gapscope_trace::manifest::{self, Manifest};
 use gapscope_trace::writer::SOURCES_FOLDER;
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,14 +28,24 @@ impl Drain {
         let folder = self.folder().to_owned();
         let (mut losses, mut ranks) = (Vec::new(), Vec::new());
         for mut rank in std::mem::take(&mut self.ranks) {
-            finish_assembler(&mut rank.assembler, &mut rank.writer, &self.header.names)?;
+            finish_assembler(
+                &mut rank.assembler,
+                &mut rank.writer,
+                &self.header.names,
+                self.reads_code_files,
+            )?;
             let mut manifest = self.rank_manifest(&rank);
             complete(&mut manifest);
             losses.extend(manifest.losses.iter().cloned());
             rank.writer.finish(&manifest)?;
             ranks.push((rank.rank, rank.assembler));
         }
-        finish_assembler(&mut self.assembler, &mut self.writer, &self.header.names)?;
+        finish_assembler(
+            &mut self.assembler,
+            &mut self.writer,
+            &self.header.names,
+            self.reads_code_files,
+        )?;
         let mut manifest = self.manifest();
         manifest.ranks = ranks.iter().map(|(rank, _)| rank.rank).collect();
         manifest.ranks.sort_unstable();
@@ -89,20 +99,23 @@ fn finish_assembler(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
     names: &Names,
+    reads_code_files: bool,
 ) -> Result<(), Error> {
     assembler.finish(names, writer.tables_mut());
-    write_sources(assembler, writer)?;
-    let sources = writer.folder().join(SOURCES_FOLDER);
+    write_sources(assembler, writer, reads_code_files)?;
+    let sources = ContainedPath::new(writer.folder(), SOURCES_FOLDER);
     kernel_accesses::fill(&sources, &mut writer.tables_mut().kernels);
     Ok(())
 }
 
-/// Writes the code of kernels that is new, and the source files of that code.
+/// Writes the code of kernels that is new, and the source files of that code where those may be read.
 pub(super) fn write_sources(
     assembler: &mut Assembler,
     writer: &mut TraceWriter,
+    reads_code_files: bool,
 ) -> Result<(), Error> {
-    for path in assembler.take_code_files() {
+    let files = assembler.take_code_files().into_iter();
+    for path in files.filter(|_| reads_code_files) {
         if let Some((extension, bytes)) = code::read_code_file(Path::new(&*path)) {
             assembler.found_code_file(path, extension, bytes);
         }
@@ -125,6 +138,6 @@ pub struct Finished {
 pub fn remove_leftovers(folder: &Path) {
     for leftover in [SPOOL_FOLDER, LAYER_FOLDER, label_injection::LABELS_FOLDER] {
         // A folder that cannot be deleted does no harm, because nothing reads it.
-        let _ = fs::remove_dir_all(folder.join(leftover));
+        let _ = ContainedPath::new(folder, leftover).remove_folder();
     }
 }

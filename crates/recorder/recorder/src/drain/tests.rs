@@ -66,6 +66,7 @@ fn new_trace() -> (tempfile::TempDir, PathBuf) {
 fn header() -> RecordingHeader {
     RecordingHeader {
         command: vec!["program".to_owned()],
+        keeps_arguments: true,
         mode: SamplingMode::Dispatch,
         names: Names::default(),
         stack_rate_hz: None,

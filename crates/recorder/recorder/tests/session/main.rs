@@ -169,6 +169,7 @@ fn record(
     let mut recording = Recording {
         command: command(task),
         output: trace.to_owned(),
+        keep_arguments: true,
         mode: SamplingMode::Dispatch,
         names: Names::default(),
         start: Start::AtOnce,

@@ -1,0 +1,240 @@
+//! Tests made-up pairs of files of Nsight Systems and PyTorch's profiler: other launches, older schemas, and damage.
+
+use crate::database::database;
+use crate::joined::{Files, imported, joined, markers, trace};
+use gapscope_import::Options;
+use gapscope_trace::tables::Table;
+use std::fmt::Write as _;
+
+/// A made-up pair: an operator for each of many irregular launches.
+struct Planted {
+    seed: u64,
+    /// The wall-clock time at which the session began; `None` leaves it out.
+    session_ns: Option<i64>,
+    /// Members of the document before its events.
+    members: String,
+    /// What is added to the times of the document's events, in microseconds.
+    later_us: i64,
+    /// The process and the function of the document's own launches; `None` where it has none.
+    own: Option<&'static str>,
+    pid: &'static str,
+}
+
+const SESSION_NS: i64 = 1_790_000_000_000_000_000;
+
+impl Default for Planted {
+    fn default() -> Planted {
+        Planted {
+            seed: 1,
+            session_ns: Some(SESSION_NS),
+            members: format!("\"baseTimeNanoseconds\":{SESSION_NS},"),
+            later_us: 0,
+            own: None,
+            pid: "7",
+        }
+    }
+}
+
+impl Planted {
+    fn files(&self) -> Files {
+        let mut random = fastrand::Rng::with_seed(self.seed);
+        let mut events = String::new();
+        let mut calls = String::new();
+        let mut kernels = String::new();
+        let mut at = 1_000_000;
+        let pid = self.pid;
+        let global = (7_i64 << 24) + 7;
+        for number in 1..=200 {
+            at += random.i64(3_000..40_000);
+            let start = at + random.i64(2_000..9_000);
+            let end = start + random.i64(3_000..9_000);
+            let (begin, stop) = (at, end + random.i64(2_000..9_000));
+            let us = |ns: i64| format!("{}.{:03}", self.later_us + ns / 1000, ns % 1000);
+            let length = |ns: i64| format!("{}.{:03}", ns / 1000, ns % 1000);
+            let _ = write!(
+                events,
+                "{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":{pid},\"tid\":7,\"ts\":{},\"dur\":{}}},",
+                us(begin),
+                length(stop - begin),
+            );
+            if let Some(function) = self.own {
+                let _ = write!(
+                    events,
+                    "{{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"{function}\",\"pid\":{pid},\"tid\":7,\"ts\":{},\"dur\":{},\"args\":{{\"correlation\":{number}}}}},\
+                     {{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":{},\"dur\":1,\"args\":{{\"correlation\":{number},\"stream\":7,\"device\":0}}}},",
+                    us(start + 300),
+                    length(end - start - 600),
+                    us(end),
+                );
+            }
+            let _ = writeln!(calls, "[{start}, {end}, {global}, {number}, 2, 0]");
+            let _ = writeln!(
+                kernels,
+                "[{}, {}, 0, 1, 7, {number}, {}, 1]",
+                end + 100,
+                end + 900,
+                7_i64 << 24
+            );
+            at = stop;
+        }
+        let events = events.trim_end_matches(',');
+        let json = format!(
+            "{{\"schemaVersion\":1,{}\"traceEvents\":[{events}]}}",
+            self.members
+        );
+        let mut text = format!(
+            "StringIds id value\n[1, \"scale\"]\n[2, \"cudaLaunchKernel_v7000\"]\n\
+             CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue\n{calls}\
+             CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid demangledName\n{kernels}"
+        );
+        if let Some(session_ns) = self.session_ns {
+            let _ = writeln!(
+                text,
+                "TARGET_INFO_SESSION_START_TIME utcEpochNs\n[{session_ns}]"
+            );
+        }
+        Files::new(&[("a.json", json.as_bytes()), ("a.sqlite", &database(&text))])
+    }
+}
+
+#[test]
+fn the_files_own_launches_are_a_second_witness_and_are_left_out() {
+    let own = Planted {
+        own: Some("cudaLaunchKernel"),
+        ..Planted::default()
+    };
+    let trace = own.files().trace();
+    let file = joined(&trace);
+    assert_eq!((file.own_launches, file.own_launches_matched), (200, 200));
+    assert!(file.to_string().contains("200 of its own 200 launches"));
+    assert_eq!(trace.tables.dispatches.len(), 200);
+    assert_eq!(trace.tables.submissions.len(), 200);
+    let mut notes = trace.manifest.notes.iter();
+    assert!(notes.any(|note| note.contains("calls (200) and GPU work (200) of its own")));
+    let other = Planted {
+        own: Some("cudaGraphLaunch"),
+        ..Planted::default()
+    };
+    let text = other.files().refusal();
+    assert!(
+        text.contains("only 0 of the 200 launches that a.json has itself"),
+        "{text}"
+    );
+}
+
+#[test]
+fn older_files_are_joined_by_the_epoch_or_refused_with_a_reason() {
+    // Files from before 2024 have no base, and times since 1970.
+    let since_1970 = Planted {
+        members: String::new(),
+        later_us: SESSION_NS / 1000,
+        ..Planted::default()
+    };
+    assert_eq!(joined(&since_1970.files().trace()).launches_inside, 200);
+    let since_boot = Planted {
+        members: String::new(),
+        ..Planted::default()
+    };
+    let text = since_boot.files().refusal();
+    assert!(
+        text.contains("a.json does not say from when its times count"),
+        "{text}"
+    );
+    let without_session = Planted {
+        session_ns: None,
+        ..Planted::default()
+    };
+    let text = without_session.files().refusal();
+    assert!(
+        text.contains("a.sqlite does not say when its session began"),
+        "{text}"
+    );
+    for session_ns in [i64::MIN, i64::MAX, 0] {
+        let odd = Planted {
+            session_ns: Some(session_ns),
+            ..Planted::default()
+        };
+        let text = odd.files().refusal();
+        assert!(text.contains("are not joined"), "{text}");
+    }
+}
+
+#[test]
+fn the_processes_of_merged_ranks_are_known_without_their_prefix() {
+    let merged = Planted {
+        pid: "\"[TP00] 7\"",
+        ..Planted::default()
+    };
+    let trace = merged.files().trace();
+    assert_eq!(joined(&trace).launches_inside, 200);
+    assert_eq!(markers(&trace, "operator", 7), 200);
+}
+
+#[test]
+fn files_without_operators_are_refused_or_left_out() {
+    let planted = Planted::default().files();
+    let front_end = planted.folder.path().join("front.json");
+    let text = "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"serve\",\"pid\":9,\"tid\":9,\"ts\":1,\"dur\":5}]}";
+    std::fs::write(&front_end, text).unwrap();
+    let export = planted.paths[1].clone();
+    let folder = tempfile::tempdir().unwrap();
+    let alone = [front_end.clone(), export];
+    let error = imported(&alone, &Options::default(), folder.path())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("no operators") || error.contains("does not say from when"),
+        "{error}"
+    );
+    let all = [&planted.paths[..], &[front_end]].concat();
+    let trace = trace(&all);
+    assert_eq!(joined(&trace).launches_inside, 200);
+    let mut notes = trace.manifest.notes.iter();
+    assert!(notes.any(|note| note.contains("front.json was left out")));
+}
+
+#[test]
+fn another_process_of_the_export_is_not_taken() {
+    let options = Options {
+        pid: Some(8),
+        ..Options::default()
+    };
+    let error = Planted::default().files().import(&options).unwrap_err();
+    assert!(
+        error.to_string().contains("a.sqlite has no launches"),
+        "{error}"
+    );
+}
+
+#[test]
+fn cut_and_damaged_pairs_are_survived() {
+    let planted = Planted {
+        own: Some("cudaLaunchKernel"),
+        ..Planted::default()
+    };
+    let files = planted.files();
+    let [json, export] = [0, 1].map(|index| std::fs::read(&files.paths[index]).unwrap());
+    let mut random = fastrand::Rng::with_seed(5);
+    for round in 0..60 {
+        let (mut json, mut export) = (json.clone(), export.clone());
+        let damaged = if round % 2 == 0 {
+            &mut json
+        } else {
+            &mut export
+        };
+        match round % 3 {
+            0 => damaged.truncate(random.usize(1..damaged.len())),
+            _ => {
+                for _ in 0..20 {
+                    let at = random.usize(..damaged.len());
+                    damaged[at] = random.u8(..);
+                }
+            }
+        }
+        let files = Files::new(&[("a.json", &json), ("a.sqlite", &export)]);
+        // Whatever is left is imported or refused with a sentence.
+        if let Err(error) = files.import(&Options::default()) {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+}
