@@ -1,4 +1,5 @@
-//! A finding that may be unknown because tables that it is made from could not be read. It is used like its value;
+//! A finding that may be unknown because tables that it is made from could not be read, or because what it counts was not
+//! recorded. It is used like its value;
 //! only [`Findings`](crate::findings::Findings) marks it as unknown. Its schema is that of `Option<T>`.
 
 use schemars::generate::SchemaGenerator;
@@ -7,8 +8,8 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 
-/// A finding whose tables may not have been read whole. Its value is then of the rows that were read, and JSON has
-/// `null` in its place.
+/// A finding whose tables may not have been read whole, or may lack what ran. Its value is then of the rows that were read,
+/// and JSON has `null` in its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Finding<T> {
     pub(crate) value: T,
@@ -16,6 +17,11 @@ pub struct Finding<T> {
 }
 
 impl<T> Finding<T> {
+    /// Returns the value, or `None` where it is not known.
+    pub fn known(&self) -> Option<&T> {
+        (!self.is_unknown).then_some(&self.value)
+    }
+
     /// Returns the value, whether or not it is known.
     pub fn into_value(self) -> T {
         self.value

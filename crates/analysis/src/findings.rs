@@ -41,6 +41,7 @@ use gapscope_timeline::counters::{self, Counter, CounterRow};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
+use gapscope_timeline::unknown_counts::{Count, UnknownCount, unknown_counts};
 use gapscope_trace::manifest::{Loss, LossSchema, SamplingMode, Unmeasured};
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Table;
@@ -131,7 +132,8 @@ pub struct Findings {
     pub analysed_window: Option<Interval>,
     /// Warm-up that was found, or why none was.
     pub warm_up: WarmUp,
-    /// Dispatches; like the counts below null where their table cannot be read.
+    /// Dispatches; like the counts below null where their table cannot be read, or where none was recorded although there may
+    /// have been some: `unknown_counts` says why.
     pub dispatch_count: Finding<u64>,
     /// Dispatches whose times are known.
     pub timed_dispatch_count: Finding<u64>,
@@ -141,10 +143,13 @@ pub struct Findings {
     pub submission_count: Finding<u64>,
     /// Transfers.
     pub transfer_count: Finding<u64>,
-    /// Bytes that transfers of known size wrote.
+    /// Bytes that transfers of known size wrote; null where none of their sizes is known.
     pub transfer_bytes: Finding<u64>,
     /// Transfers of unknown size.
     pub transfer_unknown_bytes_count: Finding<u64>,
+    /// Counts that are not known, as what they count was not recorded, or not all of it; absent where all are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown_counts: Vec<UnknownCount>,
     /// Busy time of each device in the analysed window.
     pub devices: Vec<DeviceBusy>,
     /// Idle time of the devices by cause, the greatest first.
@@ -210,6 +215,12 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Returns why a count is not known; `None` where it is known, or where only its table cannot be read.
+    pub fn unknown_count(&self, count: Count) -> Option<&UnknownCount> {
+        let mut unknown = self.unknown_counts.iter();
+        unknown.find(|unknown| unknown.count == count)
+    }
+
     /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause or nothing helps.
     pub fn advice_on(&self, cause: Cause) -> Option<&str> {
         let gap = self.gaps.iter().find(|gap| gap.cause == cause)?;
@@ -368,6 +379,7 @@ impl Findings {
             transfer_count: (tables.transfers.len() as u64).into(),
             transfer_bytes: sum(|row| row.bytes).into(),
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count).into(),
+            unknown_counts: unknown_counts(timeline),
             devices: judged.devices,
             gaps: gaps.into(),
             advice: advice.into(),

@@ -10,7 +10,7 @@ use crate::verdict::Phase;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
+use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
 use gapscope_timeline::thresholds::{
     CAPPED_SHARE, HARDLY_USED_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
 };
@@ -35,6 +35,8 @@ pub enum HeadlineKind {
     Contradiction,
     /// A file that was imported and could not be read whole.
     PartOfFile,
+    /// Work of an imported file whose times are unknown, since those in the file cannot be true.
+    UntimedWork,
     /// A file of another profiler that was joined, and how sure the match is.
     JoinedFile,
     /// The part of the run that the verdict is of.
@@ -69,6 +71,7 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
         contradictions.map(|found| (HeadlineKind::Contradiction, found.sentence.clone()));
     let mut notes: Vec<(HeadlineKind, String)> = contradictions.collect();
     notes.extend(input.unread_parts());
+    notes.extend(input.untimed_work());
     let joined = input.timeline.trace.manifest.joined_files.iter();
     notes.extend(joined.map(|file| (HeadlineKind::JoinedFile, format!("Joined with {file}"))));
     notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
@@ -101,6 +104,29 @@ impl HeadlineInput<'_> {
             };
             let sentence = format!("{what} could not be read: {}.", loss.reason);
             Some((HeadlineKind::PartOfFile, sentence))
+        })
+    }
+
+    /// Says of how much work an imported file has no times, or times that cannot be true.
+    fn untimed_work(&self) -> impl Iterator<Item = (HeadlineKind, String)> {
+        let manifest = &self.timeline.trace.manifest;
+        let mut processes = manifest.processes.iter();
+        let is_imported = processes.any(|process| process.other_tool().is_some());
+        let losses = manifest.losses.iter().filter(move |_| is_imported);
+        losses.filter_map(|loss| {
+            let works = match loss.kind {
+                LossKind::DispatchTimes => count_of(loss.count, "dispatch", "dispatches"),
+                LossKind::TransferTimes => count_of(loss.count, "transfer", "transfers"),
+                LossKind::OpaqueWorkTimes => {
+                    count_of(loss.count, "piece of other work", "pieces of other work")
+                }
+                _ => return None,
+            };
+            let sentence = format!(
+                "When {works} ran is not known: {}. No figure rests on these times.",
+                loss.reason
+            );
+            Some((HeadlineKind::UntimedWork, sentence))
         })
     }
 

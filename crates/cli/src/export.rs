@@ -77,7 +77,7 @@ fn export_ranks(arguments: &Export, ranks: &[(u32, PathBuf)]) -> Result<bool, Fa
         _ if !one_file::have_one_clock(&parts)? => {
             Some("the ranks were recorded apart, with different clocks")
         }
-        format => return one_file::run(&arguments.output, format, &parts),
+        _ => return one_file::run(arguments, &parts),
     };
     if arguments.output.as_os_str() == "-" {
         return Err(choose_rank(&arguments.trace, ranks, "stdout"));

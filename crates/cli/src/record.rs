@@ -166,9 +166,8 @@ fn nothing_recorded(recorded: &Recorded, reason: &str, trace_kept: bool) -> Fail
     Failure::new(match lost.max_by_key(|loss| loss.count) {
         // The losses may include all of the work, so that the sentence must not claim that there was none.
         Some(loss) => format!(
-            "no GPU work was recorded in {path}, and {} {} were lost: {}",
-            number::count(loss.count),
-            loss.kind,
+            "no GPU work was recorded in {path}; lost: {}: {}",
+            number::loss(loss),
             loss.reason
         ),
         None if trace_kept => format!("{reason}; the trace {path} has no GPU work"),

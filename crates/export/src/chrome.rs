@@ -29,10 +29,7 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     begin(&mut drawing)?;
     let exported = write_part(scene, false, &mut drawing)?;
     if let Some(folder) = &scene.embedded {
-        // The separator belongs to the drawing, so that each piece is a line of its own.
-        drawing.write_all(SEPARATOR)?;
-        let seal = drawing.seal();
-        embed(folder, seal, out)?;
+        embed(folder, &mut drawing)?;
     }
     end(&scene.trace.manifest, scene.origin_ns, out)?;
     Ok(exported)
@@ -76,7 +73,10 @@ pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> 
 
 /// Writes the trace of a folder as metadata events, which other readers pass over: its files in pieces, then the seal
 /// of the drawing. The importer `drawn` reads them.
-fn embed(folder: &Path, seal: Seal, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn embed(folder: &Path, out: &mut Sealing<impl Write>) -> io::Result<()> {
+    // The separator belongs to the drawing, so that each piece is a line of its own.
+    out.write_all(SEPARATOR)?;
+    let Seal { bytes, crc32 } = out.seal();
     const BEGIN: &str = "{\"ph\":\"M\",\"name\":\"gapscope trace\",\"pid\":0,\"tid\":0,\"args\":";
     let mut text = String::new();
     each_piece(folder, |Piece { file, bytes }| {
@@ -87,7 +87,6 @@ fn embed(folder: &Path, seal: Seal, out: &mut impl Write) -> io::Result<()> {
             "{BEGIN}{{\"file\":\"{file}\",\"base64\":\"{text}\"}}}},"
         )
     })?;
-    let Seal { bytes, crc32 } = seal;
     write!(
         out,
         "{BEGIN}{{\"drawing_bytes\":{bytes},\"drawing_crc32\":{crc32}}}}}"

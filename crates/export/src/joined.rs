@@ -7,8 +7,10 @@ use crate::perfetto::GpuInfo;
 use crate::scene::{GroupKind, PlaceInFile, Scene};
 use crate::{Exported, chrome, perfetto, speedscope};
 use gapscope_trace::Manifest;
+use gapscope_trace::embedded::Sealing;
 use rustc_hash::FxHashSet;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// A format in which one file holds several traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +28,9 @@ pub enum JoinedFormat {
 /// A file to which traces are added one after the other.
 pub struct Joined<W> {
     format: JoinedFormat,
-    out: W,
+    out: Sealing<W>,
+    /// The folder of a trace whose ranks are the traces of the file, which is embedded behind the drawing.
+    embedded: Option<PathBuf>,
     /// The first and the last time of all traces, as the caller gave them.
     origin_ns: i64,
     end_ns: i64,
@@ -59,8 +63,9 @@ impl<W: Write + Send> Joined<W> {
         format: JoinedFormat,
         origin_ns: i64,
         end_ns: i64,
-        mut out: W,
+        out: W,
     ) -> io::Result<Joined<W>> {
+        let mut out = Sealing::new(out);
         match format {
             JoinedFormat::Perfetto => {}
             JoinedFormat::Chrome => chrome::begin(&mut out)?,
@@ -73,6 +78,7 @@ impl<W: Write + Send> Joined<W> {
         Ok(Joined {
             format,
             out,
+            embedded: None,
             origin_ns,
             end_ns,
             pids: FxHashSet::default(),
@@ -87,6 +93,22 @@ impl<W: Write + Send> Joined<W> {
             profile_commas: CommaList::default(),
             manifest: None,
         })
+    }
+
+    /// Embeds the trace of a folder together with those of its ranks, which are then the traces of the file; of the folder
+    /// [`gapscope_trace::embedded::can_embed_ranks`] is true. Only files for Perfetto and Chrome have room. No trace has been
+    /// added before.
+    ///
+    /// # Errors
+    /// Writing to the file fails.
+    pub fn embed(&mut self, folder: &Path) -> io::Result<()> {
+        match self.format {
+            JoinedFormat::Perfetto => perfetto::announce(&mut self.out)?,
+            JoinedFormat::Chrome => {}
+            JoinedFormat::Firefox | JoinedFormat::Speedscope => return Ok(()),
+        }
+        self.embedded = Some(folder.to_owned());
+        Ok(())
     }
 
     /// Adds a trace, and returns the counts of its rows. In the scene, the names of groups then begin with `name`,
@@ -147,8 +169,19 @@ impl<W: Write + Send> Joined<W> {
     pub fn end(mut self) -> io::Result<()> {
         let manifest = self.manifest.unwrap_or_default();
         match self.format {
-            JoinedFormat::Perfetto => self.gpus.write(&mut self.out)?,
-            JoinedFormat::Chrome => chrome::end(&manifest, self.origin_ns, &mut self.out)?,
+            JoinedFormat::Perfetto => {
+                self.gpus.write(&mut self.out)?;
+                if let Some(folder) = &self.embedded {
+                    let seal = self.out.seal();
+                    perfetto::embed(folder, seal, &mut self.out)?;
+                }
+            }
+            JoinedFormat::Chrome => {
+                if let Some(folder) = &self.embedded {
+                    chrome::embed(folder, &mut self.out)?;
+                }
+                chrome::end(&manifest, self.origin_ns, &mut self.out)?;
+            }
             JoinedFormat::Firefox => self.firefox.end(&mut self.out)?,
             JoinedFormat::Speedscope => {
                 self.out.write_all(b"\n],\"shared\":{\"frames\":[")?;

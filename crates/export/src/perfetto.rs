@@ -112,12 +112,7 @@ const FIRST_UUID: u64 = 0x6761_7073_0000_0001;
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
     let mut drawing = Sealing::new(&mut *out);
     if scene.embedded.is_some() {
-        // The importer recognises the file by its first packet.
-        let (mut packet, mut part) = (Message::default(), Message::default());
-        part.number(5, 1);
-        packet.number(packet::SEQUENCE, SEQUENCE);
-        packet.message(packet::EMBEDDED, &part);
-        packet.write_as(PACKET, &mut drawing)?;
+        announce(&mut drawing)?;
     }
     let exported = write_part(scene, &mut GpuInfo::default(), &mut drawing)?;
     if let Some(folder) = &scene.embedded {
@@ -127,9 +122,18 @@ pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exporte
     Ok(exported)
 }
 
+/// Writes the first packet of a file with an embedded trace, by which the importer recognises the file.
+pub(crate) fn announce(out: &mut impl Write) -> io::Result<()> {
+    let (mut packet, mut part) = (Message::default(), Message::default());
+    part.number(5, 1);
+    packet.number(packet::SEQUENCE, SEQUENCE);
+    packet.message(packet::EMBEDDED, &part);
+    packet.write_as(PACKET, out)
+}
+
 /// Writes the trace of a folder in packets: its files in pieces, then the seal of the drawing. The importer `drawn`
 /// reads them.
-fn embed(folder: &Path, seal: Seal, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn embed(folder: &Path, seal: Seal, out: &mut impl Write) -> io::Result<()> {
     let mut packet = Message::default();
     let mut part = Message::default();
     each_piece(folder, |Piece { file, bytes }| {

@@ -8,10 +8,11 @@ use crate::{Error, Importer, Options, Output, kineto, perfetto};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::bufread::MultiGzDecoder;
-use gapscope_trace::Selection;
 use gapscope_trace::embedded::{PIECE_BYTES, Piece, Seal, Sealing, Unpacking};
 use gapscope_trace::tables::{CommandBuffers, Dispatches, OpaqueWork, Transfers};
+use gapscope_trace::{Selection, rank_folders, read_manifest};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -83,17 +84,27 @@ fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let format_of_first = inputs.iter().find_map(|path| format(path));
     let importer = format_of_first.map_or(kineto::IMPORTER, Format::importer);
-    // Several files are ranks of one program. A process or a rank can be chosen for what is drawn only.
-    if inputs.len() > 1 || options.pid.is_some() || !options.ranks.is_empty() {
+    // A process or a rank can be chosen for what is drawn only.
+    if options.pid.is_some() || !options.ranks.is_empty() {
         return (importer.read)(inputs, options, output);
+    }
+    // Several files are ranks of one program.
+    if inputs.len() > 1 {
+        return match unpack_ranks(inputs, options, output)? {
+            true => Ok(()),
+            false => (importer.read)(inputs, options, output),
+        };
     }
     let path = only_file(inputs, "export of gapscope")?;
     let unpacked = match format_of_first {
-        Some(format) => unpack(path, format, output)?,
+        Some(format) => {
+            let folder = output.folder().to_owned();
+            unpack(path, format, &folder, output)?
+        }
         None => Unpacked::None,
     };
     match unpacked {
-        Unpacked::Trace => Ok(()),
+        Unpacked::Trace => output.finish_unpacked(),
         Unpacked::None => (importer.read)(inputs, options, output),
         Unpacked::Changed => {
             let note = "The file was changed after gapscope exported it: what it draws was read, and not the trace behind the drawing.";
@@ -102,6 +113,35 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             (importer.read)(inputs, &options, output)
         }
     }
+}
+
+/// Unpacks the traces of ranks that are embedded in a file each. Returns false, with nothing left behind, where a file has
+/// none, or where the traces are not those of different ranks.
+fn unpack_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<bool, Error> {
+    let formats: Vec<Format> = inputs.iter().filter_map(|path| format(path)).collect();
+    if formats.len() < inputs.len() {
+        return Ok(false);
+    }
+    let root = output.trace()?;
+    let mut ranks = BTreeSet::new();
+    for (at, (path, format)) in inputs.iter().zip(formats).enumerate() {
+        let folder = output.folder().join(format!("unpacked-{at}"));
+        let is_unpacked = matches!(unpack(path, format, &folder, output)?, Unpacked::Trace);
+        let manifest = is_unpacked.then(|| read_manifest(&folder)).transpose()?;
+        let rank = manifest.and_then(|manifest| manifest.rank);
+        let Some(rank) = rank.filter(|rank| ranks.insert(rank.rank)) else {
+            drop(root);
+            output.withdraw();
+            return Ok(false);
+        };
+        let own = output.folder().join(format!("rank={}", rank.rank));
+        std::fs::rename(&folder, &own)
+            .map_err(|source| gapscope_trace::Error::Write { path: own, source })?;
+    }
+    let ranks: Vec<u32> = ranks.into_iter().collect();
+    output.finish_ranks(root, ranks, options, Vec::new())?;
+    output.finish_unpacked()?;
+    Ok(true)
 }
 
 /// What was behind the drawing of an export.
@@ -114,8 +154,13 @@ enum Unpacked {
     Changed,
 }
 
-/// Writes the embedded trace of a file as the trace of the import.
-fn unpack(path: &Path, format: Format, output: &mut Output) -> Result<Unpacked, Error> {
+/// Writes the embedded trace of a file to a folder.
+fn unpack(
+    path: &Path,
+    format: Format,
+    folder: &Path,
+    output: &mut Output,
+) -> Result<Unpacked, Error> {
     let failed = Error::read(path);
     let mut file = open(path).map_err(failed)?;
     let mut unpacking: Option<Unpacking> = None;
@@ -144,7 +189,7 @@ fn unpack(path: &Path, format: Format, output: &mut Output) -> Result<Unpacked, 
         match piece(&part[payload..], format) {
             Some(Embedded::Piece(name, bytes)) => {
                 if unpacking.is_none() {
-                    unpacking = Some(output.unpack()?);
+                    unpacking = Some(output.unpack(folder)?);
                 }
                 let piece = Piece {
                     file: &name,
@@ -164,7 +209,7 @@ fn unpack(path: &Path, format: Format, output: &mut Output) -> Result<Unpacked, 
     };
     if !torn && fits == Some(true) {
         return match unpacking.finish()? {
-            true => output.finish_unpacked().map(|()| Unpacked::Trace),
+            true => Ok(Unpacked::Trace),
             false => Err(Error::nothing(format!(
                 "the trace behind the drawing of {} is incomplete",
                 path.display()
@@ -269,7 +314,7 @@ fn piece(part: &[u8], format: Format) -> Option<Embedded> {
 }
 
 impl Output<'_> {
-    /// Counts the work of the unpacked trace, whose losses and notes are those of the import.
+    /// Counts the work of the unpacked trace and of its ranks, whose losses and notes are those of the import.
     fn finish_unpacked(&mut self) -> Result<(), Error> {
         let selection = Selection::manifest()
             .columns::<Dispatches>(&["start_ns"])
@@ -277,8 +322,14 @@ impl Output<'_> {
             .columns::<OpaqueWork>(&["start_ns"])
             .columns::<CommandBuffers>(&["id"])
             .unchecked();
-        let (trace, _) = gapscope_trace::read(self.folder(), &selection)?;
-        self.unpacked(&trace);
+        let ranks = rank_folders(self.folder()).into_iter();
+        let folders: Vec<PathBuf> = std::iter::once(self.folder().to_owned())
+            .chain(ranks.map(|(_, folder)| folder))
+            .collect();
+        for folder in folders {
+            let (trace, _) = gapscope_trace::read(&folder, &selection)?;
+            self.unpacked(&trace);
+        }
         Ok(())
     }
 }

@@ -242,6 +242,18 @@ impl Inventory {
         known.map_or(DeviceId(0), |queue| queue.device)
     }
 
+    /// Returns the API of a queue's device: the device's own, or else that of its process's calls.
+    pub fn api_of(&self, queue: QueueId) -> Api {
+        let device = (self.queues.get(queue.index()))
+            .and_then(|queue| self.devices.get(queue.device.index()));
+        device.map_or(Api::Unknown, |device| match device.api {
+            Api::Unknown => {
+                (self.called.get(&device.process).copied().flatten()).unwrap_or_default()
+            }
+            api => api,
+        })
+    }
+
     /// Returns true if there are queues.
     pub fn has_queues(&self) -> bool {
         !self.queues.is_empty()

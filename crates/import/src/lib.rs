@@ -10,6 +10,7 @@
 
 pub mod counters_csv;
 mod details;
+mod doubtful_times;
 pub mod drawn;
 mod error;
 mod functions;

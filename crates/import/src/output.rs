@@ -108,12 +108,12 @@ impl<'a> Output<'a> {
         self.named_rank = rank;
     }
 
-    /// Creates the folder of the trace for the files of a trace that is embedded in the input.
+    /// Creates a folder, the trace's or one in it, for the files of a trace that is embedded in an input.
     ///
     /// # Errors
     /// The folder exists already, or the system refuses to create it.
-    pub(crate) fn unpack(&mut self) -> Result<Unpacking, Error> {
-        let unpacking = Unpacking::create(&self.imported.output)?;
+    pub(crate) fn unpack(&mut self, folder: &Path) -> Result<Unpacking, Error> {
+        let unpacking = Unpacking::create(folder)?;
         self.made = true;
         Ok(unpacking)
     }
@@ -129,10 +129,21 @@ impl<'a> Output<'a> {
             .iter_mut()
             .for_each(|traces| traces.push(trace.clone()));
         let imported = &mut self.imported;
-        imported.command_buffers = trace.tables.command_buffers.id.len() as u64;
-        imported.timed_work = timed_work(&trace.tables);
-        imported.losses.clone_from(&trace.manifest.losses);
-        imported.notes.clone_from(&trace.manifest.notes);
+        imported.command_buffers += trace.tables.command_buffers.id.len() as u64;
+        imported.timed_work += timed_work(&trace.tables);
+        imported.losses.extend_from_slice(&trace.manifest.losses);
+        for note in &trace.manifest.notes {
+            if !imported.notes.contains(note) {
+                imported.notes.push(note.clone());
+            }
+        }
+    }
+
+    /// Removes the folder of the trace, so that it can be made in another way.
+    pub(crate) fn withdraw(&mut self) {
+        // What is left of it is found by the next attempt, which then says that the folder exists.
+        let _ = std::fs::remove_dir_all(&self.imported.output);
+        self.made = false;
     }
 
     /// Completes the trace without a rank after the traces of all ranks.

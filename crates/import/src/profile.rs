@@ -15,7 +15,6 @@ use crate::output::{NewTrace, Output};
 use crate::{Error, Options, functions};
 use gapscope_model::cuda::base_name;
 use gapscope_timeline_builder::{Function, Ids, Recorded, Shared};
-use gapscope_trace::LossKind;
 use gapscope_trace::build::{CountedId, TextId};
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
@@ -23,6 +22,17 @@ use gapscope_trace::tables::{MemoryRow, Table};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// What a kind of file says of all of its times.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FileTimes {
+    /// The time of the trace at which the file's clock is 0.
+    pub zero_ns: i64,
+    /// When the recording ended, on the trace's clock, where the file says that.
+    pub end_ns: Option<i64>,
+    /// Streams of CUDA run one piece of work at a time, and queues of the file are such streams.
+    pub streams_are_queues: bool,
+}
 
 /// The rows of a profile.
 #[derive(Default)]
@@ -39,6 +49,8 @@ pub(crate) struct Profile {
     pub awaited: FxHashMap<(ProcessId, Correlation), QueueId>,
     /// Allocations and frees of device memory.
     pub memory: Vec<MemoryRow>,
+    /// What the file says of all of its times.
+    pub times: FileTimes,
 }
 
 impl Profile {
@@ -144,6 +156,8 @@ impl Profile {
     /// Adds `by_ns` to all times of rows, which converts them to another clock.
     pub fn shift(&mut self, by_ns: i64) {
         let later = |ns: &mut i64| *ns = ns.saturating_add(by_ns);
+        later(&mut self.times.zero_ns);
+        self.times.end_ns.iter_mut().for_each(later);
         let calls = self.recorded.calls.iter_mut();
         calls.for_each(|(_, call)| later(&mut call.span.start_ns));
         let work = self.recorded.work.iter_mut();
@@ -170,7 +184,7 @@ impl Profile {
         mut new: NewTrace,
         output: &mut Output,
     ) -> Result<(), Error> {
-        self.refuse_impossible_labels();
+        self.doubt_times();
         self.complete_calls();
         let inventory = &mut self.inventory;
         let shared = Shared {
@@ -186,19 +200,6 @@ impl Profile {
             new.flush()?;
         }
         self.inventory.finish(new, options, output)
-    }
-
-    /// Removes labels with impossible times and counts them as losses.
-    fn refuse_impossible_labels(&mut self) {
-        let ranges = &mut self.recorded.ranges;
-        let before = ranges.len();
-        ranges.retain(|range| {
-            let end_ns = range.end_ns.unwrap_or(range.start_ns);
-            Span::checked(range.start_ns, end_ns).is_some()
-        });
-        let refused = (before - ranges.len()) as u64;
-        let reason = "their times are impossible";
-        self.inventory.lose(LossKind::Labels, refused, reason);
     }
 
     /// Gives calls the queues for which they waited, lists their threads, and extends the span of the trace to cover

@@ -1,5 +1,5 @@
-//! Unpacks files that gzip or zstd made, for importers that read files in place: the packed file goes in, and a
-//! temporary file with its content and its name without the last extension comes out.
+//! Unpacks files that gzip or zstd made, and converts texts in UTF-16, for importers that read files in place: the packed
+//! file goes in, and a temporary file with its content and its name without the last extension comes out.
 
 use crate::{Error, GZIP};
 use std::fs::File;
@@ -39,7 +39,11 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
         // Inputs of several folders may have the same name.
         let own_folder = folder.path().join(at.to_string());
         std::fs::create_dir(&own_folder).map_err(Error::read(&own_folder))?;
-        let name = path.file_stem().unwrap_or(path.as_os_str());
+        let name = match packing(path) {
+            Some(Packing::Utf16(_)) => path.file_name(),
+            _ => path.file_stem(),
+        };
+        let name = name.unwrap_or(path.as_os_str());
         let target = own_folder.join(name);
         unpack_file(path, &target)?;
         unpacked.push(target);
@@ -55,6 +59,64 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
 enum Packing {
     Gzip,
     Zstd,
+    /// No program: text in UTF-16, which shells of Windows write.
+    Utf16(Utf16),
+}
+
+/// The order of bytes in UTF-16.
+#[derive(Debug, Clone, Copy)]
+enum Utf16 {
+    Little,
+    Big,
+}
+
+/// Reads UTF-16 as UTF-8. What is no character becomes the replacement character.
+struct FromUtf16<R> {
+    inner: R,
+    order: Utf16,
+    /// Characters in UTF-8, of which the bytes from `at` on have not been read.
+    characters: Vec<u8>,
+    at: usize,
+}
+
+impl<R: Read> FromUtf16<R> {
+    fn unit(&mut self) -> Option<io::Result<u16>> {
+        let mut bytes = [0; 2];
+        match self.inner.read_exact(&mut bytes) {
+            Ok(()) => Some(Ok(match self.order {
+                Utf16::Little => u16::from_le_bytes(bytes),
+                Utf16::Big => u16::from_be_bytes(bytes),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl<R: Read> Read for FromUtf16<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.characters.len() {
+            self.characters.clear();
+            self.at = 0;
+            // Many characters at once, and the second half of a pair with the first one.
+            let mut units = Vec::with_capacity(1 << 12);
+            while units.len() < 1 << 12 || matches!(units.last(), Some(0xd800..0xdc00)) {
+                match self.unit() {
+                    Some(unit) => units.push(unit?),
+                    None => break,
+                }
+            }
+            let text = char::decode_utf16(units);
+            let text: String = text
+                .map(|character| character.unwrap_or('\u{fffd}'))
+                .collect();
+            self.characters.extend_from_slice(text.as_bytes());
+        }
+        let read = out.len().min(self.characters.len() - self.at);
+        out[..read].copy_from_slice(&self.characters[self.at..self.at + read]);
+        self.at += read;
+        Ok(read)
+    }
 }
 
 /// Returns the program that packed a file, by the file's first bytes; `None` for other files.
@@ -65,6 +127,8 @@ fn packing(path: &Path) -> Option<Packing> {
     match read? {
         Ok(()) if start.starts_with(&GZIP) => Some(Packing::Gzip),
         Ok(()) if start == ZSTD => Some(Packing::Zstd),
+        Ok(()) if start.starts_with(&[0xff, 0xfe]) => Some(Packing::Utf16(Utf16::Little)),
+        Ok(()) if start.starts_with(&[0xfe, 0xff]) => Some(Packing::Utf16(Utf16::Big)),
         _ => None,
     }
 }
@@ -72,9 +136,19 @@ fn packing(path: &Path) -> Option<Packing> {
 /// Unpacks a file into `target`. Of a file that is cut or damaged, what comes before the damage is unpacked.
 fn unpack_file(path: &Path, target: &Path) -> Result<(), Error> {
     let failed = Error::read(path);
-    let file = BufReader::new(File::open(path).map_err(failed)?);
+    let mut file = BufReader::new(File::open(path).map_err(failed)?);
     let unpacking: Box<dyn Read> = match packing(path) {
         Some(Packing::Zstd) => Box::new(zstd::Decoder::new(file).map_err(failed)?),
+        Some(Packing::Utf16(order)) => {
+            // The mark of the order is no part of the text.
+            file.read_exact(&mut [0; 2]).map_err(failed)?;
+            Box::new(FromUtf16 {
+                inner: file,
+                order,
+                characters: Vec::new(),
+                at: 0,
+            })
+        }
         _ => Box::new(flate2::read::MultiGzDecoder::new(file)),
     };
     let mut unpacking = unpacking.take(MAX_BYTES);

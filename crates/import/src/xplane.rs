@@ -126,6 +126,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     inventory.note(
         "XSpace says neither how well times of the GPU agree with those of the host nor how work waits for work.",
     );
+    profile.times.streams_are_queues = true;
     profile.write(reasons, options, trace, output)
 }
 

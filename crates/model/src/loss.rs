@@ -1,6 +1,8 @@
 //! The loss ledger: counts what was not recorded, by kind and reason. [`Ledger::add`] takes each loss, and
 //! [`Ledger::losses`] returns the sums.
 
+mod phrase;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,6 +20,9 @@ macro_rules! loss_kinds {
         }
 
         impl LossKind {
+            /// All kinds but those of users and of other versions.
+            pub const ALL: &[LossKind] = &[$(LossKind::$kind,)+];
+
             /// Returns the text in the trace.
             pub fn as_str(&self) -> &str {
                 match self {
@@ -136,6 +141,7 @@ loss_kinds! {
     TransferRoutes = "ways of transfers",
     TransferTimes = "transfer times",
     Transfers = "transfers",
+    UnambiguousCallsOfWork = "unambiguous calls of GPU work",
     UnlistedDispatches = "command buffers whose dispatches are not listed",
     Waits = "waits",
     WaitsAndEvents = "waits and events on queues",
@@ -144,9 +150,15 @@ loss_kinds! {
 impl LossKind {
     /// Returns the text for a count: `dispatch times`, `dispatch time`. Texts of [`LossKind::Other`] stay as they
     /// are, but for those of the rows and records of a file, which importers name by the file's own words.
-    pub fn for_count(&self, count: u64) -> Cow<'_, str> {
+    fn for_count(&self, count: u64) -> Cow<'_, str> {
         let is_named_by_file = |text: &str| {
-            let mut starts = ["rows of ", "records of "].iter();
+            let mut starts = [
+                "rows of ",
+                "records of ",
+                "arrows of category ",
+                "events of category ",
+            ]
+            .iter();
             starts.any(|start| text.starts_with(start))
         };
         match (count, self) {
@@ -166,11 +178,16 @@ impl LossKind {
 
 /// Converts the text of a known kind to the singular: its noun before words such as "of" loses the plural's ending.
 fn singular(text: &str) -> Cow<'_, str> {
-    // Of "waits and events", a single loss may be either.
-    if text.contains(" and ") || text.contains(',') {
-        return Cow::Borrowed(text);
-    }
-    const SUFFIX_WORDS: [&str; 6] = [" of ", " between ", " before ", " whose ", " that ", " on "];
+    const SUFFIX_WORDS: [&str; 8] = [
+        " of ",
+        " between ",
+        " before ",
+        " whose ",
+        " that ",
+        " on ",
+        " for ",
+        ",",
+    ];
     let end = SUFFIX_WORDS.iter().filter_map(|word| text.find(word)).min();
     let (noun, behind) = text.split_at(end.unwrap_or(text.len()));
     let one = match noun {
@@ -367,7 +384,6 @@ mod tests {
             ("rows of NVTX_EVENTS", "row of NVTX_EVENTS"),
             ("values of counters", "value of counters"),
             ("slices", "slice"),
-            ("waits and events on queues", "waits and events on queues"),
             (
                 "made up by the program's buses",
                 "made up by the program's buses",

@@ -23,15 +23,18 @@ pub(crate) mod verdict;
 use crate::document::{Block, Text};
 use crate::number;
 use gapscope_analysis::Findings;
+use gapscope_timeline::unknown_counts::Count;
 use gapscope_trace::manifest::SamplingMode;
 
-/// Returns `text`, which says a number of rows of `table`, marked as a lower bound where rows could not be read, or
-/// with `an unknown number of` in place of the number.
+/// Returns `text`, which says a number of rows of `table`, marked as a lower bound where rows could not be read or were not
+/// recorded, or with `an unknown number of` in place of the number.
 pub(crate) fn rows(findings: &Findings, table: &str, text: String) -> String {
-    match findings.knows_rows(table) {
-        true => text,
-        false if findings.knows_some(&[table]) => format!("at least {text}"),
-        false => match text.split_once(' ') {
+    let unrecorded = Count::of_table(table).and_then(|count| findings.unknown_count(count));
+    let recorded_some = unrecorded.is_none_or(|unknown| unknown.at_least.is_some());
+    match (findings.knows_rows(table), recorded_some) {
+        (true, true) if unrecorded.is_none() => text,
+        (_, true) if findings.knows_some(&[table]) => format!("at least {text}"),
+        _ => match text.split_once(' ') {
             Some((_, what)) => format!("an unknown number of {what}"),
             None => "unknown".to_owned(),
         },

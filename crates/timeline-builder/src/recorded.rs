@@ -102,7 +102,7 @@ impl Default for FileReasons {
     fn default() -> FileReasons {
         FileReasons {
             work: Reasons {
-                untimed: "the file has impossible times of them",
+                untimed: "the file has the time 0 for them, or times that are impossible",
                 without_call: "the record of the call is missing",
             },
             never_came: "they were launched, and the file has no rows of what the device did",

@@ -15,7 +15,7 @@
 use crate::intervals::{Busy, Interval, union};
 use crate::quantity::ratio;
 use crate::timeline::{Content, Gpu, Timeline, WorkKind};
-use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary};
+use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary, device_name};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::{Api, ClockMethod};
 use schemars::JsonSchema;
@@ -407,7 +407,7 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     let whole = work_window.map(|window| BusyShare::with_parts(window, totals.parts()));
     DeviceBusy {
         index: index as u32,
-        name: first.map_or(UNKNOWN_DEVICE.to_owned(), |device| device.name.clone()),
+        name: first.map_or(UNKNOWN_DEVICE.to_owned(), |device| device_name(device)),
         api: first.map_or(Api::Unknown, |device| device.api),
         driver: first.map_or(String::new(), |device| device.driver.clone()),
         uuid: first.map_or(String::new(), |device| device.uuid.clone()),

@@ -27,6 +27,7 @@ pub mod quantity;
 pub mod submit_calls;
 pub mod thresholds;
 mod timeline;
+pub mod unknown_counts;
 pub mod vocabulary;
 
 pub use counters::counters;

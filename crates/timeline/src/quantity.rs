@@ -138,7 +138,7 @@ pub fn count_of(number: u64, one: &str, many: &str) -> String {
 
 /// Formats a loss with its count: `3,829 CUDA activities`, `1 dispatch time`.
 pub fn loss(loss: &Loss) -> String {
-    format!("{} {}", count(loss.count), loss.kind.for_count(loss.count))
+    loss.kind.phrase(loss.count, &count(loss.count))
 }
 
 /// A duration in nanoseconds that displays with a unit, for use in format strings.

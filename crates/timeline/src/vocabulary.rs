@@ -15,7 +15,7 @@ pub use words::{Noun, Words};
 
 use gapscope_trace::Manifest;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
-use gapscope_trace::manifest::{Api, Process, Queue};
+use gapscope_trace::manifest::{Api, Device, Process, Queue};
 use std::collections::HashMap;
 
 /// The names of the things that a manifest lists. Things that it does not list have names that say so.
@@ -29,13 +29,17 @@ pub struct Vocabulary {
     devices: HashMap<DeviceId, String>,
 }
 
+/// Returns the name of a device, which may be blank in files of other tools.
+pub fn device_name(device: &Device) -> String {
+    match device.name.trim() {
+        "" => UNKNOWN_DEVICE.to_owned(),
+        name => name.to_owned(),
+    }
+}
+
 impl Vocabulary {
     /// Makes the names of a trace with this manifest.
     pub fn new(manifest: &Manifest) -> Vocabulary {
-        let name_of_device = |name: &str| match name {
-            "" => UNKNOWN_DEVICE.to_owned(),
-            name => name.to_owned(),
-        };
         Vocabulary {
             words: Words::from_devices(manifest),
             gpus: Gpus::new(manifest),
@@ -52,7 +56,7 @@ impl Vocabulary {
                 (process.id, name)
             })),
             devices: first_of_each(
-                (manifest.devices.iter()).map(|device| (device.id, name_of_device(&device.name))),
+                (manifest.devices.iter()).map(|device| (device.id, device_name(device))),
             ),
         }
     }

@@ -1,4 +1,5 @@
-//! Embeds a whole trace into the file of another format, from which it comes back as it was.
+//! Embeds a whole trace, or a trace with those of its ranks, into the file of another format, from which it comes back as
+//! it was.
 //!
 //! The file shows the trace in the way of its format, the *drawing*, which cannot hold everything. Behind the drawing
 //! are the files of the trace's folder in [`Piece`]s, then a [`Seal`] of all bytes before the first piece. If the seal
@@ -7,9 +8,9 @@
 //! Code of kernels is not embedded: whoever gives a drawing away does not expect to give away code.
 
 use crate::tables::*;
-use crate::{Error, for_each_table, manifest, read_manifest};
+use crate::{Error, for_each_table, manifest, rank_folders, read_manifest};
 use gapscope_files::{ContainedPath, create_private_folder};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub const PIECE_BYTES: usize = 3 << 14;
 /// A part of a file of a trace's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// The name of the file.
+    /// The name of the file, behind the folder of its rank where there are ranks: `rank=3/kernels.parquet`.
     pub file: &'a str,
     /// The bytes that follow those of the pieces before it.
     pub bytes: &'a [u8],
@@ -96,11 +97,7 @@ fn names() -> Vec<String> {
 /// has what looks like a secret, and its files are files. A
 /// stranger's trace may have links in their place, which lead to files of the reader.
 pub fn can_embed(folder: &Path) -> bool {
-    let is_file = |name: &String| {
-        let file = ContainedPath::new(folder, name);
-        file.is_file() || !file.exists()
-    };
-    names().iter().all(is_file)
+    has_files_alone(folder)
         && read_manifest(folder).is_ok_and(|manifest| {
             manifest.complete
                 && !manifest.altered
@@ -109,13 +106,48 @@ pub fn can_embed(folder: &Path) -> bool {
         })
 }
 
-/// Hands the files of a complete trace over in pieces.
+/// Returns true where the trace of a folder can be embedded together with those of its ranks: each of them can be.
+pub fn can_embed_ranks(folder: &Path) -> bool {
+    let ranks = rank_folders(folder);
+    let is_own = |rank: u32, path: &Path| {
+        let facts = fs::symlink_metadata(path);
+        path.ends_with(rank_name(rank))
+            && facts.is_ok_and(|facts| facts.is_dir())
+            && can_embed(path)
+    };
+    has_files_alone(folder)
+        && !ranks.is_empty()
+        && ranks.iter().all(|(rank, path)| is_own(*rank, path))
+        && read_manifest(folder)
+            .is_ok_and(|manifest| manifest.complete && !manifest.altered && !manifest.had_secrets)
+}
+
+/// Returns the name of the folder of a rank's trace.
+fn rank_name(rank: u32) -> String {
+    format!("rank={rank}")
+}
+
+/// Returns true where what a folder has of a trace's files are files, and no links.
+fn has_files_alone(folder: &Path) -> bool {
+    let is_file = |name: &String| {
+        let file = ContainedPath::new(folder, name);
+        file.is_file() || !file.exists()
+    };
+    names().iter().all(is_file)
+}
+
+/// Hands the files of a complete trace over in pieces, then those of its ranks.
 ///
 /// # Errors
 /// A file cannot be read, or `take` returns an error.
 pub fn each_piece(folder: &Path, mut take: impl FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+    let mut all = names();
+    for (rank, _) in rank_folders(folder) {
+        let own = names().into_iter();
+        all.extend(own.map(|name| format!("{}/{name}", rank_name(rank))));
+    }
     let mut bytes = vec![0; PIECE_BYTES];
-    for name in names() {
+    for name in all {
         let mut file = match ContainedPath::new(folder, &name).open() {
             // Tables that older versions did not have may be missing.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -147,7 +179,10 @@ pub struct Unpacking {
     folder: PathBuf,
     /// The names that files may have.
     names: Vec<String>,
-    files: BTreeMap<String, File>,
+    /// The files that were begun, in their folders.
+    begun: BTreeSet<String>,
+    /// The file of the last piece.
+    open: Option<(String, File)>,
 }
 
 impl Unpacking {
@@ -165,41 +200,77 @@ impl Unpacking {
         Ok(Unpacking {
             folder: folder.to_owned(),
             names: names(),
-            files: BTreeMap::new(),
+            begun: BTreeSet::new(),
+            open: None,
         })
     }
 
-    /// Appends a piece to its file. Returns false for a file that no trace has.
+    /// Appends a piece to its file. Returns false for a file that no trace has, and where the pieces of two files are mixed.
     ///
     /// # Errors
     /// The system refuses to write.
     pub fn take(&mut self, piece: Piece) -> Result<bool, Error> {
-        if !self.names.iter().any(|name| name == piece.file) {
-            return Ok(false);
-        }
         let path = self.folder.join(piece.file);
-        let failed = Error::write(&path);
-        if !self.files.contains_key(piece.file) {
+        if self
+            .open
+            .as_ref()
+            .is_none_or(|(name, _)| name != piece.file)
+        {
+            self.close()?;
+            if !self.is_name(piece.file) || !self.begun.insert(piece.file.to_owned()) {
+                return Ok(false);
+            }
+            let folder = path.parent().unwrap_or(&self.folder);
+            match create_private_folder(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::write(folder)(error));
+                }
+                _ => {}
+            }
             let file = ContainedPath::new(&self.folder, piece.file).create_new();
             let file = file.map_err(Error::write(&path))?;
-            self.files.insert(piece.file.to_owned(), file);
+            self.open = Some((piece.file.to_owned(), file));
         }
-        let file = self.files.get_mut(piece.file);
-        let written = file.map_or(Ok(()), |file| file.write_all(piece.bytes));
-        written.map_err(failed)?;
+        let open = self.open.as_mut();
+        let written = open.map_or(Ok(()), |(_, file)| file.write_all(piece.bytes));
+        written.map_err(Error::write(&path))?;
         Ok(true)
+    }
+
+    /// Returns true for the name of a file of a trace, or of a rank's trace.
+    fn is_name(&self, file: &str) -> bool {
+        let name = match file.split_once('/') {
+            Some((folder, name)) => {
+                let rank = folder
+                    .strip_prefix("rank=")
+                    .and_then(|rank| rank.parse().ok());
+                if rank.map(rank_name).as_deref() != Some(folder) {
+                    return false;
+                }
+                name
+            }
+            None => file,
+        };
+        self.names.iter().any(|known| known == name)
+    }
+
+    /// Completes the file of the last piece.
+    fn close(&mut self) -> Result<(), Error> {
+        match self.open.take() {
+            Some((name, file)) => file
+                .sync_all()
+                .map_err(Error::write(&self.folder.join(name))),
+            None => Ok(()),
+        }
     }
 
     /// Completes the files. Returns false where they are no complete trace.
     ///
     /// # Errors
     /// The system refuses to write.
-    pub fn finish(self) -> Result<bool, Error> {
-        for (name, file) in &self.files {
-            file.sync_all()
-                .map_err(Error::write(&self.folder.join(name)))?;
-        }
-        Ok(can_embed(&self.folder))
+    pub fn finish(mut self) -> Result<bool, Error> {
+        self.close()?;
+        Ok(can_embed(&self.folder) || can_embed_ranks(&self.folder))
     }
 
     /// Removes the folder, because the files are not those of a trace.

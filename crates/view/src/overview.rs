@@ -2,6 +2,7 @@
 //! a process or the host; a track is a line of the drawing inside of a group, such as the work of one queue.
 
 use crate::density_index::{CallKinds, TrackDensity};
+use crate::protocol::LossLine;
 use crate::protocol::{
     CallFacts, CounterFacts, Group, TableFacts, TraceOverview, Track, cut_texts,
 };
@@ -14,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use gapscope_analysis::code::CodeSource;
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::counters::{self, Counter, CounterOwner};
+use gapscope_timeline::quantity;
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::TableSize;
 use gapscope_trace::ids::{ProcessId, QueueId};
@@ -51,6 +53,11 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOv
     let remarks = manifest.notes.iter().chain(&snapshot.remarks);
     let extent = snapshot.density_index().extent;
     let api = snapshot.vocabulary.words().api;
+    let losses = manifest.losses.iter().map(|loss| LossLine {
+        text: quantity::loss(loss),
+        loss: loss.clone(),
+    });
+    let losses: Vec<LossLine> = losses.collect();
     TraceOverview {
         name: name.to_owned(),
         generation: snapshot.generation,
@@ -66,7 +73,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOv
         clock_error_ns: errors.reduce(|a, b| Some(a?.max(b?))).flatten(),
         manifest: cut_texts(manifest),
         tables: tables.collect(),
-        losses: cut_texts(&manifest.losses),
+        losses: cut_texts(&losses),
         remarks: remarks.map(|text| cut(text)).collect(),
         unread: snapshot.trace.unread.clone(),
         causes: Cause::ALL.map(|cause| cause.facts(api)).to_vec(),

@@ -40,7 +40,7 @@ export class AboutPanel {
         h("h2", { class: "part" }, "Not recorded"),
         overview.losses.length === 0
           ? h("p", { class: "note" }, unread.length === 0 ? "Nothing is known to be missing." : "No loss while recording is known.")
-          : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, `${count(loss.count)} ${loss.what}`), `: ${loss.reason}`))),
+          : h("ul", {}, overview.losses.map((loss) => h("li", {}, h("b", {}, loss.text), `: ${loss.reason}`))),
         unread.length > 0 ? h("h2", { class: "part" }, "Not readable") : null,
         unreadSentences(unread).map((sentence) => h("p", { class: "problem" }, sentence)),
         file ? h("p", { class: "problem" }, file) : null,

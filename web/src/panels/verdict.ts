@@ -132,7 +132,7 @@ export class Verdict {
       "dl",
       { class: "facts" },
       facts.map(([name, value, title]) => h("div", { class: name === "Clock error" ? null : "spare", title }, h("dt", {}, name), h("dd", {}, value))),
-      lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ what, count: n, reason }) => `${plural(n, what, what)}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
+      lost > 0 ? h("div", { class: "lost", title: overview.losses.map(({ text, reason }) => `${text}: ${reason}`).join("\n") }, h("dt", {}, "Not recorded"), h("dd", {}, count(lost))) : null,
       overview.complete ? null : h("div", { class: "lost" }, h("dt", {}, "Recording"), h("dd", {}, overview.live ? "running" : "not complete")),
     );
   }

@@ -11,6 +11,7 @@ use crate::unread::{
 use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
 use gapscope_timeline::busy::{DeviceBusy, QueueBusy};
+use gapscope_timeline::unknown_counts::Count;
 use gapscope_trace::UnreadTable;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
@@ -92,7 +93,37 @@ impl Findings {
         rest_on!(self.knows(MEMORY) => memory);
         rest_on!(self.knows(COUNTERS) => counters);
         rest_on!(self.knows(CONDITIONS) => conditions);
+        self.withdraw_unrecorded();
         self.with_reasons()
+    }
+
+    /// Marks the counts of what was not recorded at all as unknown, and the bytes of transfers that are all of unknown size.
+    fn withdraw_unrecorded(&mut self) {
+        let sizes_unknown = *self.transfer_unknown_bytes_count > 0
+            && *self.transfer_unknown_bytes_count == *self.transfer_count;
+        self.transfer_bytes.is_unknown |= sizes_unknown;
+        let unrecorded = self
+            .unknown_counts
+            .iter()
+            .filter(|unknown| unknown.at_least.is_none());
+        for unknown in unrecorded {
+            match unknown.count {
+                Count::Dispatches => {
+                    self.dispatch_count.is_unknown = true;
+                    self.timed_dispatch_count.is_unknown = true;
+                }
+                Count::CommandBuffers => {
+                    self.command_buffer_count.is_unknown = true;
+                    self.command_buffers.is_unknown = true;
+                }
+                Count::Submissions => self.submission_count.is_unknown = true,
+                Count::Transfers => {
+                    self.transfer_count.is_unknown = true;
+                    self.transfer_bytes.is_unknown = true;
+                    self.transfer_unknown_bytes_count.is_unknown = true;
+                }
+            }
+        }
     }
 
     /// Adds to the findings why the most important figures are not known.

@@ -38,6 +38,7 @@ mod tables;
 mod threads;
 mod thresholds;
 mod true_causes;
+mod unknown_counts;
 mod unmeasured;
 mod verdict;
 mod warm_up;

@@ -4,7 +4,7 @@
 use crate::args::Probe;
 use crate::failure::Failure;
 use clap::ValueEnum;
-use gapscope_recorder::{LabelInjection, Names, Outcome, Recorded, Recording, Start};
+use gapscope_recorder::{LabelInjection, Names, Recorded, Recording, Start};
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::{Exit, SamplingMode};
 use serde::de::DeserializeOwned;
@@ -157,6 +157,7 @@ pub fn write_answer(answer: &impl Serialize, file: &Path) -> Result<(), Failure>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapscope_recorder::Outcome;
 
     fn recorded(exit: Exit, timed_out: bool) -> Recorded {
         Recorded {

@@ -1,12 +1,13 @@
 //! Writes the traces of ranks (processes of a distributed program) into one file, one after the other.
 
 use super::{DRAWING_ALONE, RankTrace, refused, say_left_out, tables, unwritten, with_scene};
-use crate::args::Format;
+use crate::args::{Export, Format};
 use crate::failure::Failure;
 use crate::{page, progress};
 use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Joined, JoinedFormat};
 use gapscope_files::NewFile;
+use gapscope_trace::embedded::can_embed_ranks;
 use gapscope_trace::tables::*;
 use gapscope_trace::{Selection, read, read_manifest};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -22,19 +23,28 @@ pub fn have_one_clock(parts: &[RankTrace]) -> Result<bool, Failure> {
 }
 
 /// Writes the traces to a file, to stdout or, as CSV, to a folder. Returns true if all of them could be read.
-pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, Failure> {
-    let format = match format {
+pub fn run(arguments: &Export, parts: &[RankTrace]) -> Result<bool, Failure> {
+    let output = &arguments.output;
+    let format = match arguments.format {
         Format::Perfetto => JoinedFormat::Perfetto,
         Format::Chrome => JoinedFormat::Chrome,
         Format::Speedscope => JoinedFormat::Speedscope,
         Format::Firefox => JoinedFormat::Firefox,
         Format::Csv => return to_folder(output, parts),
     };
-    if matches!(format, JoinedFormat::Perfetto | JoinedFormat::Chrome) {
-        page::note(format!("{DRAWING_ALONE}; with --each-rank it can"));
-    }
+    let has_room = matches!(format, JoinedFormat::Perfetto | JoinedFormat::Chrome);
+    let embedded = match has_room && !arguments.drawing_only {
+        true if can_embed_ranks(&arguments.trace) => Some(&*arguments.trace),
+        true => {
+            page::note(format!(
+                "a trace is not complete, was changed, or has links in place of files: {DRAWING_ALONE}"
+            ));
+            None
+        }
+        false => None,
+    };
     if output.as_os_str() == "-" {
-        return match write_joined(io::stdout(), format, parts, "stdout") {
+        return match write_joined(io::stdout(), format, parts, embedded, "stdout") {
             // A reader that has had enough (`| head`) is not a failure.
             Err(JoinError::Write(error, _)) if error.kind() == ErrorKind::BrokenPipe => Ok(true),
             written => Ok(written?),
@@ -42,16 +52,17 @@ pub fn run(output: &Path, format: Format, parts: &[RankTrace]) -> Result<bool, F
     }
     let name = output.display().to_string();
     let new = NewFile::create(output).map_err(|error| refused(output, &error))?;
-    let whole = write_joined(new.file(), format, parts, &name)?;
+    let whole = write_joined(new.file(), format, parts, embedded, &name)?;
     new.place().map_err(|error| refused(output, &error))?;
     Ok(whole)
 }
 
-/// Writes the traces to `out` in turn. Returns true if all of them could be read.
+/// Writes the traces to `out` in turn, and behind them the trace of the folder `embedded`, whose ranks they are. Returns true if all of them could be read.
 fn write_joined(
     out: impl Write + Send,
     format: JoinedFormat,
     parts: &[RankTrace],
+    embedded: Option<&Path>,
     name: &str,
 ) -> Result<bool, JoinError> {
     let (from_ns, to_ns) = times(parts)?;
@@ -59,6 +70,9 @@ fn write_joined(
     progress::while_working(|bytes| {
         let out = BufWriter::with_capacity(1 << 20, bytes.count(out));
         let mut joined = Joined::begin(format, from_ns, to_ns, out).map_err(failed)?;
+        if let Some(folder) = embedded {
+            joined.embed(folder).map_err(failed)?;
+        }
         let mut all_whole = true;
         let mut all = Exported::default();
         for part in parts {

@@ -14,6 +14,8 @@ use gapscope_analysis::memory_timeline::memory_timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity;
+use gapscope_timeline::unknown_counts::{Count, unknown_counts};
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::Selection;
@@ -128,6 +130,18 @@ impl RunDigest {
             Metric::MemoryPeak,
             (!tables.memory.is_empty()).then_some(peak as f64),
         );
+        for unknown in unknown_counts(timeline) {
+            let metrics: &[Metric] = match unknown.count {
+                Count::Dispatches => &[Metric::Dispatches],
+                Count::CommandBuffers => &[Metric::CommandBuffers],
+                Count::Submissions => &[Metric::Submissions],
+                Count::Transfers => &[Metric::Transfers, Metric::TransferBytes],
+            };
+            // A lower bound compares with another one, as both sides lack the like.
+            if unknown.at_least.is_none() {
+                metrics.iter().for_each(|metric| self.set(*metric, None));
+            }
+        }
         for table in &trace.unread {
             for (metric, figure) in &mut self.figures {
                 if rests_on(*metric, table.table) {
@@ -226,10 +240,7 @@ fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {
     let manifest = &timeline.trace.manifest;
     let mut flaws = remarks.to_vec();
     for loss in &manifest.losses {
-        flaws.push(format!(
-            "{} {} were lost: {}.",
-            loss.count, loss.kind, loss.reason
-        ));
+        flaws.push(format!("Lost: {}: {}.", quantity::loss(loss), loss.reason));
     }
     if !timeline.dispatches.untimed.is_empty() && manifest.sampling_mode == SamplingMode::Dispatch {
         flaws.push(format!(

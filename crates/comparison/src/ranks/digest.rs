@@ -19,6 +19,7 @@ use gapscope_timeline::collectives::{ProcessDevice, kind_of};
 use gapscope_timeline::counters::{self, CounterOwner};
 use gapscope_timeline::intervals::{Interval, union_length_ns};
 use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
+use gapscope_timeline::vocabulary::device_name;
 use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::DeviceId;
 use gapscope_trace::manifest::Host;
@@ -139,9 +140,7 @@ impl RankDigest {
             verdict_sentence: findings.verdict_evidence.sentence.clone(),
             verdict_evidence: findings.verdict_evidence.parts.clone(),
             gpu_busy_ns: findings.gpu_busy_ns,
-            dispatch_count: findings
-                .knows_rows(Dispatches::NAME)
-                .then_some(*findings.dispatch_count),
+            dispatch_count: findings.dispatch_count.known().copied(),
             idle: idle(findings, |_| true),
             ..RankRow::default()
         };
@@ -320,7 +319,7 @@ fn of_device(
     let times = DeviceTimes::new(findings, |index| Some(index as usize) == gpu);
     let row = RankRow {
         rank: number.unwrap_or(rank),
-        devices: (devices.find(|d| d.id == device)).map_or_else(Vec::new, |d| vec![d.name.clone()]),
+        devices: (devices.find(|d| d.id == device)).map_or_else(Vec::new, |d| vec![device_name(d)]),
         verdict: judged.map_or(Bound::Unknown, |device| device.verdict),
         verdict_sentence: judged.map_or_else(String::new, |device| device.verdict_sentence.clone()),
         verdict_evidence: times.parts(),

@@ -5,21 +5,17 @@
 use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
 use super::facts::STEP;
-use super::join::{CollectedWork, Joined, Launches, SourceProcesses, distrust_impossible};
+use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
 use crate::inventory::KernelFacts;
 use crate::profile::{
-    CallQueue, DeviceWork, DeviceWorkKind, FileReasons, HostRange, StreamEvent, StreamPlace,
+    CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostRange, StreamEvent, StreamPlace,
 };
-use gapscope_model::{LossKind, SubmissionKind};
+use gapscope_model::LossKind;
 use gapscope_timeline_builder::Reasons;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-
-/// A start of 0 is unknown where all other times of a file are further from 0 than this, and than the file is long:
-/// clocks of files that count from their own beginning do not wait so long for the first event.
-const FAR_FROM_ZERO_NS: i64 = 1_000_000_000;
 
 impl Collector<'_, '_> {
     /// Completes the collected rows in the profile. Returns why facts are missing in them.
@@ -46,9 +42,8 @@ impl Collector<'_, '_> {
         let sources = SourceProcesses::new(&launches, works, sources, &pids, calls, self.main);
         let (joined, collisions) = launches.join(works, &sources, calls);
         let inventory = &mut self.profile.inventory;
-        let kind = LossKind::Other("unambiguous calls of GPU work".into());
         let reason = "several calls of their process have their correlation: the nearest one before them is taken";
-        inventory.lose(kind, collisions, reason);
+        inventory.lose(LossKind::UnambiguousCallsOfWork, collisions, reason);
         if sources.by_order {
             inventory.note("The file has several processes that used the same correlations at the same time: devices are given to them in the order of their numbers.");
         }
@@ -61,7 +56,7 @@ impl Collector<'_, '_> {
         let reasons = FileReasons::default();
         FileReasons {
             work: Reasons {
-                untimed: "the file has the time 0 for them, or times that are impossible",
+                untimed: reasons.work.untimed,
                 without_call: match has_calls {
                     true => "the file has no call with their correlation",
                     false => "the file has no calls of a runtime",
@@ -72,42 +67,24 @@ impl Collector<'_, '_> {
         }
     }
 
-    /// Takes the times of 0 away from work, and drops calls with such times, where 0 stands for an unknown time: all other
-    /// times of the file are far from 0.
+    /// Takes the times of 0 away before calls and work are joined by their times.
     fn forget_zero_times(&mut self) {
-        if self.works_at_zero.is_empty() && self.calls_at_zero.is_empty() {
-            return;
+        let shift_ns = self.shift_ns.unwrap_or(0);
+        self.profile.times = FileTimes {
+            zero_ns: 0,
+            end_ns: self.end_ns,
+            streams_are_queues: self.metadata.is_kineto,
+        };
+        let mut forget = |zero_ns| {
+            self.profile.times.zero_ns = zero_ns;
+            (self.profile).forget_zero_times(&mut self.works, |collected| &mut collected.work);
+        };
+        forget(shift_ns);
+        // Events before the first time that is not 0 have not been shifted.
+        if shift_ns != 0 {
+            forget(0);
         }
-        let is_zero = |list: &[u32], index: usize| list.binary_search(&(index as u32)).is_ok();
-        let recorded = &mut self.profile.recorded;
-        let works = self.works.iter().enumerate();
-        let works = works.filter(|(index, _)| !is_zero(&self.works_at_zero, *index));
-        let works = works.filter_map(|(_, collected)| collected.work.span);
-        let calls = recorded.calls.iter().enumerate();
-        let calls = calls.filter(|(index, _)| !is_zero(&self.calls_at_zero, *index));
-        let spans = works.chain(calls.map(|(_, (_, call))| call.span));
-        let (start_ns, end_ns) = spans.fold((i64::MAX, i64::MIN), |(start_ns, end_ns), span| {
-            (start_ns.min(span.start_ns), end_ns.max(span.end_ns()))
-        });
-        let is_near = start_ns > end_ns
-            || self.shift_ns.unwrap_or(0) == 0
-                && start_ns < FAR_FROM_ZERO_NS.max(end_ns.saturating_sub(start_ns));
-        if is_near {
-            return;
-        }
-        for index in &self.works_at_zero {
-            self.works[*index as usize].work.span = None;
-        }
-        let dropped = self.calls_at_zero.len() as u64;
-        for index in self.calls_at_zero.iter().rev() {
-            recorded.calls.remove(*index as usize);
-        }
-        let inventory = &mut self.profile.inventory;
-        inventory.lose(
-            LossKind::HostCalls,
-            dropped,
-            "the file has the time 0 for them",
-        );
+        self.profile.times.zero_ns = shift_ns;
     }
 
     /// Adds steps to the threads that have none of their own: a step belongs to the whole process, so that it also
@@ -225,48 +202,7 @@ impl Collector<'_, '_> {
             }
         }
         works.for_each(|(joined, collected)| self.add_work(joined.process, collected));
-        self.distrust_impossible_times();
         self.add_stream_events(sources);
-    }
-
-    /// Takes the times away from work that ends after later work of its own stream. Nodes of graphs run side by side,
-    /// and AMD's streams share queues.
-    fn distrust_impossible_times(&mut self) {
-        if self.profile.api != Api::Cuda || !self.metadata.is_kineto {
-            return;
-        }
-        let mut queues: FxHashMap<QueueId, Vec<&mut DeviceWork>> = FxHashMap::default();
-        let recorded = &mut self.profile.recorded;
-        let graph_launches: FxHashSet<_> = (recorded.calls.iter())
-            .filter(|(_, call)| {
-                let class = recorded.functions[call.function.0 as usize].class;
-                class.submission_kind() == Some(SubmissionKind::Graph)
-            })
-            .filter_map(|(process, call)| Some((*process, call.correlation?)))
-            .collect();
-        for (process, correlation, work) in &mut recorded.work {
-            let launch = correlation.map(|correlation| (*process, correlation));
-            let of_graph =
-                work.of_graph || launch.is_some_and(|launch| graph_launches.contains(&launch));
-            if !of_graph && work.span.is_some() {
-                queues.entry(work.queue).or_default().push(work);
-            }
-        }
-        let mut count = 0;
-        for works in queues.values_mut() {
-            works.sort_by_key(|work| work.span.map(|span| span.start_ns));
-            count += distrust_impossible(works);
-        }
-        if count > 0 {
-            let s = if count == 1 {
-                "piece of work ends"
-            } else {
-                "pieces of work end"
-            };
-            self.profile.inventory.note(format!(
-                "{count} {s} after later work of the same stream, which is impossible: the times of that work are not used."
-            ));
-        }
     }
 
     /// Adds a piece of work of a process. Its queue and its kernel have the ids of the file until then.

@@ -98,9 +98,8 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) nccl_works: Vec<u32>,
     /// PyTorch's descriptions of collectives, with the lane and the time of the call that they are of.
     pub(super) described_calls: Vec<(u32, Span, String)>,
-    /// Events whose start is 0, which may stand for an unknown time: work by its index, and calls by theirs.
-    pub(super) works_at_zero: Vec<u32>,
-    pub(super) calls_at_zero: Vec<u32>,
+    /// When the profiler stopped recording, where the file says that.
+    pub(super) end_ns: Option<i64>,
     pub(super) synchronisations: Vec<Synchronisation>,
     pub(super) overheads: Vec<Overhead>,
     /// The collectives (work of several ranks): the index of each one's kernel in `works`, and PyTorch's description.
@@ -147,8 +146,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             latest_source: 0,
             nccl_works: Vec::new(),
             described_calls: Vec::new(),
-            works_at_zero: Vec::new(),
-            calls_at_zero: Vec::new(),
+            end_ns: None,
             synchronisations: Vec::new(),
             overheads: Vec::new(),
             collectives: Vec::new(),
@@ -188,28 +186,29 @@ impl<'o, 'p> Collector<'o, 'p> {
         Some(span)
     }
 
-    /// Adds the offset to a start and an end.
+    /// Adds the offset to a start and an end. Impossible times are counted and give `None`.
     pub(super) fn placed(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
-        let placed = times.and_then(|(start_ns, end_ns)| {
-            // The first time that is not 0 decides, because 0 may stand for an unknown time.
-            let shift_ns = match (self.shift_ns, start_ns) {
-                (None, 0) => 0,
-                (shift_ns, _) => *self
-                    .shift_ns
-                    .insert(shift_ns.unwrap_or_else(|| shift_of(start_ns))),
-            };
-            start_ns
-                .checked_add(shift_ns)
-                .zip(end_ns.checked_add(shift_ns))
-        });
-        let Some((start_ns, end_ns)) = placed else {
+        let span = self.shifted(times);
+        if span.is_none() {
             self.lose_event("their times are absent or impossible");
-            return None;
+        }
+        span
+    }
+
+    /// Adds the offset to a start and an end; `None` where they are impossible.
+    fn shifted(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
+        let (start_ns, end_ns) = times?;
+        // The first time that is not 0 decides, because 0 may stand for an unknown time.
+        let shift_ns = match (self.shift_ns, start_ns) {
+            (None, 0) => 0,
+            (shift_ns, _) => *self
+                .shift_ns
+                .insert(shift_ns.unwrap_or_else(|| shift_of(start_ns))),
         };
-        Some(Span {
-            start_ns,
-            duration_ns: end_ns - start_ns,
-        })
+        Span::checked(
+            start_ns.checked_add(shift_ns)?,
+            end_ns.checked_add(shift_ns)?,
+        )
     }
 
     /// Converts the start of an event like [`Self::span`].
@@ -259,12 +258,11 @@ impl<'o, 'p> Collector<'o, 'p> {
                 | Category::Device(_)
                 | Category::OtherProducer(_)
         );
-        // Not all times of work are believed, and the trace is as long as those that are.
-        let span = match is_work {
-            true => self.placed(event.start_ns.zip(event.end_ns())),
-            false => self.span(event),
-        };
-        let Some(span) = span else {
+        if is_work {
+            self.device_event(event, category);
+            return Ok(());
+        }
+        let Some(span) = self.span(event) else {
             return Ok(());
         };
         match category {
@@ -279,7 +277,6 @@ impl<'o, 'p> Collector<'o, 'p> {
                 self.range(event, PYTHON, span, None)?;
             }
             Category::Annotation => self.annotation(event, span),
-            Category::Kernel | Category::Copy | Category::Fill => self.work(event, category, span),
             Category::Call => self.call(event, span),
             Category::Overhead => {
                 let kind = match OverheadKind::from_tool_name(&json::text(event.name)) {
@@ -293,15 +290,31 @@ impl<'o, 'p> Collector<'o, 'p> {
                     tool: "CUPTI",
                 });
             }
-            Category::Device(number) => self.device_work(event, number, span),
-            Category::OtherProducer(producer) => self.work_of_producer(event, producer, span),
             Category::Synchronisation => self.synchronisation(event),
-            Category::Span | Category::DeviceAnnotation | Category::LaunchFlow => {}
             Category::Other => {
                 self.other_range(event, span)?;
             }
+            // Work and its labels were taken before.
+            Category::Kernel
+            | Category::Copy
+            | Category::Fill
+            | Category::Device(_)
+            | Category::OtherProducer(_)
+            | Category::DeviceAnnotation
+            | Category::Span
+            | Category::LaunchFlow => {}
         }
         Ok(())
+    }
+
+    /// Collects work of a device. Where its times are absent or impossible, the work itself is known.
+    fn device_event(&mut self, event: &Event, category: Category) {
+        let span = self.shifted(event.start_ns.zip(event.end_ns()));
+        match category {
+            Category::Device(number) => self.device_work(event, number, span),
+            Category::OtherProducer(producer) => self.work_of_producer(event, producer, span),
+            _ => self.work(event, category, span),
+        }
     }
 
     /// Returns the index of the event's lane (its thread). If there are too many threads, the event is counted and
@@ -368,10 +381,6 @@ impl<'o, 'p> Collector<'o, 'p> {
             host_functions: None,
             graph: None,
         };
-        if event.start_ns == Some(0) {
-            self.calls_at_zero
-                .push(self.profile.recorded.calls.len() as u32);
-        }
         self.profile.recorded.calls.push((lane.process, call));
     }
 
@@ -424,10 +433,6 @@ impl<'o, 'p> Collector<'o, 'p> {
         work: DeviceWork,
     ) {
         let source = self.source(event, device);
-        let index = self.works.len() as u32;
-        if event.start_ns == Some(0) {
-            self.works_at_zero.push(index);
-        }
         self.works.push(CollectedWork {
             source,
             correlation,
@@ -436,7 +441,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     /// Collects a kernel, copy or fill of a device, and the description of its collective.
-    fn work(&mut self, event: &Event, category: Category, span: Span) {
+    fn work(&mut self, event: &Event, category: Category, span: Option<Span>) {
         let args = WorkArgs::parse(event.args);
         let stream = args.stream(event.pid, event.tid);
         let Some(queue) = self.stream(stream) else {
@@ -462,7 +467,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         }
         let work = DeviceWork {
             queue,
-            span: Some(span),
+            span,
             of_graph: args.of_graph && args.correlation.is_some(),
             graph: args.graph,
             label: None,
@@ -472,7 +477,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     /// Collects work of a device in the form of XLA's profiler, in which the event's process has the device's name.
-    fn device_work(&mut self, event: &Event, device: u32, span: Span) {
+    fn device_work(&mut self, event: &Event, device: u32, span: Option<Span>) {
         let args = XlaArgs::parse(event.args);
         let stream = Stream {
             device: Some(device),
@@ -501,7 +506,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             });
         let work = DeviceWork {
             queue,
-            span: Some(span),
+            span,
             of_graph: false,
             graph: None,
             label,

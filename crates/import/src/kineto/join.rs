@@ -320,29 +320,3 @@ pub(super) fn rank_prefix(pid: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr(b']', pid)?;
     (pid.first() == Some(&b'[')).then(|| &pid[..=end])
 }
-
-/// By how much work may end after later work of its stream: what profilers round.
-const TOLERANCE_NS: i64 = 2_000;
-
-/// Takes the times away from work that ends after later work of its own queue, because work of a stream ends in order,
-/// and returns how many there are. `works` are of one queue, in order of their starts. Where a quarter or more
-/// would be of this kind, the queue stands for several streams, and all are believed.
-pub(super) fn distrust_impossible(works: &mut [&mut DeviceWork]) -> u64 {
-    let mut least_end_ns = i64::MAX;
-    let mut impossible = Vec::new();
-    for (index, work) in works.iter().enumerate().rev() {
-        let Some(span) = work.span else { continue };
-        if span.end_ns() > least_end_ns.saturating_add(TOLERANCE_NS) {
-            impossible.push(index);
-        } else {
-            least_end_ns = least_end_ns.min(span.end_ns());
-        }
-    }
-    if impossible.len() * 4 >= works.len() {
-        return 0;
-    }
-    for index in &impossible {
-        works[*index].span = None;
-    }
-    impossible.len() as u64
-}

@@ -12,7 +12,12 @@ use gapscope_trace::ids::ProcessId;
 
 impl Collector<'_, '_> {
     /// Collects device work of another producer.
-    pub(super) fn work_of_producer(&mut self, event: &Event, producer: Producer, span: Span) {
+    pub(super) fn work_of_producer(
+        &mut self,
+        event: &Event,
+        producer: Producer,
+        span: Option<Span>,
+    ) {
         let args = Args::parse(event.args);
         if args.is_no_work() {
             self.producers.waits += 1;
@@ -56,7 +61,7 @@ impl Collector<'_, '_> {
         let label = (stack.iter()).fold(None, |around, name| Some(labels.named(around, name)));
         let work = DeviceWork {
             queue,
-            span: Some(span),
+            span,
             of_graph: false,
             graph: None,
             label,

@@ -154,6 +154,9 @@ impl Collector<'_, '_> {
             self.counters.memory(event.args, at_ns, tables);
             return Ok(());
         }
+        if event.name == b"Record Window End" {
+            self.end_ns = self.end_ns.max(Some(at_ns));
+        }
         // The profiler's own marks belong to no thread.
         if event.pid == b"Traces" || event.pid.is_empty() {
             return Ok(());

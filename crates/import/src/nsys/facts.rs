@@ -36,6 +36,14 @@ impl Import {
         let shift_ns = export
             .get("EXPORT_PARAM_TIME_SHIFT")
             .and_then(|ns| ns.parse::<i64>().ok());
+        // Times count from the start of the session, unless they were shifted.
+        if !normalized && shift_ns.is_none_or(|ns| ns == 0) {
+            let mut end_ns = None;
+            self.scan("ANALYSIS_DETAILS", &["duration"], |_, row| {
+                end_ns = end_ns.max(row.integer(0).filter(|ns| *ns > 0));
+            })?;
+            self.profile.times.end_ns = end_ns;
+        }
         let mut zero_unix_ns = None;
         self.scan(
             "TARGET_INFO_SESSION_START_TIME",

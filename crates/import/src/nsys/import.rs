@@ -96,6 +96,7 @@ impl Import {
             shift_ns,
             ..
         } = self;
+        profile.times.streams_are_queues = true;
         output.progress(before + database.bytes, all_bytes);
         profile.shift(shift_ns);
         let manifest = &mut profile.inventory.manifest;

@@ -5,6 +5,7 @@
 mod counters_csv;
 mod damage;
 mod database;
+mod doubtful_times;
 mod ggml;
 mod gpu_rows;
 mod hints;

@@ -37,6 +37,21 @@ fn packed_files_are_imported_as_their_content() {
 }
 
 #[test]
+fn texts_in_utf_16_are_imported_as_their_content() {
+    let log = "Vulkan Timings:\nADD 😀: 3 x 4 us\nTotal time: 12 us.\n";
+    let json = std::fs::read_to_string(fixture("rocprofv3.json")).unwrap();
+    for (name, text) in [("stderr.log", log), ("results.json", &json)] {
+        let plain = import_bytes(name, text.as_bytes()).unwrap();
+        for order in [u16::to_le_bytes, u16::to_be_bytes] {
+            let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+            let bytes: Vec<u8> = units.flat_map(order).collect();
+            let import = import_bytes(name, &bytes).unwrap();
+            assert_eq!(import.trace.tables, plain.trace.tables, "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_cut_packed_file_gives_what_comes_before_the_cut() {
     let mut log = String::new();
     for block in 0..2000 {

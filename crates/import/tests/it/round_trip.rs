@@ -4,10 +4,12 @@
 use crate::Exports;
 use crate::imported::{Rows, fixture};
 use gapscope_analysis::{Findings, Options as Analyses};
-use gapscope_export::{Exported, Scene, chrome, perfetto};
+use gapscope_export::{Exported, Joined, JoinedFormat, Scene, chrome, perfetto};
 use gapscope_import::{Options, import};
+use gapscope_trace::embedded::can_embed_ranks;
+use gapscope_trace::manifest::Rank;
 use gapscope_trace::tables::Table;
-use gapscope_trace::{Selection, Trace, TraceWriter, read};
+use gapscope_trace::{Selection, Trace, TraceWriter, rank_folders, read};
 use stand_in_xctrace::{Quirks, Scene as Planted};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -166,6 +168,102 @@ fn traces_of_all_producers_come_back_with_their_rows_losses_and_findings() {
             let again = serde_json::to_value(Findings::new(&after, &Analyses::default())).unwrap();
             assert_eq!(again, findings, "{name}, {file}");
         }
+    }
+}
+
+/// Writes a trace of several ranks, each a recording of its own, and returns its folder.
+fn several_ranks(folder: &Path, texts: &[(u32, String)]) -> PathBuf {
+    let root = folder.join("ranks.gapscope");
+    let mut manifest = Trace::from_text("manifest start_ns=0 end_ns=1ms")
+        .unwrap()
+        .manifest;
+    manifest.complete = true;
+    manifest.ranks = texts.iter().map(|(rank, _)| *rank).collect();
+    TraceWriter::create(&root)
+        .unwrap()
+        .finish(&manifest)
+        .unwrap();
+    for (rank, text) in texts {
+        let mut trace = Trace::from_text(text).unwrap();
+        trace.manifest.rank = Some(Rank {
+            rank: *rank,
+            local_rank: None,
+            world_size: 8,
+        });
+        let mut writer = TraceWriter::create(&root.join(format!("rank={rank}"))).unwrap();
+        writer.tables_mut().append(&mut trace.tables);
+        writer.finish(&trace.manifest).unwrap();
+    }
+    root
+}
+
+/// Returns the manifest, the rows and the findings of a trace and of each of its ranks.
+fn everything(root: &Path) -> Vec<(Option<u32>, Trace, serde_json::Value)> {
+    let ranks = rank_folders(root).into_iter();
+    let folders = ranks.map(|(rank, path)| (Some(rank), path));
+    std::iter::once((None, root.to_owned()))
+        .chain(folders)
+        .map(|(rank, path)| {
+            let trace = whole(&path);
+            let findings = Findings::new(&trace, &Analyses::default());
+            (rank, trace, serde_json::to_value(findings).unwrap())
+        })
+        .collect()
+}
+
+/// Returns the recordings of three ranks, of which the last one is late.
+fn late_rank() -> Vec<(u32, String)> {
+    [0, 1, 7]
+        .map(|rank: u32| {
+            let late = LAUNCHES.replace("start_ns=126us", "start_ns=326us");
+            let text = if rank == 7 { late.as_str() } else { LAUNCHES };
+            (rank, text.to_owned())
+        })
+        .into()
+}
+
+#[test]
+fn several_ranks_in_one_file_come_back_as_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = several_ranks(folder.path(), &late_rank());
+    let before = everything(&root);
+    assert_eq!(before.len(), 4);
+    for (name, format) in [
+        ("all.json", JoinedFormat::Chrome),
+        ("all.pftrace", JoinedFormat::Perfetto),
+    ] {
+        let mut out = Vec::new();
+        let mut joined = Joined::begin(format, 0, 1_000_000, &mut out).unwrap();
+        assert!(can_embed_ranks(&root));
+        joined.embed(&root).unwrap();
+        for (rank, trace, _) in &before[1..] {
+            let name = format!("rank {}", rank.unwrap());
+            joined.add(&name, &mut Scene::new(trace)).unwrap();
+        }
+        joined.end().unwrap();
+        let output = folder.path().join(format!("{name}.gapscope"));
+        let input = bytes(folder.path(), name, &out);
+        let imported = import(&[input], &output, &Options::default(), &|_, _| {}).unwrap();
+        assert_eq!(imported.timed_work, 6);
+        assert!(everything(&output) == before, "{name}");
+    }
+}
+
+#[test]
+fn ranks_with_a_file_each_come_back_as_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = several_ranks(folder.path(), &late_rank());
+    let before = everything(&root);
+    for (name, write) in FORMATS {
+        let inputs = rank_folders(&root).into_iter().map(|(rank, path)| {
+            let name = format!("rank{rank}-{name}");
+            bytes(folder.path(), &name, &exported(&path, write))
+        });
+        let inputs: Vec<PathBuf> = inputs.collect();
+        let output = folder.path().join(format!("{name}.gapscope"));
+        import(&inputs, &output, &Options::default(), &|_, _| {}).unwrap();
+        assert!(everything(&output)[1..] == before[1..], "{name}");
+        assert_eq!(whole(&output).manifest.ranks, [0, 1, 7], "{name}");
     }
 }
 

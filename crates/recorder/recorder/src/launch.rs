@@ -6,6 +6,7 @@ use crate::counters::CounterOptions;
 use crate::drain;
 use crate::label_injection::LabelInjection;
 use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION, other_tools_library};
+use crate::vulkan_loader::{LAYER_NAME, LAYERS};
 use crate::{Error, inherited_signals};
 use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
@@ -18,9 +19,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-
-/// The name of the Vulkan layer that records.
-pub const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_recorder";
 
 /// The description of a recording: the program, and the user's choices.
 #[derive(Debug, Clone)]
@@ -186,10 +184,7 @@ pub(crate) fn add_layer(
         // Where this variable is set, the loader looks nowhere else.
         command.env("VK_LAYER_PATH", prepended(&layers, "VK_LAYER_PATH"));
     }
-    command.env(
-        "VK_INSTANCE_LAYERS",
-        prepended(OsStr::new(name), "VK_INSTANCE_LAYERS"),
-    );
+    command.env(LAYERS, prepended(OsStr::new(name), LAYERS));
     Ok(())
 }
 

@@ -57,7 +57,7 @@ fn throttled_ns(file: &File) -> i64 {
     let mut bytes = [0; 1024];
     let length = file.read_at(&mut bytes, 0).unwrap_or(0);
     let text = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
-    let times = text.lines().filter_map(|line| {
+    let mut times = text.lines().filter_map(|line| {
         let (name, number) = line.split_once(' ')?;
         let number: i64 = number.parse().ok()?;
         match name {
@@ -66,7 +66,7 @@ fn throttled_ns(file: &File) -> i64 {
             _ => None,
         }
     });
-    times.last().unwrap_or(0)
+    times.next_back().unwrap_or(0)
 }
 
 #[cfg(test)]

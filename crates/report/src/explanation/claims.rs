@@ -69,18 +69,18 @@ impl Teller<'_> {
     fn program(&self) -> Claim {
         let findings = self.findings;
         let counts = [
-            (Dispatches::NAME, "dispatch_count", *findings.dispatch_count),
-            (Transfers::NAME, "transfer_count", *findings.transfer_count),
+            (Dispatches::NAME, "dispatch_count", &findings.dispatch_count),
+            (Transfers::NAME, "transfer_count", &findings.transfer_count),
             (
                 CommandBuffers::NAME,
                 "command_buffer_count",
-                *findings.command_buffer_count,
+                &findings.command_buffer_count,
             ),
         ];
         let (mut figures, mut columns) = (Vec::new(), Vec::new());
         for (table, name, value) in counts {
-            if findings.knows_rows(table) {
-                figures.push(figure(name, value as i64));
+            if let Some(value) = value.known() {
+                figures.push(figure(name, *value as i64));
                 columns.push(format!("(select count(*) from {table}) as {name}"));
             }
         }
@@ -446,12 +446,7 @@ impl Teller<'_> {
         claims.extend(tables.map(plain));
         for loss in &findings.losses {
             claims.push(Claim {
-                text: format!(
-                    "Not recorded: {} {}: {}.",
-                    number::count(loss.count),
-                    loss.kind,
-                    loss.reason
-                ),
+                text: format!("Not recorded: {}: {}.", number::loss(loss), loss.reason),
                 figures: vec![figure("count", loss.count as i64)],
                 query: Some(format!(
                     "select sum(count) as count from losses where what = {} and reason = {}",

@@ -11,6 +11,7 @@ use gapscope_analysis::headline::{HeadlineKind, HeadlineNote};
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
+use gapscope_timeline::unknown_counts::Count;
 use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Transfers};
@@ -137,6 +138,10 @@ fn counts_of_work(findings: &Findings, words: &Words) -> String {
     // Most CUDA programs launch no graphs.
     let graphless = matches!(words.api, Api::Cuda | Api::Hip) && buffers == 0;
     let known_rows = |table, text| rows(findings, table, text);
+    let is_unrecorded = |count| {
+        let unknown = findings.unknown_count(count);
+        unknown.is_some_and(|unknown| unknown.at_least.is_none())
+    };
     let dispatched = match dispatches(findings, dispatched) {
         Some(count) => known_rows(Dispatches::NAME, words.dispatch.count(count)),
         None => format!("an unknown number of {}", words.dispatch.many),
@@ -149,6 +154,7 @@ fn counts_of_work(findings: &Findings, words: &Words) -> String {
     let submissions = words.submission.count(submitted);
     let submissions = known_rows(Submissions::NAME, submissions);
     let transfers = match transferred {
+        0 if is_unrecorded(Count::Transfers) => "an unknown number of transfers".to_owned(),
         0 if findings.knows_rows(Transfers::NAME) => "no transfers".to_owned(),
         count => {
             let count = number::count_of(count, "transfer", "transfers");

@@ -74,6 +74,9 @@ fn index<T: Table, I: Id>(selection: &Selection, ids: &[I]) -> Option<IdIndex<I>
     (selection.is_checked() && selection.has_table(T::NAME)).then(|| IdIndex::new(ids))
 }
 
+/// The id that stands for none in columns that always have one, such as the submission of a command buffer.
+const NO_ID: u64 = u64::MAX;
+
 /// The number of unknown ids, and the first of them.
 type UnknownIds = Option<(usize, u64)>;
 
@@ -236,7 +239,7 @@ fn unknown<I: Id, V: OptionalId<I>>(
         }
         if known.get(id).is_some() {
             last_known = Some(id);
-        } else {
+        } else if id.number() != NO_ID {
             found.get_or_insert((0, id.number())).0 += 1;
         }
     }

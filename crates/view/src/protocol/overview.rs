@@ -6,7 +6,7 @@ use gapscope_analysis::code::CodeSource;
 use gapscope_analysis::gaps::{Cause, CauseFacts};
 use gapscope_trace::UnreadTable;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId, ThreadId};
-use gapscope_trace::manifest::{LossSchema, Manifest, SamplingMode};
+use gapscope_trace::manifest::{Loss, LossSchema, Manifest, SamplingMode};
 use gapscope_trace::tables::{CounterUnit, HostCallKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,16 @@ use serde_json::Value;
 
 /// Equal slices of a trace's time for which busy shares of tracks are computed.
 pub const BINS: usize = 2048;
+
+/// Something that was not recorded.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LossLine {
+    #[serde(flatten)]
+    #[schemars(with = "LossSchema")]
+    pub loss: Loss,
+    /// Its number and what it is, in a phrase.
+    pub text: String,
+}
 
 /// What is open: all that the first drawing needs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -113,7 +123,7 @@ pub struct TraceOverview {
     /// The sizes of the tables.
     pub tables: Vec<TableFacts>,
     /// What was not recorded.
-    #[schemars(with = "Vec<LossSchema>")]
+    #[schemars(with = "Vec<LossLine>")]
     pub losses: Value,
     /// Notes of the recorder and damage found so far, in sentences; `notes` of the findings has all.
     pub remarks: Vec<String>,

@@ -191,7 +191,7 @@ const RANGES: &str = "manifest sampling_mode=dispatch start_ns=1s end_ns=1100ms
 fn without_samples_ranges_of_the_submitting_thread_tell_the_code() {
     let folder = Folder::new();
     let trace = folder.trace("ranges", RANGES);
-    let client = Client::new(&[trace.clone()]);
+    let client = Client::new(std::slice::from_ref(&trace));
     let overview = client.json("overview");
     assert_eq!(overview["traces"][0]["code"], "ranges");
     assert!(tracks(&overview, "samples").is_empty());

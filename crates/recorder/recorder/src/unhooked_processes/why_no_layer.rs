@@ -1,16 +1,14 @@
 //! Says why Vulkan's loader in a process did not load the recording layer, by the environment and the rights of the
 //! process.
 
-use crate::launch::LAYER_NAME;
 use crate::procfs;
+use crate::vulkan_loader::{LAYER_NAME, LAYERS};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The variable that keeps the loader from loading layers, by patterns of their names.
 const DISABLE: &str = "VK_LOADER_LAYERS_DISABLE";
-/// The variable that names the layers to load.
-const LAYERS: &str = "VK_INSTANCE_LAYERS";
 
 /// Returns the reason, as the end of a sentence after a colon. `spool` is the folder of the recording's spool, which the
 /// process must be able to reach.

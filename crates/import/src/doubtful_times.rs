@@ -1,0 +1,206 @@
+//! Takes away the times of a file that cannot be true: those of 0, which stand for unknown times, those that end before
+//! they start, those of work that ends after later work of its own stream, and those of work that ends after the
+//! recording did. Rows of a [`Profile`] go in. Work stays without times, and everything else is dropped and counted as a
+//! loss.
+
+use crate::profile::{DeviceWork, DeviceWorkKind, Profile, Span};
+use gapscope_model::{LossKind, SubmissionKind};
+use gapscope_trace::ids::QueueId;
+use gapscope_trace::manifest::Api;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A start of 0 is unknown where all other times of a file are further from 0 than this, and than the file is long:
+/// clocks of files that count from their own beginning do not wait so long for the first event.
+const FAR_FROM_ZERO_NS: i64 = 1_000_000_000;
+
+/// By how much work may end after later work of its stream: what profilers round.
+const ROUNDING_NS: i64 = 2_000;
+
+/// By how much work may end after the recording: profilers stop the host's clock and the device's one after the other.
+const AFTER_END_NS: i64 = 1_000_000;
+
+/// The reason of losses of what has the time 0.
+const AT_ZERO: &str = "the file has the time 0 for them";
+
+impl Profile {
+    /// Takes all times away that cannot be true.
+    pub(super) fn doubt_times(&mut self) {
+        let mut works = std::mem::take(&mut self.recorded.work);
+        self.forget_zero_times(&mut works, |(_, _, work)| work);
+        self.recorded.work = works;
+        self.refuse_impossible();
+        self.doubt_overlaps();
+        self.doubt_late_ends();
+    }
+
+    /// Takes the times of 0 away from work, and drops what else has them, where 0 stands for an unknown time: all other
+    /// times of the file are far from 0. `work_of` returns the work of an element.
+    pub(crate) fn forget_zero_times<W>(
+        &mut self,
+        works: &mut [W],
+        work_of: impl Fn(&mut W) -> &mut DeviceWork,
+    ) {
+        let zero_ns = self.times.zero_ns;
+        let recorded = &mut self.recorded;
+        let (mut first_ns, mut last_ns, mut has_zeros) = (i64::MAX, i64::MIN, false);
+        let mut look = |start_ns: i64| match start_ns == zero_ns {
+            true => has_zeros = true,
+            false => (first_ns, last_ns) = (first_ns.min(start_ns), last_ns.max(start_ns)),
+        };
+        for work in works.iter_mut() {
+            let Some(span) = &mut work_of(work).span else {
+                continue;
+            };
+            look(span.start_ns);
+        }
+        (recorded.calls.iter()).for_each(|(_, call)| look(call.span.start_ns));
+        (recorded.ranges.iter()).for_each(|range| look(range.start_ns));
+        (recorded.overheads.iter()).for_each(|(_, overhead)| look(overhead.span.start_ns));
+        self.memory.iter().for_each(|row| look(row.at_ns));
+        let length_ns = last_ns.saturating_sub(first_ns);
+        let is_far = first_ns <= last_ns
+            && first_ns.saturating_sub(zero_ns) >= FAR_FROM_ZERO_NS.max(length_ns);
+        if !has_zeros {
+            return;
+        }
+        let is_zero = |start_ns: i64| is_far && start_ns == zero_ns;
+        for work in works {
+            let work = work_of(work);
+            // No work takes no time: tracing libraries write twice 0 where they do not know the times.
+            let nothing = |span: Span| span.start_ns == zero_ns && span.duration_ns == 0;
+            work.span = (work.span).filter(|span| !is_zero(span.start_ns) && !nothing(*span));
+        }
+        let mut lose = |kind: LossKind, before: usize, after: usize| {
+            let count = before.saturating_sub(after) as u64;
+            self.inventory.lose(kind, count, AT_ZERO);
+        };
+        let before = recorded.calls.len();
+        recorded
+            .calls
+            .retain(|(_, call)| !is_zero(call.span.start_ns));
+        lose(LossKind::HostCalls, before, recorded.calls.len());
+        let before = recorded.ranges.len();
+        recorded.ranges.retain(|range| !is_zero(range.start_ns));
+        lose(LossKind::Labels, before, recorded.ranges.len());
+        let before = recorded.overheads.len();
+        (recorded.overheads).retain(|(_, overhead)| !is_zero(overhead.span.start_ns));
+        lose(LossKind::Overheads, before, recorded.overheads.len());
+        let before = self.memory.len();
+        self.memory.retain(|row| !is_zero(row.at_ns));
+        lose(LossKind::MemoryEvents, before, self.memory.len());
+    }
+
+    /// Takes impossible times away from work, and drops calls and labels that have such times.
+    fn refuse_impossible(&mut self) {
+        let recorded = &mut self.recorded;
+        let is_sane = |span: &Span| Span::checked(span.start_ns, span.end_ns()).is_some();
+        for (_, _, work) in &mut recorded.work {
+            work.span = work.span.filter(is_sane);
+        }
+        let reason = "their times are impossible";
+        let before = recorded.calls.len();
+        recorded.calls.retain(|(_, call)| is_sane(&call.span));
+        let refused = before.saturating_sub(recorded.calls.len());
+        self.inventory
+            .lose(LossKind::HostCalls, refused as u64, reason);
+        let before = recorded.ranges.len();
+        recorded.ranges.retain(|range| {
+            let end_ns = range.end_ns.unwrap_or(range.start_ns);
+            Span::checked(range.start_ns, end_ns).is_some()
+        });
+        let refused = before.saturating_sub(recorded.ranges.len());
+        self.inventory
+            .lose(LossKind::Labels, refused as u64, reason);
+    }
+
+    /// Takes the times away from work that ends after later work of its own stream, on devices of CUDA. Nodes of graphs
+    /// run side by side, moves of pages are on no stream, and streams of other APIs share queues or run work out of order.
+    fn doubt_overlaps(&mut self) {
+        if !self.times.streams_are_queues {
+            return;
+        }
+        let recorded = &mut self.recorded;
+        let graph_launches: FxHashSet<_> = (recorded.calls.iter())
+            .filter(|(_, call)| {
+                let function = recorded.functions.get(call.function.0 as usize);
+                let kind = function.and_then(|function| function.class.submission_kind());
+                kind == Some(SubmissionKind::Graph)
+            })
+            .filter_map(|(process, call)| Some((*process, call.correlation?)))
+            .collect();
+        let mut queues: FxHashMap<QueueId, Vec<&mut DeviceWork>> = FxHashMap::default();
+        for (process, correlation, work) in &mut recorded.work {
+            let is_on_stream = matches!(
+                work.kind,
+                DeviceWorkKind::Kernel { .. } | DeviceWorkKind::Transfer { .. }
+            );
+            let launch = correlation.map(|correlation| (*process, correlation));
+            let is_of_graph =
+                work.of_graph || launch.is_some_and(|launch| graph_launches.contains(&launch));
+            if is_on_stream
+                && !is_of_graph
+                && work.span.is_some()
+                && self.inventory.api_of(work.queue) == Api::Cuda
+            {
+                queues.entry(work.queue).or_default().push(work);
+            }
+        }
+        let mut count = 0;
+        for works in queues.values_mut() {
+            works.sort_by_key(|work| work.span.map(|span| span.start_ns));
+            count += take_impossible(works);
+        }
+        self.note_doubt(count, "after later work of the same stream");
+    }
+
+    /// Takes the times away from work that ends after the recording did.
+    fn doubt_late_ends(&mut self) {
+        let Some(end_ns) = self.times.end_ns else {
+            return;
+        };
+        let latest_ns = end_ns.saturating_add(AFTER_END_NS);
+        let mut count = 0;
+        for (_, _, work) in &mut self.recorded.work {
+            if work.span.is_some_and(|span| span.end_ns() > latest_ns) {
+                work.span = None;
+                count += 1;
+            }
+        }
+        self.note_doubt(count, "after the recording did");
+    }
+
+    /// Notes how many pieces of work end at an impossible time.
+    fn note_doubt(&mut self, count: u64, when: &str) {
+        let works = match count {
+            0 => return,
+            1 => "1 piece of work ends".to_owned(),
+            _ => format!("{count} pieces of work end"),
+        };
+        self.inventory.note(format!(
+            "{works} {when}, which is impossible: the times of that work are not used."
+        ));
+    }
+}
+
+/// Takes the times away from work that ends after later work of its own stream, because work of a stream ends in order,
+/// and returns how many there are. `works` are of one stream, in order of their starts. Where a quarter or more
+/// would be of this kind, the queue stands for several streams, and all are believed.
+fn take_impossible(works: &mut [&mut DeviceWork]) -> u64 {
+    let mut least_end_ns = i64::MAX;
+    let mut impossible = Vec::new();
+    for (index, work) in works.iter().enumerate().rev() {
+        let Some(span) = work.span else { continue };
+        if span.end_ns() > least_end_ns.saturating_add(ROUNDING_NS) {
+            impossible.push(index);
+        } else {
+            least_end_ns = least_end_ns.min(span.end_ns());
+        }
+    }
+    if impossible.len() * 4 >= works.len() {
+        return 0;
+    }
+    for index in &impossible {
+        works[*index].span = None;
+    }
+    impossible.len() as u64
+}
