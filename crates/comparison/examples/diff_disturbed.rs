@@ -159,7 +159,7 @@ impl Random {
 
 /// What is recorded of the machine in a run.
 #[derive(Default)]
-struct Surroundings {
+struct MachineRecord {
     /// The share of the time in which tasks waited for a processor.
     waited: Option<f64>,
     /// The clocks of the GPU at the start and at the end in MHz.
@@ -200,7 +200,7 @@ const DISTURBANCES: [(&str, Disturbance); 7] = [
 
 impl Disturbance {
     /// Disturbs both runs, and returns what is recorded of the machine in each.
-    fn disturb(self, pair: [&mut Vec<Launch>; 2], random: &mut Random) -> [Surroundings; 2] {
+    fn disturb(self, pair: [&mut Vec<Launch>; 2], random: &mut Random) -> [MachineRecord; 2] {
         let slope = random.between(0.0, 0.08);
         let rest = random.between(0.0, 1.0);
         let mut side = 0.0;
@@ -220,7 +220,7 @@ impl Disturbance {
             let slower = |at: f64| 1.0 + slope * (at + side * (1.0 + rest));
             let clocks = [0.0, 1.0].map(|at| 1980.0 / slower(at));
             side += 1.0;
-            Surroundings {
+            MachineRecord {
                 waited,
                 clocks: Some(clocks).filter(|_| matches!(self, Disturbance::ThrottlingWithClocks)),
             }
@@ -306,14 +306,19 @@ const PLANTED: [(&str, Planted); 7] = [
 ];
 
 /// What a comparison told.
-struct Told {
+struct ComparisonAnswer {
     /// The figures that were told as changed, of equal programs, or whether the planted change was told.
     changed: Vec<String>,
     is_told: bool,
     is_beside: bool,
 }
 
-fn trial(series: &Series, disturbance: Disturbance, planted: Planted, seed: u64) -> Told {
+fn trial(
+    series: &Series,
+    disturbance: Disturbance,
+    planted: Planted,
+    seed: u64,
+) -> ComparisonAnswer {
     let mut random = Random(seed);
     let [mut before, mut after] = [series.drawn(&mut random), series.drawn(&mut random)];
     let [first, second] = disturbance.disturb([&mut before, &mut after], &mut random);
@@ -329,7 +334,7 @@ fn trial(series: &Series, disturbance: Disturbance, planted: Planted, seed: u64)
             launch.us *= factor;
         }
     }
-    let digest = |run: &[Launch], surroundings: &Surroundings| {
+    let digest = |run: &[Launch], surroundings: &MachineRecord| {
         let trace = trace(series, run, surroundings);
         let timeline = Timeline::new(&trace);
         let mut digest = RunDigest::new(&timeline, "run", &[]);
@@ -343,7 +348,7 @@ fn trial(series: &Series, disturbance: Disturbance, planted: Planted, seed: u64)
     let name = kernel.map(|kernel| &series.kernels[kernel]);
     let is_planted =
         |change: &&&Change| change.kind == ChangeKind::Kernel && Some(&change.name) == name;
-    Told {
+    ComparisonAnswer {
         is_told: match kernel {
             None => diff.verdict == Verdict::Slower,
             Some(_) => changed.iter().any(|change| is_planted(&change)),
@@ -355,7 +360,7 @@ fn trial(series: &Series, disturbance: Disturbance, planted: Planted, seed: u64)
 }
 
 /// Makes the trace of a run.
-fn trace(series: &Series, run: &[Launch], surroundings: &Surroundings) -> Trace {
+fn trace(series: &Series, run: &[Launch], surroundings: &MachineRecord) -> Trace {
     let device = match surroundings.waited {
         Some(_) => "llvmpipe (LLVM 15.0.6, 256 bits)",
         None => "NVIDIA H100",
@@ -426,7 +431,7 @@ fn main() {
             let is_equal = matches!(planted, Planted::Nothing);
             let pairs = if is_equal { pairs } else { (pairs / 4).max(1) };
             let all = &all;
-            let told: Vec<Told> = std::thread::scope(|scope| {
+            let told: Vec<ComparisonAnswer> = std::thread::scope(|scope| {
                 let half = |first: u64| {
                     scope.spawn(move || {
                         let seeds = (first..pairs).step_by(2);
@@ -438,7 +443,7 @@ fn main() {
                                 1000 * seed + 7,
                             )
                         };
-                        seeds.map(one).collect::<Vec<Told>>()
+                        seeds.map(one).collect::<Vec<ComparisonAnswer>>()
                     })
                 };
                 let halves = [half(0), half(1)];

@@ -1,9 +1,8 @@
 //! Defines [`AnalysedTrace`], a trace with the results of its analyses, each of which runs when its result is first
 //! asked for.
 
-use crate::code_ranges::idle_ranges;
 use crate::snapshot::Snapshot;
-use gapscope_analysis::code::IdleRanges;
+use gapscope_analysis::code::{HostCode, IdleRanges};
 use gapscope_analysis::dataflow::Dataflow;
 use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
 use gapscope_analysis::warm_up::{FirstUses, warm_up};
@@ -90,7 +89,7 @@ impl<'a> AnalysedTrace<'a> {
 
     /// Returns the time in ranges while devices were idle; `None` where the trace has samples, or no such ranges.
     pub fn idle_ranges(&self) -> Option<&IdleRanges> {
-        let ranges = self.idle_ranges.get_or_init(|| idle_ranges(self));
+        let ranges = self.idle_ranges.get_or_init(|| idle_ranges(self.timeline));
         ranges.as_ref()
     }
 
@@ -144,5 +143,13 @@ impl Gaps {
             gaps.bounds.push(gaps.causes.len());
         }
         gaps
+    }
+}
+
+/// Returns the time in ranges while devices were idle; `None` where the trace has samples, or no such ranges.
+fn idle_ranges(timeline: &Timeline) -> Option<IdleRanges> {
+    match HostCode::new(timeline)? {
+        HostCode::Samples(_) => None,
+        HostCode::Ranges(ranges) => Some(ranges.idle()),
     }
 }

@@ -4,20 +4,12 @@
 use crate::analysed_trace::AnalysedTrace;
 use crate::frame::Frame;
 use crate::protocol::{ColumnType, IdleSamplesHeader, SamplesHeader, StackColumns, cut_texts};
-use crate::stack_samples::{NONE, Numbered, described, sampled_frame};
+use crate::stack_rows::{NONE, Numbered, described, sampled_frame};
 use crate::track::ThreadKey;
-use gapscope_analysis::code::{CodeSource, HostCode, IdleRanges};
+use gapscope_analysis::code::CodeSource;
 
 /// The word for how a row came about.
 const SOURCE: &str = "range";
-
-/// Returns the time in ranges while devices were idle; `None` where the trace has samples, or no such ranges.
-pub fn idle_ranges(analysed: &AnalysedTrace) -> Option<IdleRanges> {
-    match HostCode::new(analysed.timeline)? {
-        HostCode::Samples(_) => None,
-        HostCode::Ranges(ranges) => Some(ranges.idle()),
-    }
-}
 
 /// Makes the frame of all pieces, with the chains of ranges in its header.
 pub fn all(analysed: &AnalysedTrace) -> Option<Vec<u8>> {

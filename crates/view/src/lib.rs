@@ -42,6 +42,7 @@ mod served_capture;
 mod server;
 mod snapshot;
 mod sql;
+mod stack_rows;
 mod stack_samples;
 mod store;
 mod texts;

@@ -5,21 +5,17 @@ use crate::analysed_trace::AnalysedTrace;
 use crate::code_ranges;
 use crate::frame::Frame;
 use crate::protocol::{
-    ColumnType, IdleSamplesHeader, SampledFrame, SampledThread, SamplesHeader, StackColumns,
-    cut_texts,
+    ColumnType, IdleSamplesHeader, SampledFrame, SamplesHeader, StackColumns, cut_texts,
 };
-use crate::track::{ThreadKey, TrackId};
-use gapscope_analysis::code::{CodeFrame, CodeSamples, CodeSource, SampleRole, StackLine, text};
+use crate::stack_rows::{NONE, Numbered, described, sampled_frame};
+use crate::track::ThreadKey;
+use gapscope_analysis::code::{CodeSamples, CodeSource, SampleRole, StackLine};
 use gapscope_report::source_lines::{SourceAccess, SourceLines};
 use gapscope_trace::Trace;
-use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::{SampleSource, Table, ThreadState};
 use rustc_hash::FxHashMap;
 use std::collections::HashSet;
-use std::hash::Hash;
 
-/// The value that stands for an unknown one in columns of indices and ids.
-pub(crate) const NONE: u32 = u32::MAX;
 /// The reasons why a sample belongs to idle time, with the page's words for them.
 const PARTS: [(SampleRole, &str); 3] = [
     (SampleRole::Sampled, "sampled"),
@@ -35,30 +31,6 @@ pub fn threads(trace: &Trace) -> impl Iterator<Item = ThreadKey> + '_ {
         process: *process,
         thread: Some(*thread),
     })
-}
-
-/// Distinct values, numbered in the order in which they first occur.
-pub(crate) struct Numbered<T> {
-    pub(crate) all: Vec<T>,
-    numbers: FxHashMap<T, u32>,
-}
-
-impl<T: Copy + Eq + Hash> Numbered<T> {
-    pub(crate) fn new() -> Numbered<T> {
-        Numbered {
-            all: Vec::new(),
-            numbers: FxHashMap::default(),
-        }
-    }
-
-    /// Returns the number of a value, which is added where it is new.
-    pub(crate) fn number_of(&mut self, value: T) -> u32 {
-        let all = &mut self.all;
-        *self.numbers.entry(value).or_insert_with(|| {
-            all.push(value);
-            all.len() as u32 - 1
-        })
-    }
 }
 
 /// Makes the frame of all samples, with their stacks and the source text of lines that are `allowed` in its header, or else that of
@@ -125,23 +97,6 @@ pub fn samples(analysed: &AnalysedTrace, allowed: &SourceAccess) -> Option<Vec<u
     Some(frame.finish())
 }
 
-/// Returns the names and tracks of threads.
-pub(crate) fn described(analysed: &AnalysedTrace, threads: &[ThreadKey]) -> Vec<SampledThread> {
-    let snapshot = &analysed.snapshot;
-    let workers: HashSet<ProcessId> = (snapshot.trace.manifest.processes.iter())
-        .filter(|process| process.is_only_sampled())
-        .map(|process| process.id)
-        .collect();
-    let thread = |of: &ThreadKey| SampledThread {
-        process: of.process,
-        thread: of.thread,
-        name: snapshot.vocabulary.thread(of.process, of.thread),
-        track: TrackId::Samples(*of).to_string(),
-        worker: workers.contains(&of.process),
-    };
-    threads.iter().map(thread).collect()
-}
-
 /// Returns the rows of the table `frames`, with the source text of those by which stacks are shown.
 fn frames(
     samples: &CodeSamples,
@@ -159,21 +114,6 @@ fn frames(
         sampled_frame(frame)
     });
     frames.collect()
-}
-
-/// Returns a frame as the page reads it.
-pub(crate) fn sampled_frame(frame: CodeFrame) -> SampledFrame {
-    SampledFrame {
-        text: text(std::slice::from_ref(&frame)),
-        name: frame.short_name().to_owned(),
-        own: frame.is_own(),
-        kind: frame.kind.as_str(),
-        function: frame.function,
-        file: frame.file,
-        line: frame.line,
-        library: frame.library,
-        source: frame.source,
-    }
 }
 
 /// Returns the tree of stacks, with the line by which each is shown.

@@ -109,8 +109,9 @@ export interface CauseSummary {
 
 /** The best memory throughput of a device, to which that of kernels is related. */
 export interface Ceiling {
-  copy_bytes_per_s: number | null; device: number; name: string; other_driver: string | null; pcie_read_bytes_per_s: number | null;
-  pcie_write_bytes_per_s: number | null; read_bytes_per_s: number | null; source: CeilingSource; write_bytes_per_s: number | null;
+  copy_bytes_per_s: number | null; device: number; name: string; nvlink_received_bytes_per_s: number | null; nvlink_sent_bytes_per_s: number | null;
+  other_driver: string | null; pcie_read_bytes_per_s: number | null; pcie_write_bytes_per_s: number | null; read_bytes_per_s: number | null;
+  source: CeilingSource; write_bytes_per_s: number | null;
 }
 
 /** The source of a ceiling. */
@@ -373,8 +374,8 @@ export interface Findings {
   profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null;
   sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
   transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
-  unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
-  wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
+  unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
+  verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
 
 /** Dispatches or transfers that do the same. */
@@ -578,8 +579,8 @@ export interface LateCause {
 
 /** A rank that is late, alone or with others. */
 export interface LateRankRow {
-  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; longer: LateCause[]; of_count: number; rank: number;
-  reason: LateReason | null; stretch: Interval | null;
+  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; later_than: number[]; longer: LateCause[];
+  of_count: number; rank: number; reason: LateReason | null; stretch: Interval | null;
 }
 
 /** A reason why a rank is late. */
@@ -635,7 +636,8 @@ export interface Manifest {
 export interface MeasuredPeaks {
   copy_bytes_per_s: number | null; driver: string; fma_f32_flops: number | null; host_read_bytes_per_s: number | null; host_write_bytes_per_s: number | null;
   launch_interval_ns: number | null; launch_latency_ns: number | null; matrix_flops: Record<string, number>; measured_unix_s: number | null;
-  read_bytes_per_s: number | null; write_bytes_per_s: number | null;
+  nvlink_both_bytes_per_s: number | null; nvlink_received_bytes_per_s: number | null; nvlink_sent_bytes_per_s: number | null; read_bytes_per_s: number | null;
+  write_bytes_per_s: number | null;
 }
 
 /** Device memory over the recording, by device and heap. */
@@ -809,9 +811,14 @@ export interface Rank {
 /** The findings on all ranks. */
 export interface RankFindings {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
-  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
+  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
+  straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+}
+
+/** The time of the path on a rank, in nanoseconds. */
+export interface RankOnPath {
+  communication_ns: number; compute_ns: number; host_ns: number; launch_ns: number; rank: number; sync_ns: number; transfer_ns: number; unknown_ns: number;
 }
 
 /** One rank. */
@@ -824,9 +831,14 @@ export interface RankRow {
 /** The ranks of the program compared, with the collectives of the greatest skews under `longest`. */
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null;
-  outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; traces: number[];
-  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
+  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
+  straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+}
+
+/** The critical path through all ranks. */
+export interface RanksPath {
+  change_count: number; error_ns: number; ranks: RankOnPath[]; unmatched_ns: number; window_ns: number;
 }
 
 /** One figure of two works. */
@@ -899,7 +911,7 @@ export interface SampledThread {
 /** What the header of the frame of samples says besides. */
 export interface SamplesHeader {
   calls: string[]; frames: SampledFrame[]; generation: number; lines: CodeLine[]; rate_hz: number | null; sources: string[]; stacks: StackColumns;
-  states: string[]; threads: SampledThread[];
+  states: string[]; threads: SampledThread[]; told_by: CodeSource;
 }
 
 /** How the GPU was sampled. */
@@ -1027,10 +1039,10 @@ export interface TimingCount {
 
 /** One trace with its groups and tracks. */
 export interface TraceOverview {
-  arranged?: Arrangement | null; calls: CallFacts[]; causes: CauseFacts[]; clock_error_ns: number | null; complete: boolean; duration_ns: number | null;
-  edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: LossLine[]; manifest: Manifest; name: string;
-  origin_ns: string; remarks: string[]; sampling_mode: SamplingMode; start_unix_ns: string | null; tables: TableFacts[]; tracks: TrackOverview[];
-  unread: UnreadTable[];
+  arranged?: Arrangement | null; calls: CallFacts[]; causes: CauseFacts[]; clock_error_ns: number | null; code: CodeSource | null; complete: boolean;
+  duration_ns: number | null; edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: LossLine[];
+  manifest: Manifest; name: string; origin_ns: string; remarks: string[]; sampling_mode: SamplingMode; start_unix_ns: string | null; tables: TableFacts[];
+  tracks: TrackOverview[]; unread: UnreadTable[];
 }
 
 /** How far a trace is recorded. */

@@ -16,7 +16,7 @@ pub fn problems(architecture: &str, package: &Package) -> Vec<String> {
     let is_allowed = |used: &str| {
         allowed
             .split(", ")
-            .any(|name| format!("gapscope-{name}") == used)
+            .any(|name| format!("gapscope-{name}") == used || name == used)
     };
     let forbidden = package.uses.iter().filter(|used| !is_allowed(used));
     forbidden

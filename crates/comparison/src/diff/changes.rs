@@ -276,7 +276,7 @@ impl<'a> Comparison<'a> {
             kernels.filter_map(|kernel| kernel.runs[0]).collect()
         };
         (self.disturbance.as_ref()).map_or(0.0, |disturbance| {
-            disturbance.of([&kernels(0), &kernels(1)])
+            disturbance.logarithm_of([&kernels(0), &kernels(1)])
         })
     }
 

@@ -9,7 +9,7 @@
 //! A run in which kernels get slower from its start to its end, as a GPU does that gets hot, may differ from the next by as much.
 
 use super::matching::Pair;
-use super::parts::{Part, Place};
+use super::parts::{RunPart, RunPlace};
 use super::run::{KernelDigest, RunDigest};
 use gapscope_timeline::thresholds::{DRIFT_SPREAD, DRIFTING_SHARE};
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ impl<'a> Disturbance<'a> {
     }
 
     /// Returns how much longer kernels may take after than before because of what disturbed the runs, as a logarithm.
-    pub fn of(&self, [before, after]: [&[&KernelDigest]; 2]) -> f64 {
+    pub fn logarithm_of(&self, [before, after]: [&[&KernelDigest]; 2]) -> f64 {
         match self {
             Disturbance::Between(profile) => {
                 let mut sums = [0.0, 0.0];
@@ -95,14 +95,14 @@ fn logarithm([first, second]: [f64; 2]) -> f64 {
 /// The dispatches of a kernel in the same part of both runs.
 struct CommonPart {
     number: u32,
-    before: Part,
-    after: Part,
+    before: RunPart,
+    after: RunPart,
 }
 
 /// Returns the parts of both runs that have dispatches of some kernels.
 fn common_parts(before: &[&KernelDigest], after: &[&KernelDigest]) -> Vec<CommonPart> {
     let in_order = |kernels: &[&KernelDigest]| {
-        let mut parts: Vec<Part> = (kernels.iter().flat_map(|kernel| kernel.parts.all()))
+        let mut parts: Vec<RunPart> = (kernels.iter().flat_map(|kernel| kernel.parts.all()))
             .copied()
             .collect();
         if kernels.len() > 1 {
@@ -129,7 +129,7 @@ fn common_parts(before: &[&KernelDigest], after: &[&KernelDigest]) -> Vec<Common
 impl<'a> Profile<'a> {
     /// Compares the parts of two runs, kernel by kernel. A change of a kernel that is the same throughout the run is its own, and no
     /// disturbance; of a kernel in few parts, that cannot be told.
-    fn between(pairs: &[Pair<'a>], end: Place) -> Profile<'a> {
+    fn between(pairs: &[Pair<'a>], end: RunPlace) -> Profile<'a> {
         let (mut parts, mut own) = (empty(end), Vec::new());
         for pair in pairs {
             let ([before], [after]) = (pair.before.as_slice(), pair.after.as_slice()) else {
@@ -243,7 +243,7 @@ fn middle(values: impl Iterator<Item = (f64, u64)> + Clone) -> Option<f64> {
         .map(|(value, _)| value)
 }
 
-fn empty<'a>(end: Place) -> Vec<Vec<Slowness<'a>>> {
+fn empty<'a>(end: RunPlace) -> Vec<Vec<Slowness<'a>>> {
     (0..end.parts()).map(|_| Vec::new()).collect()
 }
 
@@ -295,7 +295,7 @@ fn beyond<'a>(mut weight: f64, mut slopes: impl Iterator<Item = &'a (f64, f64)>)
 }
 
 /// Returns the slope of the logarithms of a kernel's times over the numbers of its parts.
-fn slope(parts: &[Part]) -> Option<f64> {
+fn slope(parts: &[RunPart]) -> Option<f64> {
     let weights = parts.iter().map(|part| part.count as f64);
     let points = || {
         let points = parts.iter();

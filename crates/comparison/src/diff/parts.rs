@@ -8,14 +8,14 @@ const MAX_PARTS: u64 = 128;
 
 /// A place in a run: the number of dispatches before it, and the size of parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct RunPlace {
     /// The number of dispatches with known times before this one.
     pub dispatches: u64,
     /// The binary logarithm of the number of dispatches in a part.
     doublings: u32,
 }
 
-impl Place {
+impl RunPlace {
     /// Goes on to the next dispatch. Parts get twice as large where there would be too many.
     pub fn advance(&mut self) {
         self.dispatches += 1;
@@ -33,7 +33,7 @@ impl Place {
 /// The dispatches of a kernel in one part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(into = "(u32, u64, f64)", from = "(u32, u64, f64)")]
-pub(super) struct Part {
+pub(super) struct RunPart {
     /// The number of the part, from 0.
     pub number: u32,
     pub count: u64,
@@ -41,22 +41,22 @@ pub(super) struct Part {
     pub ns: f64,
 }
 
-impl Part {
+impl RunPart {
     /// Returns the mean time of a dispatch.
     pub fn mean(self) -> f64 {
         self.ns / self.count as f64
     }
 }
 
-impl From<Part> for (u32, u64, f64) {
-    fn from(part: Part) -> (u32, u64, f64) {
+impl From<RunPart> for (u32, u64, f64) {
+    fn from(part: RunPart) -> (u32, u64, f64) {
         (part.number, part.count, part.ns)
     }
 }
 
-impl From<(u32, u64, f64)> for Part {
-    fn from((number, count, ns): (u32, u64, f64)) -> Part {
-        Part { number, count, ns }
+impl From<(u32, u64, f64)> for RunPart {
+    fn from((number, count, ns): (u32, u64, f64)) -> RunPart {
+        RunPart { number, count, ns }
     }
 }
 
@@ -64,13 +64,13 @@ impl From<(u32, u64, f64)> for Part {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Parts {
     doublings: u32,
-    parts: Vec<Part>,
+    parts: Vec<RunPart>,
 }
 
 impl Parts {
     /// Adds the dispatch at a place, which is behind those of before.
     #[inline]
-    pub fn push(&mut self, place: Place, ns: f64) {
+    pub fn push(&mut self, place: RunPlace, ns: f64) {
         if self.doublings != place.doublings {
             self.coarsen(place);
         }
@@ -80,7 +80,7 @@ impl Parts {
                 last.count += 1;
                 last.ns += ns;
             }
-            _ => self.parts.push(Part {
+            _ => self.parts.push(RunPart {
                 number,
                 count: 1,
                 ns,
@@ -89,10 +89,10 @@ impl Parts {
     }
 
     /// Joins neighbours until the parts are as large as those of a place.
-    pub fn coarsen(&mut self, place: Place) {
+    pub fn coarsen(&mut self, place: RunPlace) {
         let shift = place.doublings - self.doublings;
         self.doublings = place.doublings;
-        let mut joined: Vec<Part> = Vec::new();
+        let mut joined: Vec<RunPart> = Vec::new();
         for part in self.parts.drain(..) {
             let number = part.number >> shift;
             match joined.last_mut().filter(|last| last.number == number) {
@@ -100,13 +100,13 @@ impl Parts {
                     last.count += part.count;
                     last.ns += part.ns;
                 }
-                None => joined.push(Part { number, ..part }),
+                None => joined.push(RunPart { number, ..part }),
             }
         }
         self.parts = joined;
     }
 
-    pub fn all(&self) -> &[Part] {
+    pub fn all(&self) -> &[RunPart] {
         &self.parts
     }
 }
@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn parts_hold_all_dispatches_and_are_few() {
         for dispatches in [1, 127, 128, 129, 1000, 100_000_u64] {
-            let (mut place, mut parts) = (Place::default(), [Parts::default(), Parts::default()]);
+            let (mut place, mut parts) =
+                (RunPlace::default(), [Parts::default(), Parts::default()]);
             for number in 0..dispatches {
                 // The second kernel runs at the start alone.
                 let kernel = usize::from(number < 3);

@@ -2,7 +2,7 @@
 //! each label.
 
 use super::metric::Metric;
-use super::parts::{Parts, Place};
+use super::parts::{Parts, RunPlace};
 use super::samples::{Blocks, Lengths};
 use gapscope_timeline::launch_size::{LaunchSize, SizeMoments};
 use gapscope_trace::manifest::SamplingMode;
@@ -31,7 +31,7 @@ pub struct RunDigest {
     /// The end of the run, which tells how its parts are numbered; the start where parts are not known, as in baselines that were saved
     /// without, and of several ranks.
     #[serde(default)]
-    pub(super) place: Place,
+    pub(super) place: RunPlace,
     /// The labels that most dispatches lie under and that were set several times, the outermost first.
     pub(super) evaluations: Vec<Evaluations>,
     /// The bytes of single transfers by kind; `None` where some are not known, and in baselines that were saved without.
@@ -223,7 +223,7 @@ impl RunDigest {
                 None => self.kernels.push(kernel),
             }
         }
-        self.place = Place::default();
+        self.place = RunPlace::default();
         // An evaluation takes place on all ranks together.
         self.evaluations
             .retain(|own| other.evaluations.contains(own));

@@ -2,7 +2,7 @@
 //! whole run in blocks (sums of consecutive values, by which two runs are compared).
 
 use super::names;
-use super::parts::Place;
+use super::parts::RunPlace;
 use super::run::{Evaluations, KernelDigest};
 use super::samples::Blocks;
 use gapscope_analysis::labels::LabelTree;
@@ -33,7 +33,7 @@ pub(super) struct WorkTotals {
     /// The workgroups and threads of all dispatches.
     pub size: LaunchSize,
     /// The end of the run, behind all dispatches with times.
-    pub place: Place,
+    pub place: RunPlace,
 }
 
 impl WorkTotals {
@@ -48,7 +48,7 @@ impl WorkTotals {
             idle: Blocks::default(),
             transfers: Blocks::default(),
             size: LaunchSize::default(),
-            place: Place::default(),
+            place: RunPlace::default(),
         };
         let group_threads = GroupThreads::new(&timeline.trace.tables.kernels);
         let outside = tree.count();
@@ -131,7 +131,7 @@ impl WorkTotals {
 impl KernelDigest {
     /// Adds a dispatch with its time.
     #[inline]
-    fn push(&mut self, work: &Work, place: Place) {
+    fn push(&mut self, work: &Work, place: RunPlace) {
         let ns = work.interval.length_ns();
         self.count += 1;
         self.timed += 1;

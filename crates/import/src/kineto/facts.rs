@@ -1,7 +1,7 @@
 //! The threads, labels and waits that the collector keeps until all events were read, and the part of a file that it
 //! collects.
 
-use crate::profile::Correlation;
+use crate::profile::{Correlation, Span};
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Rank;
@@ -102,4 +102,14 @@ mod tests {
         assert_eq!(label_of("ProfilerStep#12"), ("ProfilerStep", Some("12")));
         assert_eq!(label_of("forward"), ("forward", None));
     }
+}
+
+/// A scope of a GPU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope {
+    /// The lane of the file's row.
+    pub(super) lane: u32,
+    pub(super) device: u32,
+    pub(super) span: Span,
+    pub(super) name: TextId,
 }

@@ -6,13 +6,12 @@
 
 use super::collect::Collector;
 use super::event::Event;
-use super::facts::OpenRange;
+use super::facts::{OpenRange, Scope};
 use crate::Error;
 use crate::gpu_rows::{GpuRows, Row};
 use crate::profile::Span;
 use gapscope_model::LossKind;
 use gapscope_timeline_builder::rows::{self, WorkPlace};
-use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{LabelId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{Marker, MarkerScope, OpaqueWorkKind};
@@ -22,16 +21,6 @@ use std::cmp::Reverse;
 /// How much later than the scope around it a scope may end: both ends are sums of a start and a duration, each rounded to a
 /// nanosecond.
 const ROUNDING_NS: i64 = 2;
-
-/// A scope of a GPU.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Scope {
-    /// The lane of the file's row.
-    lane: u32,
-    device: u32,
-    span: Span,
-    name: TextId,
-}
 
 /// A scope in which others may lie: where it ends, its label, and how much of it lies in scopes inside.
 struct Around {
