@@ -172,7 +172,7 @@ fn what_is_unlike_is_said_first() {
     let gpus = page.find("The GPUs differ: Example GPU before, Other GPU after.");
     let table = page.find("before  ");
     assert!(gpus.is_some() && gpus < table, "{page}");
-    assert_contains(&page, "7 dispatches were lost: the spool was full");
+    assert_contains(&page, "Lost: 7 dispatches: the spool was full");
 }
 
 #[test]

@@ -23,7 +23,12 @@ def conditional(bench, result):
     for name, region in facts["regions"].items():
         span = trace.within(region["begin_ns"], region["end_ns"])
         result.equal(f"{name}: kernels", span.kernels, region["kernels"])
-        result.equal(f"{name}: graph launches", span.command_buffers, facts["launches"] * GRAPH_LAUNCHES[name])
+        launches = facts["launches"] * GRAPH_LAUNCHES[name]
+        if name.startswith("only_loop"):
+            # Bodies of launches that are called ahead, with no other work between them, go to the last of these.
+            result.check(f"{name}: graph launches", 0 < span.command_buffers <= launches, span.command_buffers, f"1 to {launches}")
+        else:
+            result.equal(f"{name}: graph launches", span.command_buffers, launches)
     latencies, without = trace.launched_before()
     result.equal("kernels without a launch call", without, 0)
     result.equal("kernels before their launch call", sum(ns < 0 for ns in latencies), 0)
