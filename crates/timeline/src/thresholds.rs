@@ -190,6 +190,9 @@ thresholds! {
     BUILDS_LEAST: u64 = 3, Count,
         "A thread that loads code after such a time builds the code where that happens so often at least.",
         "Once or twice is how programs start: they read files, and load what they then use.";
+    BUILD_OUTLIER: i64 = 10, Count,
+        "A time before a load of code that is longer than so many times the thread's median of such times is not taken for building, unless samples or ranges show it.",
+        "Kernels of one program take within a few times as long to build; a library that loads its code when it is first used does so after any time.";
     ELSEWHERE_SHARE: f64 = 0.5, Share,
         "A thread does not build the code that it loads where more than this share of its samples before the loads show something else.",
         "Who builds code may also read a file or wait for a lock between; who mostly does so does not build.";

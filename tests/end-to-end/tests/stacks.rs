@@ -226,7 +226,7 @@ impl Sampled {
 #[test]
 fn on_busy_processors_samples_agree_with_the_programs_own_clock_and_missing_ones_are_told() {
     let stub = Stub::new(&[]);
-    let script = product::source("clients/burn/burn.py").into_os_string();
+    let script = product::source("programs/burn.py").into_os_string();
     let words = ["python3".into(), script, "40".into(), "30".into()];
     let program = Program::new(words, &stub).variable("PYTHONDONTWRITEBYTECODE", "1");
     if Command::new("python3").arg("--version").output().is_err() {

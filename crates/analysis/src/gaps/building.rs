@@ -6,6 +6,9 @@
 //! Code that is loaded inside of a submission call, when it is first used, is not built. Of a thread that hands over no work, each
 //! load ends a period: it builds for others.
 //!
+//! A time that is longer than [`BUILD_OUTLIER`] times the median is not taken for building unless the thread was seen at it: libraries
+//! that load their code when they are first used do so after whatever the program did before.
+//!
 //! Samples and ranges of the thread decide first (`evidence.rs`): a thread that they show at something else is no builder, and
 //! the code is built only after the last moment at which they show that.
 //!
@@ -15,11 +18,11 @@
 mod evidence;
 
 use super::pattern::Quartiles;
-use evidence::Evidence;
+use evidence::{Evidence, ThreadEvidence};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::{BUILD_NS, BUILDS_LEAST};
+use gapscope_timeline::thresholds::{BUILD_NS, BUILD_OUTLIER, BUILDS_LEAST};
 use gapscope_trace::tables::HostCallKind;
 use std::collections::{HashMap, HashSet};
 
@@ -32,8 +35,10 @@ pub(super) struct Builders(HashMap<HostThread, Builder>);
 struct Builder {
     /// The times at which it loaded what it had built, in their order.
     loads: Vec<i64>,
-    /// The moments until which it did something else than building code, in their order.
-    elsewhere: Vec<i64>,
+    /// What its samples and ranges show.
+    evidence: ThreadEvidence,
+    /// The longest time outside of calls that is taken for building where the thread was not seen at it.
+    most_ns: i64,
 }
 
 /// The idle time in which code was built.
@@ -163,13 +168,16 @@ impl Periods {
     fn builder(self, thread: HostThread, evidence: &Evidence) -> Option<Builder> {
         let before: Vec<Interval> = self.building.iter().map(|of| of.before).collect();
         let loads: Vec<Interval> = self.building.iter().map(|of| of.load).collect();
-        let elsewhere = evidence.elsewhere(thread, &before, &loads)?;
+        let evidence = evidence.of_thread(thread, &before, &loads)?;
+        let mut lengths: Vec<i64> = self.building.iter().map(|of| of.outside_ns).collect();
+        let median_ns = Quartiles::new(&mut lengths)?.p50;
         let first_ns = self.first_load_ns.into_iter();
         Some(Builder {
             loads: first_ns
                 .chain(loads.iter().map(|load| load.start_ns))
                 .collect(),
-            elsewhere,
+            evidence,
+            most_ns: median_ns.saturating_mul(BUILD_OUTLIER),
         })
     }
 }
@@ -251,15 +259,17 @@ impl Builders {
         let from_ns = before.clone().rev().find(|call| ends_period(call));
         let from_ns = from_ns.map_or(late.start_ns, |call| call.interval.end_ns);
         let load_ns = segments[last].interval.start_ns;
-        let until_load = (builder.elsewhere).partition_point(|end_ns| *end_ns <= load_ns);
+        let evidence = &builder.evidence;
+        let until_load = (evidence.elsewhere).partition_point(|end_ns| *end_ns <= load_ns);
         let elsewhere_ns = until_load
             .checked_sub(1)
-            .map(|last| builder.elsewhere[last]);
+            .map(|last| evidence.elsewhere[last]);
         let from_ns = from_ns.max(elsewhere_ns.unwrap_or(from_ns));
         let building = Interval::new(from_ns, load_ns).intersection(late);
         let in_calls = before.map(|call| call.interval.intersection(building).length_ns());
         let outside_ns = building.length_ns() - in_calls.sum::<i64>();
-        (outside_ns >= BUILD_NS).then_some(building)
+        let is_usual = evidence.is_seen_building || outside_ns <= builder.most_ns;
+        (outside_ns >= BUILD_NS && is_usual).then_some(building)
     }
 }
 

@@ -203,6 +203,14 @@ fn time_before_loads_that_comes_without_loads_too_is_late() {
         "",
     );
     assert!(us_of(&findings, HostCompile) < 1_000);
+    // A library that loads its code when it is first used does so after any time, here 4 s of starting a profiler.
+    let pause = |token| match token {
+        1 => 4_000_000,
+        2..=5 => 20_000,
+        _ => 50,
+    };
+    let findings = decoder(pause, |token| token < 6, "");
+    assert_eq!(us_of(&findings, HostCompile), 100 + 4 * 20_100);
     // A short time before each load is none in which code is built.
     let findings = decoder(|_| 500, |_| true, "");
     assert_eq!(us_of(&findings, HostCompile), 99 * 100);

@@ -75,6 +75,15 @@ enum Shown {
     Nothing,
 }
 
+/// What samples and ranges show of a thread that loads code.
+#[derive(Debug)]
+pub(super) struct ThreadEvidence {
+    /// The moments until which the thread did something else than building code, in their order.
+    pub elsewhere: Vec<i64>,
+    /// Whether the thread was seen building code.
+    pub is_seen_building: bool,
+}
+
 /// The samples and ranges of the threads that load code.
 pub(super) struct Evidence<'a> {
     timeline: &'a Timeline<'a>,
@@ -94,14 +103,14 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the moments until which a thread did something else than building code in the times `before` its `loads`, in
-    /// their order; `None` where it did something else for most of what is shown.
-    pub(super) fn elsewhere(
+    /// Returns what is shown of a thread in the times `before` its `loads`; `None` where it did something else than building
+    /// code for most of what is shown.
+    pub(super) fn of_thread(
         &self,
         thread: HostThread,
         before: &[Interval],
         loads: &[Interval],
-    ) -> Option<Vec<i64>> {
+    ) -> Option<ThreadEvidence> {
         let is_sampled = |time: &Interval| !self.samples.sampled(thread, *time).is_empty();
         let shown: Vec<(Shown, i64)> = match before.iter().any(is_sampled) {
             true => self.by_samples(thread, before, loads),
@@ -113,7 +122,10 @@ impl<'a> Evidence<'a> {
         let mut ends: Vec<i64> = ends.map(|(_, end_ns)| *end_ns).collect();
         ends.sort_unstable();
         let is_most = ends.len() as f64 > shown.len() as f64 * ELSEWHERE_SHARE;
-        (!is_most).then_some(ends)
+        (!is_most).then(|| ThreadEvidence {
+            elsewhere: ends,
+            is_seen_building: shown.iter().any(|(shown, _)| *shown == Shown::Building),
+        })
     }
 
     /// Returns what each sample in the times shows, with the end of the time for which the sample stands.
