@@ -3,6 +3,7 @@
 //! Bytes are those that a transfer writes; a copy also reads as many. The rate is of commands on the device. It does
 //! not include memory that the host writes through a mapping, because no profiler of API calls can see that.
 
+use gapscope_timeline::collectives::{ProcessDevice, devices_of_queues};
 use gapscope_timeline::durations::Durations;
 use gapscope_timeline::intervals::{Interval, intersection, length_ns, union};
 use gapscope_timeline::{Timeline, WorkKind};
@@ -33,8 +34,8 @@ pub struct TransferRow {
     pub durations: Durations,
     /// Time in which at least one of them ran.
     pub busy_ns: Option<i64>,
-    /// Bytes written each second of `busy_ns`, by transfers whose size and times are both known. A copy also reads
-    /// as many.
+    /// Bytes written each second in which a transfer of the same GPU ran, by transfers whose size and times are both
+    /// known: where several GPUs copy, the mean of what each reached. A copy also reads as many.
     pub bytes_per_second: Option<f64>,
     /// Those of them that the driver made to move pages of managed memory; absent where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +73,11 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
         Interval::from_row(rows.start_ns.at(row), rows.duration_ns.at(row)).filter(|_| timed)
     };
     let kernels = OnceCell::new();
+    let gpus = gpus_of_queues(timeline);
+    let gpu_of = |row: usize| {
+        let queue = timeline.queue_of_transfer(row) as usize;
+        gpus.get(queue).copied().flatten()
+    };
     let mut result: Vec<TransferRow> = kinds
         .into_iter()
         .map(|(kind, mine)| {
@@ -80,13 +86,20 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
             let mut set = intervals.clone();
             union(&mut set);
             let sized = |row: &&usize| rows.bytes.at(**row).is_some() && interval(**row).is_some();
-            let (mut bytes, mut sized_set) = (0u64, Vec::new());
+            let mut bytes = 0u64;
+            let mut sized_by_gpu: BTreeMap<Option<usize>, Vec<Interval>> = BTreeMap::new();
             for row in mine.iter().filter(sized) {
                 bytes = bytes.saturating_add(rows.bytes.at(*row).unwrap_or_default());
-                sized_set.extend(interval(*row));
+                let of_gpu = sized_by_gpu.entry(gpu_of(*row)).or_default();
+                of_gpu.extend(interval(*row));
             }
-            union(&mut sized_set);
-            let sized_ns = length_ns(&sized_set);
+            let sized_ns: i64 = sized_by_gpu
+                .values_mut()
+                .map(|of_gpu| {
+                    union(of_gpu);
+                    length_ns(of_gpu)
+                })
+                .sum();
             TransferRow {
                 kind,
                 count: mine.len() as u64,
@@ -107,6 +120,21 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
         .collect();
     result.sort_by_key(|row| (Reverse(row.bytes), Reverse(row.count)));
     result
+}
+
+/// Returns the index of the GPU of each of the timeline's queues; `None` where the queue's device is not known.
+fn gpus_of_queues(timeline: &Timeline) -> Vec<Option<usize>> {
+    let manifest = &timeline.trace.manifest;
+    let of_device = |(process, device): ProcessDevice| {
+        let is_it = |row: &usize| {
+            let found = manifest.devices.get(*row);
+            found.is_some_and(|found| found.id == device && found.process == process)
+        };
+        let mut gpus = timeline.gpus.iter();
+        gpus.position(|gpu| gpu.devices.iter().any(is_it))
+    };
+    let devices = devices_of_queues(timeline).into_iter();
+    devices.map(of_device).collect()
 }
 
 /// Sums up the moves of pages among the transfers in `rows`; `None` where there are none. `kernels` keeps the times in

@@ -12,9 +12,11 @@ use gapscope_companion::state_folder;
 use gapscope_report::source_lines::{self, SourceAccess};
 use gapscope_report::{Terminal, json, markdown, slices};
 use gapscope_timeline::{LabelFilter, Timeline};
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Names, Trace, rank_folders};
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -203,7 +205,20 @@ fn unread(trace: &Trace, what: &str) -> Failure {
     failure!("{what} is unknown: {}", tables.join(", ")).status(exit::INCOMPLETE)
 }
 
-/// Returns the failure that a trace has no such label, with up to 8 labels that it has.
+/// Returns the texts of the labels directly around work.
+fn labels_with_work(trace: &Trace) -> Vec<&str> {
+    let tables = &trace.tables;
+    let ids: HashSet<LabelId> = (tables.dispatches.label.iter())
+        .chain(&tables.transfers.label)
+        .chain(&tables.opaque_work.label)
+        .flatten()
+        .collect();
+    let labels = tables.labels.id.iter().zip(&tables.labels.text);
+    let with_work = labels.filter(|(id, _)| ids.contains(id));
+    with_work.map(|(_, text)| &**text).collect()
+}
+
+/// Returns the failure that a trace has no such label, with up to 8 labels that it has: those with work, where some have.
 fn no_label(trace: &Trace, label: &str) -> Failure {
     let mut texts: Vec<&str> = trace
         .tables
@@ -212,6 +227,10 @@ fn no_label(trace: &Trace, label: &str) -> Failure {
         .iter()
         .map(|text| &**text)
         .collect();
+    let with_work = labels_with_work(trace);
+    if !with_work.is_empty() {
+        texts = with_work;
+    }
     texts.sort_unstable();
     texts.dedup();
     let has = match texts.as_slice() {

@@ -316,12 +316,18 @@ fn piece(part: &[u8], format: Format) -> Option<Embedded> {
 impl Output<'_> {
     /// Counts the work of the unpacked trace and of its ranks, whose losses and notes are those of the import.
     fn finish_unpacked(&mut self) -> Result<(), Error> {
-        let selection = Selection::manifest()
-            .columns::<Dispatches>(&["start_ns"])
-            .columns::<Transfers>(&["start_ns"])
-            .columns::<OpaqueWork>(&["start_ns"])
-            .columns::<CommandBuffers>(&["id"])
-            .unchecked();
+        let counted = || {
+            Selection::manifest()
+                .columns::<Dispatches>(&["start_ns"])
+                .columns::<Transfers>(&["start_ns"])
+                .columns::<OpaqueWork>(&["start_ns"])
+                .columns::<CommandBuffers>(&["id"])
+                .unchecked()
+        };
+        let selection = match self.keeps_traces() {
+            true => Selection::all(),
+            false => counted(),
+        };
         let ranks = rank_folders(self.folder()).into_iter();
         let folders: Vec<PathBuf> = std::iter::once(self.folder().to_owned())
             .chain(ranks.map(|(_, folder)| folder))

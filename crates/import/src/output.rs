@@ -123,6 +123,11 @@ impl<'a> Output<'a> {
         &self.imported.output
     }
 
+    /// Returns whether the traces stay in memory, so that all of an unpacked one is needed.
+    pub(crate) fn keeps_traces(&self) -> bool {
+        self.traces.is_some()
+    }
+
     /// Takes the numbers, losses and notes of a trace that was unpacked.
     pub(crate) fn unpacked(&mut self, trace: &Trace) {
         self.traces

@@ -381,7 +381,9 @@ impl Adviser<'_> {
             }
             _ => format!("{unknown}: {what_to_do}"),
         };
-        match self.stalled() {
+        // A thread that waits for a processor is ready to run, and samples show it so.
+        let slept = self.samples.slept_for.is_some();
+        match self.stalled().filter(|_| !slept) {
             Some(stalled) => format!("{stalled}; else {known}"),
             None => known,
         }

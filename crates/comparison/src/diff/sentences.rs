@@ -168,6 +168,9 @@ pub(super) fn gate(
         _ => String::new(),
     };
     let end = match (status, least_ratio) {
+        (GateStatus::Noise | GateStatus::Undecided, Some(least)) if !least.is_finite() => {
+            ". Not judged: parts of these runs differ too much among themselves for any change to show; record several runs of each side".to_owned()
+        }
         (GateStatus::Noise | GateStatus::Undecided, Some(least)) => format!(
             ". Not judged: these runs could show only changes above {}; record more runs of each side",
             from_change(least)

@@ -21,8 +21,12 @@ pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design)
         &|m| m.versions.clone(),
     ));
     sentences.extend(run_environment::differences(before, after));
-    for (side, key, runs) in [("Before", "before", before), ("After", "after", after)] {
-        let flaws = flaws(runs);
+    let sides = [("Before", "before", before), ("After", "after", after)];
+    for ((side, key, runs), others) in sides.into_iter().zip([after, before]) {
+        // What both sides lost alike does not tell them apart.
+        let of_others = flaws(others);
+        let mut flaws = flaws(runs);
+        flaws.retain(|flaw| flaw.run.is_some() || !of_others.contains(flaw));
         let left = flaws.len().saturating_sub(MAX_LISTED_FLAWS);
         let told = flaws.into_iter().take(MAX_LISTED_FLAWS);
         sentences.extend(told.map(|flaw| match flaw.run {

@@ -111,6 +111,9 @@ fn unclear(change: &Change) -> String {
         Some(_) if is_likely(change) => {
             format!("{}, which is likely and not certain", headline(change))
         }
+        Some(((_, _), least)) if !least.is_finite() => {
+            "they could not be told apart (parts of these runs differ too much among themselves for any change to show)".to_owned()
+        }
         Some((((low, high), ratio), least)) => format!(
             "they could not be told apart ({}; these runs could show only changes above {})",
             interval(ratio, low, high),

@@ -57,7 +57,7 @@ impl Collector<'_, '_> {
     }
 
     /// Lists the rows with most ranges, and says how to import those of a GPU.
-    fn rows(&self) -> String {
+    pub(super) fn rows(&self) -> Option<String> {
         let pids = self.lanes.pids();
         let mut lanes: Vec<&Lane> = self
             .lanes
@@ -77,14 +77,17 @@ impl Collector<'_, '_> {
                 lane.row()
             )
         };
+        if lanes.is_empty() {
+            return None;
+        }
         let mut listed: Vec<String> = lanes.iter().take(MAX_LISTED_ROWS).map(row).collect();
         if lanes.len() > listed.len() {
             listed.push(format!("and {} more", lanes.len() - listed.len()));
         }
-        format!(
+        Some(format!(
             "If rows of the file are a GPU's, name them to import them: gapscope import --gpu 'pid=…,tid=…', where * stands for any. Its rows are {}.",
             listed.join(", ")
-        )
+        ))
     }
 
     /// Counts what the document has and the trace lacks.
@@ -145,8 +148,9 @@ impl Collector<'_, '_> {
             inventory.note(
                 "The file has no GPU work that gapscope knows: neither events of the category kernel, gpu_memcpy or gpu_memset, nor a process that is named like /device:GPU:0.",
             );
-            let rows = self.rows();
-            self.profile.inventory.note(rows);
+            if let Some(rows) = self.rows() {
+                self.profile.inventory.note(rows);
+            }
         }
         self.note_python();
         if let Some(host) = &self.metadata.host_name {

@@ -114,8 +114,17 @@ impl<'o> Collector<'o, '_> {
     }
 
     /// Writes the scopes as work and labels of the queues that stand for their rows.
+    ///
+    /// # Errors
+    /// The rows that the user named have no scope, or the trace cannot be written.
     pub(super) fn write_scopes(&mut self) -> Result<(), Error> {
         let mut scopes = std::mem::take(&mut self.scopes);
+        if scopes.is_empty() && !self.gpu_rows.is_empty() {
+            let rows = self.rows().unwrap_or_default();
+            return Err(Error::nothing(format!(
+                "no scope lies on a row that --gpu names. {rows}"
+            )));
+        }
         if scopes.is_empty() {
             return Ok(());
         }

@@ -133,7 +133,10 @@ fn counts_of_work(findings: &Findings, words: &Words) -> String {
     ];
     let knows_all = tables.iter().all(|table| findings.knows_rows(table));
     if knows_all && dispatched + transferred + buffers + submitted == 0 {
-        return "no GPU work is in the trace".to_owned();
+        return match findings.gpu_busy_ns {
+            Some(1..) => "all of it work that is timed as a whole".to_owned(),
+            _ => "no GPU work is in the trace".to_owned(),
+        };
     }
     // Most CUDA programs launch no graphs.
     let graphless = matches!(words.api, Api::Cuda | Api::Hip) && buffers == 0;

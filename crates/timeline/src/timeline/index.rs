@@ -93,6 +93,11 @@ impl<'a> Timeline<'a> {
         self.queue_ids.row(id)
     }
 
+    /// Returns the index in [`Self::queues`] of the queue that ran the transfer in this row of the table.
+    pub fn queue_of_transfer(&self, row: usize) -> u32 {
+        self.queue_ids.row(self.trace.tables.transfers.queue[row])
+    }
+
     /// Returns the id of the submission that launched `work`, where the trace says.
     pub fn submission_id_of(&self, work: &Work) -> Option<SubmissionId> {
         let ids = &self.trace.tables.submissions.id;
