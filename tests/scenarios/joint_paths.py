@@ -95,6 +95,20 @@ def data_parallel(
     return ranks.traces
 
 
+def synchronised(computes: float, duration: float, pause: float, size: int = 4, steps: int = 80) -> list[TraceWriter]:
+    """Returns ranks that wait on the host for each all-reduce, and pause in Python before the next step."""
+    ranks = Ranks(size)
+    for _ in range(steps):
+        for number in range(size):
+            ranks.compute(number, computes, 1, late=pause + 20 if ranks.host[number] else 0)
+        end = ranks.reduce(duration)
+        for number, trace in enumerate(ranks.traces):
+            begins = ranks.host[number] + 10
+            trace.call("wait-queue-idle", begins, end + 12 - begins, "cudaStreamSynchronize", queue=2)
+            ranks.host[number] = end + 12
+    return ranks.traces
+
+
 def sharded(kernels: float, gather: float, size: int = 4, steps: int = 120) -> list[TraceWriter]:
     """Returns ranks whose layers wait for gathers that run back to back beside them."""
     ranks = Ranks(size)
@@ -264,6 +278,18 @@ JOINT_PATHS = [
         "ranks arrive together and reduce for longer than they compute: communication",
         lambda: data_parallel(lambda number, noise: 2000 + noise.gauss(0, 20), 4000),
         says=(r"COMMUNICATION-BOUND +The critical path .*communication after the last arrivals",),
+    ),
+    RanksScenario(
+        "reductions_that_hosts_wait_for",
+        "hosts wait for each all-reduce, and spend 0.2 ms in Python before the next step: communication all the same",
+        lambda: synchronised(1500, 6000, 230),
+        says=(r"COMMUNICATION-BOUND +The critical path .*communication after the last arrivals",),
+    ),
+    RanksScenario(
+        "late_hosts_that_wait_for_reductions",
+        "the same with 20 ms in Python: the hosts",
+        lambda: synchronised(1500, 3000, 20000),
+        says=(r"HOST-BOUND +The critical path through all ranks waits for the host",),
     ),
     RanksScenario(
         "changing_stragglers",

@@ -53,6 +53,15 @@ struct Starter {
     evidence: Evidence,
 }
 
+/// How long before a submission the host's wait may have returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    /// So long that the submission belongs to the wait's round trip.
+    RoundTrip,
+    /// Any time, which the host then spent on something else.
+    AnyTime,
+}
+
 /// How it is known that the end of a piece of work started another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
@@ -257,6 +266,23 @@ impl<'a> Graph<'a> {
     }
 }
 
+impl Graph<'_> {
+    /// Returns the work that ended last, in an interval that includes its end, and started before a piece of work: work of
+    /// any device and kind, as a host waits for it.
+    fn last_ended_anywhere(
+        &self,
+        place: WorkIndex,
+        work: &Work,
+        within: Interval,
+    ) -> Option<(WorkIndex, Work)> {
+        let queues = 0..self.queues.len() as u32;
+        queues
+            .filter_map(|queue| self.ended_by(queue, place, work, within.end_ns))
+            .filter(|(_, work)| work.interval.end_ns >= within.start_ns)
+            .max_by_key(|(_, work)| work.interval.end_ns)
+    }
+}
+
 impl Walk<'_, '_> {
     /// Visits the times in which computing on a device waited for other work, in order of time. Returns the work that computes
     /// and ends last.
@@ -378,9 +404,21 @@ impl Walk<'_, '_> {
         ));
     }
 
-    /// Returns the work before a piece of work on the path.
+    /// Returns the work before a piece of work on the path. Where the host made the submission some time after a wait, the
+    /// time since the wait is the host's, and the path goes on with the work that the host had waited for.
     pub(super) fn before(&self, place: WorkIndex, work: &Work) -> Option<(WorkIndex, Work)> {
-        let before = (self.starter(place, work)).or_else(|| self.any_before(place, work))?;
+        let starter = self.starter(place, work);
+        if let Some(starter) = starter
+            .as_ref()
+            .filter(|starter| starter.evidence == Evidence::Before)
+        {
+            let row = self.graph.timeline.submission_of(work);
+            let ended_ns = starter.work.interval.end_ns;
+            if let Some(awaited) = self.host_waited(place, work, row, ended_ns, Since::AnyTime) {
+                return Some(awaited);
+            }
+        }
+        let before = starter.or_else(|| self.any_before(place, work))?;
         Some((before.place, before.work))
     }
 
@@ -463,7 +501,7 @@ impl Walk<'_, '_> {
             return ordered.map(|ordered| starter(ordered, Evidence::Recorded));
         }
         let by_times = (self.handed_over(place, work, call_ns))
-            .or_else(|| self.host_waited(place, work, row, ended_ns));
+            .or_else(|| self.host_waited(place, work, row, ended_ns, Since::RoundTrip));
         by_times
             .map(|other| starter(other, Evidence::Inferred))
             .or_else(|| ordered.map(|ordered| starter(ordered, Evidence::Before)))
@@ -485,13 +523,14 @@ impl Walk<'_, '_> {
     }
 
     /// Returns the work that ended as the host's wait for it returned, where the host made the submission of a row
-    /// right after that wait. `ended_ns` is the end of the work before it.
+    /// some time after that wait. `ended_ns` is the end of the work before it.
     fn host_waited(
         &self,
         place: WorkIndex,
         work: &Work,
         row: u32,
         ended_ns: i64,
+        since: Since,
     ) -> Option<(WorkIndex, Work)> {
         let graph = self.graph;
         let table = &graph.timeline.trace.tables.submissions;
@@ -501,7 +540,11 @@ impl Walk<'_, '_> {
             return None;
         }
         let thread = HostThread::from_row(table.process[index], table.thread.at(index))?;
-        let before = Interval::new(call_ns.saturating_sub(ROUND_TRIP_NS), call_ns);
+        let from_ns = match since {
+            Since::RoundTrip => call_ns.saturating_sub(ROUND_TRIP_NS),
+            Since::AnyTime => ended_ns,
+        };
+        let before = Interval::new(from_ns, call_ns);
         let calls = graph.timeline.host_threads().segments(thread, before);
         let wait = calls.iter().rev().find(|call| {
             call.waits
@@ -512,7 +555,11 @@ impl Walk<'_, '_> {
         let from_ns = wait.interval.end_ns.saturating_sub(HANDOVER_NS);
         let from_ns = from_ns.saturating_sub(graph.error_ns).max(wait.since_ns);
         let until_ns = wait.interval.end_ns.saturating_add(graph.error_ns);
-        graph.last_ended(place, work, Interval::new(from_ns.max(ended_ns), until_ns))
+        let within = Interval::new(from_ns.max(ended_ns), until_ns);
+        match since {
+            Since::RoundTrip => graph.last_ended(place, work, within),
+            Since::AnyTime => graph.last_ended_anywhere(place, work, within),
+        }
     }
 
     /// Returns the work of the device that ended last before a piece of work started, whatever the reason.
