@@ -145,6 +145,9 @@ thresholds! {
     SAMPLE_RAN_SHARE: f64 = 0.95, Share,
         "A sample of hardware counters between dispatches of one kernel counts as the kernel's when they ran for this share of it.",
         "Its means are then at most a twentieth too low by the pauses, and kernels launched one after the other have samples at all.";
+    MISSING_WORK_SHARE: f64 = 0.01, Share,
+        "Sums of a run are compared with another's where at most this share of its work has no times or no row.",
+        "A sum that lacks so much differs from a whole one by less than most changes that are told.";
     KERNEL_SAMPLES: u64 = 5, Count,
         "So many samples a kernel needs for its counters to be told.",
         "Of fewer, the standard error says little itself: of 5 it is off by a third.";

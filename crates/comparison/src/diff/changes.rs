@@ -229,6 +229,12 @@ impl<'a> Comparison<'a> {
         mean(&(0..runs).map(of_run).collect::<Vec<_>>()) + 0.0
     }
 
+    /// Returns true where the number of dispatches is known of every run.
+    pub fn is_counted(&self) -> bool {
+        let runs = self.sides.iter().flat_map(|runs| runs.iter());
+        runs.map(RunDigest::is_counted).all(|is_counted| is_counted)
+    }
+
     /// Estimates the change of the summed time of the kernels in some pairs.
     pub fn estimate_of(&self, pairs: &[&Pair]) -> Estimate {
         let disturbed = self.disturbed(pairs);
@@ -241,7 +247,8 @@ impl<'a> Comparison<'a> {
                 let there: Vec<&KernelDigest> = there.collect();
                 let is_timed =
                     |digest: &&KernelDigest| digest.timed == digest.count || digest.timed > 0;
-                let known = there.iter().all(is_timed);
+                // Where dispatches were lost, nobody knows of which kernels they were.
+                let known = self.sides[side][run].is_counted() && there.iter().all(is_timed);
                 // Dispatches of unknown times are assumed to take as long as the others.
                 let ns = (there.iter().filter(|digest| digest.timed > 0))
                     .map(|digest| {

@@ -2,7 +2,7 @@
 //! trace: figures, each with its blocks (sums of consecutive values), the times of each kernel, and the evaluations
 //! (repetitions of a unit of work, such as a training step).
 
-use super::metric::Metric;
+use super::metric::{Metric, Unit};
 use super::run::{Machine, RunDigest};
 use super::works::WorkTotals;
 use gapscope_analysis::Findings;
@@ -15,12 +15,13 @@ use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity;
+use gapscope_timeline::thresholds::MISSING_WORK_SHARE;
 use gapscope_timeline::unknown_counts::{Count, unknown_counts};
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
-use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Api, Manifest, SamplingMode};
 use gapscope_trace::tables::{Dispatches, Table};
+use gapscope_trace::{LossKind, Selection};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl RunDigest {
@@ -43,6 +44,7 @@ impl RunDigest {
         };
         digest.add_times(timeline);
         digest.add_counts(timeline);
+        digest.forget_what_is_not_whole(timeline);
         let works = WorkTotals::new(timeline, &tree);
         digest.evaluations = works.evaluations(timeline, &tree);
         for (metric, blocks) in [
@@ -66,7 +68,7 @@ impl RunDigest {
     }
 
     /// Returns true where the number of dispatches is known.
-    fn is_counted(&self) -> bool {
+    pub(super) fn is_counted(&self) -> bool {
         let dispatches = self.figures.get(&Metric::Dispatches);
         dispatches.is_some_and(|reading| reading.value.is_some())
     }
@@ -102,6 +104,44 @@ impl RunDigest {
             let times = times.map(|(start, took)| Interval::from_row(start, took));
             let total: Option<i64> = times.map(|time| Some(time?.length_ns())).sum();
             self.set(Metric::TransferTime, total.map(|ns| ns as f64));
+        }
+    }
+
+    /// Makes sums and counts unknown where more work than [`MISSING_WORK_SHARE`] has no times or no row: a run of which the
+    /// other side has all work would seem slower for it.
+    fn forget_what_is_not_whole(&mut self, timeline: &Timeline) {
+        let trace = timeline.trace;
+        let transfers = &trace.tables.transfers;
+        let lost = |kinds: &[LossKind]| -> u64 {
+            let losses = trace.manifest.losses.iter();
+            let losses = losses.filter(|loss| kinds.contains(&loss.kind));
+            losses.map(|loss| loss.count).sum()
+        };
+        let lost_dispatches = lost(&[LossKind::Dispatches, LossKind::DispatchRows]);
+        let lost_transfers = lost(&[LossKind::Transfers, LossKind::Copies, LossKind::Fills]);
+        let lost = lost_dispatches.saturating_add(lost_transfers);
+        let rows = timeline.dispatches.count() as u64 + transfers.len() as u64;
+        let untimed = match trace.manifest.sampling_mode {
+            SamplingMode::Dispatch => {
+                let untimed = (transfers.start_ns.iter()).filter(|start_ns| start_ns.is_none());
+                timeline.dispatches.untimed.len() as u64 + untimed.count() as u64
+            }
+            // Other modes have the times of what the work was in.
+            _ => 0,
+        };
+        let is_missing =
+            |missing: u64, of: u64| missing as f64 > MISSING_WORK_SHARE * of.max(1) as f64;
+        if is_missing(lost.saturating_add(untimed), rows.saturating_add(lost)) {
+            for (metric, figure) in &mut self.figures {
+                if rests_on(*metric, Dispatches::NAME) && metric.unit() == Unit::Ns {
+                    figure.value = None;
+                }
+            }
+            self.idle_known = false;
+        }
+        let dispatches = timeline.dispatches.count() as u64;
+        if is_missing(lost_dispatches, dispatches.saturating_add(lost_dispatches)) {
+            self.set(Metric::Dispatches, None);
         }
     }
 

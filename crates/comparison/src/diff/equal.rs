@@ -209,6 +209,9 @@ const MAX_NAMED: usize = 3;
 /// Returns a sentence on kernels that are on one side alone or ran another number of times, where as many dispatches are on
 /// both sides; `None` where they are hardly any of these.
 fn other_runs(comparison: &Comparison) -> Option<String> {
+    if !comparison.is_counted() {
+        return None;
+    }
     let (mut all, mut apart) = (0.0, 0.0);
     let mut texts: Vec<(f64, String)> = Vec::new();
     for pair in &comparison.pairs {

@@ -22,7 +22,10 @@ fn a_digest_is_the_same_with_samples_and_without() {
 
 #[test]
 fn without_all_dispatches_no_idle_time_is_known() {
-    let mut trace = Trace::from_text(include_str!("../../../../fixtures/v3.txt")).unwrap();
+    // The only dispatch without times is left out.
+    let untimed = "dispatch command_buffer=2 position=0 queue=1 kernel=1\n";
+    let text = include_str!("../../../../fixtures/v3.txt");
+    let mut trace = Trace::from_text(&text.replace(untimed, "")).unwrap();
     let idle_times = |trace: &Trace| {
         let digest = serde_json::to_value(digest(trace)).unwrap();
         let figures = digest["figures"].as_object().unwrap().clone();
@@ -34,6 +37,17 @@ fn without_all_dispatches_no_idle_time_is_known() {
     };
     let whole = idle_times(&trace);
     assert!(whole.len() > 1 && whole.iter().all(|(_, unknown)| !unknown));
+    // One of a few dispatches without times is more than a hundredth.
+    let with_untimed = idle_times(&Trace::from_text(text).unwrap());
+    assert!(with_untimed.iter().all(|(_, unknown)| *unknown));
+    // So is one that was lost.
+    trace.manifest.losses.push(gapscope_trace::manifest::Loss {
+        kind: gapscope_trace::LossKind::Dispatches,
+        count: 1,
+        reason: "the file has no row of it".into(),
+    });
+    assert!(idle_times(&trace).iter().all(|(_, unknown)| *unknown));
+    trace.manifest.losses.pop();
     trace.unread.push(UnreadTable {
         table: "dispatches",
         file: "dispatches.parquet".to_owned(),
