@@ -16,7 +16,7 @@ use gapscope_trace::ids::LabelId;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Names, Trace, rank_folders};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -205,34 +205,44 @@ fn unread(trace: &Trace, what: &str) -> Failure {
     failure!("{what} is unknown: {}", tables.join(", ")).status(exit::INCOMPLETE)
 }
 
-/// Returns the texts of the labels directly around work.
+/// Returns the texts of the labels around work.
 fn labels_with_work(trace: &Trace) -> Vec<&str> {
     let tables = &trace.tables;
-    let ids: HashSet<LabelId> = (tables.dispatches.label.iter())
+    let parents: HashMap<LabelId, Option<LabelId>> =
+        (tables.labels.id.iter().copied().zip(&tables.labels.parent)).collect();
+    let mut around = HashSet::new();
+    let direct = (tables.dispatches.label.iter())
         .chain(&tables.transfers.label)
         .chain(&tables.opaque_work.label)
-        .flatten()
-        .collect();
+        .chain(&tables.command_buffers.label);
+    for label in direct {
+        let mut next = label;
+        // A label that is there already has brought the labels around it.
+        while let Some(id) = next.filter(|id| around.insert(*id)) {
+            next = parents.get(&id).copied().flatten();
+        }
+    }
     let labels = tables.labels.id.iter().zip(&tables.labels.text);
-    let with_work = labels.filter(|(id, _)| ids.contains(id));
+    let with_work = labels.filter(|(id, _)| around.contains(id));
     with_work.map(|(_, text)| &**text).collect()
 }
 
-/// Returns the failure that a trace has no such label, with up to 8 labels that it has: those with work, where some have.
+/// Returns the failure that a trace has no such label, with up to 8 labels that it has, those with work first.
 fn no_label(trace: &Trace, label: &str) -> Failure {
-    let mut texts: Vec<&str> = trace
+    let mut texts = labels_with_work(trace);
+    texts.sort_unstable();
+    texts.dedup();
+    let mut others: Vec<&str> = trace
         .tables
         .labels
         .text
         .iter()
         .map(|text| &**text)
         .collect();
-    let with_work = labels_with_work(trace);
-    if !with_work.is_empty() {
-        texts = with_work;
-    }
-    texts.sort_unstable();
-    texts.dedup();
+    others.sort_unstable();
+    others.dedup();
+    others.retain(|text| texts.binary_search(text).is_err());
+    texts.extend(others);
     let has = match texts.as_slice() {
         [] => "the trace has no labels at all".to_owned(),
         few if few.len() <= 8 => format!("the trace has the labels {}", few.join(", ")),
