@@ -165,7 +165,7 @@ test("a trace without samples says how to get them, and requests none", async ()
   await page.reload();
   await page.waitForSelector("#app[data-full-draw]");
   await page.getByRole("tab", { name: "Code" }).click();
-  expect(await page.locator(".code-panel").innerText()).toContain("The trace has no samples of stacks.");
+  expect(await page.locator(".code-panel").innerText()).toContain("The trace has neither samples of stacks nor ranges of the threads that submit.");
   expect(asked.filter((url) => url.includes("/code"))).toEqual([]);
   expect(await page.locator(".track-name.kind-samples").count()).toBe(0);
 });

@@ -131,7 +131,7 @@ test("a note of another window is not overwritten", async () => {
 test("notes that cannot be read are left alone", async () => {
   mkdirSync(kept);
   const page = await open("#p=notes");
-  await expect.poll(() => page.locator(".notes-panel").innerText()).toContain("it is not a file");
+  await expect.poll(() => page.locator(".notes-panel").innerText()).toContain("it is not a regular file");
   expect(await page.getByRole("button", { name: "New note" }).count()).toBe(0);
 });
 
