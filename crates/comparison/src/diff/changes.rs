@@ -231,8 +231,8 @@ impl<'a> Comparison<'a> {
 
     /// Returns true where the number of dispatches is known of every run.
     pub fn is_counted(&self) -> bool {
-        let runs = self.sides.iter().flat_map(|runs| runs.iter());
-        runs.map(RunDigest::is_counted).all(|is_counted| is_counted)
+        let mut runs = self.sides.iter().flat_map(|runs| runs.iter());
+        runs.all(RunDigest::is_counted)
     }
 
     /// Estimates the change of the summed time of the kernels in some pairs.
