@@ -40,7 +40,7 @@ pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
 pub use range_pieces::{IdleRanges, RangeChain, RangePiece};
 pub use waited_for::WaitedFor;
 
-use crate::gaps::{Cause, Gap, GapPart, each_gap_between};
+use crate::gaps::{Cause, Gap, each_gap_between};
 use crate::stacks::thread_samples::ThreadSamples;
 use crate::stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use gapscope_timeline::host::HostThread;
@@ -126,14 +126,9 @@ impl<'a> CodeSamples<'a> {
     /// is returned for each of them too.
     pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
         let mut sum = CodeSums::default();
-        for device in 0..self.timeline.gpus.len() {
-            each_gap_between(self.timeline, device, |gap, [_, after], parts| {
-                let inside = gap.intersection(window);
-                if inside.length_ns() >= threshold_ns.max(1) {
-                    self.add_gap(after, inside, parts, &mut sum);
-                }
-            });
-        }
+        each_idle_part(self.timeline, window, threshold_ns, |part| {
+            self.add_part(part, &mut sum);
+        });
         let mut code = sum.into_code(self);
         code.taken_samples = self.threads.taken();
         let losses = self.timeline.trace.manifest.losses.iter();
@@ -143,36 +138,32 @@ impl<'a> CodeSamples<'a> {
         code
     }
 
-    /// Adds the samples in one gap, cut to `inside`, to `sum`. `after` is the work that ended the gap. Nothing is
-    /// added where the thread that submitted it is not known.
-    fn add_gap(&self, after: &Work, inside: Interval, parts: &[GapPart], sum: &mut CodeSums) {
-        let Some((thread, until_ns)) = submitter(self.timeline, after) else {
-            return;
-        };
-        for part in parts {
-            let interval = until(part.interval(), until_ns).intersection(inside);
-            if interval.is_empty() {
-                continue;
-            }
-            let of_cause = &mut sum.causes[part.cause as usize];
-            of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
-            for &row in self.threads.sampled(thread, interval) {
-                of_cause.add_sample(self.period_ns(row));
-                self.add(part.cause, row, &mut sum.groups);
-                self.add_lock(thread, row, &mut sum.locks);
-            }
-            for &row in self.threads.exact(thread, interval) {
-                let sample = row as usize;
-                let Some(stack) = self.threads.table.stack.at(sample) else {
-                    continue;
-                };
-                let source = self.threads.table.source[sample];
-                let key = (part.cause, source, self.stacks.group(Some(stack)));
-                sum.exact.entry(key).or_insert((0, stack)).0 += 1;
-            }
-            self.add_workers(thread, interval, &mut sum.workers);
-            sum.sleeps.add(self, part.cause, thread, interval);
+    /// Adds the samples in a part of idle time to `sum`.
+    fn add_part(&self, part: &IdlePart, sum: &mut CodeSums) {
+        let &IdlePart {
+            thread,
+            interval,
+            cause,
+            ..
+        } = part;
+        let of_cause = &mut sum.causes[cause as usize];
+        of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
+        for &row in self.threads.sampled(thread, interval) {
+            of_cause.add_sample(self.period_ns(row));
+            self.add(cause, row, &mut sum.groups);
+            self.add_lock(thread, row, &mut sum.locks);
         }
+        for &row in self.threads.exact(thread, interval) {
+            let sample = row as usize;
+            let Some(stack) = self.threads.table.stack.at(sample) else {
+                continue;
+            };
+            let source = self.threads.table.source[sample];
+            let key = (cause, source, self.stacks.group(Some(stack)));
+            sum.exact.entry(key).or_insert((0, stack)).0 += 1;
+        }
+        self.add_workers(thread, interval, &mut sum.workers);
+        sum.sleeps.add(self, cause, thread, interval);
     }
 
     /// Returns the time for which a sample stands, 0 where it is not known.
@@ -280,6 +271,61 @@ fn submitter_of_gap(timeline: &Timeline, gap: &Gap) -> Option<(HostThread, i64)>
     let thread = HostThread::from_row(gap.process_id?, gap.thread)?;
     Some((thread, table.end_ns(row)))
 }
+
+/// A part of the idle time of a device, for which the code of the submitting thread is looked at.
+struct IdlePart<'a> {
+    /// The index of the device.
+    device: usize,
+    /// The thread that submitted the work after the gap.
+    thread: HostThread,
+    /// The part, up to the end of the submission.
+    interval: Interval,
+    cause: Cause,
+    /// The work that ended the gap.
+    after: &'a Work,
+}
+
+/// Visits the parts of the gaps that lie at least `threshold_ns` in `window`, device after device. Gaps are left out where
+/// the thread that submitted the work after them is not known.
+fn each_idle_part(
+    timeline: &Timeline,
+    window: Interval,
+    threshold_ns: i64,
+    mut visit: impl FnMut(&IdlePart),
+) {
+    for device in 0..timeline.gpus.len() {
+        each_gap_between(timeline, device, |gap, [_, after], parts| {
+            let inside = gap.intersection(window);
+            if inside.length_ns() < threshold_ns.max(1) {
+                return;
+            }
+            let Some((thread, until_ns)) = submitter(timeline, after) else {
+                return;
+            };
+            for part in parts {
+                let interval = until(part.interval(), until_ns).intersection(inside);
+                if !interval.is_empty() {
+                    visit(&IdlePart {
+                        device,
+                        thread,
+                        interval,
+                        cause: part.cause,
+                        after,
+                    });
+                }
+            }
+        });
+    }
+}
+
+/// The window and the threshold of all gaps.
+const ALL_GAPS: (Interval, i64) = (
+    Interval {
+        start_ns: i64::MIN,
+        end_ns: i64::MAX,
+    },
+    0,
+);
 
 /// Returns the part of `part` before `end_ns`, the end of the submission: later samples do not explain the wait.
 fn until(part: Interval, end_ns: i64) -> Interval {

@@ -1,8 +1,8 @@
 //! Lists the samples that belong to idle time one by one, for drawing on a timeline, and the line of code that
 //! represents each stack.
 
-use super::{CodeSamples, CodeSums, own, submitter, until};
-use crate::gaps::{Cause, each_gap_between};
+use super::{ALL_GAPS, CodeSamples, CodeSums, IdlePart, each_idle_part, own};
+use crate::gaps::Cause;
 use crate::stacks::{line_text, text_of_line};
 use gapscope_trace::ids::{LabelId, StackId};
 use schemars::JsonSchema;
@@ -76,46 +76,41 @@ impl CodeSamples<'_> {
     pub fn idle(&self) -> (Vec<IdleSample>, Vec<IdleCause>) {
         let mut found = Vec::new();
         let mut sum = CodeSums::default();
-        for device in 0..self.timeline.gpus.len() {
-            each_gap_between(self.timeline, device, |gap, [_, after], parts| {
-                let Some((thread, until_ns)) = submitter(self.timeline, after) else {
-                    return;
-                };
-                let label = self.timeline.label_of(after);
-                for part in parts {
-                    let interval = until(part.interval(), until_ns).intersection(gap);
-                    if interval.is_empty() {
-                        continue;
-                    }
-                    let cause = part.cause;
-                    let mut push = |row, role, weight_ns| {
-                        found.push(IdleSample {
-                            row,
-                            device: device as u32,
-                            cause,
-                            role,
-                            weight_ns,
-                            label,
-                        });
-                    };
-                    let of_cause = &mut sum.causes[cause as usize];
-                    of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
-                    for &row in self.threads.sampled(thread, interval) {
-                        let period_ns = self.period_ns(row);
-                        of_cause.add_sample(period_ns);
-                        push(row, SampleRole::Sampled, period_ns as f64);
-                    }
-                    for &row in self.threads.exact(thread, interval) {
-                        push(row, SampleRole::Exact, 0.0);
-                    }
-                    for &row in self.threads.workers(interval) {
-                        if self.waits_at(thread, row) {
-                            push(row, SampleRole::Worker, 0.0);
-                        }
-                    }
+        let (window, threshold_ns) = ALL_GAPS;
+        each_idle_part(self.timeline, window, threshold_ns, |part| {
+            let &IdlePart {
+                thread,
+                interval,
+                cause,
+                ..
+            } = part;
+            let label = self.timeline.label_of(part.after);
+            let mut push = |row, role, weight_ns| {
+                found.push(IdleSample {
+                    row,
+                    device: part.device as u32,
+                    cause,
+                    role,
+                    weight_ns,
+                    label,
+                });
+            };
+            let of_cause = &mut sum.causes[cause as usize];
+            of_cause.total_ns = of_cause.total_ns.saturating_add(interval.length_ns());
+            for &row in self.threads.sampled(thread, interval) {
+                let period_ns = self.period_ns(row);
+                of_cause.add_sample(period_ns);
+                push(row, SampleRole::Sampled, period_ns as f64);
+            }
+            for &row in self.threads.exact(thread, interval) {
+                push(row, SampleRole::Exact, 0.0);
+            }
+            for &row in self.threads.workers(interval) {
+                if self.waits_at(thread, row) {
+                    push(row, SampleRole::Worker, 0.0);
                 }
-            });
-        }
+            }
+        });
         let factors = sum.causes.map(|cause| match cause.represented_ns {
             0 => 0.0,
             represented_ns => super::covered_ns(&cause) as f64 / represented_ns as f64,

@@ -4,8 +4,8 @@
 use super::idle_code::CodeSource;
 use super::individual_samples::{IdleCause, StackLine};
 use super::ranges::CodeRanges;
-use super::{submitter, until};
-use crate::gaps::{Cause, each_gap_between};
+use super::{ALL_GAPS, each_idle_part};
+use crate::gaps::Cause;
 use crate::stacks::{CodeFrame, line_text, own, text_of_line};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -93,29 +93,22 @@ impl CodeRanges<'_> {
     pub fn idle(&self) -> IdleRanges {
         let mut pieces = Pieces::default();
         let mut totals = [0_i64; Cause::ALL.len()];
-        for device in 0..self.timeline.gpus.len() {
-            each_gap_between(self.timeline, device, |gap, [_, after], parts| {
-                let Some((thread, until_ns)) = submitter(self.timeline, after) else {
-                    return;
-                };
-                let label = self.timeline.label_of(after);
-                for part in parts {
-                    let interval = until(part.interval(), until_ns).intersection(gap);
-                    let total = &mut totals[part.cause as usize];
-                    *total = total.saturating_add(interval.length_ns());
-                    self.each_in(thread, interval, |chain, interval| {
-                        pieces.push(RangePiece {
-                            interval,
-                            thread,
-                            chain,
-                            device: device as u32,
-                            cause: part.cause,
-                            label,
-                        });
-                    });
-                }
+        let (window, threshold_ns) = ALL_GAPS;
+        each_idle_part(self.timeline, window, threshold_ns, |part| {
+            let total = &mut totals[part.cause as usize];
+            *total = total.saturating_add(part.interval.length_ns());
+            let label = self.timeline.label_of(part.after);
+            self.each_in(part.thread, part.interval, |chain, interval| {
+                pieces.push(RangePiece {
+                    interval,
+                    thread: part.thread,
+                    chain,
+                    device: part.device as u32,
+                    cause: part.cause,
+                    label,
+                });
             });
-        }
+        });
         let pieces = pieces.all;
         let mut sums = [(0_u64, 0_i64); Cause::ALL.len()];
         for piece in &pieces {

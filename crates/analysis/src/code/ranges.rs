@@ -9,8 +9,8 @@
 
 use super::idle_code::{CauseCode, Code, CodeSource, CodeTime};
 use super::range_name::frame_of_range;
-use super::{sort, submitter, until};
-use crate::gaps::{Cause, Gap, each_gap_between};
+use super::{each_idle_part, sort, until};
+use crate::gaps::{Cause, Gap};
 use crate::host_ranges::{self, HostRange, outwards};
 use crate::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
 use gapscope_timeline::Timeline;
@@ -83,23 +83,11 @@ impl<'a> CodeRanges<'a> {
     pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
         let mut totals = [0_i64; Cause::ALL.len()];
         let mut times = NodeTimes::default();
-        for device in 0..self.timeline.gpus.len() {
-            each_gap_between(self.timeline, device, |gap, [_, after], parts| {
-                let inside = gap.intersection(window);
-                if inside.length_ns() < threshold_ns.max(1) {
-                    return;
-                }
-                let Some((thread, until_ns)) = submitter(self.timeline, after) else {
-                    return;
-                };
-                for part in parts {
-                    let interval = until(part.interval(), until_ns).intersection(inside);
-                    let total = &mut totals[part.cause as usize];
-                    *total = total.saturating_add(interval.length_ns());
-                    self.add(thread, part.cause, interval, &mut times);
-                }
-            });
-        }
+        each_idle_part(self.timeline, window, threshold_ns, |part| {
+            let total = &mut totals[part.cause as usize];
+            *total = total.saturating_add(part.interval.length_ns());
+            self.add(part.thread, part.cause, part.interval, &mut times);
+        });
         let mut causes: Vec<CauseCode> = (Cause::ALL.into_iter().zip(totals))
             .filter(|(_, total_ns)| *total_ns > 0)
             .map(|(cause, total_ns)| {
