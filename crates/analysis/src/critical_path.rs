@@ -239,7 +239,7 @@ pub(crate) fn visited_paths(
     paths
 }
 
-/// What makes rows of paths.
+/// Makes rows of paths.
 struct Rows<'a> {
     timeline: &'a Timeline<'a>,
     vocabulary: Vocabulary,

@@ -157,7 +157,7 @@ impl Random {
     }
 }
 
-/// What is recorded of the machine in a run.
+/// The record of the machine in a run.
 #[derive(Default)]
 struct MachineRecord {
     /// The share of the time in which tasks waited for a processor.
@@ -166,7 +166,7 @@ struct MachineRecord {
     clocks: Option<[f64; 2]>,
 }
 
-/// What disturbs a pair of runs.
+/// The disturbance of a pair of runs.
 #[derive(Clone, Copy)]
 enum Disturbance {
     /// Runs differ by 1 %, as those of a quiet GPU do.
@@ -283,7 +283,7 @@ impl Disturbance {
     }
 }
 
-/// What is planted in the run after.
+/// The change that is planted in the run after.
 #[derive(Clone, Copy)]
 enum Planted {
     Nothing,
@@ -305,7 +305,7 @@ const PLANTED: [(&str, Planted); 7] = [
     ("small × 1.3", Planted::Small(1.3)),
 ];
 
-/// What a comparison told.
+/// The answer of a comparison.
 struct ComparisonAnswer {
     /// The figures that were told as changed, of equal programs, or whether the planted change was told.
     changed: Vec<String>,

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 /// The number of pieces of work of a chain from one kept sum to the next.
 const CHECKPOINT: u64 = 32;
 
-/// What led to a collective, or to the end of the window.
+/// The parts of the path that led to a collective, or to the end of the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chain {
     /// The time since the collective before on the path, or since the start of the window.

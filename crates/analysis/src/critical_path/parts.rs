@@ -68,7 +68,7 @@ impl PathParts {
 /// The critical path through several devices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JointPath {
-    /// What sentences call the devices together, such as `ranks`.
+    /// The words of sentences for the devices together, such as `ranks`.
     pub of: &'static str,
     /// The path's time on each device.
     pub devices: Vec<PathOfDevice>,
@@ -81,7 +81,7 @@ pub struct JointPath {
 /// The part of a path on one device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PathOfDevice {
-    /// What sentences call the device, such as `rank 2`.
+    /// The words of sentences for the device, such as `rank 2`.
     pub name: String,
     /// The time of the path there.
     pub parts: PathParts,

@@ -264,9 +264,7 @@ impl<'a> Graph<'a> {
             .filter(|(_, work)| work.interval.end_ns >= within.start_ns)
             .max_by_key(|(_, work)| work.interval.end_ns)
     }
-}
 
-impl Graph<'_> {
     /// Returns the work that ended last, in an interval that includes its end, and started before a piece of work: work of
     /// any device and kind, as a host waits for it.
     fn last_ended_anywhere(

@@ -55,7 +55,7 @@ pub struct WorkComparison {
     /// What differs in these sizes, in sentences.
     #[serde(skip)]
     pub(super) size_sentences: Vec<String>,
-    /// What the sizes of transfers say of equal work.
+    /// Whether the sizes of transfers show equal work.
     #[serde(skip)]
     pub(super) copy_sizes: CopyEvidence,
     /// Less than [`SAME_KERNELS`] of them ran on both sides, as where kernels were fused.

@@ -35,7 +35,7 @@ pub(super) struct Builders(HashMap<HostThread, Builder>);
 struct Builder {
     /// The times at which it loaded what it had built, in their order.
     loads: Vec<i64>,
-    /// What its samples and ranges show.
+    /// The evidence of its samples and ranges.
     evidence: ThreadEvidence,
     /// The longest time outside of calls that is taken for building where the thread was not seen at it.
     most_ns: i64,

@@ -1,5 +1,6 @@
 //! Advice fits what was recorded.
 
+use crate::advice_programs::submissions;
 use crate::program::Program;
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
@@ -23,24 +24,10 @@ fn cuda(executable: &str) -> Program {
 
 #[test]
 fn what_has_several_command_buffers_in_a_submission_is_not_told_to_put_several_into_one() {
-    let with = |command_buffers: u64| {
-        let mut p = Program::new();
-        for turn in 0..3 {
-            let t = turn * 1_000;
-            p.line(&format!(
-                "submission id={turn} process=1 queue=1 thread=7 start_ns={}us duration_ns=500us command_buffers={command_buffers}
-                 command_buffer id={turn} process=1 queue=1 submission={turn} dispatches=1
-                 dispatch command_buffer={turn} queue=1 kernel=1 start_ns={}us duration_ns=100us",
-                t + 200,
-                t + 800
-            ));
-        }
-        p.findings()
-    };
-    let few = with(SEVERAL as u64 - 1);
+    let few = submissions(SEVERAL as u64 - 1);
     assert!(advice(&few, SubmitCall).starts_with("put several command buffers"));
     assert!(advice(&few, LaunchLatency).ends_with("fewer and larger submissions"));
-    let several = with(SEVERAL as u64);
+    let several = submissions(SEVERAL as u64);
     assert_eq!(
         advice(&several, SubmitCall),
         "2.0 command buffers are in each submission already: submit less often, or from a thread of its own"

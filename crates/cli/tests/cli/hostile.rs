@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-/// What the reader's files hold, and nothing else.
+/// The text that the reader's files hold, and nothing else.
 const SECRET: &str = "planted-secret-5e1f";
 
 /// A trace that names the reader's file as the line behind its samples, recorded after that file changed.

@@ -28,7 +28,7 @@ pub(super) struct Comparison<'a> {
     pub evaluated: Option<Evaluated>,
     /// The kernels of both sides, matched.
     pub pairs: Vec<Pair<'a>>,
-    /// What disturbed one run of each side; `None` where runs measure that themselves, or the user gave the spread.
+    /// The disturbances of one run of each side; `None` where runs measure that themselves, or the user gave the spread.
     disturbance: Option<Disturbance<'a>>,
     /// By how much kernels got slower in the course of one run of each side.
     drift: [f64; 2],

@@ -67,7 +67,7 @@ const OTHER_WORDS: [&str; 33] = [
 const DATA_WORDS: [&str; 6] = ["batch", "data", "image", "images", "input", "sample"];
 const TAKES: [&str; 5] = ["load", "get", "next", "prepare", "make"];
 
-/// What a moment shows of a thread that later loads code.
+/// The activity that a moment shows of a thread that later loads code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Building,
@@ -75,7 +75,7 @@ enum Shown {
     Nothing,
 }
 
-/// What samples and ranges show of a thread that loads code.
+/// The evidence of samples and ranges about a thread that loads code.
 #[derive(Debug)]
 pub(super) struct ThreadEvidence {
     /// The moments until which the thread did something else than building code, in their order.

@@ -11,7 +11,7 @@ use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::QueueId;
 
-/// What the critical path says of a slice or a label, by the kinds of work in [`NAMES`].
+/// The critical path of a slice or a label, by the kinds of work in [`NAMES`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PathSum {
     pub(super) path_ns: [i64; NAMES.len()],
