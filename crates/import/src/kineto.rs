@@ -6,6 +6,7 @@
 //! keeps calls, work and labels until then, writes the rows of the trace. `import_file` calls them in this order.
 
 mod assemble;
+mod autograd;
 mod category;
 mod collect;
 mod collectives;

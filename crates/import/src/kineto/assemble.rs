@@ -48,6 +48,7 @@ impl Collector<'_, '_> {
             inventory.note("The file has several processes that used the same correlations at the same time: devices are given to them in the order of their numbers.");
         }
         self.add_steps_of_other_threads();
+        self.add_labels_of_backward_passes();
         self.add_collectives(&joined);
         self.place_work(&joined, &sources);
         let overheads = std::mem::take(&mut self.overheads).into_iter();

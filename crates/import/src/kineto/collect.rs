@@ -1,6 +1,7 @@
 //! Collects the events of a document, a receiver of what `document` reads. Markers and counters are written to the
 //! trace at once; GPU work, calls and annotations are kept until all events were read, for `assemble`.
 
+use super::autograd::Autograd;
 use super::category::Category;
 use super::counters::Counters;
 use super::document::Sink;
@@ -113,6 +114,7 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) gpu_rows: &'o [GpuRows],
     pub(super) scopes: Vec<Scope>,
     pub(super) pending: Pending,
+    pub(super) autograd: Autograd,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
     /// True if the calls are HIP's.
@@ -157,6 +159,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             gpu_rows,
             scopes: Vec::new(),
             pending: FxHashMap::default(),
+            autograd: Autograd::default(),
             python_functions: 0,
             uses_hip: false,
             markers: 0,
@@ -268,6 +271,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             Category::Operator if is_annotation_of_2021(event) => self.annotation(event, span),
             Category::Operator => {
                 self.describe_call(event, span);
+                self.backward_node(event, span);
                 let payload = self.operands.payload(event.args);
                 self.range(event, OPERATOR, span, payload)?;
             }
@@ -584,6 +588,7 @@ impl Sink for Collector<'_, '_> {
             }
             b's' | b't' | b'f' => {
                 if Category::parse(event.category) != Category::LaunchFlow
+                    && !self.backward_arrow(event)
                     && !self.arrow_of_producer(event)
                 {
                     self.lost("arrows", event.category, "traces have no place for them");

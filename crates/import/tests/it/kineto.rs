@@ -119,7 +119,7 @@ fn a_file_of_pytorch_is_a_trace_as_of_a_recording() {
         (polls.count, polls.duration_ns, polls.busy_ns),
         (2, 3000, 2000)
     );
-    assert_eq!(loss(&trace, "fwdbwd"), 1);
+    assert_eq!(loss(&trace, "fwdbwd"), 0);
 }
 
 #[test]

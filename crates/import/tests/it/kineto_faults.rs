@@ -410,3 +410,119 @@ fn merged_files_and_folders_with_a_front_end_are_ranks() {
         }
     }
 }
+
+/// A backward pass whose node runs on thread 2 from 100 to 200 us. Thread 1 sets labels, and makes a call at `call`.
+fn backward(labels: &[(u32, &str, i64, i64)], call_at: i64, arrows: &[(char, u32, i64)]) -> String {
+    let range = |thread: u32, category: &str, name: &str, start: i64, length: i64| {
+        format!(
+            r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":1000,"tid":{thread},"ts":{start},"dur":{length}}}"#
+        )
+    };
+    let node = "autograd::engine::evaluate_function: AddBackward0";
+    let mut events = vec![
+        range(2, "cpu_op", node, 100, 100),
+        launch("1000", 1, 120).replace("\"tid\":1", "\"tid\":2"),
+        kernel("0", "k", 0, 1, [130, 5]),
+        call("1000", "cudaFuncGetAttributes", 9, call_at),
+    ];
+    for (thread, name, start, length) in labels {
+        events.push(range(*thread, "user_annotation", name, *start, *length));
+    }
+    for (phase, thread, at) in arrows {
+        events.push(format!(
+            r#"{{"ph":"{phase}","cat":"fwdbwd","name":"fwdbwd","id":5,"pid":1000,"tid":{thread},"ts":{at},"bp":"e"}}"#
+        ));
+    }
+    document(&events)
+}
+
+#[test]
+fn the_work_of_a_backward_pass_has_the_label_of_the_thread_that_called_it() {
+    let backward_label = (1, "backward", 90, 200);
+    let arrows = [('s', 1, 10), ('f', 2, 100)];
+    for (name, labels, call_at, arrows, expected) in [
+        (
+            "arrows",
+            vec![backward_label],
+            300,
+            &arrows[..],
+            Some("backward"),
+        ),
+        (
+            "arrows, and calls meanwhile",
+            vec![backward_label],
+            150,
+            &arrows,
+            Some("backward"),
+        ),
+        (
+            "the thread waits",
+            vec![backward_label],
+            300,
+            &[],
+            Some("backward"),
+        ),
+        (
+            "the thread makes calls",
+            vec![backward_label],
+            150,
+            &[],
+            None,
+        ),
+        (
+            "two threads have labels",
+            vec![backward_label, (3, "other", 90, 200)],
+            300,
+            &[],
+            None,
+        ),
+        (
+            "arrows tell of which",
+            vec![backward_label, (3, "other", 90, 200)],
+            300,
+            &arrows,
+            Some("backward"),
+        ),
+        (
+            "the label ends before",
+            vec![(1, "forward", 10, 80)],
+            300,
+            &arrows,
+            None,
+        ),
+        (
+            "the label ends in the node",
+            vec![(1, "forward", 10, 120)],
+            300,
+            &arrows,
+            None,
+        ),
+        (
+            "nested",
+            vec![(1, "train", 5, 500), backward_label],
+            300,
+            &arrows,
+            Some("train / backward"),
+        ),
+        (
+            "a label of its own",
+            vec![backward_label, (2, "hook", 110, 30)],
+            300,
+            &arrows,
+            Some("backward / hook"),
+        ),
+    ] {
+        let trace = trace(&backward(&labels, call_at, arrows));
+        let tables = &trace.tables;
+        let paths = LabelPaths::new(&tables.labels);
+        let label = tables.dispatches.label.at(0);
+        assert_eq!(label.and_then(|label| paths.get(label)), expected, "{name}");
+        assert_eq!(loss(&trace, "fwdbwd"), 0, "{name}");
+        let of_labels = tables
+            .markers
+            .domain
+            .iter()
+            .filter(|domain| domain.is_none());
+        assert_eq!(of_labels.count(), labels.len(), "{name}");
+    }
+}
