@@ -57,6 +57,7 @@ use comparison::Comparison;
 pub use digest::RankDigest;
 pub use findings::{
     Arrival, Collective, CollectiveKind, CommunicatorRow, LateRankRow, RankFindings, Straggler,
+    WhyLate,
 };
 use gapscope_analysis::joint_verdict::joint_verdict;
 pub use late::{Doing, LateCause};

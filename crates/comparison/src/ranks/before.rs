@@ -3,7 +3,7 @@
 
 use super::loading;
 use super::part::{Before, CollectivePart, WorkTotals};
-use gapscope_analysis::gaps::{Cause, each_gap};
+use gapscope_analysis::gaps::{Cause, GapFinder};
 use gapscope_timeline::collectives::{ProcessDevice, kind_of};
 use gapscope_timeline::intervals::{Busy, Interval, intersection};
 use gapscope_timeline::{Timeline, Work, WorkKind};
@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) fn fill(timeline: &Timeline, parts: &mut BTreeMap<ProcessDevice, Vec<CollectivePart>>) {
     let names = &timeline.trace.tables.kernels.name;
     let collective: Vec<bool> = names.iter().map(|name| kind_of(name).is_some()).collect();
+    let finder = GapFinder::new(timeline);
     for gpu in 0..timeline.gpus.len() {
         let works = &timeline.gpus[gpu].works;
         let here: Vec<ProcessDevice> = (parts.keys().copied())
@@ -26,7 +27,7 @@ pub(super) fn fill(timeline: &Timeline, parts: &mut BTreeMap<ProcessDevice, Vec<
             continue;
         }
         let mut gaps: Vec<(Interval, Cause)> = Vec::new();
-        each_gap(timeline, gpu, |_, parts| {
+        finder.each(gpu, |_, parts| {
             gaps.extend(parts.iter().map(|part| (part.interval(), part.cause)));
         });
         let idle: Vec<Interval> = gaps.iter().map(|(gap, _)| *gap).collect();

@@ -4,9 +4,9 @@
 
 use super::chance::{BehindMedian, LastArrival, LateRank, LateRanks};
 use super::digest::RankDigest;
-use super::findings::{Arrival, Collective, CollectiveKind, LateRankRow, Straggler};
+use super::findings::{Arrival, Collective, CollectiveKind, LateRankRow, Straggler, WhyLate};
 use super::late::{LateCause, Lateness, UsualParts};
-use super::late_reason::{self, LateReason};
+use super::late_reason;
 use super::matched::{KindCounts, Matched, later_parts, median_part};
 use super::part::CollectivePart;
 use super::rank_row::RankRow;
@@ -304,7 +304,7 @@ impl Comparison {
         let all = (0..digests.len()).filter(took_part).count();
         let row = |late_rank: &LateRank| {
             let others = (0..digests.len()).filter(|rank| !is_in(&late, *rank));
-            let why = Why::new(
+            let why = WhyLate::new(
                 late_rank,
                 &self.late_of_several[late_rank.rank],
                 digests,
@@ -330,7 +330,7 @@ impl Comparison {
                 let others: Vec<&Lateness> =
                     in_time.iter().map(|at| &self.unlike_mean[*at]).collect();
                 let lateness = self.unlike_mean[*rank].against(&others);
-                let why = Why::new(&late_rank, &lateness, digests, in_time.iter().copied());
+                let why = WhyLate::new(&late_rank, &lateness, digests, in_time.iter().copied());
                 self.late_row(&late_rank, count.unwrap_or(0), numbers.clone(), why)
             }));
             rows.retain(|row| row.late_ns > 0);
@@ -344,7 +344,7 @@ impl Comparison {
         late: &LateRank,
         late_count: u64,
         later_than: Vec<u32>,
-        why: Why,
+        why: WhyLate,
     ) -> LateRankRow {
         LateRankRow {
             rank: self.rows[late.rank].rank,
@@ -353,11 +353,7 @@ impl Comparison {
             late_ns: late.lead_ns,
             later_than,
             chance: late.chance,
-            stretch: why.stretch,
-            cause: why.cause,
-            reason: why.reason,
-            evidence: why.evidence,
-            longer: why.longer,
+            why,
         }
     }
 
@@ -445,7 +441,7 @@ impl Comparison {
         let row = &self.rows[worst];
         let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
         let others = (0..digests.len()).filter(|rank| *rank != worst);
-        let why = Why::new(&late, &self.late[late.rank], digests, others);
+        let why = WhyLate::new(&late, &self.late[late.rank], digests, others);
         Some(Straggler {
             rank: row.rank,
             last_count,
@@ -454,11 +450,7 @@ impl Comparison {
             share: ratio(skew_ns, total_ns),
             cost_ns: late.lead_ns,
             chance: late.chance,
-            stretch: why.stretch,
-            cause: why.cause,
-            reason: why.reason,
-            evidence: why.evidence,
-            longer: why.longer,
+            why,
         })
     }
 }
@@ -469,24 +461,14 @@ fn part_of_time(late: &LateRank) -> Option<Interval> {
     (late.stretch.length_ns() as f64 <= most_ns).then_some(late.stretch)
 }
 
-/// What made a rank late.
-struct Why {
-    /// The stretch of the lateness, where that is a part of the time only.
-    stretch: Option<Interval>,
-    cause: Option<LateCause>,
-    reason: Option<LateReason>,
-    evidence: Option<String>,
-    longer: Vec<LateCause>,
-}
-
-impl Why {
+impl WhyLate {
     /// Finds what made a rank late, whose work is compared with that of `others`. `digests` are by rank.
     fn new(
         late: &LateRank,
         lateness: &Lateness,
         digests: &[&RankDigest],
         others: impl Iterator<Item = usize>,
-    ) -> Why {
+    ) -> WhyLate {
         let ranks = late_reason::Ranks {
             late: digests[late.rank],
             others: others.map(|rank| digests[rank]).collect(),
@@ -497,7 +479,7 @@ impl Why {
         let cause = longer.first().filter(named).copied();
         let explained = cause.map(|cause| late_reason::reason(&cause, lateness, &ranks));
         let (reason, evidence) = explained.unzip();
-        Why {
+        WhyLate {
             stretch: ranks.stretch,
             cause,
             reason: reason.flatten(),

@@ -153,6 +153,22 @@ pub struct Arrival {
     pub waited_ns: Option<i64>,
 }
 
+/// What made a rank late.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WhyLate {
+    /// The stretch that has nine tenths of its lateness, where that is a part of the time only.
+    pub stretch: Option<Interval>,
+    /// What made the rank late: what its device did before for longer than those of the others, or of the ranks in time, from
+    /// [`LATE_CAUSE_SHARE`](gapscope_timeline::thresholds::LATE_CAUSE_SHARE) of the lateness on. Absent where no single cause did.
+    pub cause: Option<LateCause>,
+    /// Why the device did so. Absent where the trace does not show why.
+    pub reason: Option<LateReason>,
+    /// What shows the reason, as the end of a sentence. Absent without a cause.
+    pub evidence: Option<String>,
+    /// All that the device did for longer, the longest first.
+    pub longer: Vec<LateCause>,
+}
+
 /// The rank that the others wait for most.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Straggler {
@@ -170,17 +186,9 @@ pub struct Straggler {
     pub cost_ns: i64,
     /// At most so probable is a rank as late as this one where all ranks are equal, from 0 to 1.
     pub chance: f64,
-    /// The stretch that has nine tenths of its lateness, where that is a part of the time only.
-    pub stretch: Option<Interval>,
-    /// What made the rank late: what its device did before for longer than the others', from
-    /// [`LATE_CAUSE_SHARE`](gapscope_timeline::thresholds::LATE_CAUSE_SHARE) of the lateness on. Absent where no single cause did.
-    pub cause: Option<LateCause>,
-    /// Why the device did so. Absent where the trace does not show why.
-    pub reason: Option<LateReason>,
-    /// What shows the reason, as the end of a sentence. Absent without a cause.
-    pub evidence: Option<String>,
-    /// All that the device did for longer, the longest first.
-    pub longer: Vec<LateCause>,
+    /// What made the rank late.
+    #[serde(flatten)]
+    pub why: WhyLate,
 }
 
 /// A rank that is late, alone or with others.
@@ -200,14 +208,7 @@ pub struct LateRankRow {
     pub later_than: Vec<u32>,
     /// At most so probable is a rank as late as this one where all ranks are equal, from 0 to 1.
     pub chance: f64,
-    /// The stretch that has nine tenths of its lateness, where that is a part of the time only.
-    pub stretch: Option<Interval>,
-    /// What made the rank late: what its device did before for longer than those of ranks in time. Absent where no single cause did.
-    pub cause: Option<LateCause>,
-    /// Why the device did so. Absent where the trace does not show why.
-    pub reason: Option<LateReason>,
-    /// What shows the reason, as the end of a sentence. Absent without a cause.
-    pub evidence: Option<String>,
-    /// All that the device did for longer, the longest first.
-    pub longer: Vec<LateCause>,
+    /// What made the rank late.
+    #[serde(flatten)]
+    pub why: WhyLate,
 }

@@ -2,8 +2,8 @@
 //! A collective is an operation of several ranks, and a communicator a group of ranks that run them together.
 
 use super::digest::RankDigest;
-use super::findings::{LateRankRow, RankFindings, Straggler};
-use super::late::{Doing, LateCause};
+use super::findings::{LateRankRow, RankFindings, Straggler, WhyLate};
+use super::late::Doing;
 use super::rank_list::list;
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::intervals::Interval;
@@ -296,8 +296,8 @@ fn late_with_others(row: &LateRankRow, origin_ns: i64) -> String {
         row.late_count,
         count_of(row.of_count, "collective", "collectives"),
         Nanoseconds(row.late_ns),
-        mostly_in(row.stretch, origin_ns),
-        why(row.cause, row.evidence.as_deref(), !row.longer.is_empty())
+        mostly_in(row.why.stretch, origin_ns),
+        why(&row.why)
     )
 }
 
@@ -310,21 +310,17 @@ fn late(straggler: &Straggler, origin_ns: i64) -> String {
         count_of(straggler.of_count, "collective", "collectives"),
         Nanoseconds(straggler.skew_ns),
         Percent(straggler.share),
-        mostly_in(straggler.stretch, origin_ns),
-        why(
-            straggler.cause,
-            straggler.evidence.as_deref(),
-            !straggler.longer.is_empty()
-        )
+        mostly_in(straggler.why.stretch, origin_ns),
+        why(&straggler.why)
     )
 }
 
 /// Returns a sentence on what a late rank did for longer than the others.
-fn why(cause: Option<LateCause>, evidence: Option<&str>, did_longer: bool) -> String {
-    let Some(cause) = cause else {
-        return match did_longer {
-            true => " No single cause makes it late.".to_owned(),
-            false => String::new(),
+fn why(why: &WhyLate) -> String {
+    let Some(cause) = why.cause else {
+        return match why.longer.is_empty() {
+            false => " No single cause makes it late.".to_owned(),
+            true => String::new(),
         };
     };
     let longer = Nanoseconds(cause.longer_ns);
@@ -338,8 +334,8 @@ fn why(cause: Option<LateCause>, evidence: Option<&str>, did_longer: bool) -> St
         Doing::LateEnd => {
             format!(" Its parts in the collectives before ended {longer} later than the others'")
         }
-        Doing::Idle(why) => {
-            let facts = why.facts(Api::Cuda);
+        Doing::Idle(cause) => {
+            let facts = cause.facts(Api::Cuda);
             let doing = facts
                 .host_was
                 .map_or(String::new(), |was| format!(", its thread {was}"));
@@ -349,7 +345,7 @@ fn why(cause: Option<LateCause>, evidence: Option<&str>, did_longer: bool) -> St
             )
         }
     };
-    if let Some(evidence) = evidence {
+    if let Some(evidence) = &why.evidence {
         text.push_str(&format!(": {evidence}"));
     }
     text.push('.');

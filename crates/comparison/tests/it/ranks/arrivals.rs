@@ -214,22 +214,22 @@ fn what_the_straggler_did_longer_is_the_cause() {
     let found = compare(&[busy(0, 100, 0), busy(1, 160, 0), busy(2, 100, 0)]);
     let straggler = found.straggler.as_ref().unwrap();
     assert_eq!((straggler.rank, straggler.last_count), (1, 6));
-    let cause = straggler.cause.unwrap();
+    let cause = straggler.why.cause.unwrap();
     // Of the first collective there is none before.
     assert_eq!((cause.what, cause.longer_ns), (Doing::Compute, 5 * 60 * US));
     assert!((cause.share - 1.0).abs() < 1e-9);
     assert_says(&found, "it computed 300 µs longer than the others");
     let found = compare(&[busy(0, 100, 0), busy(1, 100, 60), busy(2, 100, 0)]);
-    let cause = found.straggler.as_ref().unwrap().cause.unwrap();
+    let cause = found.straggler.as_ref().unwrap().why.cause.unwrap();
     assert_eq!(cause.what, Doing::Idle(Cause::HostLate));
     assert_eq!(cause.longer_ns, 5 * 58 * US);
     assert_says(&found, "host late, its thread");
     // Half of one and half of the other: from half on it is the cause.
     let found = compare(&[busy(0, 100, 0), busy(1, 130, 32), busy(2, 100, 0)]);
     let straggler = found.straggler.as_ref().unwrap();
-    assert_eq!(straggler.cause, None, "{:?}", straggler.longer);
+    assert_eq!(straggler.why.cause, None, "{:?}", straggler.why.longer);
     let found = compare(&[busy(0, 100, 0), busy(1, 130, 30), busy(2, 100, 0)]);
-    assert_eq!(found.straggler.unwrap().cause.unwrap().what, Doing::Compute);
+    assert_eq!(found.straggler.unwrap().why.cause.unwrap().what, Doing::Compute);
 }
 
 #[test]

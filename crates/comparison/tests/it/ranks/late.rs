@@ -80,7 +80,7 @@ fn a_rank_is_late_beyond_chance_only() {
         assert_eq!(straggler, expected, "{name}");
         if let Some(straggler) = &found.straggler {
             assert!(straggler.chance <= 0.01, "{name}");
-            let is_part = straggler.stretch.is_some();
+            let is_part = straggler.why.stretch.is_some();
             assert_eq!(is_part, name == "a part of the time", "{name}");
         }
     }
@@ -94,7 +94,7 @@ fn a_stretch_of_lateness_has_its_times() {
     };
     let found = compare(&data_parallel(4, 100, &late));
     let straggler = found.straggler.as_ref().unwrap();
-    let stretch = straggler.stretch.unwrap();
+    let stretch = straggler.why.stretch.unwrap();
     assert!(stretch.start_ns >= 70_000 * US && stretch.end_ns <= 130_000 * US);
     assert_eq!(straggler.cost_ns, 20 * 600 * US);
     assert_says(&found, "most of it from");

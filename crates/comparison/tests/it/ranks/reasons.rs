@@ -249,7 +249,7 @@ fn each_reason_has_evidence_and_without_it_there_is_none() {
             .as_ref()
             .unwrap_or_else(|| panic!("{name}: {found:#?}"));
         assert_eq!(straggler.rank, 2, "{name}");
-        assert_eq!(straggler.reason, reason, "{name}: {straggler:?}");
+        assert_eq!(straggler.why.reason, reason, "{name}: {straggler:?}");
         assert_says(&found, evidence);
     }
 }
@@ -264,6 +264,6 @@ fn more_bytes_to_copy_are_more_work() {
         ["", ""],
     );
     let straggler = found.straggler.as_ref().unwrap();
-    assert_eq!(straggler.reason, Some(LateReason::MoreWork));
+    assert_eq!(straggler.why.reason, Some(LateReason::MoreWork));
     assert_says(&found, "it copied");
 }
