@@ -102,6 +102,14 @@ impl DiffReport<'_> {
             Verdict::NoDifference => ("NOT TOLD APART", Tone::Good),
             Verdict::Unknown => ("UNKNOWN", Tone::Warning),
         };
+        let is_judged = matches!(diff.verdict, Verdict::Slower | Verdict::Faster);
+        let (word, tone) = match diff.equal_work.equal {
+            Some(false) if is_judged => (format!("{word}, OTHER WORK"), Tone::Warning),
+            None if is_judged && diff.equal_work.is_in_doubt() => {
+                (format!("{word}, PERHAPS OTHER WORK"), Tone::Warning)
+            }
+            _ => (word.to_owned(), tone),
+        };
         let verdict = Text::new().with(tone, word).and("  ").and(&diff.sentence);
         blocks.push(Block::Sentence(verdict));
         for sentence in &diff.unlike {

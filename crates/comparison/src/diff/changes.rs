@@ -13,7 +13,8 @@ use super::run::{KernelDigest, RunDigest, add_sizes};
 use super::sentences;
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::launch_size::SizeMoments;
-use std::collections::BTreeMap;
+use gapscope_trace::manifest::Api;
+use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::SQRT_2;
 
 /// The least share of the time that is tested. Kernels below this share of the GPU time of both sides, and causes
@@ -124,6 +125,17 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Returns the API whose words suit all runs; that of no name where they used several.
+    fn api(&self) -> Api {
+        let runs = self.sides.iter().flat_map(|runs| runs.iter());
+        let names = runs.flat_map(|run| &run.machine.interfaces);
+        let names: BTreeSet<&String> = names.collect();
+        let mut all = [Api::Cuda, Api::Hip, Api::Vulkan, Api::Metal].into_iter();
+        all.find(|api| names.iter().all(|name| **name == api.as_str()))
+            .filter(|_| !names.is_empty())
+            .unwrap_or_default()
+    }
+
     /// Returns the changes of all figures, and of the idle time of each cause that a run has.
     fn metric_changes(&self) -> Vec<Change> {
         let causes = Cause::ALL.into_iter().map(Metric::IdleOf);
@@ -137,6 +149,7 @@ impl<'a> Comparison<'a> {
             _ => true,
         };
         let metrics = Metric::WHOLE.into_iter().chain(causes).filter(wanted);
+        let api = self.api();
         let change = |metric: Metric| {
             let kind = match (metric, metric.unit()) {
                 (Metric::IdleOf(_), _) => ChangeKind::Idle,
@@ -146,7 +159,7 @@ impl<'a> Comparison<'a> {
             let estimate = self.estimate(metric);
             let mut change =
                 Change::new(kind, metric.key(), metric.unit(), estimate, self.samples());
-            change.what = metric.name();
+            change.what = metric.name(api);
             change
         };
         metrics.map(change).collect()

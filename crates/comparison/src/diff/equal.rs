@@ -11,6 +11,7 @@ use gapscope_analysis::copy_sizes::other_copies;
 use gapscope_analysis::launch_sizes::{SizeEvidence, SizedKernel, is_same, judge};
 use gapscope_timeline::quantity;
 use gapscope_timeline::thresholds::SAME_SIZE_SHARE;
+use gapscope_trace::manifest::Api;
 
 /// The figures that must be equal on both sides for their times to be comparable.
 const WORK: [Metric; 7] = [
@@ -58,7 +59,7 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
             before == after || once || (varies && !change.significant)
         });
         let figure = WorkFigure {
-            what: metric.name(),
+            what: metric.name(Api::Unknown),
             unit: change.unit,
             before: change.before,
             after: change.after,

@@ -84,10 +84,10 @@ impl Metric {
         all.find(|metric| metric.key() == key)
     }
 
-    /// Returns the name of the figure for people.
-    pub fn name(self) -> String {
+    /// Returns the name of the figure for people, in the words of an API.
+    pub fn name(self, api: Api) -> String {
         match self {
-            Metric::IdleOf(cause) => format!("idle: {}", cause.facts(Api::Unknown).name),
+            Metric::IdleOf(cause) => format!("idle: {}", cause.facts(api).name),
             whole => whole.facts().1.to_owned(),
         }
     }
