@@ -42,7 +42,7 @@ pub use loading::{is_loading, loads_data};
 pub use range_pieces::{IdleRanges, RangeChain, RangePiece};
 pub use waited_for::WaitedFor;
 
-use crate::gaps::{Cause, Gap, each_gap_between};
+use crate::gaps::{Cause, Gap, GapFinder};
 use crate::stacks::thread_samples::ThreadSamples;
 use crate::stacks::{StackGroup, is_idle_event_loop, waits_for_others};
 use gapscope_timeline::host::HostThread;
@@ -295,8 +295,9 @@ fn each_idle_part(
     threshold_ns: i64,
     mut visit: impl FnMut(&IdlePart),
 ) {
+    let finder = GapFinder::new(timeline);
     for device in 0..timeline.gpus.len() {
-        each_gap_between(timeline, device, |gap, [_, after], parts| {
+        finder.each_between(device, |gap, [_, after], parts| {
             let inside = gap.intersection(window);
             if inside.length_ns() < threshold_ns.max(1) {
                 return;

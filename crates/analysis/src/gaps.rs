@@ -65,7 +65,7 @@ pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
 pub use unknown_reason::{UnknownReason, UnknownTotal};
-pub use visit::{each_gap, each_gap_between, gap_numbers, idle_by_cause};
+pub use visit::{gap_numbers, idle_by_cause};
 
 use crate::bound::{Bound, VerdictPart};
 use building::Built;

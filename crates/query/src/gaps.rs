@@ -9,7 +9,7 @@ use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Int64Array, StringViewArray, UInt32Array, UInt64Array,
 };
 use datafusion::arrow::datatypes::DataType;
-use gapscope_analysis::gaps::{Cause, each_gap_between};
+use gapscope_analysis::gaps::{Cause, GapFinder};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_analysis::{Findings, warm_up};
 use gapscope_timeline::Timeline;
@@ -93,9 +93,10 @@ impl GapRows {
         let mut rows = GapRows::default();
         let mut number = 0;
         let gpus = Gpus::new(&trace.manifest);
+        let finder = GapFinder::new(&timeline);
         for place in 0..timeline.gpus.len() {
             let device = gpus.devices(place).first();
-            each_gap_between(&timeline, place, |gap, [before, work], parts| {
+            finder.each_between(place, |gap, [before, work], parts| {
                 let submission = timeline.submission_id_of(work);
                 let (before, after) = (timeline.name_of(before), timeline.name_of(work));
                 let (process, thread) = submission

@@ -4,7 +4,7 @@
 use crate::snapshot::Snapshot;
 use gapscope_analysis::code::{HostCode, IdleRanges};
 use gapscope_analysis::dataflow::Dataflow;
-use gapscope_analysis::gaps::{Cause, GapFinder, each_gap};
+use gapscope_analysis::gaps::{Cause, GapFinder};
 use gapscope_analysis::warm_up::{FirstUses, warm_up};
 use gapscope_analysis::{Findings, Options};
 use gapscope_timeline::Timeline;
@@ -130,8 +130,9 @@ impl Gaps {
             bounds: vec![0],
             ..Gaps::default()
         };
+        let finder = GapFinder::new(timeline);
         for gpu in 0..timeline.gpus.len() {
-            each_gap(timeline, gpu, |_, parts| {
+            finder.each(gpu, |_, parts| {
                 let first = gaps.causes.len() as u32;
                 for part in parts {
                     gaps.firsts.push(first);

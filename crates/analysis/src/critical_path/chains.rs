@@ -9,7 +9,7 @@ use super::parts::PathParts;
 use super::peers::WorkIndex;
 use super::walk::{Graph, Walk};
 use crate::gaps::waits::WaitOrder;
-use crate::gaps::{Cause, Side, each_gap};
+use crate::gaps::{Cause, GapFinder, Side};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ impl Chains {
             return Chains::default();
         }
         let mut idle: Vec<(Interval, Cause)> = Vec::new();
-        each_gap(timeline, gpu, |_, parts| {
+        GapFinder::new(timeline).each(gpu, |_, parts| {
             idle.extend(parts.iter().map(|part| (part.interval(), part.cause)));
         });
         let mut search = Search {

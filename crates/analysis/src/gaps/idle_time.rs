@@ -12,6 +12,7 @@ use super::queues::QueueWalk;
 use super::submit_calls::{SubmitCalls, Submitted, copies};
 use super::totals::{Certainty, Histogram, Totals};
 use super::unknown_reason::UnknownTimes;
+use super::visit::visit_gaps;
 use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WaitTime, WorkName};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -384,7 +385,7 @@ impl Totals {
     }
 }
 
-/// A finder of single gaps, which is made once and describes many of them.
+/// A finder of gaps, which is made once and visits or describes many of them.
 pub struct GapFinder<'a> {
     explainer: Explainer<'a>,
 }
@@ -395,6 +396,17 @@ impl<'a> GapFinder<'a> {
         GapFinder {
             explainer: Explainer::new(timeline),
         }
+    }
+
+    /// Visits the gaps of a device (an index of [`Timeline::gpus`]) in order of time, each with the parts that cover it. These
+    /// are the gaps that [`idle_time`] adds up without a threshold over the device's whole work.
+    pub fn each(&self, device: usize, mut visit: impl FnMut(Interval, &[GapPart])) {
+        self.each_between(device, |gap, _, parts| visit(gap, parts));
+    }
+
+    /// Visits gaps as [`GapFinder::each`] does, and hands over the work before each gap and the work that ends it.
+    pub fn each_between(&self, device: usize, visit: impl FnMut(Interval, [&Work; 2], &[GapPart])) {
+        visit_gaps(&self.explainer, device, visit);
     }
 
     /// Describes the gap of a device (an index of [`Timeline::gpus`]) that begins at `start_ns`, as

@@ -6,21 +6,6 @@ use super::{Cause, GapPart};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
 
-/// Visits the gaps of a device (an index of [`Timeline::gpus`]) in order of time, each with the parts that cover it. These
-/// are the gaps that [`idle_time`](super::idle_time()) adds up without a threshold over the device's whole work.
-pub fn each_gap(timeline: &Timeline, device: usize, mut visit: impl FnMut(Interval, &[GapPart])) {
-    each_gap_between(timeline, device, |gap, _, parts| visit(gap, parts));
-}
-
-/// Visits gaps as [`each_gap`] does, and hands over the work before each gap and the work that ends it.
-pub fn each_gap_between(
-    timeline: &Timeline,
-    device: usize,
-    visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
-) {
-    visit_gaps(&Explainer::new(timeline), device, visit);
-}
-
 /// Returns the idle time of all devices by cause: [`IdleTime::causes`](super::IdleTime::causes) over the whole work, without
 /// the queues, which takes a fraction of the time.
 pub fn idle_by_cause(timeline: &Timeline) -> Vec<(Cause, i64)> {
@@ -38,7 +23,7 @@ pub fn idle_by_cause(timeline: &Timeline) -> Vec<(Cause, i64)> {
     causes.filter(|(_, ns)| *ns > 0).collect()
 }
 
-/// Visits gaps as [`each_gap_between`] does, with an explainer that is used more than once.
+/// Visits the gaps of a device as [`GapFinder::each_between`](super::GapFinder::each_between) does.
 pub fn visit_gaps(
     explainer: &Explainer,
     device: usize,
@@ -55,8 +40,8 @@ pub fn visit_gaps(
 }
 
 /// Returns the number of the gap that each of the `moments` lies in, or `None` where the device ran something then. A
-/// moment is a pair of a device (an index of [`Timeline::gpus`]) and a time. Gaps are counted from 0 in the order of
-/// [`each_gap`], device after device.
+/// moment is a pair of a device (an index of [`Timeline::gpus`]) and a time. Gaps are counted from 0 in the order of time,
+/// device after device.
 pub fn gap_numbers(timeline: &Timeline, moments: &[(usize, i64)]) -> Vec<Option<u64>> {
     let mut numbers = vec![None; moments.len()];
     let mut count = 0;
@@ -98,7 +83,7 @@ mod tests {
         .unwrap();
         let timeline = Timeline::new(&trace);
         let (mut gaps, mut parts_ns) = (Vec::new(), 0);
-        each_gap(&timeline, 0, |gap, parts| {
+        GapFinder::new(&timeline).each(0, |gap, parts| {
             gaps.push((gap.start_ns, gap.end_ns));
             parts_ns += parts.iter().map(|part| part.duration_ns).sum::<i64>();
         });

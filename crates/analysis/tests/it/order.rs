@@ -5,7 +5,7 @@ use crate::program::{Program, US, causes, findings};
 use gapscope_analysis::Findings;
 use gapscope_analysis::Options;
 use gapscope_analysis::gaps::Cause::{self, *};
-use gapscope_analysis::gaps::{GapFinder, each_gap};
+use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::thresholds::{NODE_ORDER_NS, SUBMISSIONS_FOLLOWED};
@@ -460,7 +460,7 @@ fn single_gaps_are_explained_as_their_sums_are() {
     let trace = p.trace();
     let timeline = Timeline::new(&trace);
     let mut parts = Vec::new();
-    each_gap(&timeline, 0, |_, of| parts.extend_from_slice(of));
+    GapFinder::new(&timeline).each(0, |_, of| parts.extend_from_slice(of));
     let gap = GapFinder::new(&timeline).at(0, 100 * US).unwrap();
     assert_eq!(gap.parts, parts);
     assert_eq!(gap.cause, ExternalWait);

@@ -1,7 +1,7 @@
 //! Makes slices (rows that a timeline draws) of the gaps of each GPU (times in which it runs nothing), by cause.
 
 use crate::slice::{Slice, SliceKind};
-use gapscope_analysis::gaps::{Cause, each_gap_between};
+use gapscope_analysis::gaps::{Cause, GapFinder};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
@@ -34,9 +34,10 @@ impl GapSlices {
             return gaps;
         }
         let rows = &mut gaps.rows;
+        let finder = GapFinder::new(timeline);
         for gpu in 0..timeline.gpus.len() {
             let mut slices = Vec::new();
-            each_gap_between(timeline, gpu, |gap, [_, work], parts| {
+            finder.each_between(gpu, |gap, [_, work], parts| {
                 for part in parts {
                     let end_ns = part.start_ns.saturating_add(part.duration_ns.max(0));
                     let interval = Interval::new(part.start_ns, end_ns);

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::traces::{Folder, assert_has, list, read, text, tracks};
-use gapscope_analysis::gaps::{GapFinder, each_gap};
+use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::verdict::Judgement;
 use gapscope_analysis::{Findings, Options, kernels, transfers};
@@ -132,7 +132,7 @@ fn gaps_on_the_track_are_those_of_the_analysis() {
     let finder = GapFinder::new(&timeline);
     for gpu in 0..2 {
         let mut expected = Vec::new();
-        each_gap(&timeline, gpu, |_, parts| {
+        finder.each(gpu, |_, parts| {
             let parts = parts.iter();
             expected.extend(
                 parts.map(|part| (part.start_ns - origin_ns, part.duration_ns, part.cause)),
