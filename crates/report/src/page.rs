@@ -68,7 +68,7 @@ impl Report<'_> {
             title: "the timeline",
             rests_on: CAUSES,
             counts: false,
-            blocks: timeline::blocks(self.findings, names, self.activity, places),
+            blocks: timeline::blocks(self.findings, names, self.activity, self.top, places),
         };
         let tables = Tables {
             top: self.top,
@@ -164,7 +164,7 @@ pub(crate) fn sections(
         section(
             "launch latency",
             CAUSES,
-            launch_latency::blocks(findings, names),
+            launch_latency::blocks(findings, names, top),
         ),
     ];
     // The code comes after the causes of idle time.

@@ -99,6 +99,15 @@ pub(crate) fn bar(share: f64, columns: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), PARTS[eighths % 8])
 }
 
+/// Returns the indices of the `top` rows with the greatest values, in the order of the rows.
+pub(crate) fn most<T>(rows: &[T], top: usize, value: impl Fn(&T) -> i64) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..rows.len()).collect();
+    shown.sort_by_key(|at| std::cmp::Reverse(value(&rows[*at])));
+    shown.truncate(top);
+    shown.sort_unstable();
+    shown
+}
+
 /// Appends a note on how many rows of a table were left out, if any were.
 pub(crate) fn rest(blocks: &mut Vec<Block>, all: usize, shown: usize, what: &str) {
     if all > shown {

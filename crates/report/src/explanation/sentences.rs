@@ -80,13 +80,11 @@ impl Texts<'_> {
                 }
                 Block::Sentence(text) | Block::Item(text) => {
                     let text = text.plain_text();
-                    // How many rows a table leaves out means nothing without the table.
-                    match text.strip_prefix("and ") {
-                        Some(_) => self.figures(format!("{heading}: {text}.")),
-                        None if kind == ClaimKind::Figures => {
-                            self.figures(format!("{heading}: {text}"));
-                        }
-                        None => self.sentence(kind, text),
+                    // A footnote, which begins with a small letter, means nothing without its table.
+                    let is_footnote = text.starts_with(char::is_lowercase);
+                    match is_footnote || kind == ClaimKind::Figures {
+                        true => self.figures(format!("{heading}: {}.", text.trim_end_matches('.'))),
+                        false => self.sentence(kind, text),
                     }
                 }
                 Block::Title(..) | Block::Picture(_) => {}
@@ -98,9 +96,14 @@ impl Texts<'_> {
         self.texts.push((ClaimKind::Figures, text));
     }
 
+    /// Adds a sentence, unless a claim says the same, perhaps after another word at the beginning.
     fn sentence(&mut self, kind: ClaimKind, text: String) {
-        let told = text.trim_end_matches('.');
-        if !self.claims.iter().any(|claim| claim.text.contains(told)) {
+        let mut beginnings = ["Lost: ", "Condition: ", "Note: "].into_iter();
+        let rest = beginnings.find_map(|beginning| text.strip_prefix(beginning));
+        let words = rest.unwrap_or(&text).trim_end_matches('.');
+        let mut claims = self.claims.iter().map(|claim| &claim.text);
+        let mut texts = self.texts.iter().map(|(_, text)| text);
+        if !claims.any(|text| text.contains(words)) && !texts.any(|text| text.contains(words)) {
             self.texts.push((kind, text));
         }
     }

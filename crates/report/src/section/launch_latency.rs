@@ -1,6 +1,6 @@
 //! Makes the section on launch latency (from a submission call to the start of its work) and queue depth.
 
-use super::{count, duration, mean, or_unknown};
+use super::{count, duration, mean, most, or_unknown, rest};
 use crate::document::{Block, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
@@ -13,10 +13,14 @@ use gapscope_timeline::vocabulary::Words;
 /// The maximum number of columns for the names of a device and its queue above a table.
 const TITLE_COLUMNS: usize = 48;
 
-/// Makes the section, with a table for each queue that got submissions; none without any.
-pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
+/// Makes the section, with a table for each of the `top` queues that got most submissions; none without any.
+pub(crate) fn blocks(findings: &Findings, names: &Vocabulary, top: usize) -> Vec<Block> {
     let words = names.words();
     let queues = findings.latency.iter().filter(|q| q.submission_count > 0);
+    let queues: Vec<&QueueLatency> = queues.collect();
+    let shown = most(&queues, top, |queue| queue.submission_count as i64);
+    let all = queues.len();
+    let queues = shown.iter().map(|at| queues[*at]);
     let mut blocks = Vec::new();
     let several = findings.latency.len() > 1;
     let devices = busy::names(&findings.devices);
@@ -63,6 +67,7 @@ pub(crate) fn blocks(findings: &Findings, names: &Vocabulary) -> Vec<Block> {
             blocks.push(Block::Sentence(Text::new().with(Tone::Warning, text)));
         }
     }
+    rest(&mut blocks, all, shown.len(), words.queue.many);
     if !blocks.is_empty() {
         let aside = "of work that waited for nothing else";
         blocks.insert(0, Block::Heading("Launch latency".into(), aside.into()));

@@ -1,7 +1,7 @@
 //! Makes the section with a picture of the timeline: a line for each device and queue with the busy share of each
 //! slice of time, under devices a line with the causes of idle time, and an axis of times.
 
-use super::Places;
+use super::{Places, most, rest};
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
@@ -9,6 +9,7 @@ use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
 use gapscope_timeline::Vocabulary;
 use gapscope_timeline::busy;
 use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
+use gapscope_trace::ids::QueueId;
 
 /// The number of columns for the name of a row.
 const NAME_COLUMNS: usize = 12;
@@ -26,11 +27,13 @@ pub const fn slices(columns: usize) -> usize {
     }
 }
 
-/// Makes the section, with times that `places` formats; none without rows of activity.
+/// Makes the section, with times that `places` formats; none without rows of activity. Of devices and of queues it has the `top` that
+/// were busy for longest.
 pub(crate) fn blocks(
     findings: &Findings,
     names: &Vocabulary,
     activity: &Activity,
+    top: usize,
     places: Places,
 ) -> Vec<Block> {
     let Some(longest) = activity.rows.iter().map(|row| row.slices.len()).max() else {
@@ -39,7 +42,21 @@ pub(crate) fn blocks(
     let span = activity.window.length_ns();
     let devices = busy::names(&findings.devices);
     let mut lines = Vec::new();
-    for row in &activity.rows {
+    let (of_devices, of_queues): (Vec<&ActivityRow>, Vec<&ActivityRow>) =
+        (activity.rows.iter()).partition(|row| row.queue_id.is_none());
+    let busiest = |rows: Vec<&ActivityRow>| -> Vec<ActivityKey> {
+        let shown = most(&rows, top, |row| {
+            row.slices.iter().map(|slice| slice.busy_ns).sum()
+        });
+        shown.into_iter().map(|at| key(rows[at])).collect()
+    };
+    let counts = [of_devices.len(), of_queues.len()];
+    let [devices_shown, queues_shown] = [of_devices, of_queues].map(busiest);
+    let is_shown = |row: &&ActivityRow| match row.queue_id {
+        None => devices_shown.contains(&key(row)),
+        Some(_) => queues_shown.contains(&key(row)),
+    };
+    for row in activity.rows.iter().filter(is_shown) {
         lines.push(busy_line(&devices, names, row));
         if row.queue_id.is_none() && row.slices.iter().any(|s| s.idle_cause.is_some()) {
             lines.push(idle_line(names, row));
@@ -47,13 +64,28 @@ pub(crate) fn blocks(
     }
     lines.push(axis(places, activity.window.start_ns, span, longest));
     let slice = number::duration(span / longest.max(1) as i64);
-    vec![
+    let mut blocks = vec![
         Block::Heading(
             "Timeline".into(),
             format!("a column is {slice}; right: busy share"),
         ),
         Block::Picture(lines),
-    ]
+    ];
+    rest(&mut blocks, counts[0], devices_shown.len(), "devices");
+    rest(
+        &mut blocks,
+        counts[1],
+        queues_shown.len(),
+        names.words().queue.many,
+    );
+    blocks
+}
+
+/// The device and the queue of a row.
+type ActivityKey = (u32, Option<QueueId>);
+
+fn key(row: &ActivityRow) -> ActivityKey {
+    (row.device, row.queue_id)
 }
 
 /// Draws the busy share of each slice, after the name of the device or queue.

@@ -1,9 +1,9 @@
 //! An explanation says everything that the report says.
 
-use super::{HOST_BOUND, read};
+use super::{HOST_BOUND, drawn, read};
 use gapscope_analysis::{Findings, Options, activity};
 use gapscope_report::explanation::Explanation;
-use gapscope_report::{Block, Document, Report, Text};
+use gapscope_report::{Block, Document, Report, Text, slices};
 use gapscope_timeline::Timeline;
 
 const TRACES: [(&str, &str); 9] = [
@@ -84,5 +84,74 @@ fn an_explanation_says_everything_that_the_report_says() {
             let fact = unmarked.unwrap_or(fact);
             assert!(said.contains(fact), "{name}: \"{fact}\" is not in:\n{said}");
         }
+    }
+}
+
+/// A trace with a loss, whose processes have launched a kernel each.
+fn forked(processes: usize) -> String {
+    let mut text =
+        "manifest sampling_mode=dispatch\nloss what=records count=3 reason=\"the disk was full\"\n"
+            .to_owned();
+    for id in 1..=processes {
+        let at = id * 1_000;
+        text += &format!(
+            "process id={id} pid={id} hook=cuda
+             device id={id} process={id} api=cuda name=GPU uuid=aa
+             queue id={id} device={id}
+             kernel id={id} process={id} name=work
+             submission id={id} process={id} queue={id} thread={id} start_ns={at}us duration_ns=5us kind=kernel
+             dispatch submission={id} queue={id} kernel={id} start_ns={}us duration_ns=100us\n",
+            at + 10
+        );
+    }
+    text
+}
+
+#[test]
+fn reports_and_explanations_of_many_processes_stay_short() {
+    let lines = |processes: usize, top: usize| {
+        let trace = read(&forked(processes));
+        let timeline = Timeline::new(&trace);
+        let findings = Findings::from_timeline(&timeline, &Options::default());
+        let report = Report {
+            trace: "forked",
+            manifest: &trace.manifest,
+            findings: &findings,
+            activity: &activity(&timeline, slices(80)),
+            label: None,
+            remarks: &[],
+            top,
+            each_layer: false,
+        };
+        let explained = Explanation::new("forked", &timeline, &findings, &[]).claims;
+        let report = drawn(&report.document());
+        (report.lines().count(), explained.len(), report)
+    };
+    let (few, few_explained, _) = lines(20, 10);
+    let (many, many_explained, page) = lines(300, 10);
+    assert!(many <= few + 5, "{many} lines instead of {few}");
+    assert!(many_explained <= few_explained + 5, "{many_explained}");
+    assert_eq!(
+        page.matches("and 290 more streams (--top 0 shows all)")
+            .count(),
+        2
+    );
+    let (all, ..) = lines(300, usize::MAX);
+    assert!(all > 300, "{all}");
+}
+
+#[test]
+fn an_explanation_says_a_loss_and_a_footnote_once() {
+    let trace = read(&forked(2));
+    let timeline = Timeline::new(&trace);
+    let findings = Findings::from_timeline(&timeline, &Options::default());
+    let claims = Explanation::new("forked", &timeline, &findings, &[]).claims;
+    for text in [
+        "the disk was full",
+        "Imported from a file",
+        "share: of the GPU's busy time",
+    ] {
+        let said = claims.iter().filter(|claim| claim.text.contains(text));
+        assert_eq!(said.count(), 1, "{text}: {claims:#?}");
     }
 }
