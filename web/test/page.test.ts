@@ -140,7 +140,7 @@ describe("a comparison", () => {
   test("says less, more, the same, noise and unknown", () => {
     const none = { what: "GPU busy ns" as Figure, low: null, high: null, within_noise: null, before_spread: null, after_spread: null };
     expect(changeText({ ...none, before: 4, after: 1, ratio: 4 })).toBe("0.25 × as much");
-    expect(changeText({ ...none, before: 1, after: 1.8, ratio: 1 / 1.8 })).toBe("1.80 × more");
+    expect(changeText({ ...none, before: 1, after: 1.8, ratio: 1 / 1.8 })).toBe("1.80 × as much");
     expect(changeText({ ...none, what: "dispatches", before: 400, after: 100, ratio: 4 })).toBe("0.25 × as many");
     expect(changeText({ ...none, before: 1000, after: 12, ratio: 1000 / 12 })).toBe("0.012 × as much");
     expect(changeText({ ...none, before: 1000, after: 1001, ratio: 1000 / 1001 })).toBe("about the same");

@@ -21,6 +21,7 @@ mod difference;
 mod extent;
 mod figure;
 mod measure;
+mod overlap;
 mod place;
 mod sentences;
 mod sum;
@@ -70,8 +71,16 @@ impl WorkCost {
         let labels: Vec<LabelName> = labels.collect();
         // The number of the side that a node of the tree belongs to.
         let side = |node: usize| LabelName::first_of(&labels, tree.text(node));
-        let extent = Extent::Labels(Instances::new(timeline, &tree, &side));
-        costs(timeline, bindings, names, &extent, first_uses)
+        let instances = Instances::new(timeline, &tree, &side);
+        let outer = overlap::outer_side(timeline, &tree, &instances);
+        let meanwhile_ns = overlap::meanwhile_ns(timeline, &tree, &instances, names.len());
+        let extent = Extent::Labels(instances);
+        let mut works = costs(timeline, bindings, names, &extent, first_uses);
+        for (side, (work, meanwhile_ns)) in works.iter_mut().zip(meanwhile_ns).enumerate() {
+            work.is_around_other = outer == Some(side);
+            work.meanwhile_ns = (meanwhile_ns > 0).then_some(meanwhile_ns);
+        }
+        works
     }
 
     /// Measures the work under the labels whose path (texts from the outermost label on, joined by ` / `) `matches`, with all
@@ -133,7 +142,8 @@ pub fn equal_work(
 ) -> Option<WorkComparison> {
     let works = WorkCost::from_labels(timeline, bindings, &[before, after], first_uses);
     let [before, after] = <[WorkCost; 2]>::try_from(works).ok()?;
-    (!before.is_empty() && !after.is_empty()).then(|| compare(before, after))
+    let has_none = |work: &WorkCost| work.is_empty() && work.meanwhile_ns.is_none();
+    (!has_none(&before) && !has_none(&after)).then(|| compare(before, after))
 }
 
 /// Compares two works that are meant to be equal in what they do.
@@ -147,6 +157,8 @@ pub fn compare(before: WorkCost, after: WorkCost) -> WorkComparison {
     let mut comparison = WorkComparison {
         per_evaluation,
         basis: match shared {
+            _ if before.is_around_other || after.is_around_other => Basis::Nested,
+            _ if before.lacks_work() || after.lacks_work() => Basis::OtherThreads,
             _ if before.only_one_dispatches(&after) => Basis::NoCommonKernel,
             _ if per_evaluation => Basis::Labels,
             Some((0, _)) => Basis::NoCommonKernel,

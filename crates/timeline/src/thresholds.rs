@@ -343,6 +343,12 @@ thresholds! {
     SAME_KERNELS: f64 = 0.5, Share,
         "Two works whose evaluations are not labelled are not the same work when less than this share of their kernels ran in both; where labels say that they are, how few is said.",
         "A change of a program leaves most of its kernels, two programs share few, and fusion may leave none.";
+    MEANWHILE_SHARE: f64 = 0.9, Share,
+        "Work that a thread launches outside of all labels may belong to a label of another thread when at least this share of it is launched while the label is open.",
+        "A backward pass has all of it; a few launches at the ends may lie outside.";
+    MEANWHILE_OPEN_SHARE: f64 = 0.5, Share,
+        "And when the label is open for at most this share of the time from the first to the last of these launches.",
+        "In a label that is open nearly always, such as a step, work of any thread would be launched.";
     OWN_SHARE: f64 = 0.9, Share,
         "A compared side has a verdict when at least this share of the busy time from its start to its end is its own.",
         "With more work of others in between, the verdict would be theirs.";

@@ -32,7 +32,7 @@ export interface Bandwidth {
 }
 
 /** The basis for taking two works as equal. */
-export type Basis = "labels" | "claim" | "no-common-kernel" | "few-common-kernels";
+export type Basis = "labels" | "claim" | "no-common-kernel" | "few-common-kernels" | "nested" | "other-threads";
 
 /** A buffer range that is bound. */
 export interface Binding {
@@ -1125,8 +1125,9 @@ export interface WorkComparison {
 export interface WorkCost {
   bound_read_bytes: number | null; bound_written_bytes: number | null; command_buffer_count: number | null; counted_evaluations: number;
   dispatch_count: number | null; dispatches_unknown_because?: string | null; evaluations: number | null; gpu_busy_ns: number | null; left_out: LeftOut[];
-  name: string; submission_count: number | null; thread_count: number | null; transfer_bytes: number | null; transfer_count: number; untimed_count: number;
-  verdict: Bound; verdict_sentence: string; wall_ns: number | null; window: Interval | null; workgroup_count: number | null;
+  meanwhile_ns?: number | null; name: string; submission_count: number | null; thread_count: number | null; transfer_bytes: number | null;
+  transfer_count: number; untimed_count: number; verdict: Bound; verdict_sentence: string; wall_ns: number | null; window: Interval | null;
+  workgroup_count: number | null;
 }
 
 /** What ran before or after a gap. */

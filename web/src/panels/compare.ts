@@ -308,7 +308,7 @@ export function changeText({ what, before, after, ratio, within_noise }: Ratio):
   return amount(before, after, what.endsWith(" ns") || what.includes("byte") ? "time" : "count");
 }
 
-/** Describes the ratio of two amounts: `1.80 × more`, `0.56 × as much`. */
+/** Describes the ratio of two amounts: `1.80 × as many`, `0.56 × as much`. */
 export function amount(before: number | null, after: number | null, kind: AmountKind): string {
   if (before === null || after === null) return "unknown";
   if (before === after) return "the same";
@@ -321,7 +321,7 @@ export function amount(before: number | null, after: number | null, kind: Amount
 function factorText(factor: number, kind: AmountKind): string {
   const text = times(factor);
   if (text === times(1)) return "about the same";
-  return factor > 1 ? `${text} more` : `${text} as ${kind === "count" ? "many" : "much"}`;
+  return `${text} as ${kind === "count" ? "many" : "much"}`;
 }
 
 /** Formats the difference of two times with its sign; a dash where they are equal. */
@@ -340,7 +340,7 @@ function intervalText({ what, low, high }: Ratio): string {
 
 /** Returns whether the sides did different work, as far as their kernels tell. */
 function isUnlike({ basis }: WorkComparison): boolean {
-  return basis === "no-common-kernel" || basis === "few-common-kernels";
+  return basis !== "labels" && basis !== "claim";
 }
 
 function unlikeText({ common_kernels, all_kernels }: WorkComparison): string {

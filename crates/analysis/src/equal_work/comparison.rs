@@ -97,13 +97,17 @@ pub enum Basis {
     NoCommonKernel,
     /// Nothing: less than [`SAME_KERNELS`] of the kernels ran on both sides.
     FewCommonKernels,
+    /// Nothing: the label of one side lies in that of the other, whose figures are without the inner one.
+    Nested,
+    /// Nothing: other threads launched work while a label was open that may belong to the label, such as a backward pass.
+    OtherThreads,
 }
 
 impl Basis {
     /// Returns true where the sides did different work, as far as their kernels tell, so that no figure of one side
     /// tells anything of the other.
     pub const fn is_unlike(self) -> bool {
-        matches!(self, Basis::NoCommonKernel | Basis::FewCommonKernels)
+        !matches!(self, Basis::Labels | Basis::Claim)
     }
 }
 

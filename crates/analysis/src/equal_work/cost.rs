@@ -81,6 +81,8 @@ pub(super) fn cost(
         whole_count: sum.wholes,
         transfer_bytes: sum.transfer_bytes,
         copies: by_name(&side.copies),
+        meanwhile_ns: None,
+        is_around_other: false,
         untimed_count: sum.untimed,
         gpu_busy_ns: sum.hull.map(|_| sum.busy.length_ns),
         wall_ns: sum.hull.map(|_| side.wall_ns),

@@ -10,15 +10,50 @@ pub(super) enum Difference {
     None,
     /// The difference may be chance. The text is the interval of the ratio.
     Noise(String),
-    /// The difference as text, such as `1.52 times less`, with the interval where there is one.
-    Clear {
-        text: String,
-        interval: Option<String>,
-    },
+    /// More than chance.
+    Clear(ClearDifference),
+}
+
+/// A difference that is more than chance.
+pub(super) struct ClearDifference {
+    /// True where the side after needs less.
+    pub is_less: bool,
+    /// True where `size` is a factor, such as `1.52`, and not a share, such as `8.1 %`.
+    pub is_factor: bool,
+    /// How many times as much the side needs that needs more, or by how much the side after needs less or more.
+    pub size: String,
+    /// The interval of the size, where there is one.
+    pub interval: Option<String>,
+}
+
+impl ClearDifference {
+    /// Returns that a side took more or less of something, such as `GPU time`. A factor is told of the side that needs more.
+    pub fn took(&self, [before, after]: [&str; 2], what: &str) -> String {
+        let size = &self.size;
+        let much = match what {
+            "time" => "long".to_owned(),
+            what => format!("much {what}"),
+        };
+        match (self.is_factor, self.is_less) {
+            (true, true) => format!("{before} took {size} times as {much} as {after}"),
+            (true, false) => format!("{after} took {size} times as {much} as {before}"),
+            (false, true) => format!("{after} took {size} less {what} than {before}"),
+            (false, false) => format!("{after} took {size} more {what} than {before}"),
+        }
+    }
+
+    /// Returns both values, that of the sentence's subject first. `each` says of what the values are.
+    pub fn values(&self, [before, after]: [String; 2], each: &str) -> String {
+        match (self.is_factor, self.is_less) {
+            (true, true) => format!("{before}{each} against {after}"),
+            (true, false) => format!("{after}{each} against {before}"),
+            (false, _) => format!("{after}{each} instead of {before}"),
+        }
+    }
 }
 
 /// Returns the difference of two figures, or `None` where it is not known. `shown` formats the figures. A factor from
-/// `TOLD_FACTOR` on is told as `times`, a smaller one in percent.
+/// `TOLD_FACTOR` on is told as a factor, a smaller one in percent.
 pub(super) fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Difference> {
     let factor = ratio.ratio?;
     let ends = ratio.low.zip(ratio.high);
@@ -35,7 +70,6 @@ pub(super) fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Diff
     }
     // A ratio above 1 means that the side after needs less.
     let less = factor > 1.0;
-    let word = if less { "less" } else { "more" };
     let upright = |factor: f64| if less { factor } else { 1.0 / factor };
     let mut told = vec![upright(factor)];
     if let Some((low, high)) = ends {
@@ -48,15 +82,16 @@ pub(super) fn difference(ratio: &Ratio, shown: fn(f64) -> String) -> Option<Diff
         (false, true) => share(1.0 - 1.0 / factor),
         (false, false) => share(factor - 1.0),
     };
-    let unit = if large { " times" } else { "" };
     let interval = match told[..] {
         [_, low, high] => Some(format!("95 %: {} to {}", text(low), text(high))),
         _ => None,
     };
-    Some(Difference::Clear {
-        text: format!("{}{unit} {word}", text(told[0])),
+    Some(Difference::Clear(ClearDifference {
+        is_less: less,
+        is_factor: large,
+        size: text(told[0]),
         interval,
-    })
+    }))
 }
 
 /// Formats `after / before` as a change: `2.1 % less`, `0.4 % more`.

@@ -74,6 +74,8 @@ enum InstanceKey {
     HostQueue(QueueId),
     Thread(ProcessId, Option<ThreadId>),
     Process(ProcessId),
+    /// The process of a thread whose instance it is: another thread of the process may launch the work of the label.
+    OtherThread(ProcessId),
     /// The row of a submission, for instances in its command buffers.
     Submission(u32),
 }
@@ -190,7 +192,10 @@ impl<'t> Instances<'t> {
                         add(InstanceKey::HostQueue(queue));
                     }
                 }
-                MarkerScope::Thread => add(InstanceKey::Thread(process, markers.thread.get(row))),
+                MarkerScope::Thread => {
+                    add(InstanceKey::Thread(process, markers.thread.get(row)));
+                    add(InstanceKey::OtherThread(process));
+                }
                 MarkerScope::Process => add(InstanceKey::Process(process)),
                 MarkerScope::Unknown => {}
             }
@@ -247,6 +252,36 @@ impl<'t> Instances<'t> {
         Some(self.root(place)?.0)
     }
 
+    /// Returns the side that begins with a label, or that goes on in it.
+    pub(super) fn side_at(&self, node: usize) -> Option<usize> {
+        Some((*self.roots.get(node)?)?.0)
+    }
+
+    /// Returns the spans of the labels of a side that threads of a process set.
+    fn of_threads(&self, side: usize, process: ProcessId) -> impl Iterator<Item = &Spans> {
+        let roots = self
+            .roots
+            .iter()
+            .zip(0..)
+            .filter(move |(root, node)| **root == Some((side, *node)));
+        roots
+            .filter_map(move |(_, node)| self.spans.get(&(node, InstanceKey::OtherThread(process))))
+    }
+
+    /// Returns true where a thread of a process was in a label of a side at a moment.
+    pub(super) fn is_open(&self, side: usize, process: ProcessId, at_ns: i64) -> bool {
+        self.of_threads(side, process)
+            .any(|spans| spans.is_open(at_ns))
+    }
+
+    /// Returns when threads of a process were in labels of a side.
+    pub(super) fn open(&self, side: usize, process: ProcessId) -> impl Iterator<Item = Interval> {
+        let spans = self
+            .of_threads(side, process)
+            .flat_map(|spans| &spans.spans);
+        spans.map(|span| Interval::new(span.start_ns, span.end_ns))
+    }
+
     /// Puts the instances that a piece of work may lie in into `candidates`: those of the first kind of place that
     /// has any, from the work's command buffer to its submission.
     pub(super) fn find_at(&self, place: &WorkPlace, candidates: &mut Vec<u32>) {
@@ -269,6 +304,7 @@ impl<'t> Instances<'t> {
             caller.map(|(process, thread)| (InstanceKey::Thread(*process, thread), called_ns)),
             queue.map(|queue| (InstanceKey::HostQueue(queue.id), called_ns)),
             caller.map(|(process, _)| (InstanceKey::Process(*process), called_ns)),
+            caller.map(|(process, _)| (InstanceKey::OtherThread(*process), called_ns)),
             // The label may have begun in an earlier command buffer, without times.
             Some((InstanceKey::Submission(place.submission), None)),
         ];
@@ -321,6 +357,14 @@ impl Spans {
             latest
         });
         self.latest = ends.collect();
+    }
+
+    /// Returns true where an instance is open at a moment.
+    fn is_open(&self, at_ns: i64) -> bool {
+        let after = self.spans.partition_point(|span| span.start_ns <= at_ns);
+        after
+            .checked_sub(1)
+            .is_some_and(|last| self.latest[last] > at_ns)
     }
 
     /// Adds the instances at a moment to `candidates`, or all where the moment is not known.

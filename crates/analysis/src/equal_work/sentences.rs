@@ -100,6 +100,22 @@ impl<'a> SentenceWriter<'a> {
                     noun.count(some.dispatch_count.unwrap_or(0))
                 ))
             }
+            Basis::Nested => {
+                let (outer, inner) = if a.is_around_other { (before, after) } else { (after, before) };
+                Some(format!(
+                    "Not comparable: the label {inner} lies in {outer}, whose figures here are without the work of {inner}. A change in {inner} is one change of {outer} too, and counts once."
+                ))
+            }
+            Basis::OtherThreads => {
+                let lacking = [a, b].into_iter().filter(|work| work.lacks_work()).map(|work| {
+                    let time = duration_f64(work.meanwhile_ns.unwrap_or(0) as f64);
+                    format!("{time} of GPU work while {} was open", work.name)
+                });
+                Some(format!(
+                    "Not comparable: other threads launched {}, outside of all labels, and hardly any at other times, as PyTorch's autograd does. It is not known whether that work belongs to the label: set the label on the thread that launches.",
+                    listed(&lacking.collect::<Vec<_>>())
+                ))
+            }
             Basis::NoCommonKernel | Basis::FewCommonKernels => {
                 let common = self.comparison.common_kernels.unwrap_or(0);
                 let all = quantity::count_of(self.comparison.all_kernels?, "kernel", "kernels");
@@ -173,9 +189,7 @@ impl<'a> SentenceWriter<'a> {
     fn condition(&self) -> &'static str {
         match self.comparison.basis {
             Basis::Labels if self.has_equal_sizes() => "",
-            Basis::Labels | Basis::Claim | Basis::NoCommonKernel | Basis::FewCommonKernels => {
-                "if both did equal work, "
-            }
+            _ => "if both did equal work, ",
         }
     }
 
@@ -185,7 +199,6 @@ impl<'a> SentenceWriter<'a> {
             let SentenceWriter { before, after, .. } = self;
             let each = self.each();
             let (a, b) = (ratio.before?, ratio.after?);
-            let values = format!("{}{each} instead of {}", duration_f64(b), duration_f64(a));
             Some(match difference(ratio, duration_f64)? {
                 Difference::None => format!(
                     "{}{after} and {before} took the same GPU time: {}{each}",
@@ -198,10 +211,12 @@ impl<'a> SentenceWriter<'a> {
                     duration_f64(a),
                     self.counted()
                 ),
-                Difference::Clear { text, interval } => format!(
-                    "{}{after} took {text} GPU time than {before}: {values}{}",
+                Difference::Clear(clear) => format!(
+                    "{}{}: {}{}",
                     self.condition(),
-                    self.in_brackets(interval)
+                    clear.took([*before, *after], "GPU time"),
+                    clear.values([a, b].map(duration_f64), each),
+                    self.in_brackets(clear.interval)
                 ),
             })
         });
@@ -280,9 +295,11 @@ impl<'a> SentenceWriter<'a> {
             Difference::Noise(interval) => format!(
                 "{start} {after} took {b} and {before} {a}: the difference is within the spread ({interval})."
             ),
-            Difference::Clear { text, interval } => format!(
-                "{start} {after} took {text} time than {before}: {b} instead of {a}{}.",
-                interval.map_or_else(String::new, |interval| format!(" ({interval})"))
+            Difference::Clear(clear) => format!(
+                "{start} {}: {}{}.",
+                clear.took([*before, *after], "time"),
+                clear.values([a, b], ""),
+                (clear.interval).map_or_else(String::new, |interval| format!(" ({interval})"))
             ),
         })
     }

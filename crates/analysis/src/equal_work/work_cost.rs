@@ -7,6 +7,8 @@ use crate::copy_sizes::CopySizes;
 use crate::gaps::GapTotal;
 use crate::samples::Spread;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::OWN_SHARE;
 use gapscope_trace::manifest::Api;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,6 +59,13 @@ pub struct WorkCost {
     pub verdict: Bound,
     /// The verdict in a sentence, or why it is not known.
     pub verdict_sentence: String,
+    /// Time of work outside of all labels that other threads launched while the side's label was open, and hardly otherwise: it may
+    /// belong to the label. Absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meanwhile_ns: Option<i64>,
+    /// The label of the other side lies in this side's label.
+    #[serde(skip)]
+    pub(super) is_around_other: bool,
     /// Samples by figure, of the evaluations that count.
     #[serde(skip)]
     pub(super) samples: [Vec<f64>; Figure::ALL.len()],
@@ -117,6 +126,13 @@ impl WorkCost {
     /// Returns true where the side has no work.
     pub fn is_empty(&self) -> bool {
         self.dispatch_count.unwrap_or(0) + self.transfer_count == 0 && self.gpu_busy_ns.is_none()
+    }
+
+    /// Returns true where work of other threads that may belong to the side is a part of the side's time that counts.
+    pub(super) fn lacks_work(&self) -> bool {
+        let own_ns = self.gpu_busy_ns.unwrap_or(0);
+        let all_ns = own_ns.saturating_add(self.meanwhile_ns.unwrap_or(0));
+        self.meanwhile_ns.is_some() && ratio(own_ns, all_ns) < OWN_SHARE
     }
 
     /// Counts the kernels that ran on both sides, and those that ran on at least one. Returns `None` where the kernels of a

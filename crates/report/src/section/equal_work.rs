@@ -143,10 +143,7 @@ fn change(ratio: &Ratio) -> Text {
     if text == number::factor(1.0) {
         return "about the same".into();
     }
-    match after > before {
-        true => format!("{text} more").into(),
-        false => format!("{text} as {}", much(ratio.figure)).into(),
-    }
+    format!("{text} as {}", much(ratio.figure)).into()
 }
 
 /// Returns the word for an amount: `many` for counts, `much` for times and bytes.
@@ -190,8 +187,8 @@ mod tests {
         };
         for (figure, before, after, text) in [
             (Figure::Dispatches, 211.0, 1.0, "0.0047 × as many"),
-            (Figure::Dispatches, 1.0, 211.0, "211 × more"),
-            (Figure::GpuBusy, 100.0, 185.0, "1.85 × more"),
+            (Figure::Dispatches, 1.0, 211.0, "211 × as many"),
+            (Figure::GpuBusy, 100.0, 185.0, "1.85 × as much"),
             (Figure::GpuBusy, 180.0, 100.0, "0.56 × as much"),
             (Figure::GpuBusy, 1000.0, 1001.0, "about the same"),
             (Figure::Submissions, 3.0, 3.0, "the same"),
