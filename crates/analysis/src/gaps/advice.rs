@@ -350,7 +350,8 @@ impl Adviser<'_> {
             false => "prepare work ahead, or submit more at once",
         };
         let thread = self.submitting();
-        let told_by_code = ratio(self.idle_time.told_by_code_ns, total_ns);
+        let known_ns = total_ns.saturating_sub(self.idle_time.unknown_host_ns);
+        let told_by_code = ratio(self.idle_time.told_by_code_ns, known_ns);
         let outside = match &self.samples.slept_for {
             _ if self.samples.loads_data => format!(
                 "the {thread} thread loaded data, or waited for a loader: load ahead in worker processes, or in more of them"

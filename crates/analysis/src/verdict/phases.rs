@@ -24,7 +24,7 @@ use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Percent, ratio};
 use gapscope_timeline::thresholds::{
-    PHASE_DIFFERENCE, PHASE_WORKS, SLACK_SHARE, VERDICT_PHASE_SHARE,
+    ADVICE_SHARE, PHASE_DIFFERENCE, PHASE_WORKS, SLACK_SHARE, VERDICT_PHASE_SHARE,
 };
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::lookup::NONE;
@@ -257,9 +257,20 @@ impl Sum {
         let window_ns = self.window_ns();
         let mut parts = self.parts();
         parts.sort_by_key(|(_, ns)| Reverse(*ns));
-        let parts = parts.iter().filter(|(_, ns)| *ns > 0).take(NAMED);
-        let parts = parts.map(|(what, ns)| format!("{what} {}", Percent(ratio(*ns, window_ns))));
-        let parts: Vec<String> = parts.collect();
+        let share = |what: &str, ns: i64| format!("{what} {}", Percent(ratio(ns, window_ns)));
+        let (named, rest) = parts.split_at(NAMED);
+        let rest_ns = rest
+            .iter()
+            .fold(0, |sum: i64, (_, ns)| sum.saturating_add(*ns));
+        let named = named.iter().filter(|(_, ns)| *ns > 0);
+        let mut parts: Vec<String> = named.map(|(what, ns)| share(what, *ns)).collect();
+        if ratio(rest_ns, window_ns) >= ADVICE_SHARE {
+            let is_one = rest[0].1 == rest_ns;
+            parts.push(share(
+                if is_one { rest[0].0 } else { "other parts" },
+                rest_ns,
+            ));
+        }
         let verdict = self.bound();
         // The shares of a path that decides may be small.
         let decides = match verdict {

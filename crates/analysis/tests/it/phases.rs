@@ -174,7 +174,7 @@ fn phases_are_as_long_as_they_are() {
     let sentence = &start.phases[0].sentence;
     assert_eq!(
         sentence,
-        "The first 498 ms, 19.9 % of the time: host-bound (host 60.2 %, compute 20.1 %)."
+        "The first 498 ms, 19.9 % of the time: host-bound (host 60.2 %, compute 20.1 %, unknown 19.7 %)."
     );
     let after = &start.phases[1].sentence;
     assert!(after.starts_with("From 498 ms to 2.50 s, 80.1 % of the time: device-bound"));

@@ -229,7 +229,10 @@ fn what_the_straggler_did_longer_is_the_cause() {
     let straggler = found.straggler.as_ref().unwrap();
     assert_eq!(straggler.why.cause, None, "{:?}", straggler.why.longer);
     let found = compare(&[busy(0, 100, 0), busy(1, 130, 30), busy(2, 100, 0)]);
-    assert_eq!(found.straggler.unwrap().why.cause.unwrap().what, Doing::Compute);
+    assert_eq!(
+        found.straggler.unwrap().why.cause.unwrap().what,
+        Doing::Compute
+    );
 }
 
 #[test]
