@@ -1,9 +1,11 @@
 //! Merges the stacks of one line of code, for lists of the code behind idle time.
 
-use super::idle_code::{CauseCode, CodeTime};
+use super::MIN_SAMPLES_FOR_SHARES;
+use super::idle_code::{CauseCode, CodeSource, CodeTime};
+use super::loading::loads_data;
 use crate::stacks::{line_text, text, text_of_line};
 use gapscope_timeline::quantity::{ratio, share_of};
-use gapscope_timeline::thresholds::REASON_SHARE;
+use gapscope_timeline::thresholds::{MOST_OF_CALLS_SHARE, REASON_SHARE};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -63,6 +65,40 @@ impl CodeTime {
 }
 
 impl CauseCode {
+    /// Returns what the thread mostly did, as the end of a sentence; `None` where too few samples say it. Ranges say it in place of
+    /// calls, for a thread whose calls are not in the trace for `without_calls_ns`.
+    pub fn thread_was(&self, without_calls_ns: i64) -> Option<String> {
+        let is_most = |ns: i64| ratio(ns, self.total_ns) >= MOST_OF_CALLS_SHARE;
+        match self.mostly_slept_for() {
+            Some(sleep) => Some(format!("asleep, waiting for {}", sleep.words())),
+            None if self.samples >= MIN_SAMPLES_FOR_SHARES => {
+                Some("in code of the program".to_owned())
+            }
+            None if self.source == CodeSource::Ranges && is_most(without_calls_ns) => {
+                let most = self.lines().into_iter().next()?;
+                Some(match is_most(most.total_ns) {
+                    true => format!("in {}", most.text),
+                    false => "in code of the program".to_owned(),
+                })
+            }
+            None => None,
+        }
+    }
+
+    /// Returns the lines of code whose stacks could be read, the one with most time first.
+    pub fn lines(&self) -> Vec<CodeLine<'_>> {
+        let mut lines = CodeLine::from_times(&self.code);
+        lines.retain(|line| !line.first.frames.is_empty());
+        lines
+    }
+
+    /// Returns true where the thread mostly loaded data, by the names in its stacks.
+    pub fn mostly_loads_data(&self) -> bool {
+        let loading = self.code.iter().filter(|time| loads_data(&time.frames));
+        let loading_ns = loading.fold(0, |sum: i64, time| sum.saturating_add(time.total_ns));
+        self.has_shares() && ratio(loading_ns, self.total_ns) >= MOST_OF_CALLS_SHARE
+    }
+
     /// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`: the two lines with
     /// the most time, or, where none could be read, the most frequent line that hooks saw. Shares are of `whole_ns`, the idle time
     /// of the cause, and are left out where there are few samples. `None` where submitting threads account for too

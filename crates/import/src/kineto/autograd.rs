@@ -7,7 +7,7 @@
 
 use super::collect::Collector;
 use super::event::Event;
-use super::facts::STEP;
+use super::facts::{Autograd, STEP};
 use crate::profile::{HostRange, Span};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::FxHashMap;
@@ -18,17 +18,6 @@ const NODE: &[u8] = b"autograd::engine::evaluate_function";
 
 /// A thread of a process.
 type ThreadKey = (ProcessId, Option<ThreadId>);
-
-/// The nodes of backward passes and the arrows to them.
-#[derive(Debug, Default)]
-pub(super) struct Autograd {
-    /// When nodes ran, by the index of the thread's lane.
-    nodes: FxHashMap<u32, Vec<Span>>,
-    /// The lane of the first end of each arrow, by the arrow's id, and whether the arrow begins there.
-    arrows: FxHashMap<Box<[u8]>, (u32, bool)>,
-    /// How many arrows go from the first lane to the second.
-    origins: FxHashMap<(u32, u32), u64>,
-}
 
 impl Collector<'_, '_> {
     /// Keeps when an operator ran, if it is a node of a backward pass.

@@ -1,12 +1,11 @@
 //! Collects the events of a document, a receiver of what `document` reads. Markers and counters are written to the
 //! trace at once; GPU work, calls and annotations are kept until all events were read, for `assemble`.
 
-use super::autograd::Autograd;
 use super::category::Category;
 use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
-use super::facts::{OpenRange, Scope, Synchronisation, TracePart, label_of};
+use super::facts::{Autograd, OpenRange, Scope, Synchronisation, TracePart, label_of};
 use super::join::{CollectedWork, WorkSource};
 use super::json;
 use super::lanes::Lanes;

@@ -5,6 +5,7 @@ use crate::profile::{Correlation, Span};
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Rank;
+use rustc_hash::FxHashMap;
 
 /// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
 /// label.
@@ -91,6 +92,17 @@ pub(super) fn label_of(name: &str) -> (&str, Option<&str>) {
         Some(number) => (STEP, Some(number)),
         None => (name, None),
     }
+}
+
+/// The nodes of backward passes and the arrows to them.
+#[derive(Debug, Default)]
+pub(super) struct Autograd {
+    /// When nodes ran, by the index of the thread's lane.
+    pub(super) nodes: FxHashMap<u32, Vec<Span>>,
+    /// The lane of the first end of each arrow, by the arrow's id, and whether the arrow begins there.
+    pub(super) arrows: FxHashMap<Box<[u8]>, (u32, bool)>,
+    /// How many arrows go from the first lane to the second.
+    pub(super) origins: FxHashMap<(u32, u32), u64>,
 }
 
 #[cfg(test)]
