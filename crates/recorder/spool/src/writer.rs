@@ -4,6 +4,7 @@
 
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
+use crate::pool::Pool;
 use crate::{Control, Error, ids, monotonic_ns};
 use std::cell::RefCell;
 use std::fs::DirBuilder;
@@ -12,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 /// The size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
 /// next chunk is larger, up to [`MAX_CHUNK_BYTES`].
@@ -44,6 +45,8 @@ pub struct Spool {
     /// Whether a process records from its start on.
     record_at_once: bool,
     first_event: FirstEvent,
+    /// Whether system calls were filtered already when the hook was loaded, as they are in a container.
+    filtered_before: bool,
     /// A [`Process`] that is never freed: that of this process, or that of its parent until this process has created
     /// its own. There is no lock, because a fork while another thread holds it would leave it locked in the child for
     /// ever.
@@ -60,11 +63,19 @@ struct Process {
     parent: Option<&'static ProcessFolder>,
 }
 
-/// The folder of a process in the spool, with its control page and its chunk files.
+/// Where a process writes its chunks.
+enum Place {
+    /// The pool that it has claimed.
+    Pool(Arc<Pool>),
+    /// Files of its own in this folder, where it has found no pool.
+    Folder(PathBuf),
+}
+
+/// The part of the spool that belongs to a process: its control page and its chunks.
 struct ProcessFolder {
-    path: PathBuf,
+    place: Place,
     control: Control,
-    /// The number of chunk files so far, which is the next file's number.
+    /// The number of chunks so far, which is the next one's number.
     chunks: AtomicU64,
     /// Whether the event of [`FirstEvent`] has been written.
     has_first_event: AtomicBool,
@@ -151,6 +162,7 @@ impl Spool {
             limit,
             record_at_once,
             first_event,
+            filtered_before: has_filter(),
             process: AtomicPtr::new(Box::into_raw(Box::new(process))),
         };
         let _ = LOG.try_with(|log| {
@@ -196,6 +208,12 @@ impl Spool {
         process.folder.as_ref()
     }
 
+    /// Returns true where this process has begun its part of the spool: a forked child begins with its first record. A
+    /// child that records nothing shall do nothing at its end either, because it may be in a sandbox by then.
+    pub fn has_begun(&self) -> bool {
+        self.process().generation == generation()
+    }
+
     /// Returns the process that has created the newest folder: this one, or its parent.
     #[inline]
     fn process(&self) -> &'static Process {
@@ -208,9 +226,11 @@ impl Spool {
     fn create_folder(&self, forked: &'static Process) -> Option<&'static ProcessFolder> {
         let generation = generation();
         let parent = forked.folder.as_ref().or(forked.parent);
+        let filtered = parent.is_some_and(|parent| self.filters_system_calls(parent));
+        let create = || ProcessFolder::create(&self.root, self.record_at_once).ok();
         let new = Box::into_raw(Box::new(Process {
             generation,
-            folder: ProcessFolder::create(&self.root, self.record_at_once).ok(),
+            folder: if filtered { None } else { create() },
             parent,
         }));
         let old = std::ptr::from_ref(forked).cast_mut();
@@ -218,20 +238,32 @@ impl Spool {
             Ok(_) => {
                 let folder = self.process().folder.as_ref();
                 if let (None, Some(parent)) = (folder, parent) {
-                    let unrecorded = &parent.control.page().unrecorded_children;
-                    unrecorded.fetch_add(1, Relaxed);
+                    let page = parent.control.page();
+                    match filtered {
+                        true => page.filtered_children.fetch_add(1, Relaxed),
+                        false => page.unrecorded_children.fetch_add(1, Relaxed),
+                    };
                 }
                 folder
             }
             Err(_) => {
                 // SAFETY: nobody else has seen the pointer.
                 let lost = unsafe { Box::from_raw(new) };
-                if let Some(folder) = lost.folder {
-                    let _ = std::fs::remove_dir_all(&folder.path);
+                match lost.folder.map(|folder| folder.place) {
+                    Some(Place::Folder(path)) => drop(std::fs::remove_dir_all(path)),
+                    // Its page says that it is claimed, and it holds nothing.
+                    Some(Place::Pool(_)) | None => {}
                 }
                 self.process().folder.as_ref()
             }
         }
+    }
+
+    /// Returns true where this forked child, or its parent before the fork, filters its system calls since the hook was
+    /// loaded. Opening a file could then end it.
+    fn filters_system_calls(&self, parent: &ProcessFolder) -> bool {
+        let seen_by_session = &parent.control.page().filters_system_calls;
+        seen_by_session.load(Relaxed) != 0 || (!self.filtered_before && has_filter())
     }
 
     /// Appends a record to the calling thread's log. A record that cannot be kept is counted and never reported here.
@@ -262,7 +294,12 @@ impl Spool {
             }
             let new = log.insert(ThreadLog::new(folder, thread, FIRST_CHUNK_BYTES));
             self.write_first_event(new);
-            let name = thread_name();
+            let page = folder.control.page();
+            // The session asks for the name of a thread without one.
+            let name = match page.filters_system_calls.load(Relaxed) {
+                0 => thread_name(),
+                _ => String::new(),
+            };
             new.write(
                 self.limit,
                 &CommonEvent::Thread {
@@ -319,8 +356,13 @@ impl Spool {
 }
 
 impl ProcessFolder {
-    /// Creates the folder `p<pid>-<start ns>` with its control page.
+    /// Claims a pool, or creates the folder `p<pid>-<start ns>` with its control page.
     fn create(root: &Path, recording: bool) -> Result<ProcessFolder, Error> {
+        if let Some(pool) = Pool::claim(root) {
+            let pool = Arc::new(pool);
+            let control = Control::in_claimed(pool.clone(), monotonic_ns(), recording);
+            return Ok(ProcessFolder::new(Place::Pool(pool), control));
+        }
         let (start_ns, path) = loop {
             let start_ns = monotonic_ns();
             let path = root.join(format!("p{}-{start_ns}", std::process::id()));
@@ -333,13 +375,17 @@ impl ProcessFolder {
             break (start_ns, path);
         };
         let control = Control::create(&path, start_ns, recording)?;
-        Ok(ProcessFolder {
-            path,
+        Ok(ProcessFolder::new(Place::Folder(path), control))
+    }
+
+    fn new(place: Place, control: Control) -> ProcessFolder {
+        ProcessFolder {
+            place,
             control,
             chunks: AtomicU64::new(0),
             has_first_event: AtomicBool::new(false),
             late: Mutex::new(None),
-        })
+        }
     }
 
     /// Counts a record that is not kept; it takes a sequence number, so that the reader does not wait for it.
@@ -376,7 +422,7 @@ impl ThreadLog {
         }
     }
 
-    /// Creates a chunk with space for the event; `None` beyond the limit, and when the disk is full.
+    /// Creates a chunk with space for the event; `None` beyond the limit, and when the pool or the disk is full.
     fn new_chunk(&mut self, limit: u64, event: &impl EventGroup) -> Option<ChunkWriter> {
         let page = self.folder.control.page();
         let (created, drained) = (&page.bytes_created, &page.bytes_drained);
@@ -390,9 +436,12 @@ impl ThreadLog {
             let number = self.folder.chunks.fetch_add(1, Relaxed);
             // The reader opens the chunk only after it has read the records below this number.
             let from = page.next_sequence.load(Relaxed);
-            let name = format!("t{}-{number:08}-{from}.chunk", self.thread);
-            let path = self.folder.path.join(name);
-            if let Ok(chunk) = ChunkWriter::create(&path, self.thread, wanted) {
+            let name = (self.thread, number, from);
+            let chunk = match &self.folder.place {
+                Place::Pool(pool) => ChunkWriter::in_pool(pool, name, wanted),
+                Place::Folder(path) => ChunkWriter::create(path, name, wanted).ok(),
+            };
+            if let Some(chunk) = chunk {
                 created.fetch_add(chunk.bytes() as u64, Relaxed);
                 self.chunk_bytes = (bytes * CHUNK_GROWTH).min(MAX_CHUNK_BYTES);
                 return Some(chunk);
@@ -416,6 +465,12 @@ impl ThreadLog {
 /// Runs in a forked child before its other code.
 extern "C" fn forked() {
     GENERATION.fetch_add(1, Relaxed);
+}
+
+/// Returns true where this thread's system calls are filtered.
+fn has_filter() -> bool {
+    // SAFETY: the call only reads.
+    unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) > 0 }
 }
 
 fn thread_id() -> u32 {
