@@ -1,7 +1,7 @@
 //! Reads facts about processes, such as their parents and libraries, from `/proc`.
 
 use gapscope_model::memory_maps::mappings;
-use gapscope_spool::{HostClock, ProcessSpool, pid_namespace};
+use gapscope_spool::{HostClock, ProcessSpool, filters, pid_namespace};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
@@ -131,12 +131,7 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
 /// Returns how many filters of system calls (seccomp) a process has; `None` when it is gone or may not be inspected.
 pub fn system_call_filters(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let field = |name: &str| {
-        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
-        value.trim().parse().ok()
-    };
-    // Old kernels only say whether there is one.
-    field("Seccomp_filters:").or_else(|| field("Seccomp:"))
+    filters::count(&status)
 }
 
 /// Returns the short name of a process.

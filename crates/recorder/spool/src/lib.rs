@@ -26,6 +26,7 @@ mod chunk;
 mod clock;
 mod control;
 pub mod event;
+pub mod filters;
 pub mod hook;
 pub mod ids;
 pub mod interface;
@@ -54,6 +55,8 @@ pub mod env {
     pub const MODE: &str = "GAPSCOPE_MODE";
     /// The most bytes of a process's spool that may wait to be drained; beyond it records are dropped and counted.
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
+    /// The number of filters of system calls (seccomp) that the session has, and its programs therefore too.
+    pub const FILTERS: &str = "GAPSCOPE_FILTERS";
     /// `0`: recording is off until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";
     /// The way in which timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By

@@ -5,7 +5,7 @@
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
 use crate::pool::Pool;
-use crate::{Control, Error, ids, monotonic_ns};
+use crate::{Control, Error, filters, ids, monotonic_ns};
 use std::cell::RefCell;
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -45,8 +45,6 @@ pub struct Spool {
     /// Whether a process records from its start on.
     record_at_once: bool,
     first_event: FirstEvent,
-    /// Whether system calls were filtered already when the hook was loaded, as they are in a container.
-    filtered_before: bool,
     /// A [`Process`] that is never freed: that of this process, or that of its parent until this process has created
     /// its own. There is no lock, because a fork while another thread holds it would leave it locked in the child for
     /// ever.
@@ -149,7 +147,10 @@ impl Spool {
         first_event: FirstEvent,
     ) -> Result<Spool, Error> {
         let generation = generation();
+        let filtered = filters::look();
         let folder = ProcessFolder::create(&root, record_at_once)?;
+        let filters = &folder.control.page().filters_system_calls;
+        filters.store(u32::from(filtered), Relaxed);
         // SAFETY: the handler only increments an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
         let process = Process {
@@ -162,7 +163,6 @@ impl Spool {
             limit,
             record_at_once,
             first_event,
-            filtered_before: has_filter(),
             process: AtomicPtr::new(Box::into_raw(Box::new(process))),
         };
         let _ = LOG.try_with(|log| {
@@ -226,7 +226,8 @@ impl Spool {
     fn create_folder(&self, forked: &'static Process) -> Option<&'static ProcessFolder> {
         let generation = generation();
         let parent = forked.folder.as_ref().or(forked.parent);
-        let filtered = parent.is_some_and(|parent| self.filters_system_calls(parent));
+        // Opening a file could end a process that filters its system calls.
+        let filtered = filters::has_own() || parent.is_some_and(ProcessFolder::filters_calls);
         let create = || ProcessFolder::create(&self.root, self.record_at_once).ok();
         let new = Box::into_raw(Box::new(Process {
             generation,
@@ -259,13 +260,6 @@ impl Spool {
         }
     }
 
-    /// Returns true where this forked child, or its parent before the fork, filters its system calls since the hook was
-    /// loaded. Opening a file could then end it.
-    fn filters_system_calls(&self, parent: &ProcessFolder) -> bool {
-        let seen_by_session = &parent.control.page().filters_system_calls;
-        seen_by_session.load(Relaxed) != 0 || (!self.filtered_before && has_filter())
-    }
-
     /// Appends a record to the calling thread's log. A record that cannot be kept is counted and never reported here.
     pub fn write(&self, event: &impl EventGroup) {
         let kept = LOG.try_with(|log| match log.try_borrow_mut() {
@@ -294,11 +288,10 @@ impl Spool {
             }
             let new = log.insert(ThreadLog::new(folder, thread, FIRST_CHUNK_BYTES));
             self.write_first_event(new);
-            let page = folder.control.page();
             // The session asks for the name of a thread without one.
-            let name = match page.filters_system_calls.load(Relaxed) {
-                0 => thread_name(),
-                _ => String::new(),
+            let name = match folder.filters_calls() {
+                false => thread_name(),
+                true => String::new(),
             };
             new.write(
                 self.limit,
@@ -388,6 +381,12 @@ impl ProcessFolder {
         }
     }
 
+    /// Returns true where the process is known to filter its system calls.
+    fn filters_calls(&self) -> bool {
+        let filters = &self.control.page().filters_system_calls;
+        filters.load(Relaxed) != 0
+    }
+
     /// Counts a record that is not kept; it takes a sequence number, so that the reader does not wait for it.
     fn drop_record(&self) {
         let page = self.control.page();
@@ -465,12 +464,6 @@ impl ThreadLog {
 /// Runs in a forked child before its other code.
 extern "C" fn forked() {
     GENERATION.fetch_add(1, Relaxed);
-}
-
-/// Returns true where this thread's system calls are filtered.
-fn has_filter() -> bool {
-    // SAFETY: the call only reads.
-    unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) > 0 }
 }
 
 fn thread_id() -> u32 {

@@ -229,8 +229,10 @@ fn fork(work: impl FnOnce()) {
         // SAFETY: leaves without running handlers of the test.
         unsafe { libc::_exit(0) };
     }
+    let mut status = 0;
     // SAFETY: waits for our child.
-    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0, "the child's end");
 }
 
 #[test]
@@ -616,6 +618,43 @@ fn a_child_that_filters_its_system_calls_is_counted_and_lives() {
             .filters_system_calls
             .store(1, Relaxed);
         fork(|| spool.write(&free(2)));
+        let page = spool.control().unwrap().page();
+        assert_eq!(page.filtered_children.load(Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_process_with_a_filter_of_its_own_gets_no_thread_of_a_hook() {
+    let folder = tempfile::tempdir().expect("a folder");
+    in_thread(|| {
+        let spool = spool(folder.path(), NO_LIMIT);
+        assert!(gapscope_spool::hook::spawn(|| ()).is_ok());
+        fork(|| {
+            let allow = libc::sock_filter {
+                code: (libc::BPF_RET | libc::BPF_K) as u16,
+                jt: 0,
+                jf: 0,
+                k: libc::SECCOMP_RET_ALLOW,
+            };
+            let program = libc::sock_fprog {
+                len: 1,
+                filter: (&raw const allow).cast_mut(),
+            };
+            // SAFETY: the child's own filter, which allows everything.
+            let set = unsafe {
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+                libc::prctl(
+                    libc::PR_SET_SECCOMP,
+                    libc::SECCOMP_MODE_FILTER,
+                    &raw const program,
+                )
+            };
+            let begun = gapscope_spool::hook::spawn(|| ()).is_ok();
+            spool.write(&free(1));
+            let page = spool.control();
+            // SAFETY: leaves without running handlers of the test.
+            unsafe { libc::_exit(i32::from(set != 0 || begun || page.is_some())) }
+        });
         let page = spool.control().unwrap().page();
         assert_eq!(page.filtered_children.load(Relaxed), 1);
     });
