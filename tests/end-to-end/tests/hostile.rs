@@ -13,7 +13,7 @@ use gapscope_trace::tables::Table;
 use crate::counts::{check, compare};
 use crate::driver::{Driver, Fake, Lavapipe};
 use crate::product;
-use crate::recording::{Program, Run, assert_contains, open, planted};
+use crate::recording::{Run, assert_contains, open, planted};
 use crate::truth::Truth;
 
 /// Enough dispatches for several chunks of the spool.
@@ -22,11 +22,6 @@ const WORK: &str = "steady --n 40 --iterations 200 --spin 10";
 fn is_root() -> bool {
     let own = std::fs::metadata("/proc/self").expect("this process's folder");
     own.uid() == 0
-}
-
-/// What a program did, without times and ids.
-fn outcome(run: &Run) -> (Option<i32>, Vec<String>) {
-    (run.status.code(), run.truth().results())
 }
 
 #[test]

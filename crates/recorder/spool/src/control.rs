@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
@@ -78,8 +79,15 @@ pub fn pid_namespace() -> u64 {
 /// The control page of one process.
 #[derive(Debug)]
 pub struct Control {
+    /// The page, which lies in `memory`: each record asks for it.
+    page: NonNull<Page>,
     memory: Memory,
 }
+
+// SAFETY: the page consists of atomics and lives as long as `memory`.
+unsafe impl Send for Control {}
+// SAFETY: as above.
+unsafe impl Sync for Control {}
 
 /// Where a control page is.
 #[derive(Debug)]
@@ -96,6 +104,19 @@ impl Control {
     /// The size of the file.
     const BYTES: usize = 4096;
 
+    fn in_memory(memory: Memory) -> Control {
+        let page = match &memory {
+            // A mapping is page-aligned and at least a page long.
+            Memory::Mapped(map) => NonNull::new(map.as_mut_ptr().cast::<Page>()),
+            Memory::Pool(pool) => Some(NonNull::from(pool.page())),
+            Memory::Copy(page, _) => Some(NonNull::from(&**page)),
+        };
+        Control {
+            page: page.expect("no mapping begins at address 0"),
+            memory,
+        }
+    }
+
     /// Creates the page of this process in `folder`; `recording` is whether the hooks record from the start on.
     pub(crate) fn create(folder: &Path, start_ns: i64, recording: bool) -> Result<Control, Error> {
         let map = map_new_file(&folder.join("control"), Self::BYTES)?;
@@ -108,7 +129,7 @@ impl Control {
     }
 
     fn fill(memory: Memory, start_ns: i64, recording: bool) -> Control {
-        let control = Control { memory };
+        let control = Control::in_memory(memory);
         let page = control.page();
         page.version.store(VERSION, Relaxed);
         page.pid.store(std::process::id(), Relaxed);
@@ -127,9 +148,8 @@ impl Control {
 
     /// Returns the page of the process that has claimed a pool; `None` while none has, or the page is not filled.
     pub(crate) fn claimed(pool: &Arc<Pool>) -> Option<Control> {
-        (pool.page().magic.load(Acquire) == MAGIC).then(|| Control {
-            memory: Memory::Pool(pool.clone()),
-        })
+        (pool.page().magic.load(Acquire) == MAGIC)
+            .then(|| Control::in_memory(Memory::Pool(pool.clone())))
     }
 
     /// Reads the page of another process from its folder in the spool.
@@ -141,9 +161,7 @@ impl Control {
             return Err(Error::Cut { path });
         };
         match (page.magic.load(Relaxed), page.version.load(Relaxed)) {
-            (MAGIC, VERSION) => Ok(Control {
-                memory: Memory::Copy(page, file),
-            }),
+            (MAGIC, VERSION) => Ok(Control::in_memory(Memory::Copy(page, file))),
             (MAGIC, version) => Err(Error::OtherBuild { path, version }),
             // Somebody has cut the file, and it has grown again.
             (0, _) => Err(Error::Cut { path }),
@@ -161,9 +179,7 @@ impl Control {
         page.pid_namespace.store(pid_namespace(), Relaxed);
         page.start_ns.store(start_ns, Relaxed);
         page.next_sequence.store(u64::MAX, Relaxed);
-        Control {
-            memory: Memory::Copy(page, folder.join("control")),
-        }
+        Control::in_memory(Memory::Copy(page, folder.join("control")))
     }
 
     /// Reads the other process's fields of the page again, where this is a copy. A page that has been cut stays as it was.
@@ -253,13 +269,9 @@ impl Control {
 
     /// Returns the page: shared with the other side, or a copy of it as of the last drain.
     pub fn page(&self) -> &Page {
-        match &self.memory {
-            // SAFETY: the mapping is page-aligned, at least `BYTES` long, lives as long as `self`, and `Page` consists of
-            // atomics, for which every bit pattern is valid and which may be shared with another process.
-            Memory::Mapped(map) => unsafe { &*map.as_ptr().cast::<Page>() },
-            Memory::Pool(pool) => pool.page(),
-            Memory::Copy(page, _) => page,
-        }
+        // SAFETY: the page is in `memory`, which lives as long as `self`, and consists of atomics, for which every bit pattern
+        // is valid and which may be shared with another process.
+        unsafe { self.page.as_ref() }
     }
 }
 
