@@ -60,6 +60,9 @@ pub struct DispatchEntry {
     /// The reason for unknown times, which the losses show. It is not kept with the row.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// A pass (an encoder): dispatches of one command buffer that belong together. Times are as those of a
@@ -100,6 +103,9 @@ pub struct PassEntry {
     /// The reason for unknown times.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// A command buffer. Times are nanoseconds of the host's monotonic clock. See
@@ -131,6 +137,9 @@ pub struct CommandBufferEntry {
     /// The reason for unknown times.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// The times of a kernel.
@@ -144,6 +153,7 @@ pub struct CommandBufferEntry {
 /// assert_eq!((name.as_str(), times.count), ("gemm", 1));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct KernelEntry {
     /// The name of the kernel, or else the kind of its operation.
     pub name: String,
@@ -210,6 +220,9 @@ pub struct DeviceInfo {
     pub name: String,
     /// The driver and its version.
     pub driver: String,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// Returns the reason that was given with an entry, or else the reason that its times show.

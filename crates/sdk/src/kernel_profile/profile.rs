@@ -43,6 +43,8 @@ pub struct Limits {
     pub dispatches: u64,
     /// The maximum number of single command buffers, of about 200 bytes each.
     pub command_buffers: u64,
+    #[doc(hidden)]
+    pub more_fields_may_come: (),
 }
 
 impl Default for Limits {
@@ -53,6 +55,7 @@ impl Default for Limits {
             names: 1 << 14,
             dispatches: 1 << 18,
             command_buffers: 1 << 18,
+            more_fields_may_come: (),
         }
     }
 }

@@ -253,6 +253,7 @@ fn memory_is_bounded_and_what_is_not_kept_is_counted() {
         names: 3,
         dispatches: 3,
         command_buffers: 1,
+        ..Limits::default()
     });
     for n in 0..10 {
         profile.record(&format!("label {n}"), 5);
