@@ -128,6 +128,7 @@ loss_kinds! {
     Records = "records",
     RegistersOfKernels = "registers and memory of kernels",
     SecondaryContents = "secondary command buffers' contents",
+    RepeatedEvents = "repeated events",
     ShaderProfilerSamples = "samples of the shader profiler",
     Slices = "slices",
     StackSamples = "stack samples",

@@ -140,11 +140,12 @@ fn what_nests_too_deep_is_refused() {
 }
 
 #[test]
-fn databases_of_one_machine_make_one_trace() {
+fn databases_of_one_machine_make_one_trace_and_what_both_have_counts_once() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("trace.gapscope");
     let inputs = [fixture("rocpd.db"), fixture("rocpd.db")];
     import(&inputs, &output, &Options::default(), &|_, _| {}).unwrap();
     let (trace, _) = gapscope_trace::read(&output, &gapscope_trace::Selection::all()).unwrap();
-    assert_eq!(trace.tables.dispatches.queue.len(), 6);
+    assert_eq!(trace.tables.dispatches.queue.len(), 3);
+    assert!(loss(&trace, "repeated events") >= 3);
 }
