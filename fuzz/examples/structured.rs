@@ -1,8 +1,10 @@
 //! Imports many generated files of each format: `cargo run --profile fuzz -p fuzz --example structured -- 1000000 [FORMAT…]`.
 //!
-//! The numbers of cases count from 0, or from `--from N`. A case that breaks a promise is printed with its number, and the run
-//! goes on; the exit status is then 1. A case that takes more than its processor time, or that ends the program, is the last one
-//! that `structured-FORMAT.case` in the folder for temporary files names.
+//! The numbers of cases count from 0, or from `--from N`, so that several processes can share the cases. `--seconds S` ends the
+//! run of each format after so much time, and the line of the format says how many cases ran. The program needs no file beside
+//! it. A case that breaks a promise is printed with its number, and the run goes on; the exit status is then 1. A case that
+//! takes more than its processor time, or that ends the program, is the last one that `structured-FORMAT-FROM.case` in the
+//! folder for temporary files names.
 
 use fuzz::structured::{ALL, Format, MAX_CPU_TIME, Outcome, run};
 use std::collections::BTreeMap;
@@ -10,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The case that runs, and the processor time of the program when it began, in milliseconds.
 static CASE: AtomicU64 = AtomicU64::new(0);
@@ -26,11 +28,8 @@ fn main() -> ExitCode {
     let count = arguments.next().and_then(|count| count.parse().ok());
     let count: u64 = count.unwrap_or(1000);
     let mut rest: Vec<String> = arguments.collect();
-    let from = match rest.iter().position(|word| word == "--from") {
-        Some(at) => rest.drain(at..).nth(1).and_then(|from| from.parse().ok()),
-        None => None,
-    };
-    let from: u64 = from.unwrap_or(0);
+    let from = option(&mut rest, "--from").unwrap_or(0);
+    let limit = option(&mut rest, "--seconds").map_or(Duration::MAX, Duration::from_secs);
     let chosen =
         |format: &&Format| rest.is_empty() || rest.iter().any(|name| name == format.importer.name);
     std::panic::set_hook(Box::new(|panic| {
@@ -39,15 +38,23 @@ fn main() -> ExitCode {
     std::thread::spawn(watch);
     let mut broken = 0;
     for format in ALL.iter().filter(chosen) {
-        broken += run_format(format, from..from + count);
+        broken += run_format(format, from..from + count, limit);
     }
     ExitCode::from(u8::from(broken > 0))
 }
 
-/// Runs the cases of a format, prints what became of them, and returns how many broke a promise.
-fn run_format(format: &Format, cases: std::ops::Range<u64>) -> u64 {
+/// Takes an option with its number out of the arguments.
+fn option(arguments: &mut Vec<String>, name: &str) -> Option<u64> {
+    let at = arguments.iter().position(|word| word == name)?;
+    let end = arguments.len().min(at + 2);
+    arguments.drain(at..end).nth(1)?.parse().ok()
+}
+
+/// Runs the cases of a format until the time is up, prints what became of them, and returns how many broke a promise.
+fn run_format(format: &Format, cases: std::ops::Range<u64>, limit: Duration) -> u64 {
     let name = format.importer.name;
-    let path = std::env::temp_dir().join(format!("structured-{name}.case"));
+    let path = std::env::temp_dir().join(format!("structured-{name}-{}.case", cases.start));
+    let began = Instant::now();
     let present =
         std::fs::File::create(&path).expect("the folder for temporary files can be written");
     let (mut whole, mut imported) = (0_u64, 0_u64);
@@ -55,7 +62,9 @@ fn run_format(format: &Format, cases: std::ops::Range<u64>) -> u64 {
     // The first case of each message, and how many there are.
     let mut broken: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let (started_ms, mut longest_ms) = (cpu_ms(), 0);
-    for case in cases.clone() {
+    let mut ran = 0;
+    for case in cases.clone().take_while(|_| began.elapsed() < limit) {
+        ran += 1;
         let _ = present.write_all_at(format!("{case:020}").as_bytes(), 0);
         BEGAN_MS.store(cpu_ms(), Ordering::Relaxed);
         CASE.store(case, Ordering::Relaxed);
@@ -80,8 +89,8 @@ fn run_format(format: &Format, cases: std::ops::Range<u64>) -> u64 {
     let all_refused: u64 = refused.values().sum();
     let faults: u64 = broken.values().map(|(_, count)| count).sum();
     println!(
-        "{name}: {} cases in {} s of processor time, {longest_ms} ms at most: {whole} whole, {imported} with odd values, {all_refused} refused, {faults} broke a promise",
-        cases.end - cases.start,
+        "{name}: {ran} cases from {} on in {} s of processor time, {longest_ms} ms at most: {whole} whole, {imported} with odd values, {all_refused} refused, {faults} broke a promise",
+        cases.start,
         (cpu_ms() - started_ms) / 1000,
     );
     let mut refused: Vec<(u64, String)> = refused

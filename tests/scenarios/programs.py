@@ -701,6 +701,25 @@ def pressure_on_the_processors() -> TraceWriter:
 
 
 @scenario(
+    "a loader is late in a file without calls that wait: its thread and its range are known",
+    "host-bound",
+    "host-late",
+    headline=(r"it was in enumerate\(DataLoader\)",),
+    never_says=(r"not known which thread",),
+    advises=(r"load ahead in worker processes",),
+)
+def loader_without_waits() -> TraceWriter:
+    trace = TraceWriter()
+    begin = 0.0
+    for _ in range(60):
+        trace.range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", begin, 40_000, "operator")
+        for kernel in range(50):
+            trace.launch(f"k{kernel % 5}", begin + 40_010 + kernel * 8, begin + 40_020 + kernel * 200, 198)
+        begin += 49_620
+    return trace
+
+
+@scenario(
     "a second process starts 9 s after the work of the first: no thread is late",
     "host-bound unknown mixed",
     never_says=(r"in code of the program",),

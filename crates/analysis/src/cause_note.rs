@@ -24,7 +24,7 @@ impl CauseNote {
         let causes = findings.code.iter().flat_map(|code| &code.causes);
         let mut codes = causes.filter(|code| code.cause == total.cause);
         CauseNote {
-            code: codes.next().and_then(|code| code.in_short()),
+            code: codes.next().and_then(|code| code.in_short(total.total_ns)),
             advice: advice.map(|advice| note(total, advice)),
         }
     }

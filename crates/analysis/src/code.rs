@@ -24,6 +24,7 @@
 mod code_line;
 mod idle_code;
 mod individual_samples;
+mod loading;
 mod range_name;
 mod range_pieces;
 mod ranges;
@@ -37,6 +38,7 @@ pub use idle_code::{
     Workers,
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
+pub use loading::{is_loading, loads_data};
 pub use range_pieces::{IdleRanges, RangeChain, RangePiece};
 pub use waited_for::WaitedFor;
 

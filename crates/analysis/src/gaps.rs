@@ -185,10 +185,17 @@ pub struct IdleTime {
     /// outside of calls: several threads at once count each, so that they may sum to more than that time.
     pub other_thread_calls: Vec<HostTime>,
     /// Part of the time of [`Cause::HostLate`] in which it is not known what the submitting thread did: not which thread
-    /// that is, or the trace has no host calls of its process.
+    /// that is, or the trace has no host calls of its process, and neither ranges nor samples of the thread.
     pub unknown_host_ns: i64,
-    /// What submitting threads mostly did in the time of [`Cause::HostLate`], as the end of a sentence, where samples say. In JSON it
-    /// is in the sentence of the verdict's evidence.
+    /// The part of it in which it is not known which thread that is. In JSON it is in the advice.
+    #[serde(skip)]
+    pub(crate) unknown_submitter_ns: i64,
+    /// Part of the time of [`Cause::HostLate`] in which ranges or samples alone say what the submitting thread did, as the trace has no
+    /// host calls of its process. In JSON it is in the advice.
+    #[serde(skip)]
+    pub(crate) told_by_code_ns: i64,
+    /// What submitting threads mostly did in the time of [`Cause::HostLate`], as the end of a sentence, where samples say, or, of
+    /// threads without calls, ranges. In JSON it is in the sentence of the verdict's evidence.
     #[serde(skip)]
     pub(crate) late_host_was: Option<String>,
     /// New code that is built again and again. In JSON it is in the advice.

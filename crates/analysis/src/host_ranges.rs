@@ -66,6 +66,27 @@ fn nest(ranges: &mut [HostRange]) {
     }
 }
 
+/// Returns for how long of an interval a thread is in a range.
+pub(crate) fn covered_ns(ranges: &[HostRange], interval: Interval) -> i64 {
+    let end_ns = |place: u32| ranges[place as usize].interval.end_ns;
+    let begun = ranges.partition_point(|range| range.interval.start_ns <= interval.start_ns);
+    let open = outwards(ranges, (begun as u32).wrapping_sub(1));
+    let open_until_ns = open.map(end_ns).max().unwrap_or(i64::MIN);
+    let mut until_ns = open_until_ns.clamp(interval.start_ns, interval.end_ns);
+    let mut covered_ns = until_ns - interval.start_ns;
+    for range in &ranges[begun..] {
+        if range.interval.start_ns >= interval.end_ns {
+            break;
+        }
+        let end_ns = range.interval.end_ns.min(interval.end_ns);
+        if end_ns > until_ns {
+            covered_ns += end_ns - range.interval.start_ns.max(until_ns);
+            until_ns = end_ns;
+        }
+    }
+    covered_ns
+}
+
 /// Returns the indices of a range and of the ranges around it, from the inside out.
 pub(crate) fn outwards(ranges: &[HostRange], from: u32) -> impl Iterator<Item = u32> {
     let first = ((from as usize) < ranges.len()).then_some(from);

@@ -66,7 +66,7 @@ use crate::fill::{self, DeviceFill};
 #[cfg(doc)]
 use crate::gaps::Side;
 use crate::gaps::waits::Unmeasured;
-use crate::gaps::{self, IdleTime};
+use crate::gaps::{self, Cause, IdleTime};
 use certainty::Sides;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
@@ -141,7 +141,10 @@ impl Judgement {
                 },
             );
         let code = host_code.map(|code| code.code(window, gap_threshold_ns, &idle_time.longest));
-        idle_time.late_host_was = code.as_ref().and_then(Code::late_host_was);
+        let late = code
+            .as_ref()
+            .and_then(|code| code.of_cause(Cause::HostLate));
+        idle_time.late_host_was = late.and_then(|late| late.thread_was(idle_time.told_by_code_ns));
         let findings = DeviceFindings {
             devices: &devices,
             fill: &fill,

@@ -207,6 +207,35 @@ impl Inventory {
         devices.filter_map(move |device| Some((*numbers.get(&device.id)?, device)))
     }
 
+    /// Returns the devices that have a number in their process, each with that number.
+    pub fn device_numbers(&self) -> impl Iterator<Item = (u32, DeviceId)> {
+        (self.by_number.iter()).filter_map(|((_, number), id)| Some(((*number)?, *id)))
+    }
+
+    /// Says that devices of several processes are one physical GPU.
+    pub fn identify(&mut self, devices: &[DeviceId], identity: &str) {
+        for device in &mut self.devices {
+            if devices.contains(&device.id) {
+                identity.clone_into(&mut device.uuid);
+            }
+        }
+    }
+
+    /// Returns the pids of the processes of devices, in words.
+    pub fn pids_of(&self, devices: &[DeviceId]) -> String {
+        let mut pids: Vec<u32> = (devices.iter())
+            .filter_map(|device| self.processes.get(self.process_of(*device).index()))
+            .map(|process| process.pid)
+            .collect();
+        pids.sort_unstable();
+        let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+        match pids.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => String::new(),
+        }
+    }
+
     /// Notes that a process calls a function. Devices whose API the profiler does not name get the API of their
     /// process's calls.
     pub fn calls(&mut self, process: ProcessId, function: &str) {

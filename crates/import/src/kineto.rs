@@ -11,6 +11,7 @@ mod collect;
 mod collectives;
 mod counters;
 mod document;
+mod documents;
 mod event;
 mod facts;
 mod files;
@@ -24,19 +25,21 @@ mod merged;
 mod metadata;
 mod number;
 mod operands;
+mod preface;
 mod producers;
 mod producers_work;
 mod ranges;
 mod scopes;
+mod shared_devices;
 mod source;
 mod streams;
 mod work;
 mod xla;
 
 use crate::{Error, Importer, Options, Output};
-use facts::TracePart;
-use import_file::import;
-use std::path::PathBuf;
+use facts::{DocumentChoice, TracePart};
+use import_file::{Attempt, import};
+use std::path::{Path, PathBuf};
 
 /// Imports Chrome's JSON.
 pub const IMPORTER: Importer = Importer {
@@ -54,10 +57,35 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     match files.as_slice() {
         _ if !options.ranks.is_empty() => files::ranks(&files, all, options, output),
         [file] if merged::is_merged(file) => merged::ranks(file, all, options, output),
-        [file] => {
-            let new = output.trace()?;
-            import(file, new, TracePart::whole((0, all)), options, output)
-        }
+        [file] => import_alone(file, all, options, output),
         _ => files::ranks(&files, all, options, output),
+    }
+}
+
+/// Imports one file. Most files are read once: those that turn out to have several documents, or to name their devices
+/// behind their events, are read again.
+fn import_alone(
+    file: &Path,
+    all_bytes: u64,
+    options: &Options,
+    output: &mut Output,
+) -> Result<(), Error> {
+    let mut part = TracePart {
+        documents: DocumentChoice::Only,
+        ..TracePart::whole((0, all_bytes))
+    };
+    let new = output.trace()?;
+    let attempt = import(file, new, part, options, output)?;
+    if !matches!(attempt, Attempt::Whole) {
+        output.withdraw();
+    }
+    match attempt {
+        Attempt::Whole => Ok(()),
+        Attempt::SeveralDocuments => documents::import_each(file, all_bytes, options, output),
+        Attempt::LateNames(names) => {
+            part.names = Some(&names);
+            let new = output.trace()?;
+            import(file, new, part, options, output).map(drop)
+        }
     }
 }

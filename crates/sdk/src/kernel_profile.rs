@@ -67,7 +67,11 @@ pub use global::{
     record_dispatch, reset,
 };
 pub use handle::ProfileHandle;
+#[cfg_attr(not(feature = "wgpu"), allow(unused_imports))]
+pub(crate) use profile::Source;
 pub use profile::{Limits, Profile};
+#[cfg_attr(not(feature = "wgpu"), allow(unused_imports))]
+pub(crate) use rows::ScopeEntry;
 pub use snapshot::Snapshot;
 #[cfg(feature = "trace")]
 pub use trace::TraceError;

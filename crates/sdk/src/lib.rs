@@ -20,6 +20,7 @@ pub mod label;
 pub mod metal;
 pub mod mlx;
 mod passes;
+mod text;
 #[cfg(feature = "wgpu")]
 pub mod wgpu;
 

@@ -15,6 +15,8 @@ pub(crate) struct MeasuredPass {
     pub inside: Range<usize>,
     /// The measured interval; `None` if the pass was not timed itself.
     pub measured: Option<MeasuredInterval>,
+    /// The pass may hold dispatches that are not listed.
+    pub hides_dispatches: bool,
 }
 
 /// The intervals of the passes and dispatches of a command buffer.
@@ -31,6 +33,10 @@ pub(crate) const WANTED_NO_MORE: &str = "the program wanted times of command buf
 const NOT_ALONE: Cow<'static, str> =
     Cow::Borrowed("only its pass was timed, which holds other dispatches too");
 
+/// The reason for times that work without times of its own may lie outside of.
+pub(crate) const HIDDEN: &str =
+    "the program encoded through wgpu's own encoder or pass, and that work may lie outside of it";
+
 /// Returns the interval of each pass and of each dispatch. A pass that was not timed itself extends from its first
 /// dispatch to its last. A dispatch that was not timed has the interval of its pass if it is alone in it.
 pub(crate) fn settle(
@@ -43,13 +49,18 @@ pub(crate) fn settle(
         .map(|measured| measured.clone().unwrap_or_else(unknown))
         .collect();
     let mut of_passes = Vec::with_capacity(passes.len());
-    for MeasuredPass { inside, measured } in passes {
+    for pass in passes {
+        let MeasuredPass {
+            inside, measured, ..
+        } = pass;
         let of_pass = match measured {
             Some(measured) => measured.clone(),
+            None if pass.hides_dispatches => Err(Cow::Borrowed(HIDDEN)),
             None => hull(&of_dispatches[inside.clone()]),
         };
         let alone = match (&of_pass, inside.len()) {
             (Ok(_), 2..) => Err(NOT_ALONE),
+            (Ok(_), _) if pass.hides_dispatches => Err(NOT_ALONE),
             _ => of_pass.clone(),
         };
         for index in inside.clone().filter(|index| dispatches[*index].is_none()) {
@@ -84,7 +95,11 @@ mod tests {
     }
 
     fn pass(inside: Range<usize>, measured: Option<MeasuredInterval>) -> MeasuredPass {
-        MeasuredPass { inside, measured }
+        MeasuredPass {
+            inside,
+            measured,
+            hides_dispatches: false,
+        }
     }
 
     #[test]
@@ -110,6 +125,20 @@ mod tests {
             settled.dispatches,
             [alone.clone(), alone, ran(9, 11), lost()]
         );
+    }
+
+    #[test]
+    fn a_dispatch_beside_dispatches_that_are_not_listed_has_no_time_of_its_pass() {
+        let hiding = |measured| MeasuredPass {
+            hides_dispatches: true,
+            ..pass(0..1, measured)
+        };
+        let timed_pass = settle(&[hiding(Some(ran(1, 9)))], &[None]);
+        assert_eq!(timed_pass.passes, [ran(1, 9)]);
+        assert_eq!(timed_pass.dispatches, [Err(NOT_ALONE)]);
+        let timed_dispatch = settle(&[hiding(None)], &[Some(ran(3, 4))]);
+        assert_eq!(timed_dispatch.passes, [Err(HIDDEN.into())]);
+        assert_eq!(timed_dispatch.dispatches, [ran(3, 4)]);
     }
 
     #[test]

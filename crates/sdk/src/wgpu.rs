@@ -20,10 +20,16 @@
 //! queue.submit([encoder.finish()]);
 //!
 //! // At any time, without waiting for the GPU:
-//! profiler.harvest();
 //! println!("{}", profiler.profile().snapshot());
 //! # Some(()) }
 //! ```
+//!
+//! **Work that the profiler does not see.** Helper functions that take `&mut wgpu::CommandEncoder` or
+//! `&mut wgpu::ComputePass` can be given the profiler's encoder or pass, because these dereference to wgpu's. What they
+//! encode counts in the time of the command buffer and, between the boundaries of a pass that is timed there, in that
+//! pass; single dispatches of theirs are not listed. The snapshot says so: how much of the command buffers the
+//! dispatches cover, and how many command buffers hold such work. [`Profiler::scopes`] times parts of wgpu's own
+//! encoders, compute passes and render passes, in any nesting.
 //!
 //! **Capabilities.** The work that can be timed depends on the features with which the device was created;
 //! [`Profiler::capability`] and every result tell it:
@@ -59,10 +65,12 @@ mod chunk;
 mod clock;
 mod encoder;
 mod inner;
+mod names;
 mod pass;
 mod pending;
 mod profiler;
 mod results;
+mod scope;
 #[cfg(test)]
 mod tests;
 
@@ -70,3 +78,4 @@ pub use capability::Capability;
 pub use encoder::Encoder;
 pub use pass::ComputePass;
 pub use profiler::Profiler;
+pub use scope::{OpenScope, Recorder, Scope, Scopes};

@@ -238,7 +238,9 @@ fn the_profile_agrees_with_the_layer() {
         "{own_whole} ns, between {of_dispatches} and {whole} ns"
     );
     for drift in snapshot["drift"].as_array().unwrap() {
-        assert_eq!(drift["verdict"], "consistent", "{drift}");
+        // A software GPU spends much of a small command buffer between its dispatches.
+        let verdict = drift["verdict"].as_str().expect("a verdict");
+        assert!(["consistent", "uncovered"].contains(&verdict), "{drift}");
     }
 }
 

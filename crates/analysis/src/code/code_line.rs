@@ -2,7 +2,8 @@
 
 use super::idle_code::{CauseCode, CodeTime};
 use crate::stacks::{line_text, text, text_of_line};
-use gapscope_timeline::quantity::share_of;
+use gapscope_timeline::quantity::{ratio, share_of};
+use gapscope_timeline::thresholds::REASON_SHARE;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -63,15 +64,17 @@ impl CodeTime {
 
 impl CauseCode {
     /// Returns the code of a cause in a few words, such as `train.py:41 load_batch > resize 71 %`: the two lines with
-    /// the most time, or, where none could be read, the most frequent line that hooks saw. The shares are left out
-    /// where there are few samples.
-    pub fn in_short(&self) -> Option<String> {
-        let lines = CodeLine::from_times(&self.code).into_iter();
+    /// the most time, or, where none could be read, the most frequent line that hooks saw. Shares are of `whole_ns`, the idle time
+    /// of the cause, and are left out where there are few samples. `None` where submitting threads account for too
+    /// little of that time.
+    pub fn in_short(&self, whole_ns: i64) -> Option<String> {
+        if ratio(self.total_ns, whole_ns) < REASON_SHARE {
+            return None;
+        }
+        let lines = self.lines().into_iter().take(2);
         let lines: Vec<String> = lines
-            .filter(|line| !line.first.frames.is_empty())
-            .take(2)
             .map(|line| match self.has_shares() {
-                true => format!("{} {}", line.text, share_of(line.total_ns, self.total_ns)),
+                true => format!("{} {}", line.text, share_of(line.total_ns, whole_ns)),
                 false => line.text,
             })
             .collect();

@@ -2,10 +2,12 @@
 //! A hook is gapscope's library in a program; a worker is a process that works for a recorded one, as a data loader.
 
 use super::MIN_SAMPLES_FOR_SHARES;
-
+use super::code_line::CodeLine;
+use super::loading::loads_data;
 use super::waited_for::WaitedFor;
 use crate::gaps::Cause;
 use crate::stacks::{CodeFrame, own};
+use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::SampleSource;
@@ -100,15 +102,38 @@ impl CauseCode {
         self.sleeps.first().filter(|_| is_asleep)
     }
 
-    /// Returns what the thread mostly did, as the end of a sentence; `None` where there are too few samples to say.
-    pub fn thread_was(&self) -> Option<String> {
+    /// Returns what the thread mostly did, as the end of a sentence; `None` where too few samples say it. Ranges say it in place of
+    /// calls, for a thread whose calls are not in the trace for `without_calls_ns`.
+    pub fn thread_was(&self, without_calls_ns: i64) -> Option<String> {
+        let is_most = |ns: i64| ratio(ns, self.total_ns) >= thresholds::MOST_OF_CALLS_SHARE;
         match self.mostly_slept_for() {
             Some(sleep) => Some(format!("asleep, waiting for {}", sleep.words())),
             None if self.samples >= MIN_SAMPLES_FOR_SHARES => {
                 Some("in code of the program".to_owned())
             }
+            None if self.source == CodeSource::Ranges && is_most(without_calls_ns) => {
+                let most = self.lines().into_iter().next()?;
+                Some(match is_most(most.total_ns) {
+                    true => format!("in {}", most.text),
+                    false => "in code of the program".to_owned(),
+                })
+            }
             None => None,
         }
+    }
+
+    /// Returns the lines of code whose stacks could be read, the one with most time first.
+    pub fn lines(&self) -> Vec<CodeLine<'_>> {
+        let mut lines = CodeLine::from_times(&self.code);
+        lines.retain(|line| !line.first.frames.is_empty());
+        lines
+    }
+
+    /// Returns true where the thread mostly loaded data, by the names in its stacks.
+    pub fn mostly_loads_data(&self) -> bool {
+        let loading = self.code.iter().filter(|time| loads_data(&time.frames));
+        let loading_ns = loading.fold(0, |sum: i64, time| sum.saturating_add(time.total_ns));
+        self.has_shares() && ratio(loading_ns, self.total_ns) >= thresholds::MOST_OF_CALLS_SHARE
     }
 }
 
@@ -144,12 +169,6 @@ impl Code {
     /// Returns the code of a cause, where a submitting thread has idle time of that cause.
     pub fn of_cause(&self, cause: Cause) -> Option<&CauseCode> {
         self.causes.iter().find(|code| code.cause == cause)
-    }
-
-    /// Returns what submitting threads mostly did while they were outside of calls, as the end of a sentence; `None`
-    /// where samples do not say.
-    pub fn late_host_was(&self) -> Option<String> {
-        self.of_cause(Cause::HostLate)?.thread_was()
     }
 
     /// Returns true where ranges tell the code, and not samples.

@@ -31,14 +31,15 @@ pub(super) fn code_keys<S: Serializer>(
     keys.serialize(serializer)
 }
 
-/// Returns what samples show of the submitting threads.
+/// Returns what samples and ranges show of the submitting threads.
 pub(super) fn sampled_host(code: Option<&Code>) -> SampledHost {
     let of_cause = |cause| code.and_then(|code| code.of_cause(cause));
     let (late, built) = (of_cause(Cause::HostLate), of_cause(Cause::HostCompile));
     let sleep = late.and_then(CauseCode::mostly_slept_for);
     SampledHost {
         slept_for: sleep.map(|sleep| [sleep.words(), sleep.waited_for.advice().to_owned()]),
-        ran: sleep.is_none() && late.is_some_and(|late| late.thread_was().is_some()),
+        ran: sleep.is_none() && late.is_some_and(|late| late.thread_was(0).is_some()),
+        loads_data: late.is_some_and(CauseCode::mostly_loads_data),
         build_line: built.and_then(|built| line_of(&built.code.first()?.frames)),
     }
 }

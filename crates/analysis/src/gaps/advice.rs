@@ -14,8 +14,8 @@ use crate::conditions::Pressure;
 use crate::contexts::names_of_sharing;
 use gapscope_timeline::quantity::{self, duration, ratio};
 use gapscope_timeline::thresholds::{
-    COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE, REASON_SHARE,
-    ROUND_TRIP_NS, SEVERAL, SLOW_LAUNCH_NS, STALLED_SHARE,
+    ADVICE_SHARE, COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE,
+    REASON_SHARE, ROUND_TRIP_NS, SEVERAL, SLOW_LAUNCH_NS, STALLED_SHARE,
 };
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
 use gapscope_timeline::{Timeline, is_work};
@@ -56,13 +56,15 @@ pub(crate) fn advice(
 const READ_LESS: &str =
     "read them back less often, such as after several steps, or keep them on the device";
 
-/// What samples of stacks show of the submitting threads; empty without samples.
+/// What samples of stacks, or ranges, show of the submitting threads; empty without both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SampledHost {
     /// What a late thread mostly slept for, and what to do about it, as ends of sentences.
     pub(crate) slept_for: Option<[String; 2]>,
     /// True where a late thread mostly ran.
     pub(crate) ran: bool,
+    /// True where a late thread mostly loaded data, or waited for what loads it.
+    pub(crate) loads_data: bool,
     /// The line at which most code is compiled or loaded.
     pub(crate) build_line: Option<String>,
 }
@@ -348,13 +350,20 @@ impl Adviser<'_> {
             false => "prepare work ahead, or submit more at once",
         };
         let thread = self.submitting();
+        let told_by_code = ratio(self.idle_time.told_by_code_ns, total_ns);
         let outside = match &self.samples.slept_for {
+            _ if self.samples.loads_data => format!(
+                "the {thread} thread loaded data, or waited for a loader: load ahead in worker processes, or in more of them"
+            ),
             Some([waited_for, to_do]) => {
                 format!("the {thread} thread slept, waiting for {waited_for}: {to_do}")
             }
             None if self.samples.ran => {
                 format!("the {thread} thread ran its own code: {what_to_do}")
             }
+            None if told_by_code >= MOST_OF_CALLS_SHARE => format!(
+                "the {thread} thread was in ranges of the program, and its waits in them are not in the trace: {what_to_do}"
+            ),
             None if is_cuda && self.is_python => format!(
                 "the launching thread was outside of GPU calls, such as in Python: {what_to_do}"
             ),
@@ -372,9 +381,12 @@ impl Adviser<'_> {
             _ => outside,
         };
         let submits = self.words.submits;
-        let unknown = format!("it is not known which thread {submits}, or what it did");
+        let unknown = match self.idle_time.unknown_submitter_ns {
+            0 => format!("what the {thread} thread did is not in the trace"),
+            _ => format!("it is not known which thread {submits}, or what it did"),
+        };
         let known = match self.idle_time.unknown_host_ns {
-            0 => known,
+            ns if ratio(ns, total_ns) < ADVICE_SHARE => known,
             ns if ns < total_ns => {
                 let share = quantity::share_of(ns, total_ns);
                 format!("{known}; in {share} of it {unknown}")

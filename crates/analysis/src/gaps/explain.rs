@@ -41,7 +41,8 @@ use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart, Side, UnknownReason};
 use crate::awaited_work::{AwaitedWork, LateEnd};
-use crate::host_ranges::{self, RangesByThread};
+use crate::host_ranges::{self, RangesByThread, covered_ns};
+use crate::stacks::thread_samples::ThreadSamples;
 use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{
@@ -61,6 +62,8 @@ pub(crate) struct Explainer<'a> {
     pub(super) builders: Builders,
     /// The ranges of host threads; empty until they are asked for.
     ranges: OnceLock<RangesByThread>,
+    /// The samples of host threads; empty until they are asked for.
+    samples: OnceLock<ThreadSamples<'a>>,
     first_use: FirstUse,
     awaited: AwaitedWork,
     page_moves: PageMoves,
@@ -149,6 +152,7 @@ impl<'a> Explainer<'a> {
             call_causes: CallCauses::new(timeline),
             builders: Builders::new(timeline),
             ranges: OnceLock::new(),
+            samples: OnceLock::new(),
             first_use: FirstUse::new(timeline),
             error_ns,
         }
@@ -224,6 +228,22 @@ impl<'a> Explainer<'a> {
     pub(super) fn ranges(&self) -> &RangesByThread {
         self.ranges
             .get_or_init(|| host_ranges::by_thread(self.timeline, |_| true))
+    }
+
+    /// Returns for how long of an interval ranges or samples say which code a thread was in.
+    pub(super) fn told_by_code_ns(&self, thread: HostThread, interval: Interval) -> i64 {
+        let tables = &self.timeline.trace.tables;
+        let ranges = self.ranges().get(&thread);
+        let in_ranges_ns = ranges.map_or(0, |ranges| covered_ns(ranges, interval));
+        let samples = self
+            .samples
+            .get_or_init(|| ThreadSamples::new(&tables.samples, &self.timeline.trace.manifest));
+        let periods = &tables.samples.period_ns;
+        let sampled = samples.sampled(thread, interval).iter();
+        let sampled_ns = sampled
+            .map(|row| periods.at(*row as usize).unwrap_or(0).max(0))
+            .fold(0, i64::saturating_add);
+        in_ranges_ns.max(sampled_ns.min(interval.length_ns()))
     }
 
     /// Returns true where the times of all work are known, so that a device idles whenever none of its queues runs

@@ -129,6 +129,8 @@ pub fn idle_time(
         waits,
         other_thread_calls: sums.other_threads.into_rows(explainer.host_threads),
         unknown_host_ns: sums.unknown_host_ns,
+        unknown_submitter_ns: sums.unknown_submitter_ns,
+        told_by_code_ns: sums.told_by_code_ns,
         late_while_compiling_ns: sums.late_while_compiling_ns,
         late_host_was: None,
         built: sums.building.built(&explainer.builders, loaded),
@@ -182,6 +184,8 @@ struct Sums<'a> {
     at_work: AtWork<'a>,
     other_threads: HostTotals,
     unknown_host_ns: i64,
+    unknown_submitter_ns: i64,
+    told_by_code_ns: i64,
     untimed_host_function_ns: i64,
     unknown: UnknownTimes,
     serialised_ns: i64,
@@ -299,9 +303,14 @@ impl<'a> Walk<'a> {
                 }
             }
             if !thread.is_some_and(|thread| self.explainer.host_threads.knows(thread.process)) {
-                let late = (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate);
-                let inside = late.map(|part| part.interval().intersection(inside).length_ns());
-                sums.unknown_host_ns = sums.unknown_host_ns.saturating_add(inside.sum());
+                for part in (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate)
+                {
+                    sums.add_without_calls(
+                        self.explainer,
+                        thread,
+                        part.interval().intersection(inside),
+                    );
+                }
             }
         }
         if let Some((thread, building)) = explanation.building {
@@ -336,6 +345,25 @@ impl<'a> Walk<'a> {
             if sums.longest_gaps.len() > self.longest {
                 sums.longest_gaps.pop();
             }
+        }
+    }
+}
+
+impl Sums<'_> {
+    /// Adds time of a late host of whose process the trace has no calls.
+    fn add_without_calls(
+        &mut self,
+        explainer: &Explainer,
+        thread: Option<HostThread>,
+        late: Interval,
+    ) {
+        let late_ns = late.length_ns();
+        let told_ns = thread.map_or(0, |thread| explainer.told_by_code_ns(thread, late));
+        let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
+        add(&mut self.told_by_code_ns, told_ns);
+        add(&mut self.unknown_host_ns, late_ns - told_ns);
+        if thread.is_none() {
+            add(&mut self.unknown_submitter_ns, late_ns);
         }
     }
 }

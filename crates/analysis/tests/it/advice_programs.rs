@@ -116,6 +116,87 @@ pub fn paused(executable: &str, call: bool) -> Findings {
     p.findings()
 }
 
+/// A program without calls but its two launches, with a pause in a range of thread 7. `columns` name the thread that launches.
+pub fn in_range(columns: &str, range: &str) -> Findings {
+    Program::from_text(&format!(
+        "manifest sampling_mode=dispatch
+         process id=1 pid=10 hook=kineto executable=/usr/bin/app
+         device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0
+         queue id=1 device=1
+         kernel id=1 process=1 name=work
+         label id=1 text=\"{range}\"
+         marker process=1 scope=thread thread=7 label=1 domain=operator start_ns=109us duration_ns=391us
+         submission id=1 process=1 queue=1 {columns} start_ns=0 duration_ns=5us kind=kernel
+         submission id=2 process=1 queue=1 {columns} start_ns=500us duration_ns=5us kind=kernel
+         dispatch submission=1 queue=1 kernel=1 start_ns=10us duration_ns=100us
+         dispatch submission=2 queue=1 kernel=1 start_ns=510us duration_ns=100us"
+    ))
+    .findings()
+}
+
+/// The submission of the work that [`late_start`] has.
+pub const SUBMITTED: &str = "submission id=90 process=1 queue=1 thread=7 start_ns=20us duration_ns=5us command_buffers=0 kind=kernel";
+/// Work before it, without times.
+pub const UNTIMED: &str = "submission id=89 process=1 queue=1 thread=7 start_ns=10us duration_ns=5us command_buffers=0 kind=kernel
+     dispatch submission=89 queue=1 kernel=1";
+
+/// Work from 0 to 100 us, and work of the submission 90 that starts at 900 us.
+pub fn late_start(api: &str, rows: &str) -> Findings {
+    Program::from_text(&format!(
+        "manifest sampling_mode=dispatch start_ns=-1ms end_ns=10s
+         process id=1 pid=10 hook={api} start_ns=-1ms
+         device id=1 process=1 api={api} name=GPU uuid=aa clock.error_ns=0
+         queue id=1 device=1\nqueue id=2 device=1
+         kernel id=1 process=1 name=work
+         submission id=1 process=1 queue=1 thread=7 start_ns=-20us duration_ns=5us command_buffers=0 kind=kernel
+         dispatch submission=1 queue=1 kernel=1 start_ns=0 duration_ns=100us
+         {rows}
+         dispatch submission=90 queue=1 kernel=1 start_ns=900us duration_ns=100us"
+    ))
+    .findings()
+}
+
+/// The same beside a submission of a kind to queue 2.
+pub fn waits_beside(kind: &str) -> Findings {
+    late_start(
+        "cuda",
+        &format!(
+            "{SUBMITTED}\nsubmission id=80 process=1 queue=2 thread=7 start_ns=-10us duration_ns=5us command_buffers=0 kind={kind}"
+        ),
+    )
+}
+
+/// The first recorded work of queue 2 starts at 900 us, in a recording that began after the program's start.
+pub fn first_of_queue_2(process_start: i64) -> Findings {
+    Program::from_text(&format!(
+        "manifest sampling_mode=dispatch start_ns=-50us end_ns=10s
+         process id=1 pid=10 hook=cuda start_ns={process_start}us
+         device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=0
+         queue id=1 device=1\nqueue id=2 device=1
+         kernel id=1 process=1 name=work
+         submission id=1 process=1 queue=1 thread=7 start_ns=-20us duration_ns=5us command_buffers=0 kind=kernel
+         dispatch submission=1 queue=1 kernel=1 start_ns=0 duration_ns=100us
+         submission id=2 process=1 queue=2 thread=7 start_ns=20us duration_ns=5us command_buffers=0 kind=kernel
+         dispatch submission=2 queue=2 kernel=1 start_ns=900us duration_ns=100us"
+    ))
+    .findings()
+}
+
+/// Turns of a kernel and a wait, which returns `early` us before the kernel ends.
+pub fn returns_early(early: i64) -> Findings {
+    let mut p = cuda();
+    for turn in 0..20 {
+        let t = 1_000 + turn * 1_000;
+        p.launch(1, [t, t + 5], t + 10, 300);
+        p.line(&format!(
+                "host_call process=1 thread=7 call=wait-device-idle count=1 start_ns={}us duration_ns={}us",
+                t + 6,
+                306 - early
+            ));
+    }
+    p.findings()
+}
+
 /// Launches of kernels of `kernel` us, `count` of them, in calls of 10 us.
 pub fn many(count: i64, kernel: i64) -> Findings {
     let mut p = cuda();

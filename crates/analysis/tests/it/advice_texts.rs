@@ -3,11 +3,12 @@
 //! The texts are read from the sources, so that one without a pair fails here.
 
 use crate::advice_pairs::{
-    calls, calls_that_wait, graphs, hands_over, other_context, pair, short_launches,
+    calls, calls_that_wait, graphs, hands_over, other_context, pair, short_launches, waits,
 };
 use crate::advice_programs::{
-    blocking, compiled_meanwhile, dispatches, frees, graphs_and, hip, hip_turns, host_functions,
-    many, paused, starts_copies, submissions, synchronises, takes_turns, vulkan, vulkan_queues,
+    SUBMITTED, UNTIMED, blocking, compiled_meanwhile, dispatches, first_of_queue_2, frees,
+    graphs_and, hip, hip_turns, host_functions, in_range, late_start, many, paused, returns_early,
+    starts_copies, submissions, synchronises, takes_turns, vulkan, vulkan_queues, waits_beside,
     waits_for_gpu,
 };
 use crate::outside_of_calls::{decoder, sample, sampled};
@@ -18,7 +19,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::Cause::{self, *};
 
 /// The sources whose texts are advice: each from the first mark to the second.
-const SOURCES: [(&str, &str, &str); 4] = [
+const SOURCES: [(&str, &str, &str); 5] = [
     (include_str!("../../src/gaps/advice.rs"), "", ""),
     (
         include_str!("../../src/gaps/advice/launch_calls.rs"),
@@ -31,6 +32,11 @@ const SOURCES: [(&str, &str, &str); 4] = [
         "pub(super) fn new",
     ),
     (include_str!("../../src/gaps/cause.rs"), "\ncauses! {", ""),
+    (
+        include_str!("../../src/gaps/unknown_reason.rs"),
+        "pub fn text",
+        "/// Idle time of unknown cause",
+    ),
 ];
 /// Shorter texts, and shorter pieces of texts between their figures, join others.
 const LEAST_TEXT: usize = 12;
@@ -55,6 +61,7 @@ fn pairs() -> Vec<TextPair> {
     let every_fourth = |turn: i64| if turn % 4 == 0 { 6_000 } else { 5 };
     let small = || plant(|| reads_back("pageable", 4, 925, 100));
     let large = || plant(|| reads_back("pageable", 4 << 20, 1_100, 100));
+    let of_queue_2 = |kind| plant(move || waits_beside(kind));
     let slept = |texts, columns| TextPair(HostLate, texts, sleeps(columns), sleeps(RUNS));
     vec![
         TextPair(
@@ -358,8 +365,100 @@ fn pairs() -> Vec<TextPair> {
         TextPair(
             HostLate,
             &["it is not known which thread ", ", or what it did"],
+            plant(|| in_range("", "forward")),
             plant(|| paused("/usr/bin/app", false)),
+        ),
+        TextPair(
+            HostLate,
+            &[" thread did is not in the trace"],
+            plant(|| paused("/usr/bin/app", false)),
+            plant(|| in_range("thread=7", "forward")),
+        ),
+        TextPair(
+            HostLate,
+            &[" thread was in ranges of the program, and its waits in them are not in the trace: "],
+            plant(|| in_range("thread=7", "forward")),
             plant(|| paused("/usr/bin/app", true)),
+        ),
+        TextPair(
+            HostLate,
+            &[
+                " thread loaded data, or waited for a loader: load ahead in worker processes, or in more of them",
+            ],
+            plant(|| {
+                in_range(
+                    "thread=7",
+                    "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+                )
+            }),
+            plant(|| in_range("thread=7", "forward")),
+        ),
+        TextPair(
+            Unknown,
+            &["the call that submitted the next work is not in the trace"],
+            plant(|| late_start("cuda", "")),
+            plant(|| late_start("cuda", SUBMITTED)),
+        ),
+        TextPair(
+            Unknown,
+            &["work without known times may have run meanwhile"],
+            plant(|| late_start("cuda", &format!("{SUBMITTED}\n{UNTIMED}"))),
+            plant(|| late_start("cuda", SUBMITTED)),
+        ),
+        TextPair(
+            Unknown,
+            &[
+                "what the next work waited for is not in the trace, such as ",
+                "a host node of a graph, a decompression of memory, or a signal of unknown source",
+            ],
+            plant(|| waits("decompression", "")),
+            plant(|| waits("", "")),
+        ),
+        TextPair(
+            Unknown,
+            &["a semaphore of another program"],
+            plant(|| late_start("vulkan", &format!("{SUBMITTED}\ndependency submission=90"))),
+            plant(|| late_start("vulkan", SUBMITTED)),
+        ),
+        TextPair(
+            Unknown,
+            &[
+                "the next work was free to run, and a device starts within ",
+                ": it may have waited for work that is not recorded, another process's time on the device, an event from outside, or a change of the power state",
+            ],
+            plant(|| late_start("cuda", SUBMITTED)),
+            plant(|| waits("decompression", "")),
+        ),
+        TextPair(
+            Unknown,
+            &[", or, on a software GPU, a processor"],
+            plant(|| late_start("vulkan", SUBMITTED)),
+            plant(|| late_start("cuda", SUBMITTED)),
+        ),
+        TextPair(
+            Unknown,
+            &[
+                ": it may have waited for a move of managed memory on another stream, whose times are not recorded",
+            ],
+            of_queue_2("prefetch"),
+            of_queue_2("wait-external"),
+        ),
+        TextPair(
+            Unknown,
+            &[
+                "the first recorded work of a ",
+                " may have waited for work from before the recording",
+            ],
+            plant(|| first_of_queue_2(-100)),
+            plant(|| first_of_queue_2(50)),
+        ),
+        TextPair(
+            Unknown,
+            &[
+                "waits returned before the work that they waited for ended, so the times of host and device contradict each other",
+            ],
+            plant(|| returns_early(194)),
+            plant(|| returns_early(0)),
         ),
         TextPair(
             HostLate,

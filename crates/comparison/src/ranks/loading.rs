@@ -2,40 +2,13 @@
 //! come times with the name that says so.
 
 use gapscope_analysis::Findings;
-use gapscope_analysis::code::{CodeFrame, text};
+use gapscope_analysis::code::{is_loading, loads_data, text};
 use gapscope_timeline::intervals::{Interval, length_ns, union};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::{LabelId, ProcessId};
 use gapscope_trace::tables::Table;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-
-/// Parts of names, without underscores and in lower case, that those use who load data: PyTorch's loader and its workers, TensorFlow's
-/// datasets, and what training scripts call the step.
-const LOADING: [&str; 13] = [
-    "dataload",
-    "datapipe",
-    "datafetch",
-    "datasets",
-    "loadbatch",
-    "loaddata",
-    "nextbatch",
-    "getbatch",
-    "fetchbatch",
-    "readbatch",
-    "nextdata",
-    "collate",
-    "inputpipeline",
-];
-
-/// Returns true for a name of something that loads data.
-fn is_loading(name: &str) -> bool {
-    let plain: String = (name.chars())
-        .filter(|c| !matches!(c, '_' | ' ' | '-'))
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    LOADING.iter().any(|part| plain.contains(part))
-}
 
 /// The times in which labels of a process say that it loads data.
 #[derive(Debug, Clone, Default)]
@@ -86,42 +59,13 @@ pub(super) fn longest_label(trace: &Trace) -> Option<String> {
 
 /// Returns the idle time in which sampled stacks say that the host loaded data, with the text of the stack that has most of it.
 pub(super) fn sampled(findings: &Findings) -> Option<(i64, String)> {
-    let of_frame = |frame: &CodeFrame| {
-        let names = [&frame.function, &frame.file];
-        names.into_iter().flatten().any(|name| is_loading(name))
-    };
     let causes = findings.code.iter().flat_map(|code| &code.causes);
     let times = causes
         .flat_map(|cause| &cause.code)
-        .filter(|time| time.frames.iter().any(of_frame));
+        .filter(|time| loads_data(&time.frames));
     let all_ns = times
         .clone()
         .fold(0i64, |sum, time| sum.saturating_add(time.total_ns));
     let most = times.max_by_key(|time| time.total_ns)?;
     (all_ns > 0).then(|| (all_ns, text(&most.frames)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_loaders_are_recognised() {
-        for (name, expected) in [
-            (
-                "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
-                true,
-            ),
-            ("torch/utils/data/dataloader.py", true),
-            ("load_batch", true),
-            ("data loading", true),
-            ("get_batch", true),
-            ("default_collate", true),
-            ("forward", false),
-            ("loader.exec_module", false),
-            ("load_state_dict", false),
-        ] {
-            assert_eq!(is_loading(name), expected, "{name}");
-        }
-    }
 }

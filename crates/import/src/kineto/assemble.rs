@@ -50,6 +50,7 @@ impl Collector<'_, '_> {
         self.add_steps_of_other_threads();
         self.add_collectives(&joined);
         self.place_work(&joined, &sources);
+        self.join_shared_devices();
         let overheads = std::mem::take(&mut self.overheads).into_iter();
         let overheads = overheads.map(|overhead| (self.main, overhead));
         self.profile.recorded.overheads.extend(overheads);

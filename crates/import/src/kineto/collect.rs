@@ -5,7 +5,7 @@ use super::category::Category;
 use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
-use super::facts::{OpenRange, Scope, Synchronisation, TracePart, label_of};
+use super::facts::{DocumentChoice, OpenRange, Scope, Synchronisation, TracePart, label_of};
 use super::join::{CollectedWork, WorkSource};
 use super::json;
 use super::lanes::Lanes;
@@ -105,6 +105,11 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) collectives: Vec<(u32, String)>,
     /// The beginning of the names of the processes whose events are taken; empty where all are.
     prefix: Vec<u8>,
+    documents: DocumentChoice<'o>,
+    /// Whether the document that is being read is taken.
+    is_taken: bool,
+    /// Whether the reading stopped at a second document.
+    pub(super) is_stopped: bool,
     operands: Operands,
     pub(super) counters: Counters,
     pub(super) metadata: Metadata,
@@ -125,7 +130,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     pub(super) fn new(
         output: &'o Output<'p>,
         new: NewTrace,
-        part: TracePart<'_>,
+        part: TracePart<'o>,
         gpu_rows: &'o [GpuRows],
     ) -> Collector<'o, 'p> {
         Collector {
@@ -135,7 +140,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             new,
             texts: FxHashMap::default(),
             profile: Profile::new("", Api::Cuda),
-            lanes: Lanes::default(),
+            lanes: Lanes::with_names(part.names.cloned().unwrap_or_default()),
             main: ProcessId::default(),
             streams: Streams::default(),
             shapes: Interner::default(),
@@ -150,6 +155,9 @@ impl<'o, 'p> Collector<'o, 'p> {
             overheads: Vec::new(),
             collectives: Vec::new(),
             prefix: part.prefix.to_vec(),
+            documents: part.documents,
+            is_taken: true,
+            is_stopped: false,
             operands: Operands::default(),
             counters: Counters::default(),
             metadata: Metadata::default(),
@@ -543,8 +551,20 @@ impl<'o, 'p> Collector<'o, 'p> {
 impl Sink for Collector<'_, '_> {
     type Error = Error;
 
+    fn document(&mut self, number: u64) -> bool {
+        match self.documents {
+            DocumentChoice::All => {}
+            DocumentChoice::Only => self.is_stopped = number > 0,
+            DocumentChoice::Numbers(numbers) => self.is_taken = numbers.contains(&number),
+        }
+        !self.is_stopped
+    }
+
     /// Collects an event by its phase: a range, an instant, metadata, values of counters, or an arrow.
     fn event(&mut self, event: &Event) -> Result<(), Error> {
+        if !self.is_taken {
+            return Ok(());
+        }
         let own;
         let event = match self.prefix.as_slice() {
             [] => event,
@@ -598,7 +618,9 @@ impl Sink for Collector<'_, '_> {
     }
 
     fn member(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.metadata.member(key, value);
+        if self.is_taken {
+            self.metadata.member(key, value);
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 
 use super::event::Event;
 use super::json::{Stop, byte, skip_space, skip_string, skip_value};
+use super::preface;
 use super::source::{Ending, Source};
 
 /// The maximum size of an event, or of a value of the object around the events. A longer value is skipped and
@@ -18,6 +19,10 @@ const MAX_RECOVERED_BYTES: usize = 1 << 20;
 pub(super) trait Sink {
     /// The error that stops the reading.
     type Error;
+    /// Notes that the document with a number begins; the first one has the number 0. Returns false to stop reading.
+    fn document(&mut self, _: u64) -> bool {
+        true
+    }
     /// Takes an event.
     fn event(&mut self, event: &Event) -> Result<(), Self::Error>;
     /// Takes a member of the object that holds the events.
@@ -91,30 +96,42 @@ impl Document {
     pub(super) fn read<S: Sink>(mut self, sink: &mut S) -> Result<Summary, S::Error> {
         self.start();
         match self.next_byte() {
-            Some(b'[' | b'{') => {}
-            Some(_) => self.summary.foreign = Some(self.beginning()),
+            Some(_) => self.skip_preface(),
             None => {
                 self.summary.foreign = Some(self.broken().unwrap_or("nothing".to_owned()));
             }
         }
         while self.summary.foreign.is_none() && self.summary.cut.is_none() {
             match self.next_byte() {
+                // An array of documents.
+                Some(b'[') if preface::is_around_documents(&self.buffer[self.at..]) => self.at += 1,
                 Some(b'[') => {
+                    if !self.begin(sink) {
+                        break;
+                    }
                     self.at += 1;
-                    self.summary.documents += 1;
                     let closed = self.events(sink)?;
                     // A writer that is killed leaves the closing bracket out.
                     if !closed && self.summary.cut.is_none() {
                         self.summary.cut = self.broken();
                     }
                 }
+                // Events without an array around them, such as one a line, are one document.
+                Some(b'{') if preface::is_event(&self.buffer[self.at..]) => {
+                    if self.summary.documents == 0 && !self.begin(sink) {
+                        break;
+                    }
+                    self.events(sink)?;
+                }
                 Some(b'{') => {
+                    if !self.begin(sink) {
+                        break;
+                    }
                     self.at += 1;
-                    self.summary.documents += 1;
                     self.object(sink)?;
                 }
                 // Writers of a document a line may put something between them, such as a comma or a zero byte.
-                Some(b',' | 0) => self.at += 1,
+                Some(b',' | b']' | 0) => self.at += 1,
                 Some(_) => {
                     if self.recover(self.at) {
                         self.events(sink)?;
@@ -128,6 +145,27 @@ impl Document {
         }
         self.summary.bytes = self.before + self.buffer.len() as u64;
         Ok(self.summary)
+    }
+
+    /// Begins a document. Returns false if the sink stops the reading.
+    fn begin<S: Sink>(&mut self, sink: &mut S) -> bool {
+        let number = self.summary.documents;
+        self.summary.documents += 1;
+        sink.document(number)
+    }
+
+    /// Moves behind text in front of the first document, such as lines of a log, and counts it as a part that is not JSON.
+    fn skip_preface(&mut self) {
+        match preface::bytes(&self.buffer[self.at..]) {
+            Some(0) => {}
+            Some(bytes) => {
+                self.summary.first_broken_at = self.before + self.at as u64;
+                self.summary.broken_parts += 1;
+                self.summary.broken_bytes += bytes as u64;
+                self.at += bytes;
+            }
+            None => self.summary.foreign = Some(self.beginning()),
+        }
     }
 
     /// Skips the byte order mark that some writers put in front.
@@ -356,6 +394,11 @@ impl Document {
                 }
                 Some(_) => {
                     match self.whole(skip_value) {
+                        Ok(end) if preface::is_text(&self.buffer[self.at..end]) => {
+                            if !self.recover(self.at) {
+                                return Ok(false);
+                            }
+                        }
                         Ok(end) => {
                             self.summary.odd += 1;
                             self.at = end;

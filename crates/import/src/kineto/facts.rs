@@ -1,6 +1,7 @@
 //! The threads, labels and waits that the collector keeps until all events were read, and the part of a file that it
 //! collects.
 
+use super::lanes::Names;
 use crate::profile::{Correlation, Span};
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
@@ -9,6 +10,17 @@ use gapscope_trace::manifest::Rank;
 /// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
 /// label.
 pub(super) const STEP: &str = "ProfilerStep";
+
+/// The documents of a file that are taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum DocumentChoice<'a> {
+    #[default]
+    All,
+    /// The only one: a second document ends the attempt.
+    Only,
+    /// Those with these numbers.
+    Numbers(&'a [u64]),
+}
 
 /// The part of a file that becomes a trace.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,6 +33,9 @@ pub(super) struct TracePart<'a> {
     pub(super) rank: Option<Rank>,
     /// The beginning of the names of the processes whose events are taken; empty where all are.
     pub(super) prefix: &'a [u8],
+    pub(super) documents: DocumentChoice<'a>,
+    /// The names of processes and threads, where the file says them too late.
+    pub(super) names: Option<&'a Names>,
 }
 
 impl TracePart<'_> {

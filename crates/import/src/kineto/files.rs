@@ -9,6 +9,7 @@ use super::import_file::import;
 use super::join::rank_prefix;
 use super::json;
 use super::metadata::Metadata;
+use super::preface;
 use super::source::{self, Source};
 use crate::{Error, Options, Output, ranks};
 use gapscope_trace::manifest::Rank;
@@ -58,11 +59,13 @@ fn is_document(path: &Path) -> bool {
         false => 0,
     };
     let at = json::skip_space(&bytes[..filled], from);
+    let has = |key: &[u8]| memchr::memmem::find(&bytes[..filled], key).is_some();
     match bytes[..filled].get(at) {
-        Some(b'[') => {
+        Some(b'{') if preface::is_event(&bytes[at..filled]) => true,
+        Some(b'[') if preface::bytes(&bytes[at..filled]) == Some(0) => {
             let inside = json::skip_space(&bytes[..filled], at + 1);
-            let has = |key: &[u8]| memchr::memmem::find(&bytes[..filled], key).is_some();
-            bytes[..filled].get(inside) == Some(&b'{') && has(b"\"ph\"")
+            bytes[..filled].get(inside) == Some(&b'{')
+                && (has(b"\"ph\"") || has(b"\"traceEvents\""))
         }
         Some(b'{') => loop {
             if memchr::memmem::find(&bytes[..filled], b"\"traceEvents\"").is_some() {
@@ -74,7 +77,13 @@ fn is_document(path: &Path) -> bool {
             bytes.resize(filled * 4, 0);
             filled = fill(&mut *file, &mut bytes, filled);
         },
-        _ => false,
+        // Text may stand in front, such as lines of a log.
+        Some(_) => {
+            bytes.resize(preface::LOOKED_AT, 0);
+            filled = fill(&mut *file, &mut bytes, filled);
+            preface::bytes(&bytes[at..filled]).is_some()
+        }
+        None => false,
     }
 }
 

@@ -3,10 +3,21 @@
 
 use super::collect::Collector;
 use super::document::Document;
-use super::facts::TracePart;
+use super::facts::{DocumentChoice, TracePart};
+use super::lanes::Names;
 use super::source::Source;
 use crate::{Error, NewTrace, Options, Output};
 use std::path::Path;
+
+/// What came of reading a file.
+pub(super) enum Attempt {
+    /// The trace is written.
+    Whole,
+    /// Nothing is written, as a second document begins, which may be of another process.
+    SeveralDocuments,
+    /// Nothing is written, as events of devices came before the names that show what they are.
+    LateNames(Names),
+}
 
 /// Imports a file, or a part of it, into a trace.
 pub(super) fn import(
@@ -15,12 +26,19 @@ pub(super) fn import(
     part: TracePart<'_>,
     options: &Options,
     output: &mut Output,
-) -> Result<(), Error> {
+) -> Result<Attempt, Error> {
     let source = Source::open(path)?;
     let mut collector = Collector::new(output, new, part, &options.gpu_rows);
     let summary = Document::new(source).read(&mut collector)?;
     if let Some(found) = summary.foreign {
         return Err(Error::foreign(path, "Chrome's JSON", found));
+    }
+    if collector.is_stopped {
+        return Ok(Attempt::SeveralDocuments);
+    }
+    let is_first_attempt = matches!(part.documents, DocumentChoice::Only) && part.names.is_none();
+    if is_first_attempt && collector.lanes.has_late_names() {
+        return Ok(Attempt::LateNames(collector.lanes.into_names()));
     }
     if summary.events == 0 {
         return Err(Error::nothing(format!(
@@ -34,5 +52,6 @@ pub(super) fn import(
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     collector.describe(&summary, &file, options);
     let Collector { profile, new, .. } = collector;
-    profile.write(reasons, options, new, output)
+    profile.write(reasons, options, new, output)?;
+    Ok(Attempt::Whole)
 }

@@ -8,7 +8,7 @@ use super::json::{self, bare, members};
 use super::number::whole;
 use crate::functions::class_of;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The first thread id for threads whose name in the file is not a thread id of a system.
 const MADE_UP: u32 = 0xf000_0000;
@@ -21,6 +21,15 @@ const MAX_THREADS: usize = 1 << 16;
 pub(super) struct HostProcess {
     pub(super) pid: u32,
     pub(super) name: Option<String>,
+}
+
+/// The names of processes and threads.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Names {
+    /// The names of processes by their pids as the file writes them.
+    processes: FxHashMap<Box<[u8]>, String>,
+    /// The names of threads by pid and tid, with a zero byte between them.
+    threads: FxHashMap<Box<[u8]>, String>,
 }
 
 /// The threads of the host and their processes.
@@ -37,9 +46,13 @@ pub(super) struct Lanes {
     pub(super) processes: Vec<HostProcess>,
     /// The index of each process, by its pid as the file writes it.
     by_pid: FxHashMap<Box<[u8]>, ProcessId>,
-    /// Names of processes from metadata events, by pid; `thread_names` has the names of threads, by pid and tid.
-    process_names: FxHashMap<Box<[u8]>, String>,
-    thread_names: FxHashMap<Box<[u8]>, String>,
+    /// The names of processes and threads from metadata events.
+    names: Names,
+    /// The processes that had events of unknown kinds before their names, and the devices' threads that had events before
+    /// theirs, by pid and tid.
+    unnamed: FxHashSet<Box<[u8]>>,
+    /// Whether a name came behind events whose kind it decides.
+    is_late: bool,
     /// The number of thread ids that were made up.
     made_up: u32,
     /// The places of threads that have other ids in the file than in the trace, by their pid and tid in the file.
@@ -61,6 +74,24 @@ impl Lanes {
             places,
             ..Lanes::default()
         }
+    }
+
+    /// Returns no lanes yet, with names that an earlier reading of the file has collected.
+    pub(super) fn with_names(names: Names) -> Lanes {
+        Lanes {
+            names,
+            ..Lanes::default()
+        }
+    }
+
+    /// Returns whether a name came behind events whose kind it decides.
+    pub(super) fn has_late_names(&self) -> bool {
+        self.is_late
+    }
+
+    /// Returns the names that were collected.
+    pub(super) fn into_names(self) -> Names {
+        self.names
     }
 
     /// Returns true if a process has been named by an event, or is one of the trace that the file is joined to.
@@ -153,8 +184,8 @@ impl Lanes {
     pub(super) fn names(&self, pid: &[u8], tid: &[u8]) -> [&[u8]; 2] {
         let key = [pid, b"\0", tid].concat();
         let names = [
-            self.process_names.get(pid),
-            self.thread_names.get(key.as_slice()),
+            self.names.processes.get(pid),
+            self.names.threads.get(key.as_slice()),
         ];
         names.map(|name| name.map_or(&b""[..], |name| name.as_bytes()))
     }
@@ -169,13 +200,16 @@ impl Lanes {
         match event.name {
             b"process_name" => {
                 if let Some(name) = name() {
-                    self.process_names.insert(event.pid.into(), name);
+                    self.is_late |=
+                        self.unnamed.contains(event.pid) && device_number(&name).is_some();
+                    self.names.processes.insert(event.pid.into(), name);
                 }
             }
             b"thread_name" => {
                 if let Some(name) = name() {
                     let key = [event.pid, b"\0", event.tid].concat();
-                    self.thread_names.insert(key.into(), name);
+                    self.is_late |= self.unnamed.contains(key.as_slice()) && is_derived(&name);
+                    self.names.threads.insert(key.into(), name);
                 }
             }
             _ => {}
@@ -183,9 +217,12 @@ impl Lanes {
     }
 
     /// Returns the category of a complete event that names none: device work if the name of its process is that of
-    /// a device. Metadata events come before the events of the processes that they name.
+    /// a device. Where the name comes later, [`Self::has_late_names`] tells that.
     pub(super) fn category_of(&mut self, event: &Event) -> Category {
-        let process = self.process_names.get(event.pid);
+        let process = self.names.processes.get(event.pid);
+        if process.is_none() && !self.unnamed.contains(event.pid) {
+            self.unnamed.insert(event.pid.into());
+        }
         let Some(device) = process.and_then(|name| device_number(name)) else {
             // XLA gives host events of CUDA functions no category.
             let of_cuda = event.name.starts_with(b"cu") || event.name.starts_with(b"hip");
@@ -196,7 +233,10 @@ impl Lanes {
             };
         };
         self.key(event.pid, event.tid);
-        let name = self.thread_names.get(self.key.as_slice());
+        let name = self.names.threads.get(self.key.as_slice());
+        if name.is_none() && !self.unnamed.contains(self.key.as_slice()) {
+            self.unnamed.insert(self.key.as_slice().into());
+        }
         match name.map(String::as_str) {
             // XLA and TensorFlow repeat the same work in further lines by module, operation and step.
             Some(name) if is_derived(name) => Category::DeviceAnnotation,
@@ -207,12 +247,12 @@ impl Lanes {
     /// Gives processes and threads the names of the metadata events.
     pub(super) fn name_all(&mut self) {
         for (pid, id) in &self.by_pid {
-            if let Some(name) = self.process_names.get(pid) {
+            if let Some(name) = self.names.processes.get(pid) {
                 self.processes[id.0 as usize].name = Some(name.clone());
             }
         }
         for (key, lane) in &self.by_text {
-            if let Some(name) = self.thread_names.get(key) {
+            if let Some(name) = self.names.threads.get(key) {
                 self.all[*lane as usize].name = Some(name.as_str().into());
             }
         }

@@ -39,7 +39,7 @@ pub(super) fn ranks(
     Document::new(Source::open(path)?).read(&mut aside)?;
     let new = output.trace()?;
     if aside.prefixes.len() < 2 {
-        return import(path, new, TracePart::whole((0, all_bytes)), options, output);
+        return import(path, new, TracePart::whole((0, all_bytes)), options, output).map(drop);
     }
     let world_size = aside.prefixes.len() as u32;
     let shift_ns = Some(aside.first_ns.map_or(0, shift_of));
@@ -54,6 +54,7 @@ pub(super) fn ranks(
                 world_size,
             }),
             prefix,
+            ..TracePart::default()
         };
         let trace = output.rank(rank)?;
         import(path, trace, part, options, output)?;

@@ -4,6 +4,7 @@
 
 use super::import::{Import, pid_of, thread_of};
 use crate::Error;
+use gapscope_trace::ids::DeviceId;
 use gapscope_trace::manifest::{Device, DeviceProperties, Host, Queue};
 use gapscope_trace::tables::StreamKind;
 use rustc_hash::FxHashMap;
@@ -15,6 +16,15 @@ const WARNING: i64 = 2;
 const MAX_NOTES: usize = 6;
 /// The words by which diagnostics about lost events are recognised.
 const LOST: [&str; 5] = ["dropped", "lost", "not all", "discarded", "missing"];
+
+/// Returns the digits of a GPU's UUID; nothing where the driver gave zeros for it.
+fn uuid(written: Option<String>) -> String {
+    let digits = written.unwrap_or_default().replace('-', "");
+    match digits.bytes().all(|digit| digit == b'0') {
+        true => String::new(),
+        false => digits,
+    }
+}
 
 impl Import {
     /// Reads the facts about the recording as a whole. Returns the wall-clock time of the clock's zero, in nanoseconds
@@ -213,7 +223,7 @@ impl Import {
             let capability = (small(8).zip(minor)).map(|(major, minor)| format!("{major}.{minor}"));
             let fresh = Device {
                 name: row.string(1).unwrap_or_default(),
-                uuid: row.string(2).unwrap_or_default().replace('-', ""),
+                uuid: uuid(row.string(2)),
                 heaps: large(3).into_iter().collect(),
                 limits: Some(DeviceProperties {
                     compute_capability: capability,
@@ -236,15 +246,24 @@ impl Import {
         })?;
         let inventory = &mut self.profile.inventory;
         let pids: FxHashMap<_, _> = inventory.processes().collect();
+        let mut by_gpu: BTreeMap<i64, Vec<DeviceId>> = BTreeMap::new();
         for (number, device) in inventory.numbered_devices() {
             let pid = pids.get(&device.process).copied();
             let gpu = pid.and_then(|pid| gpus.get(&(pid, number)).copied());
-            if let Some(facts) = facts.get(&gpu.unwrap_or(number.into())) {
+            let gpu = gpu.unwrap_or(number.into());
+            if let Some(facts) = facts.get(&gpu) {
+                if facts.uuid.is_empty() {
+                    by_gpu.entry(gpu).or_default().push(device.id);
+                }
                 device.name.clone_from(&facts.name);
                 device.uuid.clone_from(&facts.uuid);
                 device.heaps.clone_from(&facts.heaps);
                 device.limits.clone_from(&facts.limits);
             }
+        }
+        // Processes that use a GPU with one id use one GPU.
+        for (gpu, devices) in by_gpu.into_iter().filter(|(_, devices)| devices.len() > 1) {
+            inventory.identify(&devices, &format!("GPU {gpu} of the file"));
         }
         if facts.is_empty() && !self.profile.recorded.work.is_empty() {
             inventory.note("The export does not say which GPUs there are (table TARGET_INFO_GPU): each device of a process counts as a GPU of its own.");

@@ -14,6 +14,7 @@ mod imported;
 mod joined;
 mod joined_planted;
 mod kineto;
+mod kineto_documents;
 mod kineto_faults;
 mod kineto_truth;
 mod labels;

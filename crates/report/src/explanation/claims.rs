@@ -245,7 +245,7 @@ impl Teller<'_> {
             text.push_str(&self.place(gap, part_ns(&gap), row, &mut rows));
         }
         let code = self.findings.code.as_ref();
-        let code = code.and_then(|code| code.of_cause(total.cause)?.in_short());
+        let code = code.and_then(|code| code.of_cause(total.cause)?.in_short(total.total_ns));
         if let Some(code) = code {
             text.push_str(&format!(
                 " Meanwhile the submitting threads were in {code}."

@@ -1,6 +1,7 @@
 //! The outcomes of captures, which write a window of a program's GPU work: what was written, or why nothing was.
 
 use super::Destination;
+use crate::text::{shown, shown_path};
 use std::path::PathBuf;
 
 /// A capture that succeeded.
@@ -60,7 +61,7 @@ pub enum NotCaptured {
     )]
     NotRequested,
     /// A variable has an invalid value.
-    #[error("{variable}={value} is not understood: {expected}")]
+    #[error("{variable}={} is not understood: {expected}", shown(value))]
     BadVariable {
         /// The variable.
         variable: &'static str,
@@ -116,19 +117,25 @@ pub enum NotCaptured {
     #[error("the path of the capture is empty")]
     NoPath,
     /// The path exists.
-    #[error("{path} exists and is not overwritten: remove it, or choose another path")]
+    #[error(
+        "{} exists and is not overwritten: remove it, or choose another path",
+        shown_path(path)
+    )]
     Exists {
         /// The path.
         path: PathBuf,
     },
     /// The folder of the path does not exist or is not a folder.
-    #[error("{parent} is not a folder: make it, or choose another path for the capture")]
+    #[error(
+        "{} is not a folder: make it, or choose another path for the capture",
+        shown_path(parent)
+    )]
     NoParent {
         /// The folder.
         parent: PathBuf,
     },
     /// The folder of the path cannot be written.
-    #[error("{parent} cannot be written: {reason}")]
+    #[error("{} cannot be written: {}", shown_path(parent), shown(reason))]
     NotWritable {
         /// The folder.
         parent: PathBuf,
@@ -136,7 +143,10 @@ pub enum NotCaptured {
         reason: String,
     },
     /// The path does not have the extension of the backend.
-    #[error("{path} must end in .{expected}, the extension of what {backend} captures")]
+    #[error(
+        "{} must end in .{expected}, the extension of what {backend} captures",
+        shown_path(path)
+    )]
     Extension {
         /// The path.
         path: PathBuf,
@@ -147,7 +157,8 @@ pub enum NotCaptured {
     },
     /// The folder has too little space.
     #[error(
-        "{parent} has {free_bytes} bytes free and a capture wants {wanted_bytes}: free some, or choose another path"
+        "{} has {free_bytes} bytes free and a capture wants {wanted_bytes}: free some, or choose another path",
+        shown_path(parent)
     )]
     NoSpace {
         /// The folder.
@@ -177,7 +188,7 @@ pub enum NotCaptured {
         reason: String,
     },
     /// The file is missing or empty after the stop.
-    #[error("the capture {path} was not written: {reason}")]
+    #[error("the capture {} was not written: {}", shown_path(path), shown(reason))]
     NotWritten {
         /// The path.
         path: PathBuf,

@@ -9,7 +9,7 @@ use super::entry::{
 #[cfg(feature = "wgpu")]
 use super::info::ClockBounds;
 use super::info::ProfileInfo;
-use super::rows::{CommandBufferRow, PassRow};
+use super::rows::{CommandBufferRow, PassRow, ScopeEntry, ScopeRow};
 use super::sequence::Sequence;
 use super::shard::{Names, SHARDS, Shard, TimedKind, place};
 use super::snapshot::Snapshot;
@@ -17,10 +17,13 @@ use super::{Clock, ClockPair, HostTime, NoTime, ProfileEntry, host_now_ns};
 use gapscope_model::LossKind;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The reason for missing rows.
 const NOT_KEPT: &str = "past the limit of rows; their times are added up";
+
+/// The reason for command buffers whose results are on their way.
+const NOT_ARRIVED: &str = "their results have not arrived yet: they arrive while the program submits work or polls its device, and `Profiler::wait` waits for them";
 
 /// The limits of a profile. Entries beyond them are still added up if possible, and counted in the losses.
 ///
@@ -84,12 +87,23 @@ pub struct Profile {
     /// The id of the next command buffer.
     ids: AtomicU64,
     info: Mutex<ProfileInfo>,
+    /// The integrations whose results are taken before the profile shows any.
+    sources: Mutex<Vec<Weak<dyn Source>>>,
 }
 
 impl Default for Profile {
     fn default() -> Profile {
         Profile::new()
     }
+}
+
+/// An integration whose results arrive by themselves, and are recorded when somebody asks for them.
+pub(crate) trait Source: std::fmt::Debug + Send + Sync {
+    /// Records the results that have arrived.
+    fn harvest(&self);
+
+    /// Returns the number of command buffers that were finished and whose results have not arrived.
+    fn in_flight(&self) -> u64;
 }
 
 /// Locks a mutex, also after a panic under it.
@@ -127,6 +141,7 @@ impl Profile {
                 since_ns: host_now_ns(),
                 ..ProfileInfo::default()
             }),
+            sources: Mutex::default(),
         }
     }
 
@@ -178,7 +193,18 @@ impl Profile {
     /// });
     /// assert_eq!(profile.dump()[0].1.total_ns, 250_000);
     /// ```
-    pub fn record_command_buffer(&self, mut entry: CommandBufferEntry) {
+    pub fn record_command_buffer(&self, entry: CommandBufferEntry) {
+        let has_dispatches = entry.dispatches > 0;
+        self.record_listed_command_buffer(entry, has_dispatches);
+    }
+
+    /// Adds a command buffer as [`Self::record_command_buffer`] does. `has_dispatches` says that it holds dispatches,
+    /// listed or not, so that these are compared with its time.
+    pub(crate) fn record_listed_command_buffer(
+        &self,
+        mut entry: CommandBufferEntry,
+        has_dispatches: bool,
+    ) {
         let mut shard = self.shard();
         match duration(entry.start_ns, entry.end_ns, None) {
             Ok(ns) => shard.add(TimedKind::Label, &entry.label, ns, &self.names),
@@ -191,7 +217,11 @@ impl Profile {
         let limit = self.limits.command_buffers;
         let numbers = &mut shard.command_buffer_numbers;
         if let Some(sequence) = self.command_buffers.next(numbers, limit) {
-            let row = CommandBufferRow { sequence, entry };
+            let row = CommandBufferRow {
+                sequence,
+                entry,
+                has_dispatches,
+            };
             shard.command_buffers.push(row);
         } else {
             shard.ledger.add(LossKind::CommandBufferRows, 1, NOT_KEPT);
@@ -225,6 +255,26 @@ impl Profile {
             shard.passes.push(PassRow { sequence, entry });
         } else {
             shard.ledger.add(LossKind::PassRows, 1, NOT_KEPT);
+        }
+    }
+
+    /// Adds a scope: its time counts under its path, and it is kept as a row.
+    #[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
+    pub(crate) fn record_scope(&self, entry: ScopeEntry) {
+        let mut shard = self.shard();
+        match entry.gpu_ns {
+            Some(ns) => shard.add(TimedKind::Scope, &entry.path.join(" > "), ns, &self.names),
+            None => {
+                let because = entry.unknown_because.clone();
+                shard.ledger.add(LossKind::ScopeTimes, 1, because);
+            }
+        }
+        let limit = self.limits.dispatches;
+        let numbers = &mut shard.dispatch_numbers;
+        if let Some(sequence) = self.dispatches.next(numbers, limit) {
+            shard.scopes.push(ScopeRow { sequence, entry });
+        } else {
+            shard.ledger.add(LossKind::ScopeRows, 1, NOT_KEPT);
         }
     }
 
@@ -418,6 +468,7 @@ impl Profile {
     /// assert!(profile.dump().is_empty());
     /// ```
     pub fn reset(&self) {
+        self.harvest();
         let mut shards: Vec<_> = self.shards.iter().map(|s| lock(&s.0)).collect();
         for shard in &mut shards {
             **shard = Shard::default();
@@ -485,8 +536,29 @@ impl Profile {
         Snapshot::new(&self.gather())
     }
 
+    /// Adds an integration.
+    #[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
+    pub(crate) fn add_source(&self, source: Weak<dyn Source>) {
+        let mut sources = lock(&self.sources);
+        sources.retain(|source| source.strong_count() > 0);
+        sources.push(source);
+    }
+
+    /// Records the results that have arrived at integrations; returns the number of command buffers in flight.
+    fn harvest(&self) -> u64 {
+        // Without the lock, because recording may make and drop integrations.
+        let sources = lock(&self.sources).clone();
+        let sources = sources.iter().filter_map(Weak::upgrade);
+        let in_flight = sources.map(|source| {
+            source.harvest();
+            source.in_flight()
+        });
+        in_flight.sum()
+    }
+
     /// Merges all shards at one moment, with rows in their order ([`Shard::sort`]).
     pub(super) fn gather(&self) -> ProfileContents {
+        let in_flight = self.harvest();
         let shards: Vec<_> = self.shards.iter().map(|s| lock(&s.0)).collect();
         let info = lock(&self.info).clone();
         let mut merged = Shard::default();
@@ -501,6 +573,9 @@ impl Profile {
             refused,
             "they contradict the others",
         );
+        merged
+            .ledger
+            .add(LossKind::CommandBuffers, in_flight, NOT_ARRIVED);
         ProfileContents { info, merged }
     }
 }

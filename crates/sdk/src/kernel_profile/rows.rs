@@ -110,12 +110,37 @@ impl PassRow {
     }
 }
 
+/// A part of a command buffer that the program has timed by a scope.
+#[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "trace"), allow(dead_code))]
+pub(crate) struct ScopeEntry {
+    pub cb_label: Cow<'static, str>,
+    pub command_buffer: CommandBufferId,
+    /// The labels of the scopes around it and its own, outermost first.
+    pub path: Arc<[Arc<str>]>,
+    pub gpu_ns: Option<u64>,
+    /// The interval on the host's clock.
+    pub placed: Option<Interval>,
+    pub unknown_because: Cow<'static, str>,
+}
+
+/// A scope.
+#[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "trace"), allow(dead_code))]
+pub(super) struct ScopeRow {
+    /// The order of the row, as in [`DispatchRow`].
+    pub sequence: u64,
+    pub entry: ScopeEntry,
+}
+
 /// A command buffer.
 #[derive(Debug, Clone)]
 pub(super) struct CommandBufferRow {
     /// The order of the row, as in [`DispatchRow`].
     pub sequence: u64,
     pub entry: CommandBufferEntry,
+    /// The command buffer holds dispatches, listed or not.
+    pub has_dispatches: bool,
 }
 
 impl CommandBufferRow {

@@ -2,7 +2,7 @@
 
 use super::aggregate::Aggregate;
 use super::entry::DispatchEntry;
-use super::rows::{CommandBufferRow, DispatchRow, PassRow};
+use super::rows::{CommandBufferRow, DispatchRow, PassRow, ScopeRow};
 use super::sequence::Block;
 use gapscope_model::{Ledger, LossKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,10 +42,11 @@ pub(super) enum TimedKind {
     Label,
     Kernel,
     Pass,
+    Scope,
 }
 
 impl TimedKind {
-    const ALL: usize = 3;
+    const ALL: usize = 4;
 
     /// Returns what a name beyond the limit is counted as.
     fn loss_kind(self) -> LossKind {
@@ -53,6 +54,7 @@ impl TimedKind {
             TimedKind::Label => LossKind::Labels,
             TimedKind::Kernel => LossKind::Kernels,
             TimedKind::Pass => LossKind::Passes,
+            TimedKind::Scope => LossKind::Scopes,
         }
     }
 }
@@ -89,6 +91,7 @@ pub(super) struct Shard {
     pub command_buffers: Vec<CommandBufferRow>,
     pub passes: Vec<PassRow>,
     pub dispatches: Vec<DispatchRow>,
+    pub scopes: Vec<ScopeRow>,
     /// What was not recorded, and why.
     pub ledger: Ledger,
     /// The reserved numbers for the next command buffers, and those for the next dispatches and passes.
@@ -142,6 +145,7 @@ impl Shard {
             .extend_from_slice(&other.command_buffers);
         self.passes.extend_from_slice(&other.passes);
         self.dispatches.extend_from_slice(&other.dispatches);
+        self.scopes.extend_from_slice(&other.scopes);
         self.ledger.merge(&other.ledger);
     }
 
@@ -150,6 +154,7 @@ impl Shard {
         self.command_buffers.sort_unstable_by_key(|r| r.sequence);
         self.passes.sort_unstable_by_key(|r| r.sequence);
         self.dispatches.sort_unstable_by_key(|r| r.sequence);
+        self.scopes.sort_unstable_by_key(|r| r.sequence);
     }
 
     /// Returns the shared copy of a text.

@@ -4,6 +4,7 @@ use super::contents::ProfileContents;
 use super::drift::drifts;
 use super::shard::{TimedKind, Times};
 use super::{DeviceInfo, Drift, KernelEntry, Loss, ProfileEntry, Sampling, Verdict, host_now_ns};
+use crate::text::shown;
 use serde::Serialize;
 use std::fmt;
 
@@ -34,6 +35,8 @@ pub struct Snapshot {
     pub kernels: Vec<KernelEntry>,
     /// The passes with their times, by their labels, in the same order.
     pub passes: Vec<(String, ProfileEntry)>,
+    /// The scopes with their times, by the labels of the scopes around them and their own, in the same order.
+    pub scopes: Vec<(String, ProfileEntry)>,
     /// The number of command buffers that are kept as rows.
     pub command_buffers: u64,
     /// The number of dispatches that are kept as rows.
@@ -64,6 +67,7 @@ impl Snapshot {
                 .map(kernel)
                 .collect(),
             passes: entries(merged.times(TimedKind::Pass)),
+            scopes: entries(merged.times(TimedKind::Scope)),
             command_buffers: merged.command_buffers.len() as u64,
             dispatches: merged.dispatches.len() as u64,
             drift: drifts(contents),
@@ -103,11 +107,12 @@ impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GPU times (sampling mode {}", self.sampling.as_str())?;
         if !self.device.name.is_empty() {
-            write!(f, ", {}", self.device.name)?;
+            write!(f, ", {}", shown(&self.device.name))?;
         }
         writeln!(f, ")")?;
         table(f, "label", self.labels.iter().map(|(n, t)| (n.as_str(), t)))?;
         table(f, "pass", self.passes.iter().map(|(n, t)| (n.as_str(), t)))?;
+        table(f, "scope", self.scopes.iter().map(|(n, t)| (n.as_str(), t)))?;
         table(
             f,
             "kernel",
@@ -115,16 +120,24 @@ impl fmt::Display for Snapshot {
         )?;
         for drift in &self.drift {
             let share = drift.share * 100.0;
+            let (label, compared) = (shown(&drift.label), drift.compared);
             let meaning = match drift.verdict {
+                Verdict::Uncovered => {
+                    let (covered, rest) = (drift.covered_share() * 100.0, time(drift.uncovered_ns));
+                    writeln!(
+                        f,
+                        "  {compared} cover {covered:.0} % of the command buffers `{label}`; the other {rest} are copies, render passes, {compared} that are not listed, or waits"
+                    )?;
+                    continue;
+                }
                 Verdict::Consistent => "they fit",
                 Verdict::Overlapping => "they overlap",
                 Verdict::Unexplained => "whether they overlap is not known",
                 Verdict::Inconsistent => "a clock or sampling error: do not rely on these times",
             };
-            let label = &drift.label;
             writeln!(
                 f,
-                "  dispatches of `{label}` less its command buffers: {share:+.1} %; {meaning}"
+                "  {compared} of `{label}` less its command buffers: {share:+.1} %; {meaning}"
             )?;
         }
         match self.clock_error_ns {
@@ -133,10 +146,10 @@ impl fmt::Display for Snapshot {
             None => writeln!(f, "  how exact times are on the host's clock is not known")?,
         }
         for loss in &self.losses {
-            writeln!(f, "  not recorded: {loss}")?;
+            writeln!(f, "  not recorded: {}", shown(&loss.to_string()))?;
         }
         for note in &self.notes {
-            writeln!(f, "  {note}")?;
+            writeln!(f, "  {}", shown(note))?;
         }
         Ok(())
     }
@@ -160,6 +173,7 @@ fn table<'a>(
         "share", "total", "count", "mean", "median", "p99", "max"
     )?;
     for (name, times) in rows.take(MAX_PRINTED_ROWS) {
+        let name = shown(name);
         let share = times.total_ns as f64 / (all as f64).max(1.0) * 100.0;
         let mean = times.mean_ns().unwrap_or(0.0) as u64;
         writeln!(

@@ -237,6 +237,11 @@ fn drift_has_a_direction_and_a_meaning() {
         verdict(&outside, Sampling::Dispatch),
         (500, Some(1_500), Verdict::Inconsistent)
     );
+    // What is not covered is no fit.
+    assert_eq!(
+        verdict(&[(1_000, 1_140)], Sampling::Dispatch),
+        (-860, Some(140), Verdict::Uncovered)
+    );
     // With a barrier after each, dispatches cannot overlap.
     assert_eq!(
         verdict(&overlap, Sampling::DispatchSerialised).2,
@@ -288,7 +293,7 @@ fn a_snapshot_prints_everything_with_units() {
         "sampling mode dispatch, Some GPU",
         "2.50 ms",
         "attention",
-        "-20.0 %; they fit",
+        "dispatches cover 80 % of the command buffers `cb`; the other 500.00 us are",
         "not recorded: 48 dispatch times: the sample buffer was full",
         "A note.",
     ] {
@@ -297,7 +302,7 @@ fn a_snapshot_prints_everything_with_units() {
     let json: serde_json::Value = serde_json::from_str(&profile.snapshot().to_json()).unwrap();
     assert_eq!(json["sampling"], "dispatch");
     assert_eq!(json["labels"][0][1]["total_ns"], 2_500_000);
-    assert_eq!(json["drift"][0]["verdict"], "consistent");
+    assert_eq!(json["drift"][0]["verdict"], "uncovered");
 }
 
 #[test]

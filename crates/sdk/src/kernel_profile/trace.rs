@@ -82,6 +82,9 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
     for row in &merged.passes {
         builder.pass(row, &work);
     }
+    for row in &merged.scopes {
+        builder.scope(row);
+    }
     for row in &merged.dispatches {
         builder.dispatch(row, &work);
     }
@@ -97,6 +100,7 @@ fn trace(contents: &ProfileContents) -> Result<Trace, TraceError> {
     for (kind, unplaced) in [
         (LossKind::Dispatches, builder.unplaced_dispatches),
         (LossKind::Passes, builder.unplaced_passes),
+        (LossKind::Scopes, builder.unplaced_scopes),
     ] {
         let reason = "their command buffer was not recorded, so their place is not known";
         losses.add(kind, unplaced, reason);

@@ -361,6 +361,7 @@ impl<C: Counters + 'static> Batch<C> {
             .map(|(pass, end)| MeasuredPass {
                 inside: pass.first..end,
                 measured: pass.samples.as_ref().map(measured),
+                hides_dispatches: false,
             })
             .collect();
         let dispatches: Vec<_> = (self.dispatches.iter())

@@ -37,6 +37,18 @@ pub(super) struct EncodedPass {
     pub first: u32,
     /// The program writes timestamps of its own at the boundaries of the pass.
     pub is_taken: bool,
+    /// The program had wgpu's own pass in its hands, and may have encoded dispatches that are not listed.
+    pub is_borrowed: bool,
+}
+
+/// A scope that the program opened.
+#[derive(Debug)]
+pub(super) struct EncodedScope {
+    /// The queries at the start and the end, or why there are none.
+    pub pair: Result<QueryPair, &'static str>,
+    /// The labels of the scopes around it and its own, outermost first.
+    pub path: Arc<[Arc<str>]>,
+    pub is_ended: bool,
 }
 
 /// A dispatch that the program encoded.
@@ -63,9 +75,14 @@ pub(super) struct Batch {
     /// The passes, if passes or dispatches are timed.
     pub passes: Vec<EncodedPass>,
     pub dispatches: Vec<EncodedDispatch>,
+    pub scopes: Vec<EncodedScope>,
+    /// The program had wgpu's own encoder in its hands, and may have encoded passes that are not listed.
+    pub is_borrowed: bool,
+    /// Nothing is timed or listed, because the program has switched the profiler off.
+    pub is_off: bool,
     /// The number of dispatches so far, timed or not.
     pub dispatch_count: u32,
-    /// The time at which the program finished the command buffer, before which it cannot have run.
+    /// A time before which the command buffer cannot have run: when the program finished it, or began its scopes.
     pub finished_ns: u64,
 }
 
@@ -78,9 +95,17 @@ impl Batch {
             whole: None,
             passes: Vec::new(),
             dispatches: Vec::new(),
+            scopes: Vec::new(),
+            is_borrowed: false,
+            is_off: false,
             dispatch_count: 0,
             finished_ns: 0,
         }
+    }
+
+    /// Returns true if the program may have encoded dispatches that are not listed.
+    pub fn hides_work(&self) -> bool {
+        self.is_borrowed || self.passes.iter().any(|pass| pass.is_borrowed)
     }
 
     /// Takes two queries of the last chunk or, if it is full, of the one that `take_chunk` gives; `None` if it gives

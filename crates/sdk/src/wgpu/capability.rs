@@ -64,9 +64,12 @@ impl Capability {
     }
 
     /// Returns the sentence that every result shows. `encoders` means that timestamps are also written between
-    /// passes.
-    pub(super) fn sentence(self, encoders: bool) -> &'static str {
+    /// passes, and `most` is what the program wants.
+    pub(super) fn sentence(self, encoders: bool, most: Capability) -> &'static str {
         match (self, encoders) {
+            (Capability::Nothing, _) if most == Capability::Nothing => {
+                "wgpu timed nothing, as the program wanted."
+            }
             (Capability::Dispatches, true) => {
                 "wgpu timed each dispatch and each command buffer by timestamps inside passes and encoders; a pass is from its first dispatch to its last."
             }

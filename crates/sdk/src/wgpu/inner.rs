@@ -4,9 +4,11 @@ use super::Capability;
 use super::batch::Batch;
 use super::chunk::{Chunk, MAX_CHUNKS};
 use super::clock::DeviceClock;
+use super::names::PipelineNames;
+use crate::kernel_profile::Source;
 use crate::kernel_profile::{DeviceInfo, Profile, ProfileHandle};
 use ::wgpu::{ComputePipeline, Device, Features};
-use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 
 /// The shared state. Chunks go from the pool to a batch (a command buffer) and come back once its results were read.
@@ -15,8 +17,10 @@ pub(super) struct Inner {
     pub device: Device,
     /// The work that is timed.
     pub capability: Capability,
-    /// Timestamps may be written between passes.
-    encoders: bool,
+    /// The most that the program wants to be timed.
+    most: Capability,
+    /// The features of the device.
+    features: Features,
     /// The nanoseconds of a tick.
     pub period_ns: f64,
     profile: ProfileHandle,
@@ -26,8 +30,27 @@ pub(super) struct Inner {
     /// The batches whose results have arrived and have not been recorded.
     arrived: Mutex<Vec<ArrivedBatch>>,
     pub clock: Mutex<DeviceClock>,
+    /// The number of batches that were finished and whose results have not arrived.
+    in_flight: AtomicU64,
+    shared: Arc<Shared>,
+}
+
+/// What profilers of one device share, whatever they time.
+#[derive(Debug)]
+struct Shared {
     /// The names of pipelines, which are those of their kernels.
-    names: Arc<RwLock<Names>>,
+    names: RwLock<PipelineNames>,
+    /// Whether anything is timed and listed at present.
+    enabled: AtomicBool,
+}
+
+impl Default for Shared {
+    fn default() -> Shared {
+        Shared {
+            names: RwLock::default(),
+            enabled: AtomicBool::new(true),
+        }
+    }
 }
 
 /// A batch whose results have arrived.
@@ -37,9 +60,6 @@ pub(super) struct ArrivedBatch {
     /// When the last result arrived, on the host's clock.
     pub seen_ns: u64,
 }
-
-/// The names of pipelines, by pipeline.
-type Names = HashMap<ComputePipeline, Arc<str>>;
 
 /// The unused chunks, and how many chunks there are in all.
 #[derive(Debug, Default)]
@@ -55,32 +75,88 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Inner {
-    pub fn new(
+    /// Makes the state of a profiler of all that the device can time.
+    pub fn new(device: Device, period_ns: f64, profile: ProfileHandle) -> Arc<Inner> {
+        let most = Capability::Dispatches;
+        Inner::register(device, period_ns, profile, most, Arc::default())
+    }
+
+    /// Makes the state, whose results the profile takes before it shows any.
+    fn register(
         device: Device,
         period_ns: f64,
         profile: ProfileHandle,
         most: Capability,
-        names: Arc<RwLock<Names>>,
-    ) -> Inner {
+        shared: Arc<Shared>,
+    ) -> Arc<Inner> {
         let features = device.features();
-        Inner {
+        let inner = Arc::new(Inner {
             device,
             capability: Capability::choose(features, most),
-            encoders: features.contains(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS),
+            most,
+            features,
             period_ns,
             profile,
             noted: Once::new(),
             pool: Mutex::default(),
             arrived: Mutex::default(),
             clock: Mutex::default(),
-            names,
-        }
+            in_flight: AtomicU64::new(0),
+            shared,
+        });
+        let source: Arc<dyn Source> = inner.clone();
+        inner.profile.add_source(Arc::downgrade(&source));
+        inner
     }
 
-    /// Returns the state of a profiler of the same device with at most this detail; the names of pipelines are shared.
-    pub fn at_most(&self, most: Capability) -> Inner {
-        let (profile, names) = (self.profile.clone(), Arc::clone(&self.names));
-        Inner::new(self.device.clone(), self.period_ns, profile, most, names)
+    /// Returns the state of a profiler of the same device with at most this detail; the names of pipelines and the
+    /// switch are shared.
+    pub fn at_most(&self, most: Capability) -> Arc<Inner> {
+        let (profile, shared) = (self.profile.clone(), Arc::clone(&self.shared));
+        Inner::register(self.device.clone(), self.period_ns, profile, most, shared)
+    }
+
+    /// Returns true if the program wants no times although the device has timestamps.
+    pub fn wants_nothing(&self) -> bool {
+        self.most == Capability::Nothing
+    }
+
+    pub fn is_enabled(&self) -> bool {
+        self.shared.enabled.load(Relaxed)
+    }
+
+    pub fn set_enabled(&self, enabled: bool) {
+        self.shared.enabled.store(enabled, Relaxed);
+    }
+
+    /// Returns true if the device was made with these features.
+    pub fn has(&self, features: Features) -> bool {
+        self.features.contains(features)
+    }
+
+    /// Returns the sentence about the source of times.
+    pub fn sentence(&self) -> &'static str {
+        self.capability.sentence(self.times_encoders(), self.most)
+    }
+
+    /// Counts a batch whose results are to arrive.
+    pub fn expect_results(&self) {
+        self.in_flight.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a batch whose results have arrived, or will never arrive.
+    pub fn expect_no_more(&self) {
+        self.in_flight.fetch_sub(1, Relaxed);
+    }
+
+    /// Records the results that have arrived; returns the number of batches.
+    pub fn record_all_arrived(&self) -> usize {
+        let arrived = std::mem::take(&mut *lock(&self.arrived));
+        let count = arrived.len();
+        for ArrivedBatch { batch, seen_ns } in arrived {
+            self.record_arrived(batch, seen_ns);
+        }
+        count
     }
 
     pub fn profile(&self) -> &Profile {
@@ -89,7 +165,8 @@ impl Inner {
 
     /// Returns true if a command buffer is timed by timestamps of its own.
     pub fn times_encoders(&self) -> bool {
-        self.encoders && self.capability != Capability::Nothing
+        self.has(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS)
+            && self.capability != Capability::Nothing
     }
 
     /// Returns true if passes and dispatches are listed and not only counted.
@@ -97,32 +174,44 @@ impl Inner {
         self.capability <= Capability::Passes
     }
 
-    /// Notes the source of times once, before the first result.
+    /// Notes the device and the source of times once, before the first result.
     pub fn say(&self) {
         self.noted.call_once(|| {
             let profile = self.profile();
-            let info = self.device.adapter_info();
             profile.set_sampling(self.capability.sampling());
-            profile.set_device(DeviceInfo {
-                api: info.backend.to_string(),
-                name: info.name,
-                driver: format!("{} {}", info.driver, info.driver_info)
-                    .trim()
-                    .to_owned(),
-            });
-            profile.note(self.capability.sentence(self.times_encoders()));
+            self.say_device();
+            profile.note(self.sentence());
             profile.note("A command buffer is taken to be submitted when its encoder is finished: wgpu does not say when it is.");
         });
     }
 
+    /// Notes the device and the source of the times of scopes.
+    pub fn say_of_scopes(&self) {
+        self.say_device();
+        self.profile().note("The program's scopes were timed by timestamps at their starts and ends; a command buffer of scopes is from its first scope to its last.");
+    }
+
+    /// Notes the device.
+    fn say_device(&self) {
+        let info = self.device.adapter_info();
+        self.profile().set_device(DeviceInfo {
+            api: info.backend.to_string(),
+            name: info.name,
+            driver: format!("{} {}", info.driver, info.driver_info)
+                .trim()
+                .to_owned(),
+        });
+    }
+
     pub fn name_pipeline(&self, pipeline: &ComputePipeline, name: &str) {
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-        names.insert(pipeline.clone(), Arc::from(name));
+        let names = self.shared.names.write();
+        let mut names = names.unwrap_or_else(PoisonError::into_inner);
+        names.insert(pipeline, name);
     }
 
     pub fn name_of(&self, pipeline: &ComputePipeline) -> Option<Arc<str>> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        names.get(pipeline).cloned()
+        let names = self.shared.names.read();
+        names.unwrap_or_else(PoisonError::into_inner).name(pipeline)
     }
 
     /// Takes an unused chunk for timestamps, or makes one; `None` at the limit, or if the device refuses.
@@ -154,9 +243,21 @@ impl Inner {
     pub fn arrived(&self, batch: Batch, seen_ns: u64) {
         lock(&self.arrived).push(ArrivedBatch { batch, seen_ns });
     }
+}
 
-    /// Takes the batches whose results have arrived.
-    pub fn take_arrived(&self) -> Vec<ArrivedBatch> {
-        std::mem::take(&mut lock(&self.arrived))
+impl Source for Inner {
+    fn harvest(&self) {
+        self.record_all_arrived();
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.in_flight.load(Relaxed)
+    }
+}
+
+impl Drop for Inner {
+    /// Records what arrived and was not asked for.
+    fn drop(&mut self) {
+        self.record_all_arrived();
     }
 }

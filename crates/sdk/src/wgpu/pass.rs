@@ -8,12 +8,12 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// A [`wgpu::ComputePass`](::wgpu::ComputePass) whose dispatches are timed if the device supports it, and otherwise
-/// counted. It dereferences to wgpu's pass.
+/// counted. It dereferences to wgpu's pass; dispatches that are encoded there are not listed.
 ///
 /// ```no_run
 /// # fn example(mut encoder: gapscope_sdk::wgpu::Encoder, bindings: &wgpu::BindGroup, pipeline: &wgpu::ComputePipeline) {
 /// let mut pass = encoder.begin_compute_pass(&Default::default());
-/// pass.set_bind_group(0, bindings, &[]); // of wgpu's own pass
+/// pass.set_bind_group(0, bindings, &[]);
 /// pass.set_pipeline(pipeline);
 /// pass.operation("Sdpa");
 /// pass.dispatch_workgroups(64, 1, 1);
@@ -133,12 +133,58 @@ impl<'encoder> ComputePass<'encoder> {
         });
     }
 
+    /// As of [`wgpu::ComputePass`](::wgpu::ComputePass).
+    pub fn set_bind_group<'a, BG>(
+        &mut self,
+        index: u32,
+        bind_group: BG,
+        offsets: &[::wgpu::DynamicOffset],
+    ) where
+        Option<&'a ::wgpu::BindGroup>: From<BG>,
+    {
+        self.pass.set_bind_group(index, bind_group, offsets);
+    }
+
+    /// As of [`wgpu::ComputePass`](::wgpu::ComputePass).
+    pub fn set_immediates(&mut self, offset: u32, data: &[u8]) {
+        self.pass.set_immediates(offset, data);
+    }
+
+    /// As of [`wgpu::ComputePass`](::wgpu::ComputePass).
+    pub fn insert_debug_marker(&mut self, label: &str) {
+        self.pass.insert_debug_marker(label);
+    }
+
+    /// As of [`wgpu::ComputePass`](::wgpu::ComputePass).
+    pub fn write_timestamp(&mut self, query_set: &::wgpu::QuerySet, query_index: u32) {
+        self.pass.write_timestamp(query_set, query_index);
+    }
+
+    /// As of [`wgpu::ComputePass`](::wgpu::ComputePass).
+    pub fn begin_pipeline_statistics_query(
+        &mut self,
+        query_set: &::wgpu::QuerySet,
+        query_index: u32,
+    ) {
+        self.pass
+            .begin_pipeline_statistics_query(query_set, query_index);
+    }
+
+    /// As of [`wgpu::ComputePass`](::wgpu::ComputePass).
+    pub fn end_pipeline_statistics_query(&mut self) {
+        self.pass.end_pipeline_statistics_query();
+    }
+
     /// Encodes a dispatch with timestamps around it where dispatches are timed, and lists it for the results.
     fn timed(
         &mut self,
         groups: Option<[u32; 3]>,
         dispatch: impl FnOnce(&mut ::wgpu::ComputePass<'_>),
     ) {
+        if self.batch.is_off {
+            dispatch(&mut self.pass);
+            return;
+        }
         self.batch.dispatch_count += 1;
         if !self.inner.lists_work() {
             dispatch(&mut self.pass);
@@ -175,7 +221,15 @@ impl<'encoder> Deref for ComputePass<'encoder> {
 }
 
 impl<'encoder> DerefMut for ComputePass<'encoder> {
+    /// What is encoded there is not listed, and the results say so. The pipeline may be another one afterwards: the
+    /// dispatches that follow have no kernel until the next [`Self::set_pipeline`].
     fn deref_mut(&mut self) -> &mut ::wgpu::ComputePass<'encoder> {
+        self.kernel = Arc::from("");
+        match self.batch.passes.last_mut() {
+            Some(pass) => pass.is_borrowed = true,
+            // Passes are not listed.
+            None => self.batch.is_borrowed = true,
+        }
         &mut self.pass
     }
 }

@@ -22,9 +22,14 @@ pub(super) struct PendingBatch {
 
 impl PendingBatch {
     /// Encodes the end of a batch: copies of its results, which are read when they have arrived. A batch without
-    /// queries is recorded at once.
-    pub fn start(inner: &Arc<Inner>, mut batch: Batch, encoder: &mut ::wgpu::CommandEncoder) {
-        batch.finished_ns = host_now_ns();
+    /// queries is recorded at once. It cannot have run before `finished_ns`.
+    pub fn start(
+        inner: &Arc<Inner>,
+        mut batch: Batch,
+        finished_ns: u64,
+        encoder: &mut ::wgpu::CommandEncoder,
+    ) {
+        batch.finished_ns = finished_ns;
         if batch.chunks.is_empty() {
             inner.record_untimed(&batch);
             return;
@@ -32,6 +37,7 @@ impl PendingBatch {
         for chunk in &batch.chunks {
             chunk.resolve(encoder);
         }
+        inner.expect_results();
         let pending = Arc::new(PendingBatch {
             inner: Arc::clone(inner),
             left: AtomicU32::new(batch.chunks.len() as u32),
@@ -65,6 +71,7 @@ impl PendingBatch {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let Some(batch) = batch else { return };
+        self.inner.expect_no_more();
         if self.failed.load(Acquire) {
             self.inner
                 .record_lost(batch, "the device was lost, or refused to map the results");
@@ -78,6 +85,7 @@ impl Drop for PendingBatch {
     fn drop(&mut self) {
         let batch = self.batch.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(batch) = batch.take() {
+            self.inner.expect_no_more();
             self.inner.record_lost(
                 batch,
                 "the command buffer was never submitted, or the device was lost",

@@ -2,7 +2,8 @@
 
 use super::Capability;
 use super::encoder::Encoder;
-use super::inner::{ArrivedBatch, Inner};
+use super::inner::Inner;
+use super::scope::Scopes;
 use crate::kernel_profile::{self, Profile, ProfileHandle};
 use ::wgpu::{
     CommandEncoder, CommandEncoderDescriptor, ComputePipeline, ComputePipelineDescriptor, Device,
@@ -76,15 +77,13 @@ impl Profiler {
     /// ```
     #[must_use]
     pub fn at_most(&self, most: Capability) -> Profiler {
-        Profiler(Arc::new(self.0.at_most(most)))
+        Profiler(self.0.at_most(most))
     }
 
     /// Creates a profiler of all that the device can time.
     fn all(device: &Device, queue: &Queue, profile: ProfileHandle) -> Profiler {
         let period_ns = f64::from(queue.get_timestamp_period());
-        let most = Capability::Dispatches;
-        let inner = Inner::new(device.clone(), period_ns, profile, most, Arc::default());
-        Profiler(Arc::new(inner))
+        Profiler(Inner::new(device.clone(), period_ns, profile))
     }
 
     /// Returns the capability of the device.
@@ -108,7 +107,7 @@ impl Profiler {
     /// # }
     /// ```
     pub fn capability_note(&self) -> &'static str {
-        self.0.capability.sentence(self.0.times_encoders())
+        self.0.sentence()
     }
 
     /// Returns the profile that the times go to.
@@ -136,6 +135,53 @@ impl Profiler {
         self.wrap(self.0.device.create_command_encoder(&described), label)
     }
 
+    /// Switches timing off or on again, for this profiler, its clones and those that [`Self::at_most`] made of it.
+    /// Encoders and scopes that are made while it is off encode nothing of gapscope's and are not listed; those that
+    /// exist stay as they are.
+    ///
+    /// ```no_run
+    /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler) {
+    /// profiler.set_enabled(false);
+    /// # }
+    /// ```
+    pub fn set_enabled(&self, enabled: bool) {
+        self.0.set_enabled(enabled);
+    }
+
+    /// Returns true while timing is on, as at first.
+    ///
+    /// ```no_run
+    /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler) {
+    /// assert!(profiler.is_enabled());
+    /// # }
+    /// ```
+    pub fn is_enabled(&self) -> bool {
+        self.0.is_enabled()
+    }
+
+    /// Begins to time parts of wgpu's own encoders and passes, such as those of a frame; `label` is that of the whole.
+    ///
+    /// ```no_run
+    /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
+    /// let mut encoder = device.create_command_encoder(&Default::default());
+    /// let scopes = profiler.scopes("frame");
+    /// {
+    ///     let mut shadows = scopes.scope("shadows", &mut encoder);
+    ///     let mut pass = shadows.compute_pass(&wgpu::ComputePassDescriptor {
+    ///         label: Some("blur"),
+    ///         timestamp_writes: None,
+    ///     });
+    ///     pass.dispatch_workgroups(64, 1, 1); // wgpu's own pass
+    /// }
+    /// scopes.resolve(&mut encoder);
+    /// queue.submit([encoder.finish()]);
+    /// # }
+    /// ```
+    pub fn scopes(&self, label: &str) -> Scopes {
+        self.harvest();
+        Scopes::begin(&self.0, label)
+    }
+
     /// Times the compute passes of an encoder of the program. Commands that it already holds are not timed on their
     /// own.
     ///
@@ -146,7 +192,6 @@ impl Profiler {
     /// # }
     /// ```
     pub fn wrap(&self, encoder: CommandEncoder, label: &str) -> Encoder {
-        self.0.say();
         self.harvest();
         Encoder::around(&self.0, encoder, label)
     }
@@ -181,7 +226,8 @@ impl Profiler {
     }
 
     /// Records the results that have arrived, and returns the number of command buffers. Nothing is waited for:
-    /// results arrive while the program submits to its device or polls it.
+    /// results arrive while the program submits to its device or polls it. New encoders and everything that shows the
+    /// profile do this, too.
     ///
     /// ```no_run
     /// # fn example(profiler: &gapscope_sdk::wgpu::Profiler, device: &wgpu::Device, queue: &wgpu::Queue) {
@@ -189,12 +235,7 @@ impl Profiler {
     /// # }
     /// ```
     pub fn harvest(&self) -> usize {
-        let arrived = self.0.take_arrived();
-        let count = arrived.len();
-        for ArrivedBatch { batch, seen_ns } in arrived {
-            self.0.record_arrived(batch, seen_ns);
-        }
-        count
+        self.0.record_all_arrived()
     }
 
     /// Waits until everything that was submitted has finished, and records it.

@@ -7,16 +7,24 @@ use super::chunk::QUERIES;
 use super::clock::{DeviceClock, Offset};
 use super::inner::{Inner, lock};
 use crate::interval::Interval;
+use crate::kernel_profile::ScopeEntry;
 use crate::kernel_profile::{CommandBufferEntry, DispatchEntry, LossKind, PassEntry};
-use crate::passes::{MeasuredInterval, MeasuredPass, WANTED_NO_MORE, WorkTimes, hull, settle};
+use crate::passes::{
+    HIDDEN, MeasuredInterval, MeasuredPass, WANTED_NO_MORE, WorkTimes, hull, settle,
+};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 // The reasons why a time is unknown.
 const NO_QUERIES: &str = "there was no memory for timestamps";
 const NO_TIME: &str = "the device delivered no usable timestamps";
 const TAKEN: &str = "the program times this pass itself";
+const NOT_ENDED: &str = "the program did not end this scope";
 const NO_BOUNDS: &str = "its device times contradict the host times around them";
+
+/// The reason for dispatches that are not listed.
+const BORROWED: &str = "the program encoded through wgpu's own encoder or pass (`&mut wgpu::CommandEncoder`, `&mut wgpu::ComputePass`): `Profiler::scopes` times such work";
 
 /// The times of a batch (one command buffer with its passes and dispatches) on the device's clock.
 struct Times {
@@ -26,6 +34,8 @@ struct Times {
     passes: Vec<MeasuredInterval>,
     /// The times of the dispatches, in the order of the batch.
     dispatches: Vec<MeasuredInterval>,
+    /// The times of the scopes, in the order of the batch.
+    scopes: Vec<MeasuredInterval>,
     /// The offset to the host's clock, if it is known.
     offset: Option<Offset>,
     seen_ns: Option<u64>,
@@ -80,6 +90,8 @@ impl Inner {
     /// Records a batch without queries.
     pub fn record_untimed(&self, batch: &Batch) {
         let reason = match self.capability {
+            _ if !batch.scopes.is_empty() => "none of its scopes could be timed",
+            Capability::Nothing if self.wants_nothing() => "the program wanted no times",
             Capability::Nothing => "the device has no timestamps, or was made without them",
             _ if batch.passes.is_empty() && !self.times_encoders() => {
                 "it has no compute pass, and was made without timestamps between passes"
@@ -103,20 +115,40 @@ impl Inner {
             Ok(whole) => host(*whole).ok_or(Cow::Borrowed(NO_BOUNDS)),
             Err(why) => Err(why.clone()),
         };
-        profile.record_command_buffer(CommandBufferEntry {
+        let entry = CommandBufferEntry {
             id: Some(batch.id),
             label: Cow::Owned(batch.label.to_string()),
             start_ns: placed.as_ref().ok().map(|placed| placed.start_ns),
             end_ns: placed.as_ref().ok().map(|placed| placed.end_ns),
-            submitted_ns: Some(batch.finished_ns),
+            // Scopes begin before the program finishes the command buffer.
+            submitted_ns: batch.scopes.is_empty().then_some(batch.finished_ns),
             seen_ns: times.seen_ns,
             dispatches: batch.dispatch_count,
             unknown_because: placed.err().unwrap_or_default(),
             ..CommandBufferEntry::default()
-        });
+        };
+        let hides_work = batch.hides_work();
+        profile.record_listed_command_buffer(entry, batch.dispatch_count > 0 || hides_work);
+        if hides_work && self.capability != Capability::CommandBuffers {
+            profile.lose(LossKind::UnlistedDispatches, 1, BORROWED);
+        }
+        for (scope, interval) in batch.scopes.iter().zip(times.scopes) {
+            let placed = interval.as_ref().ok().and_then(|i| host(*i));
+            profile.record_scope(ScopeEntry {
+                cb_label: Cow::Owned(batch.label.to_string()),
+                command_buffer: batch.id,
+                path: Arc::clone(&scope.path),
+                gpu_ns: interval.as_ref().ok().map(|i| i.duration_ns()),
+                placed,
+                unknown_because: interval.err().unwrap_or_default(),
+            });
+        }
         if !self.lists_work() {
             let reason = match (self.capability, times.whole) {
                 (Capability::CommandBuffers, _) => WANTED_NO_MORE.into(),
+                (Capability::Nothing, _) if self.wants_nothing() => {
+                    "the program wanted no times".into()
+                }
                 (_, whole) => whole.err().unwrap_or(Cow::Borrowed(NO_TIME)),
             };
             profile.lose(LossKind::DispatchTimes, batch.dispatch_count.into(), reason);
@@ -177,7 +209,8 @@ impl Times {
         Times {
             whole: unknown.clone(),
             passes: vec![unknown.clone(); batch.passes.len()],
-            dispatches: vec![unknown; batch.dispatches.len()],
+            dispatches: vec![unknown.clone(); batch.dispatches.len()],
+            scopes: vec![unknown; batch.scopes.len()],
             offset: None,
             seen_ns: None,
         }
@@ -215,12 +248,30 @@ impl Times {
                     (Capability::Passes, false) => Some(measure(pass.pair)),
                     _ => None,
                 };
-                MeasuredPass { inside, measured }
+                MeasuredPass {
+                    inside,
+                    measured,
+                    hides_dispatches: pass.is_borrowed,
+                }
+            })
+            .collect();
+        let scopes: Vec<_> = (batch.scopes.iter())
+            .map(|scope| match scope.pair {
+                Ok(_) if !scope.is_ended => Err(NOT_ENDED.into()),
+                Ok(pair) => measure(Some(pair)),
+                Err(why) => Err(why.into()),
             })
             .collect();
         let around = batch.whole.map(|_| measure(batch.whole));
         let WorkTimes { passes, dispatches } = settle(&passes, &measured);
-        let whole = around.unwrap_or_else(|| hull(&passes));
+        let hides_passes =
+            batch.is_borrowed || (capability == Capability::Dispatches && batch.hides_work());
+        let whole = match around {
+            Some(around) => around,
+            None if hides_passes => Err(HIDDEN.into()),
+            None if !scopes.is_empty() => hull(&scopes),
+            None => hull(&passes),
+        };
         let offset = whole
             .as_ref()
             .ok()
@@ -229,6 +280,7 @@ impl Times {
             whole,
             passes,
             dispatches,
+            scopes,
             offset,
             seen_ns: Some(seen_ns),
         }

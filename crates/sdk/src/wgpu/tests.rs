@@ -341,3 +341,5 @@ fn a_pass_that_the_program_times_itself_keeps_its_timestamps() {
         "the command buffer is timed all the same"
     );
 }
+
+mod unlisted;

@@ -4,7 +4,7 @@ use super::pass_order::PassesAsWork;
 use super::signed;
 use crate::interval::Interval;
 use crate::kernel_profile;
-use crate::kernel_profile::rows::{CommandBufferRow, DispatchRow, PassRow};
+use crate::kernel_profile::rows::{CommandBufferRow, DispatchRow, PassRow, ScopeRow};
 use gapscope_timeline_builder::{WorkPlace, rows};
 use gapscope_trace::build::{Interner, Labels};
 use gapscope_trace::ids::{CommandBufferId, KernelId, LabelId, ProcessId, QueueId, SubmissionId};
@@ -43,6 +43,8 @@ pub(super) struct Builder {
     pub unplaced_dispatches: u64,
     /// The number of passes whose command buffer has no row.
     pub unplaced_passes: u64,
+    /// The number of scopes whose command buffer has no row.
+    pub unplaced_scopes: u64,
     labels: Labels,
     kernels: Interner<KernelKey, KernelId>,
     /// The command buffers that have rows, by the program's ids.
@@ -119,15 +121,37 @@ impl Builder {
             };
             rows::opaque_work(&mut self.tables, place, OpaqueWorkKind::ComputePass);
         } else if let (Some(label), false) = (label, entry.label.is_empty()) {
-            let scope = MarkerScope::CommandBuffer;
-            let row = rows::marker_row(PROCESS, scope, label, start_ns, duration_ns);
-            let row = Marker {
-                queue: Some(placed.queue),
-                command_buffer: Some(placed.id),
-                ..row
-            };
-            rows::marker(&mut self.tables, row);
+            self.marker(placed, label, row.interval());
         }
+    }
+
+    /// Adds a scope as a marker.
+    pub fn scope(&mut self, row: &ScopeRow) {
+        let entry = &row.entry;
+        let Some(placed) = self.placed.get(&entry.command_buffer).copied() else {
+            self.unplaced_scopes += 1;
+            return;
+        };
+        let mut label = placed.label.or_else(|| self.label(None, &entry.cb_label));
+        for part in entry.path.iter() {
+            label = self.label(label, part);
+        }
+        if let Some(label) = label {
+            self.marker(placed, label, entry.placed);
+        }
+    }
+
+    /// Adds a marker of a part of a command buffer.
+    fn marker(&mut self, placed: PlacedCommandBuffer, label: LabelId, interval: Option<Interval>) {
+        let (start_ns, duration_ns) = start_and_duration(interval);
+        let scope = MarkerScope::CommandBuffer;
+        let row = rows::marker_row(PROCESS, scope, label, start_ns, duration_ns);
+        let row = Marker {
+            queue: Some(placed.queue),
+            command_buffer: Some(placed.id),
+            ..row
+        };
+        rows::marker(&mut self.tables, row);
     }
 
     /// Adds a dispatch, at its place among the passes that are work.

@@ -1,0 +1,282 @@
+//! Imports a file with several documents, one behind the other, as processes write that share a file or as people make
+//! that put files together. A profiler of PyTorch writes a document for each recording of one process. Documents of
+//! different ranks, and those whose times overlap, are therefore of different processes, and each process becomes a trace
+//! as if it had a file of its own. All other documents are parts of one trace.
+
+use super::collect::shift_of;
+use super::document::{Document, Sink};
+use super::event::Event;
+use super::facts::{DocumentChoice, TracePart};
+use super::files::Aside;
+use super::import_file::import;
+use super::source::Source;
+use crate::{Error, Options, Output};
+use gapscope_trace::manifest::Rank;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use std::ops::Range;
+use std::path::Path;
+
+/// What is read of a document in advance.
+#[derive(Default)]
+struct Facts {
+    aside: Aside,
+    /// The time from the first event to the last end, by the document's clock; `None` without events.
+    span_ns: Option<Range<i64>>,
+    events: u64,
+    /// A hash of all events.
+    hash: FxHasher,
+}
+
+impl Facts {
+    /// Returns the times since the moment from which the document's clock counts, where the document says it.
+    fn unix_span_ns(&self) -> Option<Range<i64>> {
+        let base_ns = self.aside.metadata.base_ns.unwrap_or(0);
+        let span_ns = self.span_ns.as_ref()?;
+        Some(span_ns.start.saturating_add(base_ns)..span_ns.end.saturating_add(base_ns))
+    }
+
+    /// Returns whether the document has the same events as another one.
+    fn is_copy_of(&self, other: &Facts) -> bool {
+        self.span_ns.is_some()
+            && (self.unix_span_ns(), self.events) == (other.unix_span_ns(), other.events)
+            && self.hash.finish() == other.hash.finish()
+            && self.rank() == other.rank()
+    }
+
+    fn rank(&self) -> Option<u32> {
+        self.aside.metadata.rank.map(|rank| rank.rank)
+    }
+
+    /// Returns whether one process cannot have recorded both documents.
+    fn is_of_another_process(&self, other: &Facts) -> bool {
+        if !self.aside.metadata.is_kineto || !other.aside.metadata.is_kineto {
+            return false;
+        }
+        let differ = self.rank().zip(other.rank()).is_some_and(|(a, b)| a != b);
+        let spans = self.unix_span_ns().zip(other.unix_span_ns());
+        let overlap = spans.is_some_and(|(a, b)| a.start.max(b.start) < a.end.min(b.end));
+        differ || overlap
+    }
+}
+
+/// Reads the facts of all documents of a file.
+#[derive(Default)]
+struct Reading {
+    documents: Vec<Facts>,
+}
+
+impl Sink for Reading {
+    type Error = Error;
+
+    fn document(&mut self, _: u64) -> bool {
+        self.documents.push(Facts::default());
+        true
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), Error> {
+        let Some(document) = self.documents.last_mut() else {
+            return Ok(());
+        };
+        document.events += 1;
+        for text in [event.name, event.pid, event.tid, event.args] {
+            document.hash.write(text);
+        }
+        document.hash.write_i64(event.start_ns.unwrap_or(0));
+        let start_ns = event.start_ns.filter(|ns| *ns != 0 && event.phase != b'M');
+        if let Some(start_ns) = start_ns {
+            let end_ns = event.end_ns().unwrap_or(start_ns);
+            let span_ns = document.span_ns.get_or_insert(start_ns..end_ns);
+            *span_ns = span_ns.start.min(start_ns)..span_ns.end.max(end_ns);
+        }
+        document.aside.event(event)
+    }
+
+    fn member(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        match self.documents.last_mut() {
+            Some(document) => document.aside.member(key, value),
+            None => Ok(()),
+        }
+    }
+
+    fn progress(&mut self, _: &Source) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// The documents of a process, by their numbers in the file.
+type Process = Vec<u64>;
+
+/// Gives each document that is no copy of an earlier one to a process. Returns the processes and the number of copies.
+fn processes(documents: &[Facts]) -> (Vec<Process>, usize) {
+    let mut processes: Vec<Process> = Vec::new();
+    let mut copies = 0;
+    for (number, document) in (0..).zip(documents) {
+        let before = &documents[..number as usize];
+        if before.iter().any(|earlier| document.is_copy_of(earlier)) {
+            copies += 1;
+            continue;
+        }
+        let fits = |process: &&mut Process| {
+            let mut own = process.iter().map(|number| &documents[*number as usize]);
+            own.all(|other| !document.is_of_another_process(other))
+        };
+        // The parts of a recording follow each other.
+        match processes.iter_mut().rev().find(fits) {
+            Some(process) => process.push(number),
+            None => processes.push(vec![number]),
+        }
+    }
+    (processes, copies)
+}
+
+/// Imports the documents of a file, those of each process into a trace of its own where there are several.
+pub(super) fn import_each(
+    path: &Path,
+    all_bytes: u64,
+    options: &Options,
+    output: &mut Output,
+) -> Result<(), Error> {
+    let mut reading = Reading::default();
+    Document::new(Source::open(path)?).read(&mut reading)?;
+    let documents = reading.documents;
+    let (processes, copies) = processes(&documents);
+    let mut notes = Vec::new();
+    if copies > 0 {
+        notes.push(format!(
+            "Documents of the file that have the same events as an earlier one were left out: {copies}."
+        ));
+    }
+    let new = output.trace()?;
+    if let [only] = processes.as_slice() {
+        let mut options = options.clone();
+        options.notes.extend(notes);
+        let part = TracePart {
+            documents: DocumentChoice::Numbers(only),
+            ..TracePart::whole((0, all_bytes))
+        };
+        return import(path, new, part, &options, output).map(drop);
+    }
+    let ranks = ranks(&processes, &documents);
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let count = processes.len();
+    notes.insert(0, match ranks.are_named {
+        true => format!("Imported from {file}, which has documents of {count} ranks."),
+        false => format!(
+            "Imported from {file}, which has documents of {count} processes, as their times overlap or their ranks differ. It does not say the rank of each: they are numbered in their order."
+        ),
+    });
+    // The times of all processes count from one moment.
+    let first = |process: &Process| &documents[process[0] as usize].aside;
+    let base_ns = processes.iter().find_map(|p| first(p).metadata.base_ns);
+    let common_ns = processes.iter().find_map(|p| first(p).first_ns);
+    let common_ns = common_ns.map_or(0, shift_of);
+    for (process, rank) in processes.iter().zip(&ranks.of_processes) {
+        let own_ns = first(process).metadata.base_ns;
+        let from_base_ns = own_ns
+            .zip(base_ns)
+            .map_or(0, |(own, first)| own.saturating_sub(first));
+        let part = TracePart {
+            bytes: (0, all_bytes),
+            shift_ns: Some(common_ns.saturating_add(from_base_ns)),
+            rank: Some(*rank),
+            documents: DocumentChoice::Numbers(process),
+            ..TracePart::default()
+        };
+        let trace = output.rank(rank.rank)?;
+        import(path, trace, part, options, output)?;
+    }
+    let ranks = ranks.of_processes.iter().map(|rank| rank.rank).collect();
+    output.finish_ranks(new, ranks, options, notes)
+}
+
+/// The ranks of processes.
+struct Ranks {
+    of_processes: Vec<Rank>,
+    /// Whether the file says them.
+    are_named: bool,
+}
+
+/// Returns the rank of each process: the one that its documents say, or its number where not all say different ones.
+fn ranks(processes: &[Process], documents: &[Facts]) -> Ranks {
+    let named: Vec<Option<Rank>> = (processes.iter())
+        .map(|process| {
+            let mut own = process.iter().map(|number| &documents[*number as usize]);
+            own.find_map(|document| document.aside.metadata.rank)
+        })
+        .collect();
+    let mut numbers: Vec<u32> = named.iter().flatten().map(|rank| rank.rank).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let are_named = numbers.len() == processes.len();
+    let by_order = |number: u32| Rank {
+        rank: number,
+        local_rank: None,
+        world_size: processes.len() as u32,
+    };
+    let of_processes = (0..).zip(named);
+    Ranks {
+        of_processes: of_processes
+            .map(|(number, rank)| rank.filter(|_| are_named).unwrap_or(by_order(number)))
+            .collect(),
+        are_named,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the facts of documents of Kineto, each with its rank and its times.
+    fn documents(list: &[(Option<u32>, Range<i64>)]) -> Vec<Facts> {
+        let document = |(rank, span_ns): &(Option<u32>, Range<i64>)| {
+            let mut facts = Facts {
+                span_ns: Some(span_ns.clone()),
+                events: 1,
+                ..Facts::default()
+            };
+            facts.aside.metadata.is_kineto = true;
+            facts.aside.metadata.rank = rank.map(|rank| Rank {
+                rank,
+                local_rank: None,
+                world_size: 8,
+            });
+            facts
+        };
+        list.iter().map(document).collect()
+    }
+
+    /// Documents, the processes that they are of, and the ranks of these.
+    type Case<'a> = (&'a [(Option<u32>, Range<i64>)], &'a [&'a [u64]], &'a [u32]);
+
+    #[test]
+    fn documents_are_of_one_process_unless_ranks_or_times_say_otherwise() {
+        let cases: [Case; 6] = [
+            // One process that recorded twice.
+            (&[(None, 10..20), (None, 20..30)], &[&[0, 1]], &[0]),
+            (&[(None, 10..20), (None, 19..30)], &[&[0], &[1]], &[0, 1]),
+            (&[(Some(3), 1..2), (Some(1), 1..3)], &[&[0], &[1]], &[3, 1]),
+            (
+                &[(Some(1), 1..2), (Some(0), 1..3), (Some(1), 5..6)],
+                &[&[0, 2], &[1]],
+                &[1, 0],
+            ),
+            // A rank that is said twice says nothing.
+            (&[(Some(1), 1..5), (Some(1), 2..6)], &[&[0], &[1]], &[0, 1]),
+            // A copy.
+            (&[(None, 10..20), (None, 10..20)], &[&[0]], &[0]),
+        ];
+        for (list, wanted, wanted_ranks) in cases {
+            let documents = documents(list);
+            let (processes, _) = processes(&documents);
+            assert_eq!(processes, wanted, "{list:?}");
+            let ranks = ranks(&processes, &documents).of_processes;
+            let ranks: Vec<u32> = ranks.iter().map(|rank| rank.rank).collect();
+            let has_named = list.iter().any(|(rank, _)| rank.is_some());
+            assert!(
+                ranks == wanted_ranks || !has_named && wanted.len() == 1,
+                "{list:?}: {ranks:?}"
+            );
+        }
+    }
+}
