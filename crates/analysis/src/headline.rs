@@ -1,8 +1,8 @@
 //! Makes the notes that stand beside the verdict: what a reader must know before believing it or acting on it.
 //!
 //! Input are the findings that the verdict rests on; output are sentences in the order in which they are read: times
-//! that contradict each other, files that were joined, of how much of the run the verdict speaks, one gap that is most of that, phases whose verdicts differ, lost and unused
-//! devices, and conditions that slowed a device down.
+//! that contradict each other, files that were joined, of how much of the run the verdict speaks, one gap that is most of that, phases whose
+//! verdicts differ, lost and unused devices, and conditions that slowed a device down.
 
 use crate::conditions::{ConditionKind, ConditionNote};
 use crate::contradictions::Contradiction;
@@ -13,7 +13,7 @@ use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
 use gapscope_timeline::thresholds::{
-    CAPPED_SHARE, HARDLY_USED_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
+    CAPPED_SHARE, HARDLY_USED_SHARE, MISSING_WORK_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
 };
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::Loss;
@@ -128,6 +128,8 @@ impl HeadlineInput<'_> {
         let is_imported = processes.any(|process| process.other_tool().is_some());
         let losses = manifest.losses.iter().filter(move |_| is_imported);
         let losses = losses.cloned().chain(undefined_queues(self.timeline));
+        let works = self.timeline.gpus.iter().map(|gpu| gpu.works.len() as u64);
+        let works = works.fold(0, u64::saturating_add);
         losses.filter_map(|loss| {
             let count = loss.count;
             let lost = match loss.kind {
@@ -150,7 +152,12 @@ impl HeadlineInput<'_> {
                 _ => None,
             };
             if let Some(lost) = lost {
-                let sentence = format!("{lost} lost: {}.", loss.reason);
+                // A recording that stops lacks the last work of each queue.
+                if count as f64 <= MISSING_WORK_SHARE * works.saturating_add(count) as f64 {
+                    return None;
+                }
+                let reason = loss.reason.trim_start_matches("they were ");
+                let sentence = format!("{lost} lost: {reason}.");
                 return Some((HeadlineKind::UntimedWork, sentence));
             }
             let works = match loss.kind {

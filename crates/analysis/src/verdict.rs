@@ -191,18 +191,16 @@ fn outside_sentence(
     bound: Bound,
 ) -> Option<String> {
     let work = timeline.work_window()?;
-    let [before_ns, after_ns] = unmeasured.submitted_outside(window);
-    let before_ns = if window.start_ns == work.start_ns {
-        before_ns
-    } else {
-        0
-    };
-    let after_ns = if window.end_ns == work.end_ns {
-        after_ns
-    } else {
-        0
-    };
-    let outside_ns = before_ns.saturating_add(after_ns);
+    let is_edge = [
+        window.start_ns == work.start_ns,
+        window.end_ns == work.end_ns,
+    ];
+    let outside = unmeasured
+        .submitted_outside(window)
+        .into_iter()
+        .zip(is_edge);
+    let outside = outside.filter_map(|(ns, is_edge)| is_edge.then_some(ns));
+    let outside_ns = outside.fold(0, i64::saturating_add);
     let share = ratio(outside_ns, window.length_ns().saturating_add(outside_ns));
     if share < UNKNOWN_SHARE {
         return None;

@@ -9,7 +9,7 @@
 use super::host_waits::HostWaits;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
-use gapscope_timeline::intervals::{Interval, union};
+use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::UNKNOWN_SHARE;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::ProcessId;
@@ -51,7 +51,7 @@ pub(super) fn may_lack_work(timeline: &Timeline) -> bool {
     without_calls as f64 >= UNKNOWN_SHARE * works as f64
 }
 
-/// Returns the times of each queue in which such work may have run; empty where nothing is lost.
+/// Returns the times of each queue in which such work may have run, a time for each launch; empty where nothing is lost.
 pub(super) fn lost_launches(timeline: &Timeline) -> Vec<Vec<Interval>> {
     let losses = &timeline.trace.manifest.losses;
     let calls = &timeline.trace.tables.host_calls;
@@ -90,7 +90,6 @@ pub(super) fn lost_launches(timeline: &Timeline) -> Vec<Vec<Interval>> {
             times[*queue as usize].push(Interval::new(call.start_ns, end_ns));
         }
     }
-    times.iter_mut().for_each(union);
     times
 }
 
