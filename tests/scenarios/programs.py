@@ -1296,7 +1296,7 @@ def kernels_without_rows_beside_copies() -> TraceWriter:
     trace = TraceWriter()
     for step in range(100):
         start = 1000 + step * 1000
-        trace.copy("copy-host-to-device", start - 20, start, 800, 2**24, host_memory="pinned")
+        trace.copy("host-to-device", start - 20, start, 800, 2**24, host_memory="pinned")
         trace.submission(start - 10)
     return trace
 
@@ -1324,7 +1324,7 @@ def one_kernel_without_times_beside_copies() -> TraceWriter:
     trace = TraceWriter()
     for step in range(1000):
         start = 1000 + step * 1000
-        trace.copy("copy-host-to-device", start - 20, start, 800, 2**24, host_memory="pinned")
+        trace.copy("host-to-device", start - 20, start, 800, 2**24, host_memory="pinned")
         lacks = step == 500
         submission = trace.submission(start - 10)
         trace.dispatch(submission, "gemm", None if lacks else start + 802, None if lacks else 150)

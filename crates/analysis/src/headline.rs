@@ -130,7 +130,7 @@ impl HeadlineInput<'_> {
         let losses = losses.cloned().chain(undefined_queues(self.timeline));
         let works = self.timeline.gpus.iter().map(|gpu| gpu.works.len() as u64);
         let works = works.fold(0, u64::saturating_add);
-        losses.filter_map(|loss| {
+        losses.filter_map(move |loss| {
             let count = loss.count;
             let lost = match loss.kind {
                 LossKind::Dispatches => Some(count_of(count, "dispatch is", "dispatches are")),

@@ -144,14 +144,14 @@ impl Profile {
             let mut works: Vec<_> = works.into_iter().filter(|work| is_long(work)).collect();
             works.sort_by_key(|work| work.span.map(|span| span.start_ns));
             let start_ns = |work: &&mut DeviceWork| work.span.map(|span| span.start_ns);
-            let groups = || works.chunk_by(|a, b| start_ns(&a) == start_ns(&b));
+            let groups = || works.chunk_by(|a, b| start_ns(a) == start_ns(b));
             let together: usize = groups().map(<[_]>::len).filter(|len| *len > 1).sum();
             let is_stream = are_streams && api == Api::Cuda;
             let least = match is_stream && together * 4 >= works.len() {
                 true => 2,
                 false => STARTS_TOGETHER,
             };
-            for group in works.chunk_by_mut(|a, b| start_ns(&a) == start_ns(&b)) {
+            for group in works.chunk_by_mut(|a, b| start_ns(a) == start_ns(b)) {
                 if group.len() >= least {
                     count += group.len() as u64;
                     group.iter_mut().for_each(|work| work.span = None);

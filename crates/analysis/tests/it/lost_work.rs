@@ -6,7 +6,7 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::headline::HeadlineKind;
 use gapscope_analysis::verdict::Bound;
 
-const HEAD: &str = "manifest sampling_mode=dispatch start_ns=0 end_ns=102ms
+const HEAD: &str = "manifest sampling_mode=dispatch start_ns=0 end_ns=100ms
     process id=1 pid=10 start_ns=0
     thread process=1 thread=7 name=main
     device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=1us
@@ -56,7 +56,7 @@ fn sentence(findings: &Findings, kind: HeadlineKind) -> &str {
 
 const COPY: (&str, &str, Times) = (
     "transfer",
-    "kind=copy-host-to-device bytes=1000000",
+    "kind=host-to-device bytes=1000000",
     Some([20, 800]),
 );
 const ALL_REDUCE: (&str, &str, Times) = ("dispatch", "kernel=2", Some([20, 800]));
