@@ -31,6 +31,7 @@ mod fake_driver;
 mod fleet;
 mod fusion;
 mod gfxreconstruct;
+mod hostile;
 mod import;
 mod losses;
 mod mcp;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::conduct::{Conduct, Moment};
+
 /// Runs Vulkan work with one planted cause of idle GPU time, or one use of the API, and prints what it did as JSON.
 ///
 /// Exits with 3 when the device or driver lacks what the mode needs.
@@ -61,6 +63,12 @@ pub struct Args {
     /// windows: folder that the captures are written to; without it they have no path
     #[arg(long)]
     pub captures: Option<PathBuf>,
+    /// Behave as few programs do
+    #[arg(long, value_enum)]
+    pub conduct: Option<Conduct>,
+    /// From which moment on it behaves so
+    #[arg(long, value_enum, default_value_t = Moment::Work)]
+    pub moment: Moment,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@
 
 mod args;
 mod buffer;
+mod conduct;
 mod gpu;
 mod instance;
 mod kernel;
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
         .to_possible_value()
         .map_or_else(String::new, |value| value.get_name().to_owned());
     let mut truth = Truth::start(mode);
-    match modes::run(&args, &mut truth) {
+    let run = conduct::at(conduct::Moment::Start, &args);
+    match run.and_then(|()| modes::run(&args, &mut truth)) {
         Ok(()) => {
             truth.print();
             ExitCode::SUCCESS

@@ -4,6 +4,7 @@ use anyhow::Result;
 use ash::vk;
 
 use crate::args::Args;
+use crate::conduct;
 use crate::gpu::Gpu;
 use crate::recorded::Recorded;
 use crate::recording::Recording;
@@ -25,12 +26,18 @@ impl Setup {
     }
 
     pub fn on(gpu: Gpu, args: &Args) -> Result<Self> {
-        Ok(Self {
+        let setup = Self {
             spin: Spin::new(&gpu, args)?,
             buffer: gpu.primaries(&gpu.queues[0], 1)?[0],
             fence: gpu.fence()?,
             gpu,
-        })
+        };
+        // The driver compiles the kernel when it first runs.
+        if args.conduct.is_some() {
+            setup.run_dispatches(1)?;
+        }
+        conduct::at(conduct::Moment::Work, args)?;
+        Ok(setup)
     }
 
     /// Records `dispatches` and submits them.

@@ -20,11 +20,12 @@ pub use finish::remove_leftovers;
 use finish::write_sources;
 use gapscope_files::ContainedPath;
 use gapscope_model::LossKind;
+use gapscope_spool::event::CommonEvent;
 use gapscope_spool::reader::{Damage, DrainUntil};
-use gapscope_spool::{ProcessSpool, SpoolReader};
+use gapscope_spool::{Event, ProcessSpool, SpoolReader};
 use gapscope_timeline_builder::kernel_accesses;
 use gapscope_trace::Names;
-use gapscope_trace::ids::ProcessId;
+use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::{Device, Manifest, SamplingMode, Unmeasured};
 use gapscope_trace::measured::Store;
 use gapscope_trace::tables::Tables;
@@ -115,7 +116,7 @@ impl Drain {
             writer,
             reads_code_files: true,
             ranks: Vec::new(),
-            spool: SpoolReader::open(spool),
+            spool: SpoolReader::attach(spool),
             processes: Vec::new(),
             resumed: Vec::new(),
             unreadable: BTreeMap::new(),
@@ -287,14 +288,22 @@ impl Drain {
             None => (&mut self.assembler, &mut self.writer),
         };
         let mut refused = None;
+        process.watch_filters();
+        let pid = process.pid();
         process.spool.drain(until, |thread, event| {
+            let unnamed = matches!(&event, Event::Common(CommonEvent::Thread { name: "", .. }));
             assembler.apply(id, thread, event, writer.tables_mut());
+            // A process that filters its system calls asks for no names.
+            if unnamed && let Some(name) = procfs::thread_name(pid, thread.0) {
+                assembler.name_thread(id, ThreadId(thread.0), name);
+            }
             if let Err(error) = writer.flush_full() {
                 refused.get_or_insert(error);
             }
         })?;
         if until == DrainUntil::End {
             process.ended = true;
+            process.spool.finish();
             if !process.is_alive() {
                 assembler.ended_suddenly(id);
             }

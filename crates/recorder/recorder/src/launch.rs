@@ -7,7 +7,7 @@ use crate::drain;
 use crate::label_injection::LabelInjection;
 use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION, other_tools_library};
 use crate::vulkan_loader::{LAYER_NAME, LAYERS};
-use crate::{Error, inherited_signals};
+use crate::{Error, inherited_signals, procfs};
 use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::Names;
@@ -95,6 +95,10 @@ impl Recording {
                 "0"
             },
         );
+        match procfs::system_call_filters(std::process::id()) {
+            Some(filters) => command.env(env::FILTERS, filters.to_string()),
+            None => command.env_remove(env::FILTERS),
+        };
         command.env_remove(env::START_LABEL);
         command.env_remove(env::LIMIT);
         match self.stack_rate_hz {

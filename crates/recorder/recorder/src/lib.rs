@@ -15,6 +15,7 @@ pub mod counters;
 mod drain;
 mod error;
 mod inherited_signals;
+mod keeper;
 mod label_injection;
 mod launch;
 mod launch_with_layer;

@@ -1,7 +1,7 @@
 //! Reads facts about processes, such as their parents and libraries, from `/proc`.
 
 use gapscope_model::memory_maps::mappings;
-use gapscope_spool::{HostClock, ProcessSpool, pid_namespace};
+use gapscope_spool::{HostClock, ProcessSpool, filters, pid_namespace};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
@@ -27,8 +27,8 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
 
 /// Returns the id of a recorded process in this PID namespace; `None` when the process is gone.
 ///
-/// The process recorded the id that it has in its own PID namespace. Its mapping of its control page (a file of its
-/// folder in the spool) tells it apart from other processes, wherever its mount namespace has that file.
+/// The process recorded the id that it has in its own PID namespace. Its mapping of its control page (in a
+/// pool of memory, or a file of its folder in the spool) tells it apart from other processes.
 pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
     let inner = process.pid();
     let namespace = process.control().page().pid_namespace.load(Relaxed);
@@ -36,10 +36,7 @@ pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
         // The search through all processes, which may be thousands, is for other namespaces alone.
         return Some(inner);
     }
-    let control = process.folder().join("control");
-    let mut folder = control.components().rev().take(2).collect::<Vec<_>>();
-    folder.reverse();
-    let suffix: PathBuf = folder.into_iter().collect();
+    let suffix = process.mapping();
     let maps_it = |pid: u32| mapped_files(pid).iter().any(|file| file.ends_with(&suffix));
     if maps_it(inner) {
         return Some(inner);
@@ -131,6 +128,12 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
         .map(|(_, value)| value.to_owned())
 }
 
+/// Returns how many filters of system calls (seccomp) a process has; `None` when it is gone or may not be inspected.
+pub fn system_call_filters(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    filters::count(&status)
+}
+
 /// Returns the short name of a process.
 pub fn process_name(pid: u32) -> Option<String> {
     thread_name(pid, pid)
@@ -195,6 +198,19 @@ mod tests {
         assert_eq!(pid_here(&found[0]), Some(u32::MAX), "as it says");
         page.pid_namespace.store(7, Relaxed);
         assert_eq!(pid_here(&found[0]), None, "nobody maps its page");
+    }
+
+    #[test]
+    fn a_process_without_a_filter_of_its_own_has_as_many_as_this_one() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("5")
+            .spawn()
+            .unwrap();
+        let filters = system_call_filters(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(filters, system_call_filters(std::process::id()));
+        assert!(filters.is_some());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! program's processes wrote).
 
 use crate::drain::{self, Drain};
-use crate::{Error, nested_recordings, procfs};
+use crate::{Error, keeper, nested_recordings, procfs};
 use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
 use std::path::Path;
@@ -56,6 +56,7 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
             return Err(running("the recorded program", alive));
         }
     }
+    keeper::dismiss(&drain::spool_folder(folder));
     let mut drain = Drain::resume(folder)?;
     drain.drain_all()?;
     for process in drain.processes().iter().filter(|p| p.is_alive()) {

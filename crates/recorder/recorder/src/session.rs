@@ -5,6 +5,7 @@
 use crate::conditions::Conditions;
 use crate::counters::{self, Counters};
 use crate::drain::{Drain, DrainedProcess, RecordingHeader, spool_folder};
+use crate::keeper::Keeper;
 use crate::launch::{LaunchedProgram, Recording, Start, check_program, exit_of};
 use crate::outcome::{Outcome, Recorded};
 use crate::progress::{Progress, RecentActivity};
@@ -41,6 +42,11 @@ const NICENESS: i32 = 5;
 /// The words of the notes on options that did nothing, after the option's name.
 pub const UNUSED_OPTION: &str = "did nothing: it";
 
+/// The note on a program that a filter of system calls has ended.
+const ENDED_BY_FILTER: &str = "The program was ended by a filter of system calls (SIGSYS). Recording needs openat, mmap, fcntl, \
+     prctl and clone3 when the program makes its first Vulkan instance and device, or first uses CUDA: where it runs to its end \
+     without gapscope, set the filter later, or let it allow these calls.";
+
 /// A recording in progress.
 #[derive(Debug)]
 pub struct Session {
@@ -76,6 +82,10 @@ impl Recording {
             session_pid: std::process::id(),
         };
         let mut drain = Drain::create(&self.output, header)?;
+        // The keeper is forked while this process has as few threads as can be.
+        let output = self.output.canonicalize();
+        let spool = output.map(|output| spool_folder(&output));
+        let keeper = spool.ok().and_then(|spool| Keeper::start(&spool));
         // The counters are prepared first, so that the program does not share the machine with that work.
         let options = self.counters.as_ref();
         let counters =
@@ -84,9 +94,12 @@ impl Recording {
             Ok(child) => {
                 drain.header.start_unix_ns += child.started_ns - drain.header.start_ns;
                 drain.header.start_ns = child.started_ns;
-                Ok(Session::begin(self, drain, child, signals, counters))
+                Ok(Session::begin(
+                    self, drain, keeper, child, signals, counters,
+                ))
             }
             Err(error) => {
+                keeper.into_iter().for_each(Keeper::end);
                 // The launch's error matters more than one of the removal.
                 let _ = std::fs::remove_dir_all(&self.output);
                 Err(error)
@@ -101,6 +114,7 @@ impl Session {
     fn begin(
         recording: Recording,
         drain: Drain,
+        keeper: Option<Keeper>,
         child: LaunchedProgram,
         signals: Signals,
         counters: Option<Counters>,
@@ -123,6 +137,7 @@ impl Session {
                 exit_signal: pidfd(pid),
                 recording,
                 drain,
+                keeper,
                 child,
                 signals,
                 progress: shared,
@@ -174,6 +189,8 @@ impl Session {
 struct RecordingRun {
     recording: Recording,
     drain: Drain,
+    /// Keeps the memory into which hooks write.
+    keeper: Option<Keeper>,
     child: LaunchedProgram,
     signals: Signals,
     /// Becomes readable when the child has ended; absent on old kernels.
@@ -211,10 +228,13 @@ impl RecordingRun {
             let updates = counters.finish(self.drain.header.start_ns);
             self.drain.take_counter_updates(updates);
         }
+        if self.failure.is_none() {
+            self.failure = self.drain.drain_all().err();
+        }
+        self.keeper.take().into_iter().for_each(Keeper::end);
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        self.drain.drain_all()?;
         if let Some(counters) = &mut self.counters {
             let updates = counters.not_followed(self.drain.device_facts());
             self.drain.take_counter_updates(updates);
@@ -272,6 +292,9 @@ impl RecordingRun {
         match nothing.as_ref().and_then(Outcome::without_work) {
             Some((reason, _)) => notes.push(format!("{reason}.")),
             None => notes.extend(nested_recordings::note(&inner)),
+        }
+        if exit == Exit::Signal(libc::SIGSYS) {
+            notes.push(ENDED_BY_FILTER.to_owned());
         }
         notes.extend(self.unused_options());
         notes.extend(self.recording.labels.missing_note(&output));

@@ -2,6 +2,7 @@
 //! threads without the program's signals, and keeps its library loaded.
 
 use crate::event::CommonEvent;
+use crate::filters;
 use std::borrow::Cow;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,8 +73,11 @@ pub fn pin_library() {
 /// Starts a thread of the hook. The thread handles none of the program's signals, and its panics are swallowed.
 ///
 /// # Errors
-/// The system cannot create a thread.
+/// The system cannot create a thread, or the program filters its system calls, so that creating one could end it.
 pub fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    if filters::has_own() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     // SAFETY: both sets are valid; the mask is this thread's own, the new thread inherits it, and it is restored.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();

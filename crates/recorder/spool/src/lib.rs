@@ -1,11 +1,16 @@
 //! The crash-safe event log between a recorded program and the recording session: hooks (our libraries inside the
 //! program) write events, and the session reads them, also after the program was killed.
 //!
-//! Each thread of the program appends records to a memory-mapped chunk file that it alone writes: an event takes no
+//! Each thread of the program appends records to a chunk of shared memory that it alone writes: an event takes no
 //! lock, no system call and no allocation. A record counts from the moment when the chunk's committed length is
 //! stored (release), so everything written before a SIGKILL can be read afterwards.
 //!
+//! The memory is a [`pool`] that the session has ready, which nobody can cut and which needs no system call later; the
+//! session writes what it collects from there to chunk files, so that nothing is lost when it is killed itself. Where a
+//! process finds no pool (in another PID namespace, or when very many start at once), it maps chunk files of its own.
+//!
 //! ```text
+//! SPOOL/pool-<number>, spare-<slot>        links to pools in memory
 //! SPOOL/p<pid>-<start ns>/control          one page: next sequence number, drops, the session's switches
 //! SPOOL/p<pid>-<start ns>/t<tid>-<n>-<number>.chunk
 //!                                          records of one thread in order, from about this number on
@@ -21,9 +26,11 @@ mod chunk;
 mod clock;
 mod control;
 pub mod event;
+pub mod filters;
 pub mod hook;
 pub mod ids;
 pub mod interface;
+pub mod pool;
 mod rank;
 pub mod reader;
 pub mod stacks;
@@ -38,7 +45,7 @@ pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: a session only reads its own version.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {
@@ -48,6 +55,8 @@ pub mod env {
     pub const MODE: &str = "GAPSCOPE_MODE";
     /// The most bytes of a process's spool that may wait to be drained; beyond it records are dropped and counted.
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
+    /// The number of filters of system calls (seccomp) that the session has, and its programs therefore too.
+    pub const FILTERS: &str = "GAPSCOPE_FILTERS";
     /// `0`: recording is off until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";
     /// The way in which timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By
@@ -96,6 +105,12 @@ pub enum Error {
         /// The fault of the file.
         reason: String,
     },
+    /// The control page has been cut off, or is not written yet.
+    #[error("{path} has been cut")]
+    Cut {
+        /// The control page.
+        path: std::path::PathBuf,
+    },
     /// The hook in the program is of another build.
     #[error(
         "the hook in the program is of another build of gapscope: its spool has version {version}, and this build reads version {VERSION}; record \
@@ -115,6 +130,7 @@ impl Error {
         match self {
             Error::Io { path, .. }
             | Error::Foreign { path, .. }
+            | Error::Cut { path }
             | Error::OtherBuild { path, .. } => path,
         }
     }

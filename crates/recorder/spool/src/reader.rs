@@ -3,19 +3,28 @@
 //! [`SpoolReader::new_processes`] finds processes; for each, [`ProcessSpool::drain`] delivers events again and again,
 //! and [`ProcessSpool::delete_consumed`] deletes what has been kept elsewhere.
 
-use crate::chunk::ChunkReader;
+use crate::chunk::{ChunkReader, PoolChunk};
+use crate::pool::Pool;
 use crate::{Control, Error, Event, ids};
 use gapscope_files::ContainedPath;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 /// The longest wait for an uncommitted sequence number: after it, the number's thread has ended between taking and
 /// committing the number, or hangs. A record that comes still later is skipped, so that it is counted once.
 const GAP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The most records that may be missing before one that is believed, where the page that counts them is lost.
+const MOST_AHEAD: u64 = 1 << 32;
 
 /// Finds the processes under one spool folder.
 #[derive(Debug)]
@@ -23,6 +32,15 @@ pub struct SpoolReader {
     root: ContainedPath,
     /// The folders that were returned, or reported as unreadable.
     known: HashSet<PathBuf>,
+    /// The pools that no process has claimed yet; absent for a reader of files alone, which follows no links.
+    pools: Option<Vec<OpenPool>>,
+}
+
+/// A pool in memory that the session has mapped.
+#[derive(Debug)]
+struct OpenPool {
+    pool: Arc<Pool>,
+    file: File,
 }
 
 impl SpoolReader {
@@ -32,7 +50,49 @@ impl SpoolReader {
         SpoolReader {
             root: ContainedPath::from(root.as_ref()),
             known: HashSet::new(),
+            pools: None,
         }
+    }
+
+    /// Opens the spool under `root` of a recording that this process makes, with the pools in memory that are named there.
+    pub fn attach(root: impl AsRef<Path>) -> SpoolReader {
+        SpoolReader {
+            pools: Some(Vec::new()),
+            ..SpoolReader::open(root)
+        }
+    }
+
+    /// Maps pools that have appeared, and returns the processes that have claimed one.
+    fn claimed_pools(&mut self) -> Vec<ProcessSpool> {
+        let Some(pools) = &mut self.pools else {
+            return Vec::new();
+        };
+        // Without the folder, the pools that are mapped are still read.
+        for entry in sorted_entries(&self.root).unwrap_or_default() {
+            let path = entry.path();
+            let is_pool = (path.file_name())
+                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"pool-"));
+            // A pool that is just going is found no more.
+            if is_pool
+                && !self.known.contains(path)
+                && let Ok((pool, file)) = Pool::open(path)
+            {
+                self.known.insert(path.to_owned());
+                let pool = Arc::new(pool);
+                pools.push(OpenPool { pool, file });
+            }
+        }
+        let mut claimed = Vec::new();
+        for open in std::mem::take(pools) {
+            match Control::claimed(&open.pool) {
+                Some(control) => claimed.push(ProcessSpool::in_pool(&self.root, control, open)),
+                None => pools.push(open),
+            }
+        }
+        for process in &claimed {
+            self.known.insert(process.folder().to_owned());
+        }
+        claimed
     }
 
     /// Returns the processes that have appeared since the last call, oldest first.
@@ -41,7 +101,7 @@ impl SpoolReader {
     /// The spool folder cannot be read, or a process's control page cannot (reported once); the others are still
     /// found.
     pub fn new_processes(&mut self) -> Result<Vec<ProcessSpool>, Error> {
-        let mut found = Vec::new();
+        let mut found = self.claimed_pools();
         let mut unreadable = None;
         for folder in sorted_entries(&self.root)? {
             if !self.known.contains(folder.path()) && folder.is_folder() {
@@ -54,10 +114,13 @@ impl SpoolReader {
                     {
                         continue;
                     }
-                    Err(error) => {
-                        unreadable = Some((folder, error));
-                        continue;
-                    }
+                    Err(error) => match ProcessSpool::without_page(&folder, &error) {
+                        Some(process) => found.push(process),
+                        None => {
+                            unreadable = Some((folder, error));
+                            continue;
+                        }
+                    },
                 }
                 self.known.insert(folder.path().to_owned());
             }
@@ -84,6 +147,10 @@ pub struct Damage {
 pub struct ProcessSpool {
     folder: ContainedPath,
     control: Control,
+    /// The pool in memory that the process writes to; absent where it writes files.
+    pool: Option<OpenPool>,
+    /// Whether the control page has been lost, so that it is not known how many records were begun.
+    lost_page: bool,
     /// The logs of threads, by the system's number of the thread.
     logs: BTreeMap<u32, ThreadLog>,
     seen_chunks: HashSet<ContainedPath>,
@@ -114,7 +181,7 @@ struct ThreadLog {
     offset: usize,
 }
 
-/// A chunk file. It is mapped when its records are due, one at a time for each thread.
+/// A chunk. A file is read when its records are due, one at a time for each thread.
 struct Chunk {
     path: ContainedPath,
     /// Lower bound of the sequence numbers in the chunk.
@@ -141,9 +208,45 @@ pub enum DrainUntil {
 
 impl ProcessSpool {
     fn open(folder: &ContainedPath) -> Result<ProcessSpool, Error> {
-        Ok(ProcessSpool {
-            folder: folder.clone(),
-            control: Control::open(folder)?,
+        Ok(ProcessSpool::new(folder.clone(), Control::open(folder)?))
+    }
+
+    /// Opens the folder of a process whose control page somebody has cut or removed: the name of the folder says which
+    /// process it was. `None` where `error` is another one.
+    fn without_page(folder: &ContainedPath, error: &Error) -> Option<ProcessSpool> {
+        match error {
+            Error::Cut { .. } => {}
+            Error::Io { source, .. } if source.kind() == ErrorKind::NotFound => {}
+            _ => return None,
+        }
+        let name = folder.path().file_name()?.to_str()?.strip_prefix('p')?;
+        let (pid, start_ns) = name.split_once('-')?;
+        let control = Control::lost(folder, pid.parse().ok()?, start_ns.parse().ok()?);
+        let mut process = ProcessSpool::new(folder.clone(), control);
+        process.lost_page = true;
+        Some(process)
+    }
+
+    /// Takes the pool of a process that has claimed it, and makes the folder to which it is collected.
+    fn in_pool(root: &ContainedPath, control: Control, pool: OpenPool) -> ProcessSpool {
+        let page = control.page();
+        let (pid, start_ns) = (page.pid.load(Relaxed), page.start_ns.load(Relaxed));
+        let folder = root.join(format!("p{pid}-{start_ns}"));
+        // The folder is there already when another process goes on with the session's work. Without it, nothing can be
+        // recovered after a crash, and the recording goes on.
+        let _ = gapscope_files::create_private_folder(folder.path());
+        let mut process = ProcessSpool::new(folder, control);
+        process.pool = Some(pool);
+        process.keep_page();
+        process
+    }
+
+    fn new(folder: ContainedPath, control: Control) -> ProcessSpool {
+        ProcessSpool {
+            folder,
+            control,
+            pool: None,
+            lost_page: false,
             logs: BTreeMap::new(),
             seen_chunks: HashSet::new(),
             expected: 0,
@@ -151,7 +254,78 @@ impl ProcessSpool {
             damage: Damage::default(),
             explained: 0,
             waited_for: None,
-        })
+        }
+    }
+
+    /// Writes the control page of a pool to the file from which it is recovered.
+    fn keep_page(&self) {
+        if let Some(open) = &self.pool {
+            let file = self.folder.join("control");
+            let _ = (file.create_new().or_else(|_| file.open_for_changes()))
+                .and_then(|file| file.write_all_at(&open.pool.page_bytes(), 0));
+        }
+    }
+
+    /// Takes what the process has committed by now: from its pool, whose records are written to files too, or from the
+    /// files that are being read.
+    fn collect(&mut self) {
+        let Some(open) = &self.pool else {
+            self.control.refresh();
+            let chunks = self
+                .logs
+                .values_mut()
+                .filter_map(|log| log.chunks.front_mut());
+            for reader in chunks.filter_map(|chunk| chunk.reader.as_mut()) {
+                reader.refresh();
+            }
+            return;
+        };
+        // All chunks are listed before the first is read: a thread seals its chunk before it makes another.
+        for chunk in PoolChunk::all(&open.pool) {
+            let path = self.folder.join(chunk.file_name());
+            let log = self.logs.entry(chunk.thread).or_default();
+            if self.seen_chunks.insert(path.clone()) {
+                log.chunks.push_back(Chunk {
+                    path: path.clone(),
+                    from: chunk.from,
+                    reader: Some(ChunkReader::of_pool(chunk.bytes())),
+                });
+            }
+            let own = log.chunks.iter_mut().find(|own| own.path == path);
+            let reader = own.and_then(|own| own.reader.as_mut());
+            chunk.collect((&open.pool, &open.file), &path, reader);
+        }
+        self.keep_page();
+    }
+
+    /// Writes what the process has committed by now to its files, and delivers nothing: for whoever goes on with the work
+    /// of a session that was killed.
+    pub fn keep(&mut self) {
+        self.collect();
+        let chunks = self.logs.values_mut().flat_map(|log| &mut log.chunks);
+        chunks
+            .filter_map(|chunk| chunk.reader.as_mut())
+            .for_each(ChunkReader::forget);
+    }
+
+    /// Says that nothing more will be read, so that the memory of a pool goes.
+    pub fn finish(&mut self) {
+        if let Some(open) = &self.pool {
+            open.pool.page().finished.store(1, Release);
+        }
+    }
+
+    /// Returns the name by which the process's mapping of its spool is known in `/proc/PID/maps`, from its last parts.
+    pub fn mapping(&self) -> PathBuf {
+        match &self.pool {
+            Some(open) => std::fs::read_link(format!("/proc/self/fd/{}", open.file.as_raw_fd()))
+                .map(|name| PathBuf::from(name.to_string_lossy().trim_end_matches(" (deleted)")))
+                .unwrap_or_default(),
+            None => {
+                let folder = self.folder.path().file_name().unwrap_or_default();
+                Path::new(folder).join("control")
+            }
+        }
     }
 
     /// Returns the process id.
@@ -199,10 +373,14 @@ impl ProcessSpool {
         until: DrainUntil,
         mut deliver: impl FnMut(ids::Thread, Event<'_>),
     ) -> Result<u64, Error> {
-        self.control.page().drains.fetch_add(1, Relaxed);
+        self.control.count_drain();
+        self.control.refresh();
         // This read comes before the logs, so that everything below the number has at least been begun.
         let begun = self.control.page().next_sequence.load(Acquire);
-        self.find_chunks()?;
+        if self.pool.is_none() {
+            self.find_chunks()?;
+        }
+        self.collect();
         let mut delivered = 0;
         let mut queue = self.queue();
         // The number that was looked for again in all logs, because it may have been committed meanwhile.
@@ -229,6 +407,7 @@ impl ProcessSpool {
                     break;
                 }
                 if looked_for.replace(self.expected) != Some(self.expected) {
+                    self.collect();
                     queue = self.queue();
                     continue;
                 }
@@ -256,6 +435,7 @@ impl ProcessSpool {
         // Logs of threads that have ended go; a new thread with the same number gets a new log.
         self.logs.retain(|_, log| !log.chunks.is_empty());
         if until == DrainUntil::End {
+            let begun = if self.lost_page { 0 } else { begun };
             let lost = begun.saturating_sub(self.expected);
             self.damage.missing_records += lost;
             self.expected += lost;
@@ -278,13 +458,22 @@ impl ProcessSpool {
     /// Returns the next record in the log of a thread, see [`ThreadLog::peek`]; `None` when nothing is committed.
     /// Records that were delivered or counted as missing before are skipped.
     fn peek(&mut self, thread: u32, due: u64, until: DrainUntil) -> Option<NextRecord> {
+        // Returns the number up to which records are believed.
+        let end = || match self.lost_page {
+            false => self.control.page().next_sequence.load(Acquire),
+            true => self.expected.saturating_add(MOST_AHEAD),
+        };
         let log = self.logs.get_mut(&thread)?;
         loop {
             let next = log.peek(&mut self.damage, &mut self.consumed, due, until)?;
             if !next.is_known {
                 return Some(next);
             }
-            if next.number >= self.control.page().next_sequence.load(Acquire) {
+            if next.number >= end() {
+                // A copy of the page may be older than the record.
+                self.control.refresh();
+            }
+            if next.number >= end() {
                 // The number was never handed out: the bytes are damaged.
                 self.damage.undecodable_records += 1;
             } else if next.number >= self.expected {
@@ -297,8 +486,10 @@ impl ProcessSpool {
     /// Deletes the chunk files that were delivered completely. Call it once the data from them is durable.
     pub fn delete_consumed(&mut self) {
         for (path, bytes) in self.consumed.drain(..) {
-            if path.remove_file().is_ok() {
-                self.control.page().bytes_drained.fetch_add(bytes, Relaxed);
+            // A file that is gone waits no more either.
+            let removed = path.remove_file();
+            if self.pool.is_some() || removed.is_ok() {
+                self.control.count_drained(bytes);
             }
             self.seen_chunks.remove(&path);
         }
@@ -324,7 +515,12 @@ impl ProcessSpool {
 
     /// Adds chunk files that have appeared in the folder to the logs of their threads.
     fn find_chunks(&mut self) -> Result<(), Error> {
-        for path in sorted_entries(&self.folder)? {
+        let entries = match sorted_entries(&self.folder) {
+            // Somebody has deleted the folder, and what is missing is counted.
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        for path in entries {
             if path.path().extension().is_none_or(|e| e != "chunk")
                 || self.seen_chunks.contains(&path)
             {

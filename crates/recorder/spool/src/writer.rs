@@ -4,7 +4,8 @@
 
 use crate::chunk::ChunkWriter;
 use crate::event::{CommonEvent, EventGroup};
-use crate::{Control, Error, ids, monotonic_ns};
+use crate::pool::Pool;
+use crate::{Control, Error, filters, ids, monotonic_ns};
 use std::cell::RefCell;
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -12,7 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 /// The size of a thread's first chunk, which is small so that many threads with few records do not fill the spool. Each
 /// next chunk is larger, up to [`MAX_CHUNK_BYTES`].
@@ -60,11 +61,19 @@ struct Process {
     parent: Option<&'static ProcessFolder>,
 }
 
-/// The folder of a process in the spool, with its control page and its chunk files.
+/// Where a process writes its chunks.
+enum Place {
+    /// The pool that it has claimed.
+    Pool(Arc<Pool>),
+    /// Files of its own in this folder, where it has found no pool.
+    Folder(PathBuf),
+}
+
+/// The part of the spool that belongs to a process: its control page and its chunks.
 struct ProcessFolder {
-    path: PathBuf,
+    place: Place,
     control: Control,
-    /// The number of chunk files so far, which is the next file's number.
+    /// The number of chunks so far, which is the next one's number.
     chunks: AtomicU64,
     /// Whether the event of [`FirstEvent`] has been written.
     has_first_event: AtomicBool,
@@ -138,7 +147,10 @@ impl Spool {
         first_event: FirstEvent,
     ) -> Result<Spool, Error> {
         let generation = generation();
+        let filtered = filters::look();
         let folder = ProcessFolder::create(&root, record_at_once)?;
+        let filters = &folder.control.page().filters_system_calls;
+        filters.store(u32::from(filtered), Relaxed);
         // SAFETY: the handler only increments an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
         let process = Process {
@@ -196,6 +208,12 @@ impl Spool {
         process.folder.as_ref()
     }
 
+    /// Returns true where this process has begun its part of the spool: a forked child begins with its first record. A
+    /// child that records nothing shall do nothing at its end either, because it may be in a sandbox by then.
+    pub fn has_begun(&self) -> bool {
+        self.process().generation == generation()
+    }
+
     /// Returns the process that has created the newest folder: this one, or its parent.
     #[inline]
     fn process(&self) -> &'static Process {
@@ -208,9 +226,12 @@ impl Spool {
     fn create_folder(&self, forked: &'static Process) -> Option<&'static ProcessFolder> {
         let generation = generation();
         let parent = forked.folder.as_ref().or(forked.parent);
+        // Opening a file could end a process that filters its system calls.
+        let filtered = filters::has_own() || parent.is_some_and(ProcessFolder::filters_calls);
+        let create = || ProcessFolder::create(&self.root, self.record_at_once).ok();
         let new = Box::into_raw(Box::new(Process {
             generation,
-            folder: ProcessFolder::create(&self.root, self.record_at_once).ok(),
+            folder: if filtered { None } else { create() },
             parent,
         }));
         let old = std::ptr::from_ref(forked).cast_mut();
@@ -218,16 +239,21 @@ impl Spool {
             Ok(_) => {
                 let folder = self.process().folder.as_ref();
                 if let (None, Some(parent)) = (folder, parent) {
-                    let unrecorded = &parent.control.page().unrecorded_children;
-                    unrecorded.fetch_add(1, Relaxed);
+                    let page = parent.control.page();
+                    match filtered {
+                        true => page.filtered_children.fetch_add(1, Relaxed),
+                        false => page.unrecorded_children.fetch_add(1, Relaxed),
+                    };
                 }
                 folder
             }
             Err(_) => {
                 // SAFETY: nobody else has seen the pointer.
                 let lost = unsafe { Box::from_raw(new) };
-                if let Some(folder) = lost.folder {
-                    let _ = std::fs::remove_dir_all(&folder.path);
+                match lost.folder.map(|folder| folder.place) {
+                    Some(Place::Folder(path)) => drop(std::fs::remove_dir_all(path)),
+                    // Its page says that it is claimed, and it holds nothing.
+                    Some(Place::Pool(_)) | None => {}
                 }
                 self.process().folder.as_ref()
             }
@@ -262,7 +288,11 @@ impl Spool {
             }
             let new = log.insert(ThreadLog::new(folder, thread, FIRST_CHUNK_BYTES));
             self.write_first_event(new);
-            let name = thread_name();
+            // The session asks for the name of a thread without one.
+            let name = match folder.filters_calls() {
+                false => thread_name(),
+                true => String::new(),
+            };
             new.write(
                 self.limit,
                 &CommonEvent::Thread {
@@ -319,8 +349,13 @@ impl Spool {
 }
 
 impl ProcessFolder {
-    /// Creates the folder `p<pid>-<start ns>` with its control page.
+    /// Claims a pool, or creates the folder `p<pid>-<start ns>` with its control page.
     fn create(root: &Path, recording: bool) -> Result<ProcessFolder, Error> {
+        if let Some(pool) = Pool::claim(root) {
+            let pool = Arc::new(pool);
+            let control = Control::in_claimed(pool.clone(), monotonic_ns(), recording);
+            return Ok(ProcessFolder::new(Place::Pool(pool), control));
+        }
         let (start_ns, path) = loop {
             let start_ns = monotonic_ns();
             let path = root.join(format!("p{}-{start_ns}", std::process::id()));
@@ -333,13 +368,23 @@ impl ProcessFolder {
             break (start_ns, path);
         };
         let control = Control::create(&path, start_ns, recording)?;
-        Ok(ProcessFolder {
-            path,
+        Ok(ProcessFolder::new(Place::Folder(path), control))
+    }
+
+    fn new(place: Place, control: Control) -> ProcessFolder {
+        ProcessFolder {
+            place,
             control,
             chunks: AtomicU64::new(0),
             has_first_event: AtomicBool::new(false),
             late: Mutex::new(None),
-        })
+        }
+    }
+
+    /// Returns true where the process is known to filter its system calls.
+    fn filters_calls(&self) -> bool {
+        let filters = &self.control.page().filters_system_calls;
+        filters.load(Relaxed) != 0
     }
 
     /// Counts a record that is not kept; it takes a sequence number, so that the reader does not wait for it.
@@ -376,7 +421,7 @@ impl ThreadLog {
         }
     }
 
-    /// Creates a chunk with space for the event; `None` beyond the limit, and when the disk is full.
+    /// Creates a chunk with space for the event; `None` beyond the limit, and when the pool or the disk is full.
     fn new_chunk(&mut self, limit: u64, event: &impl EventGroup) -> Option<ChunkWriter> {
         let page = self.folder.control.page();
         let (created, drained) = (&page.bytes_created, &page.bytes_drained);
@@ -390,9 +435,12 @@ impl ThreadLog {
             let number = self.folder.chunks.fetch_add(1, Relaxed);
             // The reader opens the chunk only after it has read the records below this number.
             let from = page.next_sequence.load(Relaxed);
-            let name = format!("t{}-{number:08}-{from}.chunk", self.thread);
-            let path = self.folder.path.join(name);
-            if let Ok(chunk) = ChunkWriter::create(&path, self.thread, wanted) {
+            let name = (self.thread, number, from);
+            let chunk = match &self.folder.place {
+                Place::Pool(pool) => ChunkWriter::in_pool(pool, name, wanted),
+                Place::Folder(path) => ChunkWriter::create(path, name, wanted).ok(),
+            };
+            if let Some(chunk) = chunk {
                 created.fetch_add(chunk.bytes() as u64, Relaxed);
                 self.chunk_bytes = (bytes * CHUNK_GROWTH).min(MAX_CHUNK_BYTES);
                 return Some(chunk);

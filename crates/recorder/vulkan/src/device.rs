@@ -151,6 +151,7 @@ impl Device {
             device.say_that_results_are_copied(physical, reason);
         }
         clock.sample();
+        harvester.start();
         device
     }
 

@@ -164,7 +164,8 @@ impl Recorder {
 /// Writes the last polls, the number of panics that hooks have caught, and the end of the process.
 extern "C" fn at_exit() {
     hook::guard(|| {
-        let Some(recorder) = recorder() else { return };
+        let recorder = recorder().filter(|recorder| recorder.spool.has_begun());
+        let Some(recorder) = recorder else { return };
         polls::flush();
         let caught = hook::take_caught();
         if caught > 0 {

@@ -80,9 +80,9 @@ impl Assembler {
 
     /// Names a thread that has no name yet.
     pub fn name_thread(&mut self, process: ProcessId, thread: ThreadId, name: String) {
-        self.processes[process]
-            .threads
-            .entry(thread)
-            .or_insert(name);
+        let known = self.processes[process].threads.entry(thread).or_default();
+        if known.is_empty() {
+            *known = name;
+        }
     }
 }

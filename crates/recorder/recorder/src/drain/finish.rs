@@ -66,12 +66,14 @@ impl Drain {
         let found = self.processes.iter().map(|process| {
             let page = process.spool.control().page();
             let (dropped, children) = (&page.dropped, &page.unrecorded_children);
-            let counts = (dropped.load(Relaxed), children.load(Relaxed));
+            let filtered = page.filtered_children.load(Relaxed);
+            let counts = (dropped.load(Relaxed), children.load(Relaxed), filtered);
             (process.trace, process.damage(), counts)
         });
         let gone = std::mem::take(&mut self.resumed);
-        let gone = gone.into_iter().map(|p| (p.trace, p.damage, (0, 0)));
-        for (trace, damage, (dropped, children)) in found.chain(gone).collect::<Vec<_>>() {
+        let gone = gone.into_iter().map(|p| (p.trace, p.damage, (0, 0, 0)));
+        for (trace, damage, (dropped, children, filtered)) in found.chain(gone).collect::<Vec<_>>()
+        {
             let dropped = dropped.min(damage.missing_records);
             let (assembler, _) = self.trace_mut(trace);
             assembler.lose(
@@ -89,6 +91,11 @@ impl Drain {
                 LossKind::Processes,
                 children,
                 "forked from a recorded one, and their spool could not be made",
+            );
+            assembler.lose(
+                LossKind::Processes,
+                filtered,
+                "forked from a recorded one, and a filter of system calls (seccomp), which opening a spool could have broken",
             );
         }
     }

@@ -6,7 +6,7 @@ use crate::procfs;
 use gapscope_spool::ProcessSpool;
 use gapscope_spool::reader::Damage;
 use gapscope_trace::ids::ProcessId;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A process whose spool is drained.
 #[derive(Debug)]
@@ -42,20 +42,23 @@ impl DrainedProcess {
 
     /// Switches the recording of the process on or off.
     pub fn record(&self, on: bool) {
-        self.spool
-            .control()
-            .page()
-            .recording
-            .store(u32::from(on), Relaxed);
+        self.spool.control().record(on);
+    }
+
+    /// Tells the process when it has begun to filter its system calls, which it cannot ask without one.
+    pub(super) fn watch_filters(&self) {
+        let filters = &self.spool.control().page().filters_system_calls;
+        if filters.load(Relaxed) == 0
+            && let Some(pid) = self.pid_here
+            && procfs::system_call_filters(pid) > procfs::system_call_filters(std::process::id())
+        {
+            filters.store(1, Relaxed);
+        }
     }
 
     /// Tells the process that one of its windows is finished, and whether its trace could not be written.
     pub(super) fn window_done(&self, number: u32, failed: bool) {
-        let page = self.spool.control().page();
-        if failed {
-            page.captures_failed.fetch_or(1 << (number % 64), Relaxed);
-        }
-        page.captures_finished.fetch_max(number, Release);
+        self.spool.control().finish_window(number, failed);
     }
 
     /// Returns the bytes of spool that the process has created and that are not deleted yet.

@@ -388,7 +388,14 @@ fn until(what: impl Fn() -> bool) {
 }
 
 fn program_has_begun(trace: &Path) -> bool {
-    std::fs::read_dir(trace.join("spool")).is_ok_and(|mut entries| entries.next().is_some())
+    process_folders(trace).next().is_some()
+}
+
+/// Returns the names of the processes' folders in the spool of a trace.
+fn process_folders(trace: &Path) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(trace.join("spool"));
+    let folders = (entries.into_iter().flatten().flatten()).filter(|entry| entry.path().is_dir());
+    folders.filter_map(|folder| folder.file_name().into_string().ok())
 }
 
 #[test]
@@ -443,12 +450,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
 
 /// Returns the process of the first spool in a trace.
 fn recorded_process(trace: &Path) -> u32 {
-    let entry = std::fs::read_dir(trace.join("spool"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    let name = entry.file_name().into_string().unwrap();
+    let name = process_folders(trace).next().unwrap();
     let (pid, _) = name.trim_start_matches('p').split_once('-').unwrap();
     pid.parse().unwrap()
 }

@@ -85,8 +85,9 @@ impl Harvester {
         self.start();
     }
 
-    /// Starts the thread unless it runs or is to end.
-    fn start(&'static self) {
+    /// Starts the thread unless it runs or is to end. A device does so when it is made: the program may then set a
+    /// filter of system calls that ends whoever starts a thread.
+    pub fn start(&'static self) {
         let Ok(mut thread) = self.thread.try_lock() else {
             return;
         };

@@ -1,0 +1,310 @@
+//! Memory that a session (the process of `gapscope record`) has ready for the processes that begin to record: a file
+//! without a name (memfd) of a fixed size, which nobody can cut while it is mapped, because it is sealed against that.
+//! A hook claims a pool when it is loaded ([`Pool::claim`]) and then writes its records there without any system call,
+//! so that a filter of system calls that the program sets later ends nothing. The session maps the same memory
+//! ([`Pool::open`]), copies what is committed and gives the blocks back.
+//!
+//! ```text
+//! block 0                the control page, then the table: the use of each block
+//! block FIRST_BLOCK ..   chunks, each in consecutive blocks
+//! ```
+
+use crate::control::Page;
+use crate::{Error, VERSION};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// The size of a pool. Memory is used only where something has been written and not been collected.
+pub const POOL_BYTES: usize = 128 << 20;
+/// The least that a hook maps where its address space is limited.
+const LEAST_BYTES: usize = 1 << 20;
+/// The unit in which chunks take memory.
+pub const BLOCK_BYTES: usize = 16 << 10;
+/// The number of pools that wait to be claimed.
+pub const SPARES: u32 = 16;
+
+/// The offset of the table of blocks.
+const TABLE: usize = 4096;
+/// The first block that chunks may use.
+const FIRST_BLOCK: usize = (TABLE + 4 * (POOL_BYTES / BLOCK_BYTES)).div_ceil(BLOCK_BYTES);
+
+/// The state of a block that no chunk uses.
+const FREE: u32 = 0;
+/// The state of a block that belongs to the chunk of a block before it, or to one that is being made.
+const TAKEN: u32 = 1;
+/// A state from this on is that of the first block of a chunk: this number plus the chunk's number of blocks.
+const FIRST_OF: u32 = 2;
+
+/// Returns the name in the spool of the pool with this number, which the session opens.
+pub fn pool_name(number: u64) -> String {
+    format!("pool-{number}")
+}
+
+/// Returns the name in the spool of a pool that waits to be claimed.
+pub fn spare_name(slot: u32) -> String {
+    format!("spare-{slot}")
+}
+
+/// Creates a pool; `name` is what `/proc/PID/maps` shows of it.
+///
+/// # Errors
+/// The system has no such files, or refuses one of this size.
+pub fn create(name: &str) -> io::Result<File> {
+    let name = std::ffi::CString::new(name)?;
+    /// `MFD_NOEXEC_SEAL`, which new kernels may demand and old ones refuse.
+    const NOT_EXECUTABLE: libc::c_uint = 8;
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name is a C string.
+    let made = |flags| match unsafe { libc::memfd_create(name.as_ptr(), flags) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: the descriptor is new, and nothing else owns it.
+        descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
+    };
+    let file = made(flags | NOT_EXECUTABLE).or_else(|_| made(flags))?;
+    if crate::exceeds_file_limit(POOL_BYTES as u64) {
+        return Err(ErrorKind::FileTooLarge.into());
+    }
+    file.set_len(POOL_BYTES as u64)?;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: the descriptor is open.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let pool = Pool::map(&file, TABLE)?;
+    pool.page().pool_version.store(VERSION, Release);
+    Ok(file)
+}
+
+/// The mapped memory of a pool.
+#[derive(Debug)]
+pub struct Pool {
+    start: NonNull<u8>,
+    /// The mapped bytes: all, or as many as a hook may map.
+    bytes: usize,
+}
+
+// SAFETY: the memory is shared with another process anyway; what both sides change consists of atomics.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+/// The memory of one chunk in a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blocks {
+    /// The first byte.
+    pub start: NonNull<u8>,
+    pub bytes: usize,
+    /// The number of the first block.
+    first: usize,
+}
+
+// SAFETY: one thread writes to the memory, and readers look at what is committed.
+unsafe impl Send for Blocks {}
+// SAFETY: as above.
+unsafe impl Sync for Blocks {}
+
+impl Pool {
+    /// Returns true once a process has claimed the pool.
+    pub fn is_claimed(&self) -> bool {
+        self.page().claimed.load(Acquire) != 0
+    }
+
+    /// Returns true once nothing will be read from the pool any more.
+    pub fn is_finished(&self) -> bool {
+        self.page().finished.load(Acquire) != 0
+    }
+
+    /// Claims one of the pools that wait in the spool `root`, and maps it for good; `None` where there is none, as
+    /// without a session. The calls are those of the loading of a library, and `fcntl`.
+    pub(crate) fn claim(root: &Path) -> Option<Pool> {
+        let process = std::process::id();
+        for turn in 0..SPARES {
+            let slot = process.wrapping_add(turn) % SPARES;
+            let file = match open(&root.join(spare_name(slot))) {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::NotFound && turn == 0 => return None,
+                Err(_) => continue,
+            };
+            let Ok(page) = Pool::map(&file, TABLE) else {
+                continue;
+            };
+            if page.page().pool_version.load(Acquire) != VERSION {
+                return None;
+            }
+            let claimed = &page.page().claimed;
+            if claimed.compare_exchange(0, 1, AcqRel, Acquire).is_err() {
+                continue;
+            }
+            let mut bytes = POOL_BYTES;
+            while bytes >= LEAST_BYTES {
+                if let Ok(pool) = Pool::map(&file, bytes) {
+                    // SAFETY: the range is that of the mapping. A dump of the program shall not hold the records.
+                    unsafe {
+                        libc::madvise(pool.start.as_ptr().cast(), bytes, libc::MADV_DONTDUMP)
+                    };
+                    return Some(pool);
+                }
+                bytes /= 2;
+            }
+            page.page().claimed.store(0, Release);
+        }
+        None
+    }
+
+    /// Maps a pool that the spool names, for the session.
+    ///
+    /// # Errors
+    /// It is gone, or no pool that nobody can cut.
+    pub fn open(path: &Path) -> Result<(Pool, File), Error> {
+        let file = open(path).map_err(|e| Error::io(path, e))?;
+        let pool = Pool::map(&file, POOL_BYTES).map_err(|e| Error::io(path, e))?;
+        Ok((pool, file))
+    }
+
+    fn map(file: &File, bytes: usize) -> io::Result<Pool> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                access,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        match NonNull::new(start.cast::<u8>()) {
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Pool { start, bytes }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Returns the control page of the process that claims the pool.
+    pub fn page(&self) -> &Page {
+        // SAFETY: the mapping is page-aligned and at least a page long, and `Page` consists of atomics.
+        unsafe { self.start.cast::<Page>().as_ref() }
+    }
+
+    /// Returns the bytes of the control page, for a copy of it.
+    pub(crate) fn page_bytes(&self) -> Vec<u8> {
+        let mut copy = vec![0; TABLE];
+        // SAFETY: both ranges are a page long. The other side may change the page meanwhile, so that the copy may mix
+        // states of different fields, each of which is whole.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.start.as_ptr(), copy.as_mut_ptr(), TABLE);
+        }
+        copy
+    }
+
+    /// Returns the states of the blocks that are mapped.
+    fn table(&self) -> &[AtomicU32] {
+        let blocks = self.bytes / BLOCK_BYTES;
+        // SAFETY: the table lies in the blocks before the first one of chunks, which are mapped, and consists of atomics.
+        unsafe {
+            std::slice::from_raw_parts(self.start.as_ptr().add(TABLE).cast::<AtomicU32>(), blocks)
+        }
+    }
+
+    fn blocks(&self, first: usize, count: usize) -> Blocks {
+        Blocks {
+            // SAFETY: callers give blocks that are mapped.
+            start: unsafe { self.start.add(first * BLOCK_BYTES) },
+            bytes: count * BLOCK_BYTES,
+            first,
+        }
+    }
+
+    /// Takes memory for a chunk; `None` when there is not so much in one piece. No lock is taken: threads that want the
+    /// same blocks see that at the first of them.
+    pub(crate) fn allocate(&self, bytes: usize) -> Option<Blocks> {
+        let (table, count) = (self.table(), bytes.div_ceil(BLOCK_BYTES));
+        let mut first = FIRST_BLOCK;
+        while first.checked_add(count)? <= table.len() {
+            let wanted = &table[first..first + count];
+            if let Some(used) = wanted.iter().rposition(|block| block.load(Relaxed) != FREE) {
+                first += used + 1;
+                continue;
+            }
+            let take = |block: &AtomicU32| block.compare_exchange(FREE, TAKEN, AcqRel, Relaxed);
+            match wanted.iter().position(|block| take(block).is_err()) {
+                None => {
+                    table[first].store(FIRST_OF + count as u32, Release);
+                    return Some(self.blocks(first, count));
+                }
+                Some(lost) => {
+                    (wanted[..lost].iter()).for_each(|block| block.store(FREE, Release));
+                    first += lost + 1;
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the memory of all chunks. The process may have written anything into the table.
+    pub(crate) fn chunks(&self) -> Vec<Blocks> {
+        let table = self.table();
+        let mut chunks = Vec::new();
+        let mut block = FIRST_BLOCK;
+        while block < table.len() {
+            let count = (table[block].load(Acquire).saturating_sub(FIRST_OF) as usize)
+                .min(table.len() - block);
+            if count > 0 {
+                chunks.push(self.blocks(block, count));
+            }
+            block += count.max(1);
+        }
+        chunks
+    }
+
+    /// Gives the memory of a chunk back, to the system too: whoever takes it next finds zeros.
+    pub(crate) fn free(&self, file: &File, chunk: Blocks) {
+        let (from, bytes) = (chunk.first * BLOCK_BYTES, chunk.bytes);
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: the descriptor is open.
+        let freed = unsafe {
+            libc::fallocate(
+                file.as_raw_fd(),
+                mode,
+                from as libc::off_t,
+                bytes as libc::off_t,
+            )
+        };
+        if freed != 0 {
+            // SAFETY: the blocks are mapped, and the thread that wrote them has left them.
+            unsafe { chunk.start.as_ptr().write_bytes(0, bytes) };
+        }
+        let blocks = &self.table()[chunk.first..chunk.first + bytes / BLOCK_BYTES];
+        (blocks.iter().rev()).for_each(|block| block.store(FREE, Release));
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Opens the pool that a link in the spool leads to. The link may be older than what it leads to by now.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    let file =
+        (options.custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY)).open(path)?;
+    // SAFETY: the descriptor is open.
+    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+    match seals >= 0
+        && seals & libc::F_SEAL_SHRINK != 0
+        && file.metadata()?.len() == POOL_BYTES as u64
+    {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no memory that nobody can cut")),
+    }
+}
