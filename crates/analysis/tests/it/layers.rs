@@ -237,7 +237,12 @@ fn operators_of_imported_files_have_what_their_threads_launched_inside_of_them()
     let rows: Vec<_> = (p.findings().operators.into_iter())
         .map(|row| {
             let us = |work: OperatorWork| work.total_ns.map_or(0, |ns| ns / US);
-            (row.name.clone(), row.call_count, us(row.own), us(row.inclusive))
+            (
+                row.name.clone(),
+                row.call_count,
+                us(row.own),
+                us(row.inclusive),
+            )
         })
         .collect();
     let expected = [
