@@ -25,7 +25,39 @@ const AFTER_END_NS: i64 = 1_000_000;
 const STARTS_TOGETHER: usize = 8;
 
 /// The reason of losses of what has the time 0.
-const AT_ZERO: &str = "the file has the time 0 for them";
+pub(crate) const AT_ZERO: &str = "the file has the time 0 for them";
+
+/// The reason of losses of work without times.
+pub(crate) const IMPOSSIBLE: &str =
+    "the file has the time 0 for them, or times that are impossible";
+
+/// The starts of a file, by which 0 is a time or stands for an unknown one.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Starts {
+    /// The first and the last start other than 0, from the time at which the file's clock is 0.
+    other_ns: Option<(i64, i64)>,
+    has_zeros: bool,
+}
+
+impl Starts {
+    /// Adds a start, from the time at which the file's clock is 0.
+    pub fn add(&mut self, start_ns: i64) {
+        if start_ns == 0 {
+            self.has_zeros = true;
+            return;
+        }
+        let (first_ns, last_ns) = self.other_ns.unwrap_or((start_ns, start_ns));
+        self.other_ns = Some((first_ns.min(start_ns), last_ns.max(start_ns)));
+    }
+
+    /// Returns whether 0 stands for an unknown time: all other starts are far from it.
+    pub fn zero_is_unknown(&self) -> bool {
+        self.has_zeros
+            && self.other_ns.is_some_and(|(first_ns, last_ns)| {
+                first_ns >= FAR_FROM_ZERO_NS.max(last_ns.saturating_sub(first_ns))
+            })
+    }
+}
 
 impl Profile {
     /// Takes all times away that cannot be true.
@@ -50,11 +82,8 @@ impl Profile {
     ) {
         let zero_ns = self.times.zero_ns;
         let recorded = &mut self.recorded;
-        let (mut first_ns, mut last_ns, mut has_zeros) = (i64::MAX, i64::MIN, false);
-        let mut look = |start_ns: i64| match start_ns == zero_ns {
-            true => has_zeros = true,
-            false => (first_ns, last_ns) = (first_ns.min(start_ns), last_ns.max(start_ns)),
-        };
+        let mut starts = Starts::default();
+        let mut look = |start_ns: i64| starts.add(start_ns.saturating_sub(zero_ns));
         for work in works.iter_mut() {
             let Some(span) = &mut work_of(work).span else {
                 continue;
@@ -65,12 +94,10 @@ impl Profile {
         (recorded.ranges.iter()).for_each(|range| look(range.start_ns));
         (recorded.overheads.iter()).for_each(|(_, overhead)| look(overhead.span.start_ns));
         self.memory.iter().for_each(|row| look(row.at_ns));
-        let length_ns = last_ns.saturating_sub(first_ns);
-        let is_far = first_ns <= last_ns
-            && first_ns.saturating_sub(zero_ns) >= FAR_FROM_ZERO_NS.max(length_ns);
-        if !has_zeros {
+        if !starts.has_zeros {
             return;
         }
+        let is_far = starts.zero_is_unknown();
         let is_zero = |start_ns: i64| is_far && start_ns == zero_ns;
         for work in works {
             let work = work_of(work);
