@@ -18,7 +18,7 @@ Afterwards, to read the trace:
 Without `gapscope record`, ranges, marks and captures do nothing and cost next to nothing.
 """
 
-from ._capture import CaptureError, start_capture, stop_capture
+from ._capture import CaptureError, last_capture, start_capture, stop_capture
 from ._command import CommandError, command
 from ._range import mark, range
 from ._status import Status, status
@@ -32,6 +32,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "command",
+    "last_capture",
     "load",
     "mark",
     "range",

@@ -6,8 +6,10 @@ import ctypes
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Callable
 
+from . import _hooks
 from ._hooks import Hook, hooks, session
 from ._status import Status
 
@@ -28,12 +30,19 @@ class CaptureError(RuntimeError):
 _lock = threading.Lock()
 # The hooks of the open capture with its numbers there; the first hook has the path.
 _open: list[tuple[Hook, int]] = []
+# The path of the open capture, and that of the last one that was written.
+_path: Path | None = None
+_last: Path | None = None
+
+#: What the hooks and the recorder may add to the name of a capture while they write it, in bytes.
+_NAME_SPARE_BYTES = 16
 
 
-def start_capture(path: str | os.PathLike[str], *, synchronize: Callable[[], object] | None = None) -> Status:
+def start_capture(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, synchronize: Callable[[], object] | None = None) -> Status:
     """Starts a capture: from here to `stop_capture` the GPU work of this process is also written as a trace of its own.
 
-    `path`: folder to write, named NAME.gapscope; it must not exist. With `""` the window is only marked in the trace.
+    `path`: folder to write, named NAME.gapscope; it must not exist. With `""` the window is only marked in the trace. Under
+    `gapscope capture` the window becomes a capture, NAME.gapcapture; `last_capture` returns the path that was written.
     `synchronize`: a function that waits for the device, such as `torch.cuda.synchronize`, `mx.synchronize`. With it
     the window holds the work that is launched in it and no other; without it, work that was launched before and is
     still running belongs to the window, too, as far as it is recorded there.
@@ -41,6 +50,7 @@ def start_capture(path: str | os.PathLike[str], *, synchronize: Callable[[], obj
     Outside of `gapscope record` it does nothing and returns why: `Status.NOT_RECORDED` or `Status.NO_HOOK`. Under
     `gapscope record` it raises CaptureError, a RuntimeError as in MLX, when it cannot start.
     """
+    global _path
     if not session:
         return Status.NOT_RECORDED
     found = hooks()
@@ -49,7 +59,9 @@ def start_capture(path: str | os.PathLike[str], *, synchronize: Callable[[], obj
     with _lock:
         if _open:
             raise CaptureError(f"cannot start a capture: {Status.ALREADY_CAPTURING}", Status.ALREADY_CAPTURING)
-        name = os.fsencode(_checked(path)) if os.fspath(path) else b""
+        checked = _checked(os.fsdecode(path)) if os.fspath(path) else ""
+        name = os.fsencode(checked)
+        since = time.monotonic_ns()
         if synchronize is not None:
             synchronize()
         for hook in found:
@@ -62,6 +74,8 @@ def start_capture(path: str | os.PathLike[str], *, synchronize: Callable[[], obj
                 _stop_all()
                 raise CaptureError(f"cannot start a capture: {answer}", answer)
             _open.append((hook, number.value))
+        _path = Path(checked) if checked else None
+        _waited_since(since)
         return Status.DONE if _open else Status.NOT_RECORDED
 
 
@@ -73,14 +87,19 @@ def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: fl
 
     Without an open capture it does nothing and returns why. Raises CaptureError when the trace could not be written.
     """
+    global _last
     if not session:
         return Status.NOT_RECORDED
     with _lock:
         if not _open:
             return Status.NOT_CAPTURING
+        since = time.monotonic_ns()
         if synchronize is not None:
             synchronize()
-        hook, number = _open[0]
+        # Nothing is recorded any more after the stop, if only windows are.
+        _waited_since(since)
+        since = time.monotonic_ns()
+        (hook, number), path = _open[0], _path
         answer = _stop_all()
     if not answer:
         raise CaptureError(f"the capture cannot be relied on: {answer}", answer)
@@ -90,9 +109,23 @@ def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: fl
         if answer is not Status.PENDING or time.monotonic() >= end:
             break
         time.sleep(_PAUSE)
+    _waited_since(since)
     if answer not in (Status.DONE, Status.PENDING):
         raise CaptureError(f"the capture was not written: {answer}", answer)
+    _last = path
     return answer
+
+
+def last_capture() -> Path | None:
+    """Returns the path of the last capture that `stop_capture` ended; None without one, or if it had no path."""
+    return _last
+
+
+def _waited_since(start_ns: int) -> None:
+    """Tells the recording that this thread has waited because of a capture, so that this time is not the program's."""
+    for hook in hooks()[:1]:
+        if hook.own_time is not None:
+            hook.own_time(start_ns)
 
 
 def _stop_all() -> Status:
@@ -105,16 +138,32 @@ def _stop_all() -> Status:
     return next((answer for answer in answers if answer is not Status.DONE), Status.DONE)
 
 
-def _checked(path: str | os.PathLike[str]) -> str:
+def _checked(path: str) -> str:
     """Checks the path and makes it absolute, because the program may change its working directory."""
+    if "\0" in path:
+        raise CaptureError("the path of the capture holds a NUL byte: choose another name")
     absolute = os.path.abspath(path)
-    parent = os.path.dirname(absolute)
-    if not absolute.endswith(".gapscope"):
-        raise CaptureError(f"{absolute} is not a name for a capture: end it with .gapscope")
+    parent, name = os.path.split(absolute)
+    stem, extension = os.path.splitext(absolute)
+    if _hooks.capturing and extension in (".gapscope", ".gapcapture"):
+        absolute = f"{stem}.gapcapture"
+    elif extension != ".gapscope":
+        names = ".gapscope or .gapcapture" if _hooks.capturing else ".gapscope"
+        raise CaptureError(f"{_shown(absolute)} is not a name for a capture: end it with {names}")
     if os.path.lexists(absolute):
-        raise CaptureError(f"{absolute} is there already, and nothing is overwritten: choose another name, or remove it")
+        raise CaptureError(
+            f"{_shown(absolute)} is there already, and nothing is overwritten: choose another name, or remove it"
+        )
     if not os.path.isdir(parent):
-        raise CaptureError(f"{parent} is not a folder: make it first")
+        raise CaptureError(f"{_shown(parent)} is not a folder: make it first")
+    most = os.pathconf(parent, "PC_NAME_MAX") - _NAME_SPARE_BYTES
+    if len(os.fsencode(name)) > most:
+        raise CaptureError(f"the name of the capture has {len(os.fsencode(name))} bytes: it may have {most} here")
     if not os.access(parent, os.W_OK):
-        raise CaptureError(f"{parent} cannot be written: choose another folder")
+        raise CaptureError(f"{_shown(parent)} cannot be written: choose another folder")
     return absolute
+
+
+def _shown(path: str) -> str:
+    """Replaces what would steer a terminal."""
+    return "".join(c if c.isprintable() else "·" for c in path)

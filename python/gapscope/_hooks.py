@@ -12,6 +12,8 @@ from typing import Any
 
 #: Whether the process runs under `gapscope record` or `gapscope capture`. Without them no hook is looked up.
 session = bool(os.environ.get("GAPSCOPE_SPOOL") or os.environ.get("GAPSCOPE_CAPTURE_REQUEST"))
+#: Whether that command is `gapscope capture`.
+capturing = bool(os.environ.get("GAPSCOPE_CAPTURE_REQUEST"))
 
 _VERSION = 1
 _PREFIX = b"libgapscope_"
@@ -40,6 +42,7 @@ class _Table(ctypes.Structure):
         ("flush", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)),
         ("push_layer", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t)),
         ("pop_layer", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint32)),
+        ("own_time", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int64)),
     ]
 
 
@@ -62,9 +65,10 @@ class Hook:
         self.pop_label: Any = table.pop_label
         self.instant_label: Any = table.instant_label
         self.flush: Any = table.flush
-        layers = table.bytes >= ctypes.sizeof(_Table)
+        layers = table.bytes >= _Table.own_time.offset
         self.push_layer: Any = table.push_layer if layers else None
         self.pop_layer: Any = table.pop_layer if layers else None
+        self.own_time: Any = table.own_time if table.bytes >= ctypes.sizeof(_Table) else None
 
 
 class _LoadedLibrary(ctypes.Structure):
@@ -162,6 +166,10 @@ def hooks() -> tuple[Hook, ...]:
     return _finder()
 
 
-def encoded(text: str) -> bytes:
-    """Encodes a text as hooks expect it."""
+def encoded(name: object) -> bytes:
+    """Encodes the name of a range, of any type, as hooks expect a text. A name that has no text gets its type's."""
+    try:
+        text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+    except Exception:
+        text = f"<{type(name).__name__}>"
     return text.replace("\0", "\ufffd").encode("utf-8", "replace")[:MAX_TEXT_BYTES]

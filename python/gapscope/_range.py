@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from types import TracebackType
 from typing import Callable, ParamSpec, TypeVar
 
@@ -12,6 +13,76 @@ from ._status import Status
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class _Open:
+    """An open range: the hooks that began it, and the ranges that are open on its thread."""
+
+    __slots__ = ("ended", "hooks", "siblings", "text")
+
+    def __init__(self, text: bytes, hooks: tuple[_hooks.Hook, ...], siblings: list[_Open]) -> None:
+        self.text = text
+        self.hooks = hooks
+        self.siblings = siblings
+        # Another thread has ended the range; its own thread tells the hooks when it is next in here.
+        self.ended = False
+
+    def push(self) -> None:
+        self.hooks = tuple(hook for hook in self.hooks if hook.push_label(self.text, len(self.text)) == 0)
+
+    def pop(self) -> None:
+        for hook in self.hooks:
+            hook.pop_label()
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        #: The open ranges of the thread, the innermost last.
+        self.open: list[_Open] = []
+
+
+_thread = _Thread()
+
+
+def _begin(text: bytes) -> _Open | None:
+    """Begins a range on the calling thread; None where no hook records it."""
+    siblings = _thread.open
+    _end_of_other_threads(siblings)
+    # A hook that appears later must not end a range that it did not begin.
+    pushed = tuple(hook for hook in _hooks.hooks() if hook.push_label(text, len(text)) == 0)
+    if not pushed:
+        return None
+    opened = _Open(text, pushed, siblings)
+    siblings.append(opened)
+    return opened
+
+
+def _end(opened: _Open) -> None:
+    siblings = _thread.open
+    if opened.siblings is not siblings:
+        opened.ended = True
+        return
+    _end_of_other_threads(siblings)
+    if siblings and siblings[-1] is opened:
+        siblings.pop()
+        opened.pop()
+    elif opened in siblings:
+        # Hooks end the innermost range: ranges inside of this one, as of other tasks, end with it and begin again.
+        place = siblings.index(opened)
+        inner = siblings[place + 1 :]
+        for other in reversed(inner):
+            other.pop()
+        opened.pop()
+        del siblings[place]
+        for other in inner:
+            other.push()
+
+
+def _end_of_other_threads(siblings: list[_Open]) -> None:
+    """Ends ranges of this thread that other threads have left."""
+    for opened in [opened for opened in siblings if opened.ended]:
+        opened.ended = False
+        _end(opened)
 
 
 class range:
@@ -24,31 +95,34 @@ class range:
         def next_batch(): ...
 
     The range is a marker on the calling thread. GPU work that the thread submits (Vulkan) or launches (CUDA) meanwhile carries
-    its text as a label, in the nesting of the ranges: `gapscope report --label step` is about that work alone.
+    its text as a label, in the nesting of the ranges: `gapscope report --label step` is about that work alone. `text` may be
+    any object; its `str` is the label. Ranges of tasks that take turns on a thread may end in any order.
 
     Outside of `gapscope record` it does nothing.
     """
 
-    __slots__ = ("_pushed", "text")
+    __slots__ = ("_entered", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: object) -> None:
         self.text = text
-        self._pushed: tuple[_hooks.Hook, ...] = ()
+        # The same object may be entered again inside of itself, and by several threads at once.
+        self._entered: list[tuple[int, _Open | None]] = []
 
     def __enter__(self) -> range:
         if _hooks.session:
-            text = _hooks.encoded(self.text)
-            # A hook that appears later must not end a range that it did not begin.
-            self._pushed = tuple(hook for hook in _hooks.hooks() if hook.push_label(text, len(text)) == 0)
+            self._entered.append((threading.get_ident(), _begin(_hooks.encoded(self.text))))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._pushed:
-            for hook in self._pushed:
-                hook.pop_label()
-            self._pushed = ()
+        if self._entered:
+            entered, thread = self._entered, threading.get_ident()
+            # The last that this thread has entered, or else the last of all.
+            own = [place for place, (by, _) in enumerate(entered) if by == thread]
+            opened = entered.pop(own[-1] if own else -1)[1]
+            if opened is not None:
+                _end(opened)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
@@ -69,7 +143,7 @@ class range:
         return f"gapscope.range({self.text!r})"
 
 
-def mark(text: str) -> Status:
+def mark(text: object) -> Status:
     """Marks this moment on the calling thread. Outside of `gapscope record` it does nothing and returns why."""
     if not _hooks.session:
         return Status.NOT_RECORDED

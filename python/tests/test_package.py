@@ -1,5 +1,6 @@
 """Tests the package without a recording and without a GPU."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -126,6 +127,10 @@ class FakeHook:
     def flush(self, _nanoseconds):
         return 0
 
+    def own_time(self, _start):
+        self.waits = getattr(self, "waits", 0) + 1
+        return 0
+
 
 class WithHooks(unittest.TestCase):
     """Tests rules about hooks with a fake one. test_recording.py has real hooks."""
@@ -180,6 +185,83 @@ class WithHooks(unittest.TestCase):
         self.assertEqual(hook.asked.count("pop"), 12)
         self.assertEqual(len(hook.asked), 24)
 
+    def test_any_object_is_a_name_inside_of_a_recording_too(self):
+        class Silent:
+            def __str__(self):
+                raise ValueError
+
+        hook = self.hook()
+        for name in (3, None, b"bytes", Path("a/b"), ("t", 1), Silent()):
+            with gapscope.range(name):
+                gapscope.mark(name)
+        texts = [asked[1] for asked in hook.asked if asked[0] == "push"]
+        self.assertEqual(texts, ["3", "None", "bytes", "a/b", "('t', 1)", "<Silent>"])
+
+    def test_ranges_of_tasks_end_in_any_order(self):
+        hook = self.hook()
+
+        async def task(name, begin, end):
+            await begin.wait()
+            with gapscope.range(name):
+                await end.wait()
+
+        async def run():
+            first, second, third = asyncio.Event(), asyncio.Event(), asyncio.Event()
+            a = asyncio.create_task(task("a", first, second))
+            b = asyncio.create_task(task("b", first, third))
+            first.set()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            second.set()
+            await a
+            third.set()
+            await b
+
+        asyncio.run(run())
+        # `a` ends while `b`, which began later, goes on.
+        self.assertEqual(hook.asked, [("push", "a"), ("push", "b"), "pop", "pop", ("push", "b"), "pop"])
+
+    def test_a_range_of_several_threads_ends_on_each(self):
+        hook = self.hook()
+        both = threading.Barrier(2)
+        shared = gapscope.range("shared")
+
+        def work():
+            with shared:
+                both.wait()
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(hook.asked.count("pop"), 2)
+
+    def test_a_range_that_another_thread_leaves_is_ended_by_its_own(self):
+        hook = self.hook()
+        left = gapscope.range("left")
+        left.__enter__()
+        thread = threading.Thread(target=left.__exit__, args=(None, None, None))
+        thread.start()
+        thread.join()
+        self.assertEqual(hook.asked, [("push", "left")])
+        with gapscope.range("next"):
+            pass
+        self.assertEqual(hook.asked, [("push", "left"), "pop", ("push", "next"), "pop"])
+
+    def test_under_capture_the_path_is_that_of_a_capture(self):
+        hook = self.hook()
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(_hooks, "capturing", True):
+            for name in ("a.gapscope", "b.gapcapture"):
+                path = os.fsencode(os.path.join(folder, name))
+                self.assertTrue(gapscope.start_capture(path))
+                gapscope.stop_capture()
+                expected = Path(folder) / f"{name[0]}.gapcapture"
+                self.assertEqual(gapscope.last_capture(), expected)
+                self.assertIn(("start", str(expected)), hook.asked)
+        # The waits of both ends of each window are told.
+        self.assertEqual(hook.waits, 6)
+
     def test_a_capture_starts_on_every_hook_and_only_the_first_has_the_path(self):
         first, second = self.hook(states=[7, 7, 0]), self.hook()
         waits = []
@@ -221,6 +303,10 @@ class WithHooks(unittest.TestCase):
                 (there, "there already"),
                 (Path(folder) / "no" / "a.gapscope", "is not a folder"),
                 (Path(folder) / "a.gputrace", "end it with .gapscope"),
+                (Path(folder) / "a.gapcapture", "end it with .gapscope"),
+                (os.path.join(folder, "a\0.gapscope"), "NUL"),
+                (Path(folder) / f"{'x' * 240}.gapscope", "it may have"),
+                (os.path.join(folder, "a\x1b[2J.gputrace"), r"a·\[2J"),
             ):
                 with self.assertRaisesRegex(gapscope.CaptureError, sentence):
                     gapscope.start_capture(path)

@@ -111,7 +111,8 @@ impl<'a> CodeSamples<'a> {
             return Vec::new();
         };
         let mut groups = HashMap::new();
-        for part in &gap.parts {
+        let parts = gap.parts.iter();
+        for part in parts.filter(|part| part.cause != Cause::Recording) {
             let interval = until(part.interval(), until_ns);
             for &row in self.threads.sampled(thread, interval) {
                 self.add(part.cause, row, &mut groups);
@@ -304,7 +305,8 @@ fn each_idle_part(
             let Some((thread, until_ns)) = submitter(timeline, after) else {
                 return;
             };
-            for part in parts {
+            // While the thread waits for gapscope, its code is not the program's.
+            for part in parts.iter().filter(|part| part.cause != Cause::Recording) {
                 let interval = until(part.interval(), until_ns).intersection(inside);
                 if !interval.is_empty() {
                     visit(&IdlePart {

@@ -8,9 +8,9 @@ mod doctor;
 mod replay;
 mod scripts;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use gapscope_companion::{Mcp, Query};
+use gapscope_companion::{Mcp, Query, time};
 use gapscope_import::GpuRows;
 use gapscope_trace::kernel_profile::Wanted;
 use gapscope_trace::manifest::SamplingMode;
@@ -632,26 +632,6 @@ fn sampling_interval(text: &str) -> Result<Duration> {
     match interval.as_micros() {
         10..=1_000_000 => Ok(interval),
         _ => bail!("counters are sampled every 10us to 1s"),
-    }
-}
-
-/// Reads a time with its unit, which must be more than 0.
-fn time(text: &str) -> Result<Duration> {
-    const FORM: &str = "write a time with its unit: 500ms, 10s, 2m or 1h";
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(digits.context(FORM)?);
-    let seconds = match unit {
-        "us" | "µs" => 1e-6,
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => bail!(FORM),
-    };
-    let number: f64 = number.parse().ok().context(FORM)?;
-    match Duration::try_from_secs_f64(number * seconds) {
-        Ok(time) if !time.is_zero() => Ok(time),
-        _ => bail!("the time must be more than nothing"),
     }
 }
 

@@ -20,8 +20,11 @@ use store::{Baseline, Store};
 
 /// Keeps, lists, compares or removes baselines.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let store = Store {
-        folder: arguments.baselines.clone(),
+    let store = match &arguments.baselines {
+        Some(folder) => Store {
+            folder: folder.clone(),
+        },
+        None => Store::of_project()?,
     };
     match &arguments.task {
         Task::Save(arguments) => save(&store, arguments),

@@ -10,7 +10,7 @@ use gapscope_comparison::ranks::{RankDigest, RankFindings, list, ranks};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Document, Terminal, markdown};
 use gapscope_timeline::quantity as number;
-use gapscope_trace::{Manifest, Names};
+use gapscope_trace::{Manifest, Names, rank_links};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -139,7 +139,14 @@ pub fn report(
         exclude_warm_up: !arguments.all,
         ..Options::default()
     };
-    let compared = compare(paths, &options, names)?;
+    let mut compared = compare(paths, &options, names)?;
+    for (rank, link) in rank_links(&arguments.trace) {
+        compared.whole = false;
+        compared.remarks.push(format!(
+            "Rank {rank} is missing: {} is a symbolic link, which may lead anywhere and is not followed. Put the trace itself there.",
+            link.display()
+        ));
+    }
     let name = trace::name(&arguments.trace);
     let report = compared.report(&name, row_limit(arguments.top));
     let text = if arguments.json {

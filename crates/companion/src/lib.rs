@@ -9,11 +9,13 @@ mod mcp;
 mod query;
 mod state;
 mod streams;
+mod time;
 
 pub use mcp::{DEFAULT_LONGEST_S, Mcp};
 pub use query::{AnswerFormat, Query};
 pub use state::state_folder;
 pub use streams::{WriteError, one_line, say, steers, without_os_error_numbers, write};
+pub use time::{NotATime, time};
 
 /// The exit status of a command whose answer is incomplete because something could not be read.
 pub const INCOMPLETE: u8 = 3;

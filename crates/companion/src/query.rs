@@ -1,8 +1,10 @@
 //! The options of `gapscope query`.
 
+use crate::time;
 use clap::{Args, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Ask anything of one trace or many, in SQL
 ///
@@ -53,6 +55,10 @@ pub struct Query {
     /// The most rows of the answer
     #[arg(long, value_name = "N")]
     pub most: Option<u64>,
+
+    /// The longest time of one statement, which ends the command then
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10m")]
+    pub time_limit: Duration,
 
     /// A saved query instead of SQL
     #[arg(long, value_name = "NAME", conflicts_with = "schema")]

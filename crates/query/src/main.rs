@@ -10,6 +10,7 @@ use gapscope_companion::{
 use gapscope_files::NewFile;
 use gapscope_query::{Error, Format, Session, Traces, looks_like_sql, prompt};
 use gapscope_trace::{memory, panics};
+use signal_hook::consts::SIGINT;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+
+/// The exit status of a program that SIGINT ended, as shells report it.
+const INTERRUPTED: i32 = 130;
 
 fn main() -> ExitCode {
     let command = Command::new("gapscope query")
@@ -47,17 +51,30 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How often a look is taken at the memory of this process. At 10 GB a second, it grows by 50 MB meanwhile.
-const LOOK_AT_MEMORY_EVERY: Duration = Duration::from_millis(5);
+/// How often a look is taken at the memory and the time. At 10 GB a second, this process grows by 50 MB meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Ends this process when it holds more memory than it may. The engine counts the memory of sorts and groups, and not that
 /// of functions, of which one can ask for more than the machine has.
 fn watch_memory() {
     std::thread::spawn(|| {
         while !memory::is_exceeded() {
-            std::thread::sleep(LOOK_AT_MEMORY_EVERY);
+            std::thread::sleep(LOOK_EVERY);
         }
         warn(&gapscope_query::too_much_memory());
+        std::process::exit(1);
+    });
+}
+
+/// Ends this process after the time that a statement may take. The engine looks at nothing while it computes a value,
+/// of which one can take minutes.
+fn watch_time(longest: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(longest);
+        warn(&format!(
+            "the query was stopped after {} s: ask for less, or give a longer --time-limit",
+            longest.as_secs_f64()
+        ));
         std::process::exit(1);
     });
 }
@@ -146,6 +163,7 @@ fn run(arguments: &Query) -> Result<ExitCode, Failure> {
         }
         (None, None) => from_stdin()?,
     };
+    watch_time(arguments.time_limit);
     let answered = answer(arguments, &session, &text);
     for sentence in session.take_remarks() {
         incomplete = true;
@@ -229,9 +247,11 @@ fn ask(arguments: &Query, session: &Session) -> Result<(), Failure> {
         return Err(Failure::FileForPrompt);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    // While a line is being typed, the terminal sends no signal.
-    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
+    // While a line is being typed, the terminal sends no signal. The second one ends a value that the engine computes
+    // without a look at the first.
+    signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, stop.clone())
         .map_err(Failure::Signal)?;
+    signal_hook::flag::register(SIGINT, stop.clone()).map_err(Failure::Signal)?;
     let count = session.traces().sources.len();
     let noun = if count == 1 { "trace" } else { "traces" };
     say(&format!("{count} {noun}; .help says what can be asked\n"));

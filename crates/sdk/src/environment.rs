@@ -16,6 +16,30 @@ pub mod mlx_variables {
     pub const METAL_DEBUG: &str = "MLX_METAL_DEBUG";
 }
 
+/// The command of gapscope that started this process.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// `gapscope record`
+    Record,
+    /// `gapscope capture`
+    Capture,
+}
+
+/// Returns the command that started this process. It is read once.
+#[cfg(target_os = "linux")]
+pub(crate) fn session() -> Option<Session> {
+    use gapscope_spool::env::{CAPTURE_REQUEST, SPOOL};
+    static SESSION: std::sync::OnceLock<Option<Session>> = std::sync::OnceLock::new();
+    *SESSION.get_or_init(|| {
+        if std::env::var_os(CAPTURE_REQUEST).is_some() {
+            Some(Session::Capture)
+        } else {
+            std::env::var_os(SPOOL).map(|_| Session::Record)
+        }
+    })
+}
+
 /// Returns true if one of these variables is set to something other than `0` and the empty text.
 pub(crate) fn any_is_on(variables: &[&str]) -> bool {
     let on = |value: std::ffi::OsString| means_on(&value.to_string_lossy());

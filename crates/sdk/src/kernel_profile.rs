@@ -1,6 +1,6 @@
 //! Collects GPU times by label (a name that the program gives to part of its work) and by kernel inside the program.
 //!
-//! The program (or an integration such as [`crate::wgpu`]) records what it measured. The profile adds it up, keeps
+//! The program (or an integration such as `gapscope_sdk::wgpu`) records what it measured. The profile adds it up, keeps
 //! single command buffers and dispatches up to a limit, and reports the times, their precision and what is missing:
 //!
 //! ```

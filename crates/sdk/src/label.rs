@@ -43,9 +43,14 @@ pub struct Label {
 /// ```
 /// let _prefill = gapscope_sdk::label::label("prefill");
 /// ```
+#[inline]
 pub fn label(text: &str) -> Label {
     Label {
-        open: system::push(text),
+        open: if system::is_recorded() {
+            system::push(text)
+        } else {
+            None
+        },
         not_send: PhantomData,
     }
 }
@@ -55,11 +60,80 @@ pub fn label(text: &str) -> Label {
 /// ```
 /// gapscope_sdk::label::instant("first token");
 /// ```
+#[inline]
 pub fn instant(text: &str) {
-    system::instant(text);
+    if system::is_recorded() {
+        system::instant(text);
+    }
+}
+
+/// Returns true if labels may be recorded at present, so that a text is worth making.
+///
+/// ```
+/// assert!(!gapscope_sdk::label::is_recorded(), "this is not run under `gapscope record`");
+/// ```
+#[inline]
+pub fn is_recorded() -> bool {
+    system::is_recorded()
+}
+
+/// Labels the rest of the enclosing block. Without a recording, the arguments of a text are not formatted.
+///
+/// ```
+/// fn step(number: u32) {
+///     gapscope_sdk::label_scope!("step {number}");
+///     gapscope_sdk::label_scope!("prefill");
+///     // … submit …
+/// }
+/// step(1);
+/// ```
+#[macro_export]
+macro_rules! label_scope {
+    ($text:literal $(, $($arguments:tt)*)?) => {
+        let _label = $crate::label::is_recorded()
+            .then(|| $crate::label::label_args(::core::format_args!($text $(, $($arguments)*)?)));
+    };
+}
+
+/// Labels the rest of the enclosing function by the function's name.
+///
+/// ```
+/// fn attention() {
+///     gapscope_sdk::label_function!();
+///     // … submit …
+/// }
+/// attention();
+/// ```
+#[macro_export]
+macro_rules! label_function {
+    () => {
+        let _label = {
+            fn here() {}
+            let name = $crate::label::function_name(::core::any::type_name_of_val(&here));
+            $crate::label::label(name)
+        };
+    };
+}
+
+/// Begins a label of which the text may be static.
+#[doc(hidden)]
+pub fn label_args(text: std::fmt::Arguments<'_>) -> Label {
+    match text.as_str() {
+        Some(text) => label(text),
+        None => label(&text.to_string()),
+    }
+}
+
+/// Returns the name of the function in which a function `here` is.
+#[doc(hidden)]
+#[inline]
+pub fn function_name(of_here: &'static str) -> &'static str {
+    let path = of_here.strip_suffix("::here").unwrap_or(of_here);
+    path.trim_end_matches("::{{closure}}")
 }
 
 impl Drop for Label {
+    #[inline]
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             system::pop(open);
@@ -69,11 +143,13 @@ impl Drop for Label {
 
 #[cfg(target_os = "linux")]
 mod system {
+    use crate::environment::session;
     use crate::host_clock::nanoseconds;
     use gapscope_spool::interface::{Hook, Hooks, Status};
     use rustix::time::{ClockId, clock_gettime};
+    use std::cell::RefCell;
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
     /// The interval at which another hook is looked for while there is one.
     const PAUSE_NS: u64 = 10_000_000;
@@ -91,16 +167,27 @@ mod system {
     /// Returns the hooks of this process. A hook is loaded with the first Vulkan instance or CUDA context, so that
     /// the first label may come before it.
     fn hooks() -> impl Iterator<Item = &'static Hook> {
-        if is_recorded() && is_time_to_look() {
+        if is_time_to_look() {
             look();
         }
         FOUND.iter().filter_map(OnceLock::get)
     }
 
-    /// Returns true in a session; otherwise no hook is loaded.
-    fn is_recorded() -> bool {
-        static RECORDED: OnceLock<bool> = OnceLock::new();
-        *RECORDED.get_or_init(|| std::env::var_os(gapscope_spool::env::SPOOL).is_some())
+    /// Returns true under a command of gapscope; otherwise no hook is loaded.
+    #[inline]
+    pub fn is_recorded() -> bool {
+        const UNREAD: u8 = 0;
+        const NO: u8 = 1;
+        const YES: u8 = 2;
+        static RECORDED: AtomicU8 = AtomicU8::new(UNREAD);
+        match RECORDED.load(Relaxed) {
+            UNREAD => {
+                let recorded = session().is_some();
+                RECORDED.store(if recorded { YES } else { NO }, Relaxed);
+                recorded
+            }
+            answer => answer == YES,
+        }
     }
 
     /// Returns true at every label while there is no hook, and from time to time once there is one.
@@ -139,16 +226,58 @@ mod system {
         hooks().fold(false, |taken, hook| (work(hook) == Status::Done) | taken)
     }
 
-    /// Hooks keep the thread's labels themselves.
-    pub type OpenLabel = ();
+    /// The number of a label on its thread.
+    pub type OpenLabel = u64;
+
+    /// The open labels of a thread.
+    struct Open {
+        /// The labels, the innermost last.
+        labels: Vec<(OpenLabel, Box<str>)>,
+        next: OpenLabel,
+    }
+
+    thread_local! {
+        static OPEN: RefCell<Open> = const {
+            RefCell::new(Open {
+                labels: Vec::new(),
+                next: 0,
+            })
+        };
+    }
 
     /// Begins a label; `None` if no hook records it.
     pub fn push(text: &str) -> Option<OpenLabel> {
-        each(|hook| hook.push_label(text)).then_some(())
+        if !each(|hook| hook.push_label(text)) {
+            return None;
+        }
+        // A thread that is ending may no longer have its labels.
+        let pushed = OPEN.try_with(|open| {
+            let mut open = open.borrow_mut();
+            let number = open.next;
+            open.next += 1;
+            open.labels.push((number, text.into()));
+            number
+        });
+        pushed.ok()
     }
 
-    pub fn pop((): OpenLabel) {
-        each(Hook::pop_label);
+    /// Ends a label. Hooks end the innermost one, so that labels inside of another end with it and begin again.
+    pub fn pop(number: OpenLabel) {
+        let _ = OPEN.try_with(|open| {
+            let mut open = open.borrow_mut();
+            let Some(place) = open.labels.iter().rposition(|(n, _)| *n == number) else {
+                return;
+            };
+            let inner = open.labels.split_off(place + 1);
+            open.labels.pop();
+            for _ in 0..=inner.len() {
+                each(Hook::pop_label);
+            }
+            for (_, text) in &inner {
+                each(|hook| hook.push_label(text));
+            }
+            open.labels.extend(inner);
+        });
     }
 
     pub fn instant(text: &str) {
@@ -164,6 +293,11 @@ mod system {
     static SIGNPOSTS: LazyLock<Signposts<OsLog>> = LazyLock::new(|| Signposts::to(OsLog::open()));
 
     pub type OpenLabel = Id;
+
+    /// Returns true if a tool may want signposts now.
+    pub fn is_recorded() -> bool {
+        SIGNPOSTS.is_enabled()
+    }
 
     pub fn push(text: &str) -> Option<OpenLabel> {
         SIGNPOSTS.begin(text)
@@ -181,6 +315,10 @@ mod system {
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 mod system {
     pub type OpenLabel = std::convert::Infallible;
+
+    pub fn is_recorded() -> bool {
+        false
+    }
 
     pub fn push(_: &str) -> Option<OpenLabel> {
         None

@@ -10,7 +10,6 @@ use crate::texts::cut;
 use gapscope_capture::model::{Command, EndReason, PipelineId, Submission};
 use gapscope_capture::{Capture, RECORDS};
 use gapscope_dependencies::{Dependencies as FoundDependencies, Limits};
-use gapscope_trace::secrets;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -120,9 +119,7 @@ impl ServedCapture {
                     code: code.map(|code| code.to_string()),
                 }
             });
-        let command: Vec<String> = (secrets::hide(&header.command).iter())
-            .map(|word| cut(word))
-            .collect();
+        let command: Vec<String> = header.command.iter().map(|word| cut(word)).collect();
         let end = capture.end.as_ref();
         let buffers = capture.buffers.values().map(|buffer| buffer.bytes);
         let capture = CaptureOverview {

@@ -158,7 +158,7 @@ impl Sql {
     fn too_long(&self) -> String {
         let seconds = self.longest.as_secs_f64();
         format!(
-            "the query was stopped after {seconds} s: ask for less, or run `gapscope query`, which has no limit"
+            "the query was stopped after {seconds} s: ask for less, or run `gapscope query` with a longer --time-limit"
         )
     }
 }

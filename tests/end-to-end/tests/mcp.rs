@@ -246,6 +246,88 @@ fn what_is_wrong_or_hostile_gets_a_sentence() {
     assert!(!folder.path().join("new.gapscope").exists());
 }
 
+/// A trace whose frames name a file of its reader, and whose tables are links to that file.
+#[test]
+fn a_strangers_trace_shows_nothing_of_the_readers_to_a_client() {
+    const SECRET: &str = "planted-secret-5e1f";
+    let folder = recorded();
+    let home = tempfile::tempdir().expect("a folder");
+    let secret = home.path().join("secret.py");
+    fs::write(&secret, format!("{SECRET}\n")).expect("a file");
+    let trace = folder.path().join("run.gapscope");
+    let tables = [
+        "frames.parquet",
+        "kernels.parquet",
+        "notes.json",
+        "trace.json",
+    ];
+    for table in tables {
+        let hostile = folder.path().join(format!("{table}.gapscope"));
+        let copied = Command::new("cp")
+            .arg("-r")
+            .arg(&trace)
+            .arg(&hostile)
+            .status();
+        assert!(copied.expect("cp starts").success());
+        let _ = fs::remove_file(hostile.join(table));
+        std::os::unix::fs::symlink(&secret, hostile.join(table)).expect("a link");
+    }
+    let text = SAMPLED.replace("SECRET", &secret.display().to_string());
+    let sampled = gapscope_trace::Trace::from_text(&text).expect("a trace");
+    let named = folder.path().join("named.gapscope");
+    let mut writer = gapscope_trace::TraceWriter::create(&named).expect("a folder");
+    *writer.tables_mut() = sampled.tables;
+    writer.finish(&sampled.manifest).expect("a trace");
+    let mut calls = Vec::new();
+    let names = tables.map(|table| format!("{table}.gapscope"));
+    for name in names.iter().map(|name| &**name).chain(["named.gapscope"]) {
+        calls.extend([
+            json!(["report", {"trace": name}]),
+            json!(["report", {"trace": name, "keys": ["code", "causes", "losses"]}]),
+            json!(["explain", {"trace": name}]),
+            json!(["explain", {"trace": name, "format": "json"}]),
+            json!(["query", {"traces": [name], "sql": "select * from frames"}]),
+            json!(["query", {"traces": [name], "sql": "select * from kernels"}]),
+            json!(["diff", {"before": name, "after": "run.gapscope"}]),
+            json!(["import", {"inputs": [format!("{name}/kernels.parquet")], "output": "i.gapscope"}]),
+        ]);
+    }
+    let Some(served) = serve(folder.path(), PLAIN, &json!(calls)) else {
+        return;
+    };
+    let mut answered = 0;
+    for (call, answer) in served.answers.iter().enumerate() {
+        let text = served.text(call);
+        assert!(!text.contains(SECRET), "{}: {text}", calls[call]);
+        answered += usize::from(answer["error"] == false);
+    }
+    assert!(answered >= calls.len() / 3, "{answered} of {}", calls.len());
+    assert_eq!(
+        fs::read_to_string(&secret).expect("a file"),
+        format!("{SECRET}\n")
+    );
+}
+
+/// A trace of which a sample lies in the line of a file.
+const SAMPLED: &str =
+    "manifest sampling_mode=dispatch start_ns=0 end_ns=1ms start_unix_ns=4000000000000000000
+process id=1 pid=100 executable=/usr/bin/python
+thread process=1 thread=101 name=main
+device id=1 process=1 api=vulkan name=GPU
+queue id=1 device=1 name=compute
+kernel id=1 process=1 name=k
+submission id=1 process=1 queue=1 thread=101 start_ns=100us duration_ns=10us command_buffers=1
+submission id=2 process=1 queue=1 thread=101 start_ns=700us duration_ns=10us command_buffers=1
+command_buffer id=1 process=1 queue=1 submission=1 start_ns=120us duration_ns=10us dispatches=1
+command_buffer id=2 process=1 queue=1 submission=2 start_ns=720us duration_ns=10us dispatches=1
+dispatch command_buffer=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=10us
+dispatch command_buffer=2 position=0 queue=1 kernel=1 start_ns=720us duration_ns=10us
+frame id=5 kind=python function=main file=SECRET line=1
+stack id=0 frame=5
+sample time_ns=300us process=1 thread=101 stack=0 state=running source=sampled period_ns=100us
+sample time_ns=500us process=1 thread=101 stack=0 state=running source=sampled period_ns=100us
+";
+
 #[test]
 fn roots_and_limits_are_those_that_were_named() {
     let folder = recorded();

@@ -317,3 +317,112 @@ fn the_example_that_compares_eager_and_compiled_counts_both() {
     );
     assert_contains(&run.stdout, "times as fast");
 }
+
+/// Runs an example under `gapscope capture`, in a folder of its own; returns its run and the folder.
+fn captured(example: Program) -> (Run, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = example.capture(&folder.path().join("rest.gapcapture"));
+    (run.ok(), folder)
+}
+
+#[test]
+fn under_capture_a_window_of_the_sdk_is_a_capture_whose_path_it_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    for (asked, written) in [
+        ("steps.gapscope", "steps.gapcapture"),
+        ("named.gapcapture", "named.gapcapture"),
+    ] {
+        let asked = folder.path().join(asked);
+        let written = folder.path().join(written);
+        let (run, _folder) = captured(example("start_stop_capture", &[asked.to_str().unwrap()]));
+        assert_contains(&run.stdout, &format!("captured {written:?}"));
+        let replayed = crate::captures::replay_equal(&written);
+        assert_eq!(replayed["dispatch_count"], 20, "{replayed}");
+    }
+}
+
+#[test]
+fn under_capture_the_environment_asks_for_one_forward_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pass.gapscope");
+    let program = example("capture_forward_pass", &[])
+        .variable("GAPSCOPE_CAPTURE", &path)
+        .variable("GAPSCOPE_CAPTURE_SKIP", "1");
+    let (run, _folder) = captured(program);
+    let said: Vec<_> = run.stdout.lines().collect();
+    assert_contains(said[0], "unit 2 is");
+    assert_contains(said[1], "pass 2: captured");
+    assert!(
+        said[2..].iter().all(|line| line.contains("has been made")),
+        "{said:?}"
+    );
+    assert!(folder.path().join("pass.gapcapture").is_dir());
+}
+
+#[test]
+fn under_capture_a_label_of_the_sdk_chooses_the_window() {
+    let program = example("start_stop_capture", &["refused.gapscope"]);
+    let (run, folder) = captured(program.options(&["--label", "step 3"]));
+    assert_contains(&run.stdout, "it was told which window to capture");
+    let capture = folder.path().join("rest.gapcapture");
+    assert_eq!(crate::captures::replay_equal(&capture)["dispatch_count"], 2);
+}
+
+#[test]
+fn the_wait_of_a_capture_is_the_recordings_own_and_changes_no_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("part.gapscope");
+    let recording = example("start_stop_capture", &[path.to_str().unwrap()]).recorded();
+    let report = recording.report();
+    let gaps = report["gaps"].as_array();
+    let recording_ns = gaps
+        .into_iter()
+        .flatten()
+        .find(|gap| gap["cause"] == "recording")
+        .map(|gap| gap["total_ns"].as_i64().unwrap());
+    let calls = &recording.trace().tables.host_calls;
+    let waited_ns: i64 = (0..calls.len())
+        .filter(|row| calls.function[*row].as_deref() == Some("begin or end of a capture"))
+        .map(|row| calls.duration_ns[row])
+        .sum();
+    assert!(waited_ns > 0);
+    assert!(recording_ns.is_some(), "{}", report["gaps"]);
+    let code = report["code"].to_string();
+    assert!(!code.contains("stop_capture"), "{code}");
+}
+
+#[test]
+fn labels_are_those_that_are_open_in_whatever_order_they_end() {
+    let trace = example("labels", &[]).recorded().trace();
+    let labels = &trace.tables.labels;
+    let path = |label: Option<LabelId>| {
+        let mut path = Vec::new();
+        let mut next = label;
+        while let Some(id) = next {
+            let row = labels.id.iter().position(|known| *known == id).unwrap();
+            path.insert(0, labels.text[row].to_string());
+            next = labels.parent.at(row);
+        }
+        // wgpu labels the pass.
+        path.retain(|text| text != "layer 0");
+        path.join(" > ")
+    };
+    let rows = &trace.tables.dispatches;
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|row| rows.start_ns.at(*row));
+    let paths: Vec<String> = order.iter().map(|row| path(rows.label.at(*row))).collect();
+    assert_eq!(
+        paths,
+        [
+            "labels::of_a_function",
+            "step 0",
+            "step 1",
+            "outer > inner",
+            "inner",
+            "",
+            "span",
+            "second",
+        ]
+    );
+    assert_eq!(trace.manifest.losses, []);
+}

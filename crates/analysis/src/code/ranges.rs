@@ -119,7 +119,8 @@ impl<'a> CodeRanges<'a> {
             return Vec::new();
         };
         let mut times = NodeTimes::default();
-        for part in &gap.parts {
+        let parts = gap.parts.iter();
+        for part in parts.filter(|part| part.cause != Cause::Recording) {
             let interval = until(part.interval(), until_ns);
             self.add(thread, part.cause, interval, &mut times);
         }

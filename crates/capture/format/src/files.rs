@@ -88,7 +88,7 @@ impl Capture {
         let first = first.ok_or_else(|| not_a_capture(Fault::Empty))?;
         check_format(&first)?;
         let header = match serde_json::from_slice(&first) {
-            Ok(Record::Capture(header)) if header.format > 0 => header,
+            Ok(Record::Capture(header)) if header.format > 0 => header.without_secrets(),
             _ => return Err(not_a_capture(Fault::NoHeader)),
         };
         let mut capture = Capture::new(header, content);

@@ -111,6 +111,16 @@ pub struct Header {
     pub device: Device,
 }
 
+impl Header {
+    /// Hides what looks like a secret in the command line. Captures are given to others, and a stranger's may have been
+    /// written by another program.
+    #[must_use]
+    pub(crate) fn without_secrets(mut self) -> Header {
+        self.command = gapscope_model::secrets::hide(&self.command);
+        self
+    }
+}
+
 /// The properties of a device that a replay compares with those of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {

@@ -26,7 +26,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the folder, which must not exist, and writes the first record.
+    /// Creates the folder, which must not exist, and writes the first record, without what looks like a secret in the
+    /// command line.
     ///
     /// # Errors
     /// The folder exists or cannot be created, or its files cannot be written.
@@ -40,7 +41,7 @@ impl Writer {
             at: 0,
             kept: HashSet::new(),
         };
-        writer.record(&Record::Capture(header))?;
+        writer.record(&Record::Capture(header.without_secrets()))?;
         Ok(writer)
     }
 

@@ -22,9 +22,9 @@ Examples:
   gapscope baseline list
   gapscope baseline remove main")]
 pub struct Baseline {
-    /// Folder of the baselines
-    #[arg(long, value_name = "DIR", global = true, default_value = ".gapscope/baselines", value_hint = ValueHint::DirPath)]
-    pub baselines: PathBuf,
+    /// Folder of the baselines, unless `.gapscope/baselines`
+    #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
+    pub baselines: Option<PathBuf>,
 
     #[command(subcommand)]
     pub task: Task,

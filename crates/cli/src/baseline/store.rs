@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// The version of the files' format.
 const VERSION: u32 = 1;
 
+/// The folder in which baselines are unless the user names another, in the current folder.
+const DEFAULT_FOLDER: &str = ".gapscope/baselines";
+
 /// The maximum size of a file. A larger file is refused; a baseline of a thousand runs is far smaller.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
@@ -60,6 +63,23 @@ pub struct Store {
 }
 
 impl Store {
+    /// Returns the folder of the project in the current folder. The project may be a stranger's: no link is followed
+    /// there.
+    pub fn of_project() -> Result<Store, Failure> {
+        let folder = Path::new(DEFAULT_FOLDER);
+        for part in folder.ancestors() {
+            if part.is_symlink() {
+                return Err(failure!(
+                    "{} is a symbolic link, and may lead anywhere: name the folder of the baselines by --baselines",
+                    part.display()
+                ));
+            }
+        }
+        Ok(Store {
+            folder: folder.to_owned(),
+        })
+    }
+
     /// Returns the file of the baseline with a name.
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

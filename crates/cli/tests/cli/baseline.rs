@@ -288,3 +288,30 @@ fn all_flaws_of_a_baseline_are_in_the_json_and_the_page_says_so() {
     );
     assert_eq!(diff["after"]["flaws"], serde_json::json!([]));
 }
+
+/// A stranger's project may lead elsewhere by a link, and then nothing is read or written there.
+#[test]
+fn a_link_in_place_of_the_projects_folder_is_followed_only_if_it_is_named() {
+    let workplace = Workplace::new();
+    workplace.trace("a.gapscope");
+    std::fs::create_dir(workplace.path("elsewhere")).unwrap();
+    std::fs::create_dir(workplace.path(".gapscope")).unwrap();
+    let link = workplace.path(".gapscope/baselines");
+    std::os::unix::fs::symlink("../elsewhere", link).unwrap();
+    for line in [["save", "main", "a.gapscope"].as_slice(), &["list"]] {
+        let (status, _, said) = run(&workplace, line);
+        assert_eq!(status, 1, "{said}");
+        assert_contains(&said, ".gapscope/baselines is a symbolic link");
+    }
+    let elsewhere = || std::fs::read_dir(workplace.path("elsewhere")).unwrap();
+    assert_eq!(elsewhere().count(), 0);
+    let named = [
+        "save",
+        "main",
+        "a.gapscope",
+        "--baselines",
+        ".gapscope/baselines",
+    ];
+    assert_eq!(run(&workplace, &named).0, 0);
+    assert_eq!(elsewhere().count(), 1);
+}

@@ -7,11 +7,15 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 /// The text that the reader's files hold, and nothing else.
 const SECRET: &str = "planted-secret-5e1f";
+
+/// The size of files that are longer than any of their kind. They have no blocks on the disk.
+const HUGE_BYTES: u64 = 4 << 30;
 
 /// A trace that names the reader's file as the line behind its samples, recorded after that file changed.
 fn sampled(file: &Path) -> String {
@@ -128,6 +132,26 @@ impl Reader {
                 .status();
             assert!(made.unwrap().success());
         }
+        self.trace("socket.gapscope", &[]);
+        let socket = self.workplace.path("socket.gapscope");
+        for name in ["frames.parquet", "notes.json", "kernels.parquet"] {
+            let _ = fs::remove_file(socket.join(name));
+            // The path of a socket is short.
+            let beside = tempfile::tempdir().unwrap();
+            drop(UnixListener::bind(beside.path().join("s")).unwrap());
+            fs::rename(beside.path().join("s"), socket.join(name)).unwrap();
+        }
+        for name in ["trace.json", "notes.json"] {
+            let trace = format!("huge-{name}.gapscope");
+            self.trace(&trace, &[]);
+            let path = self.workplace.path(&trace).join(name);
+            let file = fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path);
+            file.unwrap().set_len(HUGE_BYTES).unwrap();
+        }
         let capture = self.workplace.path("links.gapcapture");
         fs::create_dir(&capture).unwrap();
         for name in ["capture.jsonl", "content.bin"] {
@@ -169,6 +193,7 @@ impl Reader {
             match kind.is_dir() {
                 true if entry.path() == self.home("") => {}
                 true => self.check_written(&entry.path(), by),
+                false if entry.metadata().unwrap().len() >= HUGE_BYTES => {}
                 false if kind.is_file() => self.check(&fs::read(entry.path()).unwrap(), by),
                 false => {}
             }
@@ -204,8 +229,12 @@ fn lines(command: &str) -> Option<&'static [&'static str]> {
             "export --format csv -o out-csv {}",
             "export --format chrome -o - {}",
         ],
-        // Of what is tried here, only the program of its own may be absent.
-        "query" => &["query --schema {}"],
+        // Where the program of its own is absent, that is said.
+        "query" => &[
+            "query --schema {}",
+            "query --saved code {}",
+            "query --format csv {} SELECT_*_FROM_frames",
+        ],
         "import" => &["import -o imported.gapscope {}"],
         "deps" => &["deps {}", "deps --json {}"],
         "replay" => &["replay {}"],
@@ -242,7 +271,15 @@ fn no_command_shows_or_changes_what_is_the_readers() {
         for line in lines {
             for trace in &traces {
                 let line = line.replace("{}", trace);
-                let output = reader.workplace.run(&line.split(' ').collect::<Vec<_>>());
+                let words = line
+                    .split(' ')
+                    .map(|word| match word.starts_with("SELECT") {
+                        true => word.replace('_', " "),
+                        false => word.to_owned(),
+                    });
+                let words: Vec<String> = words.collect();
+                let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+                let output = reader.workplace.run(&words);
                 reader.check(&output.stdout, &line);
                 reader.check(&output.stderr, &line);
                 reader.check_written(reader.workplace.folder.path(), &line);

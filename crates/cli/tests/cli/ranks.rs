@@ -224,3 +224,20 @@ fn ranks_in_one_trace_are_said_and_compared() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["ranks"]["straggler"]["rank"], 1);
 }
+
+#[test]
+fn a_rank_that_is_a_link_is_named_as_missing() {
+    let workplace = Workplace::new();
+    recording(&workplace);
+    let rank = workplace.path("run.gapscope/rank=1");
+    std::fs::rename(&rank, workplace.path("other")).unwrap();
+    std::os::unix::fs::symlink("../other", rank).unwrap();
+    let output = workplace.run(&["report", "--all", "run.gapscope"]);
+    assert_status(&output, 3);
+    let page = text(&output.stdout);
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_contains(
+        &page,
+        "Rank 1 is missing: run.gapscope/rank=1 is a symbolic link",
+    );
+}

@@ -336,3 +336,26 @@ fn what_would_take_the_machine_ends_with_one_sentence() {
         assert!(said.contains(says), "{said}");
     }
 }
+
+#[test]
+fn a_value_that_takes_longer_than_the_limit_ends_the_query_and_leaves_no_file() {
+    let folder = folder();
+    // The engine computes the value at once, and looks at nothing meanwhile.
+    let sql = "select length(lpad('x', 2000000000, 'yz')) as n";
+    let output = folder
+        .command(&["--time-limit", "50ms", "-o", "n.csv", "t.gapscope", sql])
+        .env("GAPSCOPE_MEMORY_LIMIT", "16G")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        one_line(&output),
+        "gapscope: the query was stopped after 0.05 s: ask for less, or give a longer --time-limit\n"
+    );
+    let names = std::fs::read_dir(folder.path(".")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = names
+        .filter(|name| name.to_str().unwrap().contains("n.csv"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -22,6 +22,7 @@
 //!     int32_t (*flush)(uint64_t timeout_ns);
 //!     int32_t (*push_layer)(uint32_t layer, const char *text, size_t text_bytes);   // if `bytes` says that it is there
 //!     int32_t (*pop_layer)(uint32_t layer);
+//!     int32_t (*own_time)(int64_t start_ns);      // if `bytes` says that it is there
 //! };
 //! const struct gapscope_table *gapscope_interface(uint32_t version);   // NULL: the hook is older than `version`
 //! ```
@@ -34,6 +35,9 @@
 //! (of a folder that does not exist; relative paths are those of the program) the session writes the window as a
 //! separate trace, and `capture_state` reports when that is done. Device work belongs to the window only if it is
 //! submitted after the start and finished before the stop, so the caller should wait for the device before both.
+//!
+//! A caller who waits for the device or the session because of a capture says so by `own_time`, so that the recording
+//! does not take this time for the program's.
 //!
 //! **Labels** are markers on the calling thread, and apply to everything that this thread submits (Vulkan) or
 //! launches (CUDA) while they are open. `push_layer` is for labels that gapscope injects into a program without
@@ -128,6 +132,9 @@ pub struct Table {
     pub push_layer: unsafe extern "C" fn(u32, *const c_char, usize) -> i32,
     /// Ends the innermost injected label of a kind on the calling thread.
     pub pop_layer: extern "C" fn(u32) -> i32,
+    /// Notes that the calling thread has spent the time from this moment of the monotonic clock until now on gapscope's
+    /// behalf, such as waiting until a capture is written.
+    pub own_time: extern "C" fn(i64) -> i32,
 }
 
 /// The size of the first tables of [`VERSION`], which every table has at least.

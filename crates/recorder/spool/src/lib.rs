@@ -55,6 +55,9 @@ pub const VERSION: u32 = 8;
 pub mod env {
     /// The folder in which each process creates its spool folder. If unset, nothing is recorded.
     pub const SPOOL: &str = "GAPSCOPE_SPOOL";
+    /// Set by `gapscope capture` in place of [`SPOOL`]: the layer that captures is in the process. The value is the
+    /// `Request` of `gapscope-capture`.
+    pub const CAPTURE_REQUEST: &str = "GAPSCOPE_CAPTURE_REQUEST";
     /// `command-buffer`, `dispatch` or `dispatch-serialised`.
     pub const MODE: &str = "GAPSCOPE_MODE";
     /// The most bytes of a process's spool that may wait to be drained; beyond it records are dropped and counted.

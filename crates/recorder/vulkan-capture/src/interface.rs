@@ -26,6 +26,7 @@ static TABLE: Table = Table {
     flush,
     push_layer,
     pop_layer,
+    own_time,
 };
 
 /// Exports [`gapscope_spool::interface::SYMBOL`].
@@ -51,6 +52,11 @@ unsafe extern "C" fn push_layer(_layer: u32, _text: *const c_char, _text_bytes: 
 
 extern "C" fn pop_layer(_layer: u32) -> i32 {
     Status::NotRecorded as i32
+}
+
+/// Captures have no times of the host.
+extern "C" fn own_time(_: i64) -> i32 {
+    Status::Off as i32
 }
 
 extern "C" fn state() -> i32 {

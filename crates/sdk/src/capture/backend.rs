@@ -2,6 +2,7 @@
 //! record` loads into the process).
 
 use super::{Destination, NotCaptured};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A device whose work can be captured: implemented for the devices of wgpu and Metal, and by [`super::Hooked`] for
@@ -82,6 +83,14 @@ pub trait Backend: Send + Sync {
     /// Returns the extension of this backend's files, without the dot.
     fn extension(&self) -> &'static str;
 
+    /// Returns the path that a capture to `path` is written to; `None` if the name does not fit this backend.
+    fn output(&self, path: &Path) -> Option<PathBuf> {
+        let extension = path.extension()?;
+        extension
+            .eq_ignore_ascii_case(self.extension())
+            .then(|| path.to_owned())
+    }
+
     /// Returns the free space in bytes below which a capture is not started.
     fn least_free_bytes(&self) -> u64 {
         256 << 20
@@ -99,6 +108,13 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// [`NotCaptured::Synchronise`]: waiting for the device failed.
     fn synchronise(&self) -> Result<(), NotCaptured>;
+
+    /// Notes that the calling thread has waited for the device or the backend since `start_ns`, on the clock of
+    /// [`host_now_ns`](crate::kernel_profile::host_now_ns), because of a capture. A backend that records the host keeps
+    /// this time apart from the program's.
+    fn waited_since(&self, start_ns: u64) {
+        let _ = start_ns;
+    }
 
     /// Starts a capture.
     ///

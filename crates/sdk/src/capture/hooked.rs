@@ -1,9 +1,10 @@
-//! Captures through the hook that `gapscope record` loads into the process, for Vulkan and CUDA. The session, the
-//! process of `gapscope record`, writes the trace.
+//! Captures through the hook that `gapscope record` or `gapscope capture` loads into the process, for Vulkan and CUDA.
+//! The session, the process of that command, writes a trace of the window, or the hook a capture that can be replayed.
 
 use super::{Backend, CaptureDevice, Destination, NotCaptured, Running, WaitError};
+use crate::environment::{Session, session};
 use gapscope_spool::interface::{Hook, Hooks, Status};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,6 +94,9 @@ fn reason(status: Status) -> String {
         Status::AlreadyCapturing => "another capture of this process is open",
         Status::NotCapturing => "it does not know this capture",
         Status::BadText => "the path is too long for it",
+        Status::NotWritten if session() == Some(Session::Capture) => {
+            "no work that can be replayed was submitted in the window; what gapscope capture printed says more"
+        }
         Status::NotWritten => "the session could not write it; its standard error says why",
         Status::NoSession => "the session that recorded this process is gone",
         Status::TimedOut => {
@@ -102,6 +106,18 @@ fn reason(status: Status) -> String {
         _ => "it gave an answer that this version does not know",
     }
     .to_owned()
+}
+
+/// Returns the path that a session writes a capture to; `None` if the name does not fit.
+fn output_of(session: Option<Session>, path: &Path) -> Option<PathBuf> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    match (session, &*extension) {
+        (Some(Session::Capture), "gapscope" | "gapcapture") => {
+            Some(path.with_extension("gapcapture"))
+        }
+        (_, "gapscope") => Some(path.to_owned()),
+        _ => None,
+    }
 }
 
 /// Returns the error for a capture that a hook did not stop.
@@ -121,16 +137,35 @@ impl Backend for HookBackend {
         "gapscope"
     }
 
+    /// Under `gapscope capture`, a name for a trace becomes that of a capture.
+    fn output(&self, path: &Path) -> Option<PathBuf> {
+        output_of(session(), path)
+    }
+
     /// A trace of a window needs little space: some bytes for each dispatch.
     fn least_free_bytes(&self) -> u64 {
         64 << 20
     }
 
     fn ready(&self, _: &Destination) -> Result<(), NotCaptured> {
-        if recorded().is_empty() {
-            Err(NotCaptured::NoHook)
-        } else {
-            Ok(())
+        if !recorded().is_empty() {
+            return Ok(());
+        }
+        match session() {
+            Some(Session::Capture) if !Hooks::loaded().is_empty() => Err(NotCaptured::Gate {
+                backend: "gapscope capture",
+                reason: "it was told which window to capture: leave its option for the window out"
+                    .to_owned(),
+            }),
+            Some(_) => Err(NotCaptured::NoGpuYet),
+            None => Err(NotCaptured::NoHook),
+        }
+    }
+
+    fn waited_since(&self, start_ns: u64) {
+        // One hook is enough: the rows of a process are of all its hooks.
+        if let Some(hook) = recorded().first() {
+            hook.own_time(i64::try_from(start_ns).unwrap_or(-1));
         }
     }
 
@@ -232,6 +267,31 @@ impl Drop for Window {
     fn drop(&mut self) {
         for HookCapture { hook, capture } in self.open.drain(..) {
             hook.stop_capture(capture);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_decides_what_a_capture_is_called() {
+        let output = |session, path: &str| {
+            let output = output_of(session, Path::new(path));
+            output.map(|path| path.to_str().unwrap().to_owned())
+        };
+        let (record, capture) = (Some(Session::Record), Some(Session::Capture));
+        for (session, path, expected) in [
+            (record, "a.gapscope", Some("a.gapscope")),
+            (None, "a.gapscope", Some("a.gapscope")),
+            (capture, "a.gapscope", Some("a.gapcapture")),
+            (capture, "b/a.gapcapture", Some("b/a.gapcapture")),
+            (record, "a.gapcapture", None),
+            (capture, "a.gputrace", None),
+            (capture, "a", None),
+        ] {
+            assert_eq!(output(session, path).as_deref(), expected, "{path}");
         }
     }
 }

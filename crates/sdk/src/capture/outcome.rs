@@ -78,6 +78,12 @@ pub enum NotCaptured {
         /// The description of the units that are captured.
         schedule: String,
     },
+    /// This unit of work has ended, and the capture goes on with the next: `GAPSCOPE_CAPTURE_TAKE` asks for several.
+    #[error("the capture goes on for {units_left} more units")]
+    Continues {
+        /// The units that are still to be captured.
+        units_left: u64,
+    },
     /// This process has made its one capture.
     #[error(
         "the one capture of this process has been made: start it again, or arm a trigger, for another"
@@ -110,12 +116,29 @@ pub enum NotCaptured {
     },
     /// No hook (library that records) of gapscope is in this process.
     #[error(
-        "gapscope does not record this process: run it as `gapscope record --capture-only -- COMMAND`"
+        "gapscope does not record this process: run it as `gapscope record --capture-only -- COMMAND`, or as `gapscope capture -- COMMAND`"
     )]
     NoHook,
+    /// The hook of gapscope is not in this process yet, because the process has not used a GPU.
+    #[error(
+        "this process has not used a GPU through Vulkan or CUDA yet: make the device before the capture"
+    )]
+    NoGpuYet,
     /// The path is empty.
     #[error("the path of the capture is empty")]
     NoPath,
+    /// The path cannot be the name of a file.
+    #[error(
+        "{} cannot be the path of a capture: {}",
+        shown_path(path),
+        shown(reason)
+    )]
+    BadPath {
+        /// The path.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
     /// The path exists.
     #[error(
         "{} exists and is not overwritten: remove it, or choose another path",
@@ -208,7 +231,10 @@ impl NotCaptured {
     pub fn is_expected(&self) -> bool {
         matches!(
             self,
-            NotCaptured::NotRequested | NotCaptured::NotThisUnit { .. } | NotCaptured::Spent
+            NotCaptured::NotRequested
+                | NotCaptured::NotThisUnit { .. }
+                | NotCaptured::Continues { .. }
+                | NotCaptured::Spent
         )
     }
 }

@@ -1,5 +1,6 @@
 //! Tests the rules of captures with a fake backend.
 
+use super::environment::Units;
 use super::once::Once;
 use super::{Backend, Capture, Captured, Destination, NotCaptured, Running, Trigger, WaitError};
 use std::path::{Path, PathBuf};
@@ -281,6 +282,14 @@ fn paths_are_checked_before_anything_starts() {
         assert_refused!(f.capture(wrong), Extension);
     }
     f.capture("A.FAKE").expect("case does not matter");
+    let longest = "x".repeat(255 - ".fake".len());
+    for long in [format!("{longest}.fake"), format!("{longest}xxxxx.fake")] {
+        let why = f.capture(&long).unwrap_err();
+        assert!(matches!(why, NotCaptured::BadPath { .. }), "{why}");
+        assert!(why.to_string().contains("longer than") || why.to_string().contains("bytes"));
+    }
+    let nul = f.capture("a\0b.fake").unwrap_err().to_string();
+    assert!(nul.contains("a·b.fake") && nul.contains("NUL"), "{nul}");
     assert_eq!(
         std::fs::read_to_string(f.path("taken.fake")).unwrap(),
         "precious"
@@ -293,6 +302,34 @@ fn paths_are_checked_before_anything_starts() {
     let refused = Capture::prepare(Arc::new(greedy), to, true, f.once);
     assert_refused!(refused, NoSpace);
     assert_eq!(f.fake.take_log(), [""; 0]);
+}
+
+#[test]
+fn units_are_skipped_and_taken_also_without_a_trigger() {
+    let f = Fixture::new();
+    let units = Units { skip: 2, take: 3 };
+    let unit = || {
+        let to = Destination::from_path(f.path("a.fake"));
+        let mut capture = Capture::for_unit(f.device(), to, &units, f.once)?;
+        capture.begin()?;
+        // A unit inside of this one does not count.
+        let to = Destination::from_path(f.path("inner.fake"));
+        assert_refused!(
+            Capture::for_unit(f.device(), to, &units, f.once),
+            AlreadyCapturing
+        );
+        capture.end()
+    };
+    assert_refused!(unit(), NotThisUnit);
+    assert_refused!(unit(), NotThisUnit);
+    assert_eq!(f.fake.take_log(), [""; 0]);
+    assert_eq!(unit(), Err(NotCaptured::Continues { units_left: 2 }));
+    assert_refused!(f.capture_as("b.fake", false), AlreadyCapturing);
+    assert_eq!(unit(), Err(NotCaptured::Continues { units_left: 1 }));
+    assert_eq!(f.fake.take_log(), ["wait", "start"]);
+    assert_eq!(unit().unwrap().path(), Some(&*f.path("a.fake")));
+    assert_eq!(f.fake.take_log(), ["wait", "stop"]);
+    assert_refused!(unit(), Spent);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! A window of captured work: [`Capture`] checks, waits, starts, waits again, stops and checks what was written.
 
-use super::once::{self, Once, Turn};
-use super::{Backend, CaptureDevice, Captured, Destination, NotCaptured, Running, environment};
+use super::environment::Units;
+use super::once::{self, Once, OpenWindow};
+use super::{Backend, CaptureDevice, Captured, Destination, NotCaptured, environment};
+use crate::kernel_profile::host_now_ns;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,26 +37,34 @@ pub struct Capture {
     one_shot: bool,
     /// The guard that lets one capture run at a time.
     once: &'static Once,
+    /// The number of units of work that the capture takes, of which this is the first.
+    units: u64,
     state: State,
 }
 
 /// How far a capture is.
 enum State {
     Ready,
-    Running {
-        running: Box<dyn Running>,
-        /// The absolute path.
-        destination: Destination,
-        /// The right to capture, held until the end.
-        turn: Turn,
-    },
+    Running(OpenWindow),
     Ended(Result<Captured, NotCaptured>),
 }
 
 /// The outcome of the last capture that ended.
 static LAST: Mutex<Option<Result<Captured, NotCaptured>>> = Mutex::new(None);
 
-/// Returns the outcome of the last capture of this process, also if it ended because its [`Capture`] was dropped.
+/// Notes a capture that did not start, unless that is as expected.
+fn note_outcome(why: &NotCaptured) {
+    if !why.is_expected() {
+        set_last(Err(why.clone()));
+    }
+}
+
+fn set_last(outcome: Result<Captured, NotCaptured>) {
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+}
+
+/// Returns the outcome of the last capture of this process that ended or could not start, also if it ended because its
+/// [`Capture`] was dropped. Without one, and while none is asked for, it is `None`.
 ///
 /// ```
 /// assert_eq!(gapscope_sdk::capture::last_outcome(), None);
@@ -66,6 +76,9 @@ pub fn last_outcome() -> Option<Result<Captured, NotCaptured>> {
 impl Capture {
     /// Prepares the capture that the environment asks for: `GAPSCOPE_CAPTURE` or `MLX_METAL_CAPTURE` holds its path.
     /// Nothing starts before [`Self::begin`]. A process makes one such capture, and only a successful one counts.
+    ///
+    /// Each call is a unit of work: `GAPSCOPE_CAPTURE_SKIP` lets units pass first, and `GAPSCOPE_CAPTURE_TAKE` asks for
+    /// several in one capture; [`Self::end`] of those before the last returns [`NotCaptured::Continues`].
     ///
     /// # Errors
     /// The environment asks for no capture, it was made already, the path cannot be used, or the device cannot
@@ -82,8 +95,11 @@ impl Capture {
     /// }
     /// ```
     pub fn from_env(device: &(impl CaptureDevice + ?Sized)) -> Result<Capture, NotCaptured> {
-        let destination = environment::requested()?;
-        Capture::prepare(device.backend(), destination, true, &once::PROCESS)
+        let asked = environment::requested().and_then(|to| Ok((to, environment::units()?)));
+        let once = &once::PROCESS;
+        let prepared =
+            asked.and_then(|(to, units)| Capture::for_unit(device.backend(), to, &units, once));
+        prepared.inspect_err(note_outcome)
     }
 
     /// Prepares a capture to `destination`, independently of the environment and as often as the program wants.
@@ -104,7 +120,21 @@ impl Capture {
         device: &(impl CaptureDevice + ?Sized),
         destination: Destination,
     ) -> Result<Capture, NotCaptured> {
-        Capture::prepare(device.backend(), destination, false, &once::PROCESS)
+        let prepared = Capture::prepare(device.backend(), destination, false, &once::PROCESS);
+        prepared.inspect_err(note_outcome)
+    }
+
+    /// Counts a unit of work, and prepares the one-shot capture if the unit is to be captured.
+    pub(super) fn for_unit(
+        backend: Arc<dyn Backend>,
+        destination: Destination,
+        units: &Units,
+        once: &'static Once,
+    ) -> Result<Capture, NotCaptured> {
+        once.count_unit(units)?;
+        let mut capture = Capture::prepare(backend, destination, true, once)?;
+        capture.units = units.take;
+        Ok(capture)
     }
 
     /// Checks that a capture could start now, and makes it.
@@ -115,13 +145,16 @@ impl Capture {
         once: &'static Once,
     ) -> Result<Capture, NotCaptured> {
         once.check(one_shot)?;
-        destination.check(&*backend)?;
-        backend.ready(&destination)?;
+        if !(one_shot && once.goes_on()) {
+            backend.ready(&destination)?;
+            destination.check(&*backend)?;
+        }
         Ok(Capture {
             backend,
             destination,
             one_shot,
             once,
+            units: 1,
             state: State::Ready,
         })
     }
@@ -141,22 +174,37 @@ impl Capture {
     /// ```
     pub fn begin(&mut self) -> Result<(), NotCaptured> {
         match self.state {
-            State::Running { .. } => return Ok(()),
+            State::Running(_) => return Ok(()),
             State::Ended(_) => return Err(NotCaptured::Ended),
             State::Ready => {}
         }
+        if self.one_shot
+            && let Some(kept) = self.once.take_kept()
+        {
+            self.state = State::Running(kept);
+            return Ok(());
+        }
+        let opened = self.open().inspect_err(note_outcome)?;
+        self.state = State::Running(opened);
+        Ok(())
+    }
+
+    /// Opens the window.
+    fn open(&self) -> Result<OpenWindow, NotCaptured> {
         let turn = self.once.take(self.one_shot)?;
         // The destination may have changed since the capture was prepared.
         let destination = self.destination.check(&*self.backend)?;
         self.backend.ready(&destination)?;
+        let since_ns = host_now_ns();
         self.backend.synchronise()?;
         let running = self.backend.start(&destination)?;
-        self.state = State::Running {
+        self.backend.waited_since(since_ns);
+        Ok(OpenWindow {
             running,
             destination,
             turn,
-        };
-        Ok(())
+            units_left: self.units,
+        })
     }
 
     /// Returns true between [`Self::begin`] and [`Self::end`].
@@ -167,7 +215,7 @@ impl Capture {
     /// # }
     /// ```
     pub fn is_running(&self) -> bool {
-        matches!(self.state, State::Running { .. })
+        matches!(self.state, State::Running(_))
     }
 
     /// Returns the destination.
@@ -185,7 +233,8 @@ impl Capture {
     /// return the same outcome.
     ///
     /// # Errors
-    /// [`NotCaptured::NotBegun`], or the reason why the capture cannot be relied on. It is stopped in any case.
+    /// [`NotCaptured::NotBegun`], [`NotCaptured::Continues`] before the last of several units, or the reason why the
+    /// capture cannot be relied on. It is stopped in any other case.
     ///
     /// ```
     /// # fn example(mut capture: gapscope_sdk::Capture) -> Result<(), gapscope_sdk::NotCaptured> {
@@ -197,15 +246,28 @@ impl Capture {
         if let State::Ended(outcome) = &self.state {
             return outcome.clone();
         }
-        let State::Running {
+        let State::Running(mut window) = std::mem::replace(&mut self.state, State::Ready) else {
+            return Err(NotCaptured::NotBegun);
+        };
+        window.units_left = window.units_left.saturating_sub(1);
+        if window.units_left > 0 {
+            let units_left = window.units_left;
+            self.once.keep(window);
+            let outcome = Err(NotCaptured::Continues { units_left });
+            self.state = State::Ended(outcome.clone());
+            return outcome;
+        }
+        let OpenWindow {
             mut running,
             destination,
             turn,
-        } = std::mem::replace(&mut self.state, State::Ready)
-        else {
-            return Err(NotCaptured::NotBegun);
-        };
+            ..
+        } = window;
+        let since_ns = host_now_ns();
         let waited = self.backend.synchronise();
+        // Nothing is recorded any more after the stop, if only windows are.
+        self.backend.waited_since(since_ns);
+        let since_ns = host_now_ns();
         // The capture is stopped even if waiting failed.
         let stopped = running.stop();
         let outcome = waited
@@ -213,10 +275,11 @@ impl Capture {
             .and_then(|()| running.finished())
             .and_then(|()| destination.written())
             .map(|bytes| Captured::new(destination, bytes));
+        self.backend.waited_since(since_ns);
         if outcome.is_ok() {
             turn.succeeded();
         }
-        *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome.clone());
+        set_last(outcome.clone());
         self.state = State::Ended(outcome.clone());
         outcome
     }
@@ -236,7 +299,7 @@ impl std::fmt::Debug for Capture {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = match &self.state {
             State::Ready => "ready",
-            State::Running { .. } => "running",
+            State::Running(_) => "running",
             State::Ended(Ok(_)) => "captured",
             State::Ended(Err(_)) => "failed",
         };

@@ -17,6 +17,7 @@ const DIGITS: u8 = 2;
 /// assert_eq!((times.count, times.total_ns, times.min_ns, times.p50_ns, times.max_ns), (3, 60, 10, 20, 30));
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ProfileEntry {
     /// The number of known times.
     pub count: u64,

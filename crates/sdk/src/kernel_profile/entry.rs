@@ -51,7 +51,7 @@ pub struct DispatchEntry {
     pub groups: Option<[u32; 3]>,
     /// The threads of a workgroup in x, y and z.
     pub group_size: Option<[u32; 3]>,
-    /// The duration; it is computed from start and end if these are given.
+    /// The duration; start and end give it, too. A duration that contradicts them makes all three unknown.
     pub gpu_ns: Option<u64>,
     /// The time at which the device started the dispatch.
     pub start_gpu_ns: Option<u64>,
@@ -60,6 +60,9 @@ pub struct DispatchEntry {
     /// The reason for unknown times, which the losses show. It is not kept with the row.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// A pass (an encoder): dispatches of one command buffer that belong together. Times are as those of a
@@ -91,7 +94,7 @@ pub struct PassEntry {
     pub first_dispatch: u32,
     /// The number of dispatches.
     pub dispatches: u32,
-    /// The duration; it is computed from start and end if these are given.
+    /// The duration; start and end give it, too. A duration that contradicts them makes all three unknown.
     pub gpu_ns: Option<u64>,
     /// The time at which the device started the pass.
     pub start_gpu_ns: Option<u64>,
@@ -100,6 +103,9 @@ pub struct PassEntry {
     /// The reason for unknown times.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// A command buffer. Times are nanoseconds of the host's monotonic clock. See
@@ -131,6 +137,9 @@ pub struct CommandBufferEntry {
     /// The reason for unknown times.
     #[serde(skip)]
     pub unknown_because: Cow<'static, str>,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// The times of a kernel.
@@ -144,6 +153,7 @@ pub struct CommandBufferEntry {
 /// assert_eq!((name.as_str(), times.count), ("gemm", 1));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct KernelEntry {
     /// The name of the kernel, or else the kind of its operation.
     pub name: String,
@@ -210,6 +220,9 @@ pub struct DeviceInfo {
     pub name: String,
     /// The driver and its version.
     pub driver: String,
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub more_fields_may_come: (),
 }
 
 /// Returns the reason that was given with an entry, or else the reason that its times show.
@@ -220,16 +233,52 @@ pub(super) fn because(given: &mut Cow<'static, str>, shown: &'static str) -> Cow
     }
 }
 
-/// Returns the duration, or the reason why it is unknown. `said_ns` is the duration that was given without both ends.
-pub(super) fn duration(
-    start_ns: Option<u64>,
-    end_ns: Option<u64>,
-    said_ns: Option<u64>,
-) -> Result<u64, &'static str> {
-    match (start_ns, end_ns) {
-        (Some(0), Some(0)) => Err("the device delivered zeros"),
-        (Some(start), Some(end)) if end < start => Err("it ends before it starts"),
-        (Some(start), Some(end)) => Ok(end - start),
-        _ => said_ns.ok_or("the device delivered none"),
+/// The distance up to which a given duration and the distance of start and end are the same: two ticks of the slowest
+/// clock, Apple's of 24 MHz, with what rounding adds.
+const SAME_WITHIN_NS: u64 = 100;
+
+/// The times of an entry that agree with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AgreedTimes {
+    /// The start, if the place in time is known.
+    pub start_ns: Option<u64>,
+    pub duration_ns: u64,
+}
+
+impl AgreedTimes {
+    /// Combines the times that were given, or returns the reason why they are unknown. Two zeros stand for missing
+    /// times, and do not deny a duration.
+    pub fn new(
+        start_ns: Option<u64>,
+        end_ns: Option<u64>,
+        given_ns: Option<u64>,
+    ) -> Result<AgreedTimes, &'static str> {
+        let agreed = |start_ns, duration_ns| {
+            Ok(AgreedTimes {
+                start_ns,
+                duration_ns,
+            })
+        };
+        match (start_ns, end_ns, given_ns) {
+            (Some(0), Some(0), Some(given)) if given > 0 => agreed(None, given),
+            (Some(0), Some(0), _) => Err("the device delivered zeros"),
+            (Some(start), Some(end), _) if end < start => Err("it ends before it starts"),
+            (Some(start), Some(end), Some(given))
+                if given.abs_diff(end - start) > SAME_WITHIN_NS =>
+            {
+                Err("its duration contradicts its start and end")
+            }
+            (Some(start), Some(end), _) => agreed(Some(start), end - start),
+            (Some(start), None, Some(given)) => agreed(Some(start), given),
+            (None, Some(end), Some(given)) => agreed(end.checked_sub(given), given),
+            (None, None, Some(given)) => agreed(None, given),
+            (_, _, None) => Err("the device delivered none"),
+        }
+    }
+
+    /// Returns the end, if the place in time is known.
+    pub fn end_ns(self) -> Option<u64> {
+        self.start_ns
+            .map(|start| start.saturating_add(self.duration_ns))
     }
 }

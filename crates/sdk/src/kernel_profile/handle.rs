@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// own.record("step", 5); // it is a profile
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum ProfileHandle {
     /// A profile that lives as long as the process.
     Static(&'static Profile),

@@ -3,8 +3,8 @@
 
 use super::contents::ProfileContents;
 use super::entry::{
-    CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry, Sampling, because,
-    duration,
+    AgreedTimes, CommandBufferEntry, CommandBufferId, DeviceInfo, DispatchEntry, PassEntry,
+    Sampling, because,
 };
 #[cfg(feature = "wgpu")]
 use super::info::ClockBounds;
@@ -43,6 +43,8 @@ pub struct Limits {
     pub dispatches: u64,
     /// The maximum number of single command buffers, of about 200 bytes each.
     pub command_buffers: u64,
+    #[doc(hidden)]
+    pub more_fields_may_come: (),
 }
 
 impl Default for Limits {
@@ -53,6 +55,7 @@ impl Default for Limits {
             names: 1 << 14,
             dispatches: 1 << 18,
             command_buffers: 1 << 18,
+            more_fields_may_come: (),
         }
     }
 }
@@ -206,8 +209,11 @@ impl Profile {
         has_dispatches: bool,
     ) {
         let mut shard = self.shard();
-        match duration(entry.start_ns, entry.end_ns, None) {
-            Ok(ns) => shard.add(TimedKind::Label, &entry.label, ns, &self.names),
+        match AgreedTimes::new(entry.start_ns, entry.end_ns, None) {
+            Ok(times) => {
+                let ns = times.duration_ns;
+                shard.add(TimedKind::Label, &entry.label, ns, &self.names);
+            }
             Err(reason) => {
                 (entry.start_ns, entry.end_ns) = (None, None);
                 let because = because(&mut entry.unknown_because, reason);
@@ -238,13 +244,16 @@ impl Profile {
     /// ```
     pub fn record_pass(&self, mut entry: PassEntry) {
         let mut shard = self.shard();
-        match duration(entry.start_gpu_ns, entry.end_gpu_ns, entry.gpu_ns) {
-            Ok(ns) => {
+        match AgreedTimes::new(entry.start_gpu_ns, entry.end_gpu_ns, entry.gpu_ns) {
+            Ok(times) => {
+                let ns = times.duration_ns;
                 entry.gpu_ns = Some(ns);
+                (entry.start_gpu_ns, entry.end_gpu_ns) = (times.start_ns, times.end_ns());
                 shard.add(TimedKind::Pass, &entry.label, ns, &self.names);
             }
             Err(reason) => {
                 (entry.start_gpu_ns, entry.end_gpu_ns) = (None, None);
+                entry.gpu_ns = None;
                 let because = because(&mut entry.unknown_because, reason);
                 shard.ledger.add(LossKind::PassTimes, 1, because);
             }
@@ -289,14 +298,16 @@ impl Profile {
     pub fn record_dispatch(&self, mut entry: DispatchEntry) {
         let mut shard = self.shard();
         let (start_ns, duration_ns) =
-            match duration(entry.start_gpu_ns, entry.end_gpu_ns, entry.gpu_ns) {
-                Ok(ns) => {
+            match AgreedTimes::new(entry.start_gpu_ns, entry.end_gpu_ns, entry.gpu_ns) {
+                Ok(AgreedTimes {
+                    start_ns,
+                    duration_ns: ns,
+                }) => {
                     let name = match entry.kernel.is_empty() {
                         true => &entry.op_kind,
                         false => &entry.kernel,
                     };
                     shard.add(TimedKind::Kernel, name, ns, &self.names);
-                    let start_ns = entry.start_gpu_ns.filter(|_| entry.end_gpu_ns.is_some());
                     (start_ns, Some(ns))
                 }
                 Err(reason) => {

@@ -87,6 +87,7 @@ impl DispatchRow {
             start_gpu_ns: self.start_ns(),
             end_gpu_ns: self.interval().map(|interval| interval.end_ns),
             unknown_because: Cow::Borrowed(""),
+            ..DispatchEntry::default()
         }
     }
 }

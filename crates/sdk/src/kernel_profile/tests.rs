@@ -161,11 +161,99 @@ fn times_that_cannot_be_true_are_unknown_and_counted() {
 }
 
 #[test]
+fn given_times_are_kept_unless_they_contradict_each_other() {
+    const CONTRADICTION: &str = "its duration contradicts its start and end";
+    for (given, start, end, expected) in [
+        (Some(12_000), None, None, Ok((Some(12_000), None))),
+        (Some(12_000), Some(0), Some(0), Ok((Some(12_000), None))),
+        (
+            None,
+            Some(1_000),
+            Some(9_000),
+            Ok((Some(8_000), Some(9_000))),
+        ),
+        (
+            Some(8_000),
+            Some(1_000),
+            None,
+            Ok((Some(8_000), Some(9_000))),
+        ),
+        (
+            Some(8_000),
+            None,
+            Some(9_000),
+            Ok((Some(8_000), Some(9_000))),
+        ),
+        // Rounding to ticks is no contradiction.
+        (
+            Some(8_042),
+            Some(1_000),
+            Some(9_000),
+            Ok((Some(8_000), Some(9_000))),
+        ),
+        (Some(500), Some(1_000), Some(9_000), Err(CONTRADICTION)),
+        (Some(0), Some(1_000), Some(9_000), Err(CONTRADICTION)),
+        (Some(5), Some(9), Some(4), Err("it ends before it starts")),
+        (None, Some(0), Some(0), Err("the device delivered zeros")),
+        (None, None, None, Err("the device delivered none")),
+    ] {
+        let profile = Profile::new();
+        profile.record_dispatch(DispatchEntry {
+            kernel: "k".into(),
+            gpu_ns: given,
+            start_gpu_ns: start,
+            end_gpu_ns: end,
+            ..DispatchEntry::default()
+        });
+        profile.record_pass(PassEntry {
+            gpu_ns: given,
+            start_gpu_ns: start,
+            end_gpu_ns: end,
+            ..PassEntry::default()
+        });
+        let entry = profile.dump_dispatches().remove(0).1.remove(0);
+        let losses = profile.snapshot().losses;
+        match expected {
+            Ok(expected) => {
+                assert_eq!((entry.gpu_ns, entry.end_gpu_ns), expected);
+                assert!(losses.is_empty(), "{losses:?}");
+            }
+            Err(reason) => {
+                assert_eq!((entry.gpu_ns, entry.start_gpu_ns), (None, None));
+                assert_eq!(losses.len(), 2, "a pass and a dispatch: {losses:?}");
+                assert!(
+                    losses.iter().all(|loss| loss.reason == reason),
+                    "{losses:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn text_of_a_program_does_not_steer_the_terminal() {
+    let profile = Profile::new();
+    profile.record("a\x1b[2Jb\nc", 5);
+    profile.lose("x", 1, "bell\x07");
+    profile.note("\x1b]0;title\x07");
+    let text = profile.snapshot().to_string();
+    assert!(
+        text.contains("a·[2Jb·c") && text.contains("bell·"),
+        "{text}"
+    );
+    assert!(
+        text.chars().all(|c| c == '\n' || !c.is_control()),
+        "{text:?}"
+    );
+}
+
+#[test]
 fn memory_is_bounded_and_what_is_not_kept_is_counted() {
     let profile = Profile::with_limits(Limits {
         names: 3,
         dispatches: 3,
         command_buffers: 1,
+        ..Limits::default()
     });
     for n in 0..10 {
         profile.record(&format!("label {n}"), 5);

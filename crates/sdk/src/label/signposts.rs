@@ -48,6 +48,12 @@ impl<L: Log> Signposts<L> {
         }
     }
 
+    /// Returns true if a tool may want signposts now.
+    #[cfg_attr(not(target_vendor = "apple"), allow(dead_code))]
+    pub fn is_enabled(&self) -> bool {
+        self.log.is_enabled()
+    }
+
     /// Begins a label; `None` if no tool wants it, and then it has no end.
     pub fn begin(&self, text: &str) -> Option<Id> {
         self.log.is_enabled().then(|| self.mark(Mark::Begin, text))

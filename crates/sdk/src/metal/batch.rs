@@ -322,6 +322,7 @@ impl<C: Counters + 'static> Batch<C> {
             unknown_because: time
                 .err()
                 .map_or(Cow::Borrowed(""), |why| why.to_string().into()),
+            ..CommandBufferEntry::default()
         });
         let timed = self.record_work(label);
         Ok(Submitted {
@@ -384,6 +385,7 @@ impl<C: Counters + 'static> Batch<C> {
                 start_gpu_ns: times.as_ref().ok().map(|times| times.start_ns),
                 end_gpu_ns: times.as_ref().ok().map(|times| times.end_ns),
                 unknown_because: times.err().unwrap_or_default(),
+                ..PassEntry::default()
             });
         }
         let mut timed = 0;
@@ -402,6 +404,7 @@ impl<C: Counters + 'static> Batch<C> {
                 start_gpu_ns: times.as_ref().ok().map(|times| times.start_ns),
                 end_gpu_ns: times.as_ref().ok().map(|times| times.end_ns),
                 unknown_because: times.err().unwrap_or_default(),
+                ..DispatchEntry::default()
             });
         }
         timed

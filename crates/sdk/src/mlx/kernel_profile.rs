@@ -10,7 +10,8 @@ pub use crate::kernel_profile::{
 
 /// A dispatch in mlx-native's form, so that literals of its six fields compile unchanged.
 /// [`kernel_profile::DispatchEntry`], which [`dump_dispatches`] returns, also has the kernel, the command buffer, the
-/// geometry and unknown times. Two zeros, and an end before its start, are taken as unknown.
+/// geometry and unknown times. A time of 0 is one that was not given, as in `..Default::default()`: a duration without
+/// start and end stays a duration.
 ///
 /// ```
 /// use gapscope_sdk::mlx::kernel_profile::{self, DispatchEntry};
@@ -46,13 +47,14 @@ pub struct DispatchEntry {
 
 impl From<DispatchEntry> for kernel_profile::DispatchEntry {
     fn from(entry: DispatchEntry) -> kernel_profile::DispatchEntry {
+        let has_place = entry.end_gpu_ns > 0;
         kernel_profile::DispatchEntry {
             cb_label: entry.cb_label.into(),
             op_kind: entry.op_kind.into(),
             dispatch_index: entry.dispatch_index,
-            gpu_ns: Some(entry.gpu_ns),
-            start_gpu_ns: Some(entry.start_gpu_ns),
-            end_gpu_ns: Some(entry.end_gpu_ns),
+            gpu_ns: (entry.gpu_ns > 0).then_some(entry.gpu_ns),
+            start_gpu_ns: (has_place || entry.start_gpu_ns > 0).then_some(entry.start_gpu_ns),
+            end_gpu_ns: has_place.then_some(entry.end_gpu_ns),
             ..kernel_profile::DispatchEntry::default()
         }
     }

@@ -200,6 +200,7 @@ impl Inner {
             driver: format!("{} {}", info.driver, info.driver_info)
                 .trim()
                 .to_owned(),
+            ..DeviceInfo::default()
         });
     }
 

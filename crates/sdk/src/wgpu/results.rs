@@ -170,6 +170,7 @@ impl Inner {
                 start_gpu_ns: placed.map(|placed| placed.start_ns),
                 end_gpu_ns: placed.map(|placed| placed.end_ns),
                 unknown_because: interval.err().unwrap_or_default(),
+                ..Default::default()
             });
         }
         for ((dispatch, interval), index) in batch.dispatches.iter().zip(times.dispatches).zip(0..)
@@ -187,6 +188,7 @@ impl Inner {
                 start_gpu_ns: placed.map(|placed| placed.start_ns),
                 end_gpu_ns: placed.map(|placed| placed.end_ns),
                 unknown_because: interval.err().unwrap_or_default(),
+                ..Default::default()
             });
         }
     }

@@ -221,3 +221,19 @@ fn write_inputs() {
         }
     }
 }
+
+#[test]
+fn secrets_of_the_command_line_are_neither_written_nor_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.gapcapture");
+    let mut header = example::header();
+    header.command = ["train", "--password", "planted"].map(str::to_owned).into();
+    drop(gapscope_capture::Writer::create(&path, header).expect("a capture"));
+    let records = path.join("capture.jsonl");
+    let text = std::fs::read_to_string(&records).expect("text");
+    assert!(!text.contains("planted"), "{text}");
+    // Another program may have written it.
+    std::fs::write(&records, text.replace("***", "planted")).expect("a file");
+    let (capture, _) = Capture::open(&path).expect("it opens");
+    assert_eq!(capture.header.command, ["train", "--password", "***"]);
+}

@@ -262,7 +262,7 @@ impl Assembler {
     }
 
     /// Returns a span if it is possible: damaged data must not make work that lasts for centuries.
-    fn checked(&mut self, span: Option<Span>) -> Option<Span> {
+    pub(super) fn checked(&mut self, span: Option<Span>) -> Option<Span> {
         const MAX_NS: i64 = 1 << 60;
         let span = span.filter(|s| {
             (1..MAX_NS).contains(&s.start_ns) && (0..MAX_NS).contains(&s.duration_ns)

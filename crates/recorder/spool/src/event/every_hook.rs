@@ -1,7 +1,7 @@
 //! Defines the events that hooks of every API (the Vulkan layer and the CUDA library inside the recorded program)
 //! write and the session reads: processes, devices, queues, kernels, memory, labels and losses.
 
-use super::{LabelEdge, LabelScope};
+use super::{LabelEdge, LabelScope, Span};
 use crate::ids;
 use gapscope_model::{Api, LossKind, SampleSource};
 use serde::{Deserialize, Serialize};
@@ -172,6 +172,11 @@ pub enum CommonEvent<'a> {
         path: Cow<'a, [u8]>,
         /// The time of the event.
         at_ns: i64,
+    },
+    /// The writing thread waited for gapscope, because the program began or ended a window.
+    OwnTime {
+        /// The time of the wait.
+        span: Span,
     },
     /// Something was not recorded.
     Loss {

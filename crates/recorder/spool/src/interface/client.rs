@@ -166,6 +166,15 @@ impl Hook {
         Status::from_code(unsafe { (self.0.instant_label)(text.as_ptr().cast(), text.len()) })
     }
 
+    /// Notes that the calling thread has waited for gapscope since `start_ns`, as [`Table::own_time`] says. Hooks of older
+    /// builds do not know this.
+    pub fn own_time(&self, start_ns: i64) -> Status {
+        if (self.0.bytes as usize) < size_of::<Table>() {
+            return Status::Unknown;
+        }
+        Status::from_code((self.0.own_time)(start_ns))
+    }
+
     /// Waits until the times of all finished work are in the spool.
     pub fn flush(&self, timeout: Duration) -> Status {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);

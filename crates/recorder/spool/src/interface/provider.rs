@@ -3,7 +3,7 @@
 //! sets labels. A hook implements [`Provider`]; [`Table::new`] makes its table of C functions from that.
 
 use super::{Status, Table, VERSION};
-use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object};
+use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object, Span};
 use crate::hook::guard;
 use crate::{Control, Spool, ids, monotonic_ns};
 use std::borrow::Cow;
@@ -80,6 +80,7 @@ impl Table {
             flush: flush::<H>,
             push_layer: push_layer::<H>,
             pop_layer: pop_layer::<H>,
+            own_time: own_time::<H>,
         }
     }
 
@@ -348,6 +349,24 @@ extern "C" fn pop_label<H: Provider>() -> i32 {
             text: ids::Text::NONE,
             at_ns: monotonic_ns(),
         });
+        Status::Done
+    })
+}
+
+/// Writes the time that the calling thread has spent for gapscope ([`Table::own_time`]).
+extern "C" fn own_time<H: Provider>(start_ns: i64) -> i32 {
+    guarded::<H>(|hook| {
+        if !hook.spool().recording() {
+            return Status::Off;
+        }
+        let duration_ns = monotonic_ns().saturating_sub(start_ns);
+        if start_ns >= 0 && duration_ns > 0 {
+            let span = Span {
+                start_ns,
+                duration_ns,
+            };
+            hook.spool().write(&CommonEvent::OwnTime { span });
+        }
         Status::Done
     })
 }

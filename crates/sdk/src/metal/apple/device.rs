@@ -88,6 +88,7 @@ impl Device {
             api: "metal".to_owned(),
             name: autoreleasepool(|_| raw.name().to_string()),
             driver: String::new(),
+            ..DeviceInfo::default()
         });
         let ladder = Ladder::choose(wanted, counters.points());
         ladder.say(&profile);

@@ -9,11 +9,16 @@ use super::super::kernels::Kernel;
 use super::super::objects::capabilities;
 use super::super::process::Allocation;
 use crate::clock::DeviceClock;
+use gapscope_model::HostCallKind;
 use gapscope_spool::event::{CommonEvent, LabelEdge, LossKind};
 use gapscope_spool::ids as hook;
 use gapscope_stacks::Frame as StackFrame;
+use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::{FrameKind, MemoryEvent, Sample, Tables, ThreadState};
+
+/// The name of a [`HostCallKind::Recording`] call in which a program that captures waited for the device or for us.
+const CAPTURE_CALL: &str = "begin or end of a capture";
 
 impl Assembler {
     /// Applies an event that every hook writes; `thread` wrote the event.
@@ -210,6 +215,15 @@ impl Assembler {
                 match edge {
                     LabelEdge::Begin => self.start_capture(process, record),
                     _ => self.end_capture(process, record, tables),
+                }
+            }
+            CommonEvent::OwnTime { span } => {
+                if let Some(span) = self.checked(Some(span)) {
+                    let function = Some(self.shared_text(CAPTURE_CALL));
+                    let thread = Some(ThreadId(thread.0));
+                    let kind = HostCallKind::Recording;
+                    let row = rows::one_host_call(process, thread, kind, span, function);
+                    rows::host_call(tables, row);
                 }
             }
             CommonEvent::Frame {
