@@ -1287,6 +1287,168 @@ def power_cap() -> TraceWriter:
 
 
 @scenario(
+    "copies have times and the kernels that were launched after them do not: what the device ran is unknown",
+    "unknown",
+    says=(r"work without known times may have run beside transfers",),
+    never_says=(r"ran transfers and nothing else", r"TRANSFER-BOUND"),
+)
+def kernels_without_rows_beside_copies() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = 1000 + step * 1000
+        trace.copy("host-to-device", start - 20, start, 800, 2**24, host_memory="pinned")
+        trace.submission(start - 10)
+    return trace
+
+
+@scenario(
+    "all-reduces have times and the kernels beside them do not: nobody knows what was exposed",
+    "unknown",
+    says=(r"work without known times may have run beside communication",),
+    never_says=(r"COMMUNICATION-BOUND",),
+)
+def kernels_without_times_beside_all_reduces() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = 1000 + step * 1000
+        trace.launch(ALL_REDUCE, start - 20, start, 700, queue=2)
+        trace.dispatch(trace.submission(start - 10), "gemm", None, None)
+    return trace
+
+
+@scenario(
+    "one kernel of a thousand beside copies has no times: bound by transfers all the same",
+    "transfer-bound",
+)
+def one_kernel_without_times_beside_copies() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(1000):
+        start = 1000 + step * 1000
+        trace.copy("host-to-device", start - 20, start, 800, 2**24, host_memory="pinned")
+        lacks = step == 500
+        submission = trace.submission(start - 10)
+        trace.dispatch(submission, "gemm", None if lacks else start + 802, None if lacks else 150)
+    return trace
+
+
+@scenario(
+    "small kernels run beside work without times: nobody knows how much of the device was filled",
+    "unknown",
+    never_says=(r"too little work at once",),
+)
+def small_kernels_beside_work_without_times() -> TraceWriter:
+    trace = TraceWriter(limits=H100_LIMITS)
+    for step in range(100):
+        trace.submission(step * 12, queue=2)
+        trace.launch("watch_flag", step * 12 + 6, 905 + step * 3000, 2980, queue=3, groups=1)
+    return trace
+
+
+@scenario(
+    "kernels of 60 % have times, and of others of 30 % they are lost: bound by the device, or by nothing alone",
+    "unknown",
+    says=(r"may be (mixed or device-bound|device-bound or mixed)",),
+)
+def third_of_the_kernels_without_times() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = 1000 + step * 1000
+        trace.launch("gemm", start - 30, start, 600)
+        trace.dispatch(trace.submission(start - 20), "norm", None, None)
+        trace.launch("copy_out", start + 895, start + 900, 10)
+    return trace
+
+
+@scenario(
+    "the second GPU's work lost its times in the second half: that GPU is not said to have had no work",
+    "unknown",
+    never_says=(r"had no work while another had: ",),
+)
+def second_gpu_without_times_in_the_end() -> TraceWriter:
+    trace = TraceWriter(devices=2, queues=[(1, 1), (2, 2)])
+    for step in range(100):
+        start = 1000 + step * 1000
+        trace.launch("gemm", start - 30, start, 990)
+        lacks = step >= 50
+        submission = trace.submission(start - 20, queue=2)
+        trace.dispatch(submission, "gemm", None if lacks else start, None if lacks else 990, queue=2)
+    return trace
+
+
+@scenario(
+    "the calls of half of the kernels are lost: the host bounds the program, or nothing alone does",
+    "unknown",
+    says=(r"does not say why the device idled", r"may be mixed or host-bound"),
+)
+def half_of_the_calls_lost() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = 1000 + step * 1000
+        if step % 2:
+            trace.launch("k", start - 10, start, 300)
+        else:
+            trace.dispatch(None, "k", start, 300)
+    return trace
+
+
+@scenario(
+    "one damaged row names a queue that does not exist: one dispatch is lost, and there is one GPU",
+    "host-bound",
+    headline=(r"the trace does not define the queue",),
+    never_says=(r"unknown device", r"1 of 2 GPUs"),
+)
+def row_of_an_undefined_queue() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(60):
+        trace.launch("k", step * 1000 + 300, step * 1000 + 310, 400)
+    trace.rows["dispatches"][5]["queue"] = 999
+    return trace
+
+
+@scenario(
+    "work before the first with times has none: nobody knows whether the GPU had work then",
+    "device-bound",
+    headline=(r"before, work without known times may have run",),
+    never_says=(r"the GPU had no work",),
+)
+def first_work_without_times() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start, lacks = 1000 + step * 1000, step < 40
+        submission = trace.submission(start - 10)
+        trace.dispatch(submission, "k", None if lacks else start, None if lacks else 950)
+    return trace
+
+
+@scenario(
+    "the kernels of the first two thirds have no times: what bounds the program is unknown",
+    "unknown",
+    says=(r"the work of that time has no known times", r"The rest is device-bound"),
+)
+def most_of_the_work_without_times() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(120):
+        start, lacks = 1000 + step * 1000, step < 80
+        submission = trace.submission(start - 10)
+        trace.dispatch(submission, "k", None if lacks else start, None if lacks else 950)
+    return trace
+
+
+@scenario(
+    "one pause of 10 s before 100 ms of steady work: the headline says that the verdict is that of one gap",
+    "host-bound",
+    headline=(r"One gap of 10(\.\d+)? s.* the rest is device-bound",),
+)
+def one_gap_of_nearly_all_time() -> TraceWriter:
+    trace = TraceWriter()
+    trace.launch("first", 0, 10, 20)
+    for step in range(100):
+        start = 10_000_000 + step * 1000
+        trace.launch("k", start - 50, start, 950)
+    return trace
+
+
+@scenario(
     "the GPU works for 1 s of a program of 51 s: the headline says of how much it speaks",
     "device-bound",
     headline=(r"51(\.\d+)? s",),

@@ -146,6 +146,23 @@ def pipeline(stages: int = 4, batches: int = 8, steps: int = 20) -> list[TraceWr
     return ranks
 
 
+def with_untimed_kernels(late: float = 0) -> list[TraceWriter]:
+    """Returns four ranks, of which the kernels of the third have no times. It is late by so much."""
+    ranks = train(4, 100, lambda number, step: 5000 + (late if number == 2 else 0))
+    for row in ranks[2].rows["dispatches"]:
+        if row["queue"] == 1:
+            row["start_ns"] = row["duration_ns"] = None
+    return ranks
+
+
+def with_shifted_clock() -> list[TraceWriter]:
+    """Returns three ranks, of which the third's times are 700 us late although its clock's error is stated as 1 us."""
+    ranks = train(3, 80, lambda number, step: 6000)
+    for row in ranks[2].rows["dispatches"]:
+        row["start_ns"] += 700_000
+    return ranks
+
+
 def with_slow_network(late_ends: float = 1500) -> list[TraceWriter]:
     """Returns four ranks that arrive together at each all-reduce, of which the third ends it later."""
     ranks, start, noise = [rank(number, 4) for number in range(4)], 1000.0, random.Random(4)
@@ -314,6 +331,27 @@ RANKS = [
         "two ranks are late in each step, and each time others: nobody is",
         rotating_stragglers,
         never_says=BLAMED,
+    ),
+    RanksScenario(
+        "rank_without_times",
+        "the kernels of rank 2 have no times, and the equal ones of others do: bound by the device, and rank 2 does not idle",
+        with_untimed_kernels,
+        says=(r"DEVICE-BOUND",),
+        never_says=(r"rank 2 is idle", *BLAMED),
+    ),
+    RanksScenario(
+        "late_rank_without_times",
+        "rank 2 is late, and its kernels have no times: nobody knows whether its GPU idled",
+        lambda: with_untimed_kernels(1500),
+        says=(r"rank 2 arrived last", r"nothing that was measured ran on its GPU"),
+        never_says=(r"its GPU idled", r"rank 2 is idle"),
+    ),
+    RanksScenario(
+        "rank_with_a_shifted_clock",
+        "the times of a rank are 700 us late: no rank waited for a known time",
+        with_shifted_clock,
+        says=(r"clocks of the ranks differ by more than their stated error",),
+        never_says=(r"some were not recorded, and no skew", *BLAMED),
     ),
     RanksScenario(
         "rank_with_a_slow_network",

@@ -54,7 +54,10 @@ pub(crate) fn names_of_sharing(timeline: &Timeline) -> String {
         .collect();
     let processes = timeline.trace.manifest.processes.iter();
     let named = processes.filter(|process| sharing.contains(&process.id));
-    let named = named.map(|process| format!("{} (process {})", program(process), process.pid));
+    let named = named.map(|process| match program(process) {
+        "" => format!("process {}", process.pid),
+        name => format!("{name} (process {})", process.pid),
+    });
     let mut named: Vec<String> = named.collect();
     if named.len() > 4 {
         let others = named.len() - 4;

@@ -18,7 +18,7 @@ use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
 use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
-use crate::headline::{HeadlineInput, HeadlineNote, headline};
+use crate::headline::{HeadlineInput, HeadlineNote, headline, undefined_queues};
 use crate::instructions::{self, SampledKernel};
 use crate::kernel_bytes;
 use crate::kernels::{self, Kernel};
@@ -156,7 +156,7 @@ pub struct Findings {
     pub gaps: Finding<Vec<CauseSummary>>,
     /// What to do about the causes that cost the most, the greatest first; without causes about which nothing helps.
     pub advice: Finding<Vec<Advice>>,
-    /// Idle time in detail.
+    /// Idle time in detail; null where no work has known times.
     pub idle_time: Finding<IdleTime>,
     /// The code behind the idle time; absent where neither samples nor ranges tell it.
     #[serde(flatten, serialize_with = "code_keys")]
@@ -343,6 +343,8 @@ impl Findings {
             devices: &judged.devices,
             conditions: &others.conditions,
             contradictions: &judged.contradictions,
+            long_gap: judged.long_gap.as_deref(),
+            unmeasured: &judged.unmeasured,
             window: analysed_window,
             wall_ns,
         });
@@ -377,7 +379,7 @@ impl Findings {
             command_buffer_count: (tables.command_buffers.len() as u64).into(),
             submission_count: selected.submission_count().into(),
             transfer_count: (tables.transfers.len() as u64).into(),
-            transfer_bytes: sum(|row| row.bytes).into(),
+            transfer_bytes: sum(|row| row.bytes.unwrap_or(0)).into(),
             transfer_unknown_bytes_count: sum(|row| row.unknown_bytes_count).into(),
             unknown_counts: unknown_counts(timeline),
             devices: judged.devices,
@@ -392,7 +394,9 @@ impl Findings {
             sampled_kernels: instructions::sampled_kernels(selected).into(),
             unmeasured: manifest.unmeasured.clone(),
             equal_work,
-            losses: manifest.losses.clone(),
+            losses: (manifest.losses.iter().cloned())
+                .chain(undefined_queues(timeline))
+                .collect(),
             notes: (manifest.notes.iter().cloned())
                 .chain(several_ranks::note(selected))
                 .chain(profiled::note(selected))

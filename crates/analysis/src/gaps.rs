@@ -266,6 +266,8 @@ pub struct DeviceIdle {
     pub unknown_host_ns: i64,
     /// Its part of [`IdleTime::untimed_host_function_ns`].
     pub untimed_host_function_ns: i64,
+    /// Part of `total_ns` in which work without known times may have run, in nanoseconds: it is not known whether the device idled.
+    pub untimed_work_ns: i64,
     /// For each side of the verdict how much is certain.
     pub sides: Vec<SideRange>,
     /// What bounds the speed on this device, over the window of all devices.

@@ -1,20 +1,22 @@
 //! Makes the notes that stand beside the verdict: what a reader must know before believing it or acting on it.
 //!
 //! Input are the findings that the verdict rests on; output are sentences in the order in which they are read: times
-//! that contradict each other, files that were joined, of how much of the run the verdict speaks, phases whose verdicts differ, lost and unused
-//! devices, and conditions that slowed a device down.
+//! that contradict each other, files that were joined, of how much of the run the verdict speaks, one gap that is most of that, phases whose
+//! verdicts differ, lost and unused devices, and conditions that slowed a device down.
 
 use crate::conditions::{ConditionKind, ConditionNote};
 use crate::contradictions::Contradiction;
+use crate::gaps::waits::Unmeasured;
 use crate::verdict::Phase;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
 use gapscope_timeline::thresholds::{
-    CAPPED_SHARE, HARDLY_USED_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
+    CAPPED_SHARE, HARDLY_USED_SHARE, MISSING_WORK_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
 };
 use gapscope_trace::LossKind;
+use gapscope_trace::manifest::Loss;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,12 +37,14 @@ pub enum HeadlineKind {
     Contradiction,
     /// A file that was imported and could not be read whole.
     PartOfFile,
-    /// Work of an imported file whose times are unknown, since those in the file cannot be true.
+    /// Work of an imported file that has no rows, or whose times are unknown, since those in the file cannot be true.
     UntimedWork,
     /// A file of another profiler that was joined, and how sure the match is.
     JoinedFile,
     /// The part of the run that the verdict is of.
     Scope,
+    /// One gap that is most of the time that the verdict is of.
+    LongGap,
     /// A device that was lost.
     LostDevice,
     /// A device that ran nothing, or nearly nothing.
@@ -58,6 +62,10 @@ pub(crate) struct HeadlineInput<'a> {
     pub(crate) conditions: &'a [ConditionNote],
     pub(crate) contradictions: &'a [Contradiction],
     pub(crate) phases: &'a [Phase],
+    /// The sentence on a gap that is most of the judged time.
+    pub(crate) long_gap: Option<&'a str>,
+    /// The times in which work without known times may have run.
+    pub(crate) unmeasured: &'a Unmeasured,
     /// The window that the verdict is of.
     pub(crate) window: Option<Interval>,
     /// The length of the recording.
@@ -75,6 +83,8 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
     let joined = input.timeline.trace.manifest.joined_files.iter();
     notes.extend(joined.map(|file| (HeadlineKind::JoinedFile, format!("Joined with {file}"))));
     notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
+    let long_gap = input.long_gap.map(str::to_owned);
+    notes.extend(long_gap.map(|text| (HeadlineKind::LongGap, text)));
     let phases = input.phases.iter();
     notes.extend(phases.map(|phase| (HeadlineKind::Phase, phase.sentence.clone())));
     notes.extend(input.lost());
@@ -100,6 +110,10 @@ impl HeadlineInput<'_> {
                 (LossKind::FileParts, 1) => "A part of the file".to_owned(),
                 (LossKind::FileParts, count) => format!("{count} parts of the file"),
                 (LossKind::FileRests, _) => "The end of the file".to_owned(),
+                (LossKind::DatabasePages, 1) => "A page of the database".to_owned(),
+                (LossKind::DatabasePages, count) => format!("{count} pages of the database"),
+                (LossKind::DatabaseRows, 1) => "A row of the database".to_owned(),
+                (LossKind::DatabaseRows, count) => format!("{count} rows of the database"),
                 _ => return None,
             };
             let sentence = format!("{what} could not be read: {}.", loss.reason);
@@ -107,13 +121,45 @@ impl HeadlineInput<'_> {
         })
     }
 
-    /// Says of how much work an imported file has no times, or times that cannot be true.
+    /// Says of how much work an imported file has no times, times that cannot be true, or no rows.
     fn untimed_work(&self) -> impl Iterator<Item = (HeadlineKind, String)> {
         let manifest = &self.timeline.trace.manifest;
         let mut processes = manifest.processes.iter();
         let is_imported = processes.any(|process| process.other_tool().is_some());
         let losses = manifest.losses.iter().filter(move |_| is_imported);
-        losses.filter_map(|loss| {
+        let losses = losses.cloned().chain(undefined_queues(self.timeline));
+        let works = self.timeline.gpus.iter().map(|gpu| gpu.works.len() as u64);
+        let works = works.fold(0, u64::saturating_add);
+        losses.filter_map(move |loss| {
+            let count = loss.count;
+            let lost = match loss.kind {
+                LossKind::Dispatches => Some(count_of(count, "dispatch is", "dispatches are")),
+                LossKind::Transfers => Some(count_of(count, "transfer is", "transfers are")),
+                LossKind::CommandBuffers => {
+                    Some(count_of(count, "command buffer is", "command buffers are"))
+                }
+                LossKind::RepeatedEvents => {
+                    let sentence = format!(
+                        "{}: each counts once.",
+                        count_of(
+                            count,
+                            "event of the file is a repetition",
+                            "events of the file are repetitions"
+                        )
+                    );
+                    return Some((HeadlineKind::UntimedWork, sentence));
+                }
+                _ => None,
+            };
+            if let Some(lost) = lost {
+                // A recording that stops lacks the last work of each queue.
+                if count as f64 <= MISSING_WORK_SHARE * works.saturating_add(count) as f64 {
+                    return None;
+                }
+                let reason = loss.reason.trim_start_matches("they were ");
+                let sentence = format!("{lost} lost: {reason}.");
+                return Some((HeadlineKind::UntimedWork, sentence));
+            }
             let works = match loss.kind {
                 LossKind::DispatchTimes => count_of(loss.count, "dispatch", "dispatches"),
                 LossKind::TransferTimes => count_of(loss.count, "transfer", "transfers"),
@@ -150,12 +196,22 @@ impl HeadlineInput<'_> {
         // Up to a hundredth of the run is no time of its own.
         let counts = |ns: i64| ratio(ns, wall_ns) >= (1.0 - WHOLE_RUN_SHARE) / 10.0;
         let before = counts(window.start_ns.saturating_sub(start_ns));
-        let after = counts((start_ns.saturating_add(wall_ns)).saturating_sub(window.end_ns));
+        let end_ns = start_ns.saturating_add(wall_ns);
+        let after = counts(end_ns.saturating_sub(window.end_ns));
+        let had = |outside: Interval| match self.may_have_worked(outside) {
+            true => "work without known times may have run".to_owned(),
+            false => format!("{gpu} had no work"),
+        };
+        let had_before = had(Interval::new(start_ns, window.start_ns));
+        let had_after = had(Interval::new(window.end_ns, end_ns));
         let outside = match (window == work, before, after) {
             (true, _, _) if !is_whole => "no other work has known times".to_owned(),
-            (true, true, false) => format!("before, {gpu} had no work"),
-            (true, false, true) => format!("after that, {gpu} had no work"),
-            (true, _, _) => format!("before and after, {gpu} had no work"),
+            (true, true, false) => format!("before, {had_before}"),
+            (true, false, true) => format!("after that, {had_after}"),
+            (true, _, _) if had_before != had_after => {
+                format!("before, {had_before}, and after that, {had_after}")
+            }
+            (true, _, _) => format!("before and after, {had_before}"),
             (false, _, _) => "the rest, such as warm-up, is not judged".to_owned(),
         };
         Some(format!(
@@ -165,6 +221,13 @@ impl HeadlineInput<'_> {
             Nanoseconds(window.length_ns()),
             Nanoseconds(window.start_ns.saturating_sub(start_ns)),
         ))
+    }
+
+    /// Returns true where work without known times may have run in an interval, on any GPU.
+    fn may_have_worked(&self, interval: Interval) -> bool {
+        let gpus = 0..self.timeline.gpus.len() as u32;
+        let mut times = gpus.flat_map(|gpu| self.unmeasured.on_gpu(gpu));
+        times.any(|time| !time.intersection(interval).is_empty())
     }
 
     /// Says which devices were lost, and when their last known work ended.
@@ -272,6 +335,22 @@ impl HeadlineInput<'_> {
         });
         slowed.map(|note| (HeadlineKind::Condition, note.sentence.clone()))
     }
+}
+
+/// Returns the losses of times of work that names a queue which the trace does not define.
+pub(crate) fn undefined_queues(timeline: &Timeline) -> impl Iterator<Item = Loss> {
+    let undefined = timeline.on_undefined_queues;
+    let counts = [
+        (LossKind::DispatchTimes, undefined.dispatches),
+        (LossKind::TransferTimes, undefined.transfers),
+        (LossKind::OpaqueWorkTimes, undefined.opaque_work),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    counts.map(|(kind, count)| Loss {
+        kind,
+        count,
+        reason: "the trace does not define the queue that they name".into(),
+    })
 }
 
 /// Returns a list of names, of which only the first are named where they are many.

@@ -6,7 +6,7 @@ use crate::bound::{Bound, Evidence, VerdictPart};
 use crate::critical_path::CriticalPath;
 use crate::fill::DeviceFill;
 use crate::findings::Findings;
-use crate::gaps::{GapTotal, SideRange};
+use crate::gaps::{Cause, GapTotal, SideRange};
 use crate::verdict::{Times, contradicted_ns};
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::quantity::ratio;
@@ -25,6 +25,8 @@ pub struct DeviceTimes {
     causes: Vec<GapTotal>,
     unknown_host_ns: i64,
     untimed_function_ns: i64,
+    /// The idle time in which work without known times may have run.
+    untimed_ns: i64,
     /// How much of each device its kernels could use.
     fill: Vec<DeviceFill>,
     /// The critical paths through transfers and communication that computing waited for.
@@ -57,6 +59,7 @@ impl DeviceTimes {
             times.unknown_host_ns = times.unknown_host_ns.saturating_add(idle.unknown_host_ns);
             times.untimed_function_ns =
                 (times.untimed_function_ns).saturating_add(idle.untimed_host_function_ns);
+            times.untimed_ns = times.untimed_ns.saturating_add(idle.untimed_work_ns);
             times.ranges.extend(idle.sides.iter().copied());
             let contradicted_ns = contradicted_ns(idle, &findings.contradictions);
             times.contradicted_ns = times.contradicted_ns.saturating_add(contradicted_ns);
@@ -105,15 +108,17 @@ impl DeviceTimes {
         ratio(known.fold(0, i64::saturating_add), self.busy.compute_ns)
     }
 
+    /// Returns the share of the idle time of unknown cause in which work without known times may have run.
+    pub fn untimed_share(&self) -> f64 {
+        let unknown = self.causes.iter();
+        let unknown = unknown.filter(|total| total.cause == Cause::Unknown);
+        let unknown_ns = unknown.fold(0i64, |sum, total| sum.saturating_add(total.total_ns));
+        ratio(self.untimed_ns, unknown_ns)
+    }
+
     /// Returns the time in which the devices ran something.
     fn busy_ns(&self) -> i64 {
-        let parts = [
-            self.busy.compute_ns,
-            self.busy.communication_ns,
-            self.busy.transfer_ns,
-            self.busy.whole_ns,
-        ];
-        parts.into_iter().fold(0, i64::saturating_add)
+        self.busy.busy_ns()
     }
 }
 
@@ -141,7 +146,12 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
         sync_ns: sum("sync"),
         launch_ns: sum("launch"),
         imbalance_ns: sum("imbalance"),
-        unknown_ns: sum("unknown").saturating_sub(busy.whole_ns),
+        unknown_ns: sum("unknown")
+            .saturating_sub(busy.whole_ns)
+            .saturating_sub(busy.doubtful_ns),
+        untimed_ns: (shares.iter()).fold(0, |sum, (_, share)| {
+            i64::saturating_add(sum, share.untimed_ns)
+        }),
         causes: &causes,
         unknown_host_ns: unknown.fold(0, i64::saturating_add),
         untimed_function_ns: (shares.iter()).fold(0, |sum, (_, share)| {

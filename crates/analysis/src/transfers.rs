@@ -23,8 +23,8 @@ pub struct TransferRow {
     pub kind: TransferKind,
     /// Transfers.
     pub count: u64,
-    /// Bytes written by transfers of known size.
-    pub bytes: u64,
+    /// Bytes written by transfers of known size; null where none of their sizes is known.
+    pub bytes: Option<u64>,
     /// Transfers of unknown size: not in `bytes`.
     pub unknown_bytes_count: u64,
     /// Transfers whose times are unknown.
@@ -105,7 +105,7 @@ pub fn transfers_in(timeline: &Timeline, window: Option<Interval>) -> Vec<Transf
                 count: mine.len() as u64,
                 bytes: (mine.iter())
                     .filter_map(|row| rows.bytes.at(*row))
-                    .fold(0, u64::saturating_add),
+                    .reduce(u64::saturating_add),
                 unknown_bytes_count: mine
                     .iter()
                     .filter(|row| rows.bytes.at(**row).is_none())

@@ -14,7 +14,7 @@
 //! | `sync` | idle, with a cause on [`Side::Sync`]: host and device, or queues, waited for each other |
 //! | `launch` | idle, with a cause on [`Side::Launch`]: the device started or ordered what it had |
 //! | `imbalance` | it had no work while another device had: before its own first work and after its last |
-//! | `unknown` | idle, and the trace does not say why; or only command buffers or graphs ran that are timed as a whole, so that the device may have idled inside of them |
+//! | `unknown` | idle, and the trace does not say why; it communicated or ran transfers, and work without known times may have run beside; or only command buffers or graphs ran that are timed as a whole, so that the device may have idled inside of them |
 //!
 //! The verdict is the first of these whose share is reached:
 //!
@@ -49,10 +49,11 @@
 //! equal work ([`crate::equal_work`]) before believing in a busy device.
 //!
 //! Order: `times.rs` sums up the parts of each device and of all, `Bound::from_times` decides (`pace.rs` for overlapped work, `joint.rs` for the path through several devices or ranks), `certainty.rs` tries the verdict
-//! within the clock's error, and `words.rs` writes the sentences. `phases.rs` finds parts of the program whose verdicts differ.
+//! within the clock's error, and `words.rs` writes the sentences. `long_gap.rs` says where one gap is most of the time, `phases.rs` finds parts of the program whose verdicts differ.
 
 mod certainty;
 mod joint;
+mod long_gap;
 mod pace;
 mod phases;
 mod times;
@@ -64,11 +65,13 @@ use crate::critical_path::{self, CriticalPaths};
 use crate::fill::{self, DeviceFill};
 #[cfg(doc)]
 use crate::gaps::Side;
+use crate::gaps::waits::Unmeasured;
 use crate::gaps::{self, Cause, IdleTime};
 use certainty::Sides;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::{Percent, ratio};
 use gapscope_timeline::thresholds::*;
 use gapscope_trace::parallel;
 use times::DeviceFindings;
@@ -95,6 +98,10 @@ pub struct Judgement {
     pub bound: Bound,
     /// The evidence for the verdict.
     pub evidence: Evidence,
+    /// How much of the judged time one gap is, and what the verdict is on the rest, where that gap is most of the time.
+    pub long_gap: Option<String>,
+    /// The times in which work without known times may have run.
+    pub(crate) unmeasured: Unmeasured,
     /// The code behind the idle time; `None` without samples and ranges.
     pub code: Option<Code>,
 }
@@ -120,16 +127,19 @@ impl Judgement {
             };
         };
         // With ten million dispatches each takes tenths of a second.
-        let (mut idle_time, (devices, fill, critical_paths, contradictions)) = parallel::both(
-            || gaps::idle_time(timeline, window, gap_threshold_ns, longest),
-            || {
-                let devices = busy::busy(timeline, Some(window));
-                let fill = fill::fill(timeline, window, &devices, longest);
-                let paths = critical_path::critical_paths(timeline, &devices, window);
-                let contradictions = contradictions::contradictions(timeline);
-                (devices, fill, paths, contradictions)
-            },
-        );
+        let (mut idle_time, (devices, fill, critical_paths, contradictions, unmeasured)) =
+            parallel::both(
+                || gaps::idle_time(timeline, window, gap_threshold_ns, longest),
+                || {
+                    let unmeasured = Unmeasured::new(timeline);
+                    let devices =
+                        busy::busy_beside(timeline, Some(window), |gpu| unmeasured.on_gpu(gpu));
+                    let fill = fill::fill(timeline, window, &devices, longest);
+                    let paths = critical_path::critical_paths(timeline, &devices, window);
+                    let contradictions = contradictions::contradictions(timeline);
+                    (devices, fill, paths, contradictions, unmeasured)
+                },
+            );
         let code = host_code.map(|code| code.code(window, gap_threshold_ns, &idle_time.longest));
         let late = code
             .as_ref()
@@ -140,9 +150,15 @@ impl Judgement {
             fill: &fill,
             paths: &critical_paths,
             contradictions: &contradictions,
+            unmeasured: &unmeasured,
         };
         let judged = Times::from_devices(findings, &idle_time);
-        let (bound, evidence) = Times::sum(&judged, findings, &idle_time).verdict();
+        let all = Times::sum(&judged, findings, &idle_time);
+        let (mut bound, mut evidence) = all.verdict();
+        if let Some(sentence) = outside_sentence(timeline, window, &unmeasured, bound) {
+            (bound, evidence.sentence) = (Bound::Unknown, sentence);
+        }
+        let long_gap = all.long_gap(&idle_time);
         let each: Vec<_> = judged.iter().map(Times::verdict).collect();
         for (device, (bound, evidence)) in idle_time.devices.iter_mut().zip(each) {
             device.verdict = bound;
@@ -158,9 +174,45 @@ impl Judgement {
             contradictions,
             bound,
             evidence,
+            long_gap,
+            unmeasured,
             code,
         }
     }
+}
+
+/// Returns the sentence on a verdict that leaves most of the program out: before the first work with known times, or after the last, work
+/// without known times was submitted for longer than the judged window is. A window that is not of all work is the user's choice, or
+/// leaves warm-up out.
+fn outside_sentence(
+    timeline: &Timeline,
+    window: Interval,
+    unmeasured: &Unmeasured,
+    bound: Bound,
+) -> Option<String> {
+    let work = timeline.work_window()?;
+    let is_edge = [
+        window.start_ns == work.start_ns,
+        window.end_ns == work.end_ns,
+    ];
+    let outside = unmeasured
+        .submitted_outside(window)
+        .into_iter()
+        .zip(is_edge);
+    let outside = outside.filter_map(|(ns, is_edge)| is_edge.then_some(ns));
+    let outside_ns = outside.fold(0, i64::saturating_add);
+    let share = ratio(outside_ns, window.length_ns().saturating_add(outside_ns));
+    if share < UNKNOWN_SHARE {
+        return None;
+    }
+    let rest = match bound {
+        Bound::Unknown => String::new(),
+        bound => format!(" The rest is {bound}."),
+    };
+    Some(format!(
+        "For {} of the time in which the program submitted work, nothing that was measured ran: the work of that time has no known times.{rest}",
+        Percent(share)
+    ))
 }
 
 impl Judgement {
@@ -182,7 +234,7 @@ impl Bound {
     /// Returns the same where the idle time is on other sides.
     fn with_sides(times: &Times, [host_ns, sync_ns, launch_ns, unknown_ns]: Sides) -> Bound {
         let reached = |ns: i64, share: f64| times.share(ns) >= share;
-        let unmeasured_ns = unknown_ns.saturating_add(times.busy.whole_ns);
+        let unmeasured_ns = unknown_ns.saturating_add(times.unmeasured_busy_ns());
         if let Some(path) = &times.path
             && !reached(unmeasured_ns, UNKNOWN_SHARE)
         {

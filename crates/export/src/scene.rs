@@ -251,7 +251,7 @@ impl Scene<'_> {
     /// Returns the submission of a command buffer.
     pub(crate) fn submission_of_command_buffer(&self, id: CommandBufferId) -> Option<SubmissionId> {
         let row = self.command_buffers.get(id)?;
-        Some(self.trace.tables.command_buffers.submission[row])
+        self.trace.tables.command_buffers.submission[row].if_known()
     }
 
     /// Returns the nanoseconds from the start of the scene to a time; 0 for an earlier time.

@@ -1,11 +1,13 @@
 //! Takes away the times of a file that cannot be true: those of 0, which stand for unknown times, those that end before
-//! they start, those of work that ends after later work of its own stream, and those of work that ends after the
-//! recording did. Rows of a [`Profile`] go in. Work stays without times, and everything else is dropped and counted as a
-//! loss.
+//! they start, those of kernels that take no time, those of work that ends after later work of its own stream or starts together with other work of that stream, and those of
+//! work that ends after the recording did. What a file has more than once counts once (`repeated.rs`). Rows of a [`Profile`] go in. Work
+//! stays without times, and everything else is dropped and counted as a loss.
 
-use crate::profile::{DeviceWork, DeviceWorkKind, Profile, Span};
+mod repeated;
+
+use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, Profile, Span};
 use gapscope_model::{LossKind, SubmissionKind};
-use gapscope_trace::ids::QueueId;
+use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,8 +21,43 @@ const ROUNDING_NS: i64 = 2_000;
 /// By how much work may end after the recording: profilers stop the host's clock and the device's one after the other.
 const AFTER_END_NS: i64 = 1_000_000;
 
+/// So many pieces of work of a queue do not start in the same nanosecond, whatever runs beside each other there.
+const STARTS_TOGETHER: usize = 8;
+
 /// The reason of losses of what has the time 0.
-const AT_ZERO: &str = "the file has the time 0 for them";
+pub(crate) const AT_ZERO: &str = "the file has the time 0 for them";
+
+/// The reason of losses of work without times.
+pub(crate) const IMPOSSIBLE: &str =
+    "the file has the time 0 for them, or times that are impossible";
+
+/// The starts of a file, by which 0 is a time or stands for an unknown one.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Starts {
+    /// The first and the last start other than 0, from the time at which the file's clock is 0.
+    other_ns: Option<(i64, i64)>,
+    has_zeros: bool,
+}
+
+impl Starts {
+    /// Adds a start, from the time at which the file's clock is 0.
+    pub fn add(&mut self, start_ns: i64) {
+        if start_ns == 0 {
+            self.has_zeros = true;
+            return;
+        }
+        let (first_ns, last_ns) = self.other_ns.unwrap_or((start_ns, start_ns));
+        self.other_ns = Some((first_ns.min(start_ns), last_ns.max(start_ns)));
+    }
+
+    /// Returns whether 0 stands for an unknown time: all other starts are far from it.
+    pub fn zero_is_unknown(&self) -> bool {
+        self.has_zeros
+            && self.other_ns.is_some_and(|(first_ns, last_ns)| {
+                first_ns >= FAR_FROM_ZERO_NS.max(last_ns.saturating_sub(first_ns))
+            })
+    }
+}
 
 impl Profile {
     /// Takes all times away that cannot be true.
@@ -29,6 +66,9 @@ impl Profile {
         self.forget_zero_times(&mut works, |(_, _, work)| work);
         self.recorded.work = works;
         self.refuse_impossible();
+        self.drop_repeated();
+        self.doubt_no_lengths();
+        self.doubt_equal_starts();
         self.doubt_overlaps();
         self.doubt_late_ends();
     }
@@ -42,11 +82,8 @@ impl Profile {
     ) {
         let zero_ns = self.times.zero_ns;
         let recorded = &mut self.recorded;
-        let (mut first_ns, mut last_ns, mut has_zeros) = (i64::MAX, i64::MIN, false);
-        let mut look = |start_ns: i64| match start_ns == zero_ns {
-            true => has_zeros = true,
-            false => (first_ns, last_ns) = (first_ns.min(start_ns), last_ns.max(start_ns)),
-        };
+        let mut starts = Starts::default();
+        let mut look = |start_ns: i64| starts.add(start_ns.saturating_sub(zero_ns));
         for work in works.iter_mut() {
             let Some(span) = &mut work_of(work).span else {
                 continue;
@@ -57,12 +94,10 @@ impl Profile {
         (recorded.ranges.iter()).for_each(|range| look(range.start_ns));
         (recorded.overheads.iter()).for_each(|(_, overhead)| look(overhead.span.start_ns));
         self.memory.iter().for_each(|row| look(row.at_ns));
-        let length_ns = last_ns.saturating_sub(first_ns);
-        let is_far = first_ns <= last_ns
-            && first_ns.saturating_sub(zero_ns) >= FAR_FROM_ZERO_NS.max(length_ns);
-        if !has_zeros {
+        if !starts.has_zeros {
             return;
         }
+        let is_far = starts.zero_is_unknown();
         let is_zero = |start_ns: i64| is_far && start_ns == zero_ns;
         for work in works {
             let work = work_of(work);
@@ -113,22 +148,73 @@ impl Profile {
             .lose(LossKind::Labels, refused as u64, reason);
     }
 
+    /// Takes the times away from kernels that take no time, on queues where half of them or more do: the file does not have their lengths.
+    fn doubt_no_lengths(&mut self) {
+        for (_, mut works) in self.works_of_queues().into_values() {
+            works.retain(|work| matches!(work.kind, DeviceWorkKind::Kernel { .. }));
+            let all = works.len();
+            works.retain(|work| work.span.is_some_and(|span| span.duration_ns == 0));
+            if works.len() * 2 >= all {
+                works.into_iter().for_each(|work| work.span = None);
+            }
+        }
+    }
+
+    /// Takes the times away from work that starts together with other work of its queue: from any where [`STARTS_TOGETHER`] do, and from
+    /// that of a stream of CUDA where a quarter or more does. Work that is no longer than what profilers round may do so.
+    fn doubt_equal_starts(&mut self) {
+        let are_streams = self.times.streams_are_queues;
+        let mut count = 0;
+        for (api, works) in self.works_of_queues().into_values() {
+            let is_long =
+                |work: &DeviceWork| work.span.is_some_and(|span| span.duration_ns > ROUNDING_NS);
+            let mut works: Vec<_> = works.into_iter().filter(|work| is_long(work)).collect();
+            works.sort_by_key(|work| work.span.map(|span| span.start_ns));
+            let start_ns = |work: &&mut DeviceWork| work.span.map(|span| span.start_ns);
+            let groups = || works.chunk_by(|a, b| start_ns(a) == start_ns(b));
+            let together: usize = groups().map(<[_]>::len).filter(|len| *len > 1).sum();
+            let is_stream = are_streams && api == Api::Cuda;
+            let least = match is_stream && together * 4 >= works.len() {
+                true => 2,
+                false => STARTS_TOGETHER,
+            };
+            for group in works.chunk_by_mut(|a, b| start_ns(a) == start_ns(b)) {
+                if group.len() >= least {
+                    count += group.len() as u64;
+                    group.iter_mut().for_each(|work| work.span = None);
+                }
+            }
+        }
+        let works = match count {
+            0 => return,
+            _ => format!("{count} pieces of work start"),
+        };
+        self.inventory.note(format!(
+            "{works} in the same nanosecond as other work of their queue, which is impossible: the times of that work are not used."
+        ));
+    }
+
     /// Takes the times away from work that ends after later work of its own stream, on devices of CUDA. Nodes of graphs
     /// run side by side, moves of pages are on no stream, and streams of other APIs share queues or run work out of order.
     fn doubt_overlaps(&mut self) {
         if !self.times.streams_are_queues {
             return;
         }
+        let mut count = 0;
+        for (api, mut works) in self.works_of_queues().into_values() {
+            if api == Api::Cuda {
+                works.sort_by_key(|work| work.span.map(|span| span.start_ns));
+                count += take_impossible(&mut works);
+            }
+        }
+        self.note_doubt(count, "after later work of the same stream");
+    }
+
+    /// Returns the kernels and transfers of each queue that have times and are of no graph, with the API of the queue.
+    fn works_of_queues(&mut self) -> FxHashMap<QueueId, (Api, Vec<&mut DeviceWork>)> {
+        let graph_launches = self.graph_launches();
         let recorded = &mut self.recorded;
-        let graph_launches: FxHashSet<_> = (recorded.calls.iter())
-            .filter(|(_, call)| {
-                let function = recorded.functions.get(call.function.0 as usize);
-                let kind = function.and_then(|function| function.class.submission_kind());
-                kind == Some(SubmissionKind::Graph)
-            })
-            .filter_map(|(process, call)| Some((*process, call.correlation?)))
-            .collect();
-        let mut queues: FxHashMap<QueueId, Vec<&mut DeviceWork>> = FxHashMap::default();
+        let mut queues: FxHashMap<QueueId, (Api, Vec<&mut DeviceWork>)> = FxHashMap::default();
         for (process, correlation, work) in &mut recorded.work {
             let is_on_stream = matches!(
                 work.kind,
@@ -137,20 +223,27 @@ impl Profile {
             let launch = correlation.map(|correlation| (*process, correlation));
             let is_of_graph =
                 work.of_graph || launch.is_some_and(|launch| graph_launches.contains(&launch));
-            if is_on_stream
-                && !is_of_graph
-                && work.span.is_some()
-                && self.inventory.api_of(work.queue) == Api::Cuda
-            {
-                queues.entry(work.queue).or_default().push(work);
+            if is_on_stream && !is_of_graph && work.span.is_some() {
+                let queue = queues.entry(work.queue);
+                let (_, works) =
+                    queue.or_insert_with(|| (self.inventory.api_of(work.queue), Vec::new()));
+                works.push(work);
             }
         }
-        let mut count = 0;
-        for works in queues.values_mut() {
-            works.sort_by_key(|work| work.span.map(|span| span.start_ns));
-            count += take_impossible(works);
-        }
-        self.note_doubt(count, "after later work of the same stream");
+        queues
+    }
+
+    /// Returns the process and the correlation of each call that launches a graph.
+    fn graph_launches(&self) -> FxHashSet<(ProcessId, Correlation)> {
+        let recorded = &self.recorded;
+        let launches = recorded.calls.iter().filter(|(_, call)| {
+            let function = recorded.functions.get(call.function.0 as usize);
+            let kind = function.and_then(|function| function.class.submission_kind());
+            kind == Some(SubmissionKind::Graph)
+        });
+        launches
+            .filter_map(|(process, call)| Some((*process, call.correlation?)))
+            .collect()
     }
 
     /// Takes the times away from work that ends after the recording did.

@@ -96,7 +96,8 @@ impl Error {
         Error::Foreign {
             path: path.to_owned(),
             wanted,
-            found: found.into(),
+            // What is quoted of a file is one line.
+            found: found.into().replace(char::is_control, " "),
         }
     }
 

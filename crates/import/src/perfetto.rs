@@ -238,6 +238,7 @@ impl Events {
         // The time is decoded once, because it may be relative to the preceding packet.
         let mut at_ns = None;
         let mut asked = false;
+        let is_unknown = self.builder.first_pass.is_unknown_time(header);
         for (number, value) in packet.fields() {
             let Some(message) = value.message() else {
                 continue;
@@ -258,7 +259,10 @@ impl Events {
                     let at_ns = at(builder);
                     let sequence = self.sequences.entry(header.sequence);
                     match track_event::decode(message, at_ns, sequence) {
-                        Some(event) => self.slices.add(event, builder),
+                        Some(mut event) => {
+                            event.is_timed = !is_unknown || Some(event.at_ns) != at_ns;
+                            self.slices.add(event, builder);
+                        }
                         None => builder.inventory.lose(
                             "track events",
                             1,
@@ -282,6 +286,7 @@ impl Events {
                 53 => {
                     let at_ns = at(builder);
                     let sequence = self.sequences.entry(header.sequence);
+                    let at_ns = at_ns.filter(|_| !is_unknown);
                     builder.render_stage(message, at_ns, sequence, &mut self.old);
                 }
                 62 => {
@@ -295,7 +300,7 @@ impl Events {
                 }
                 65 => {
                     let at_ns = at(builder);
-                    builder.vulkan_api(message, at_ns);
+                    builder.vulkan_api(message, at_ns.filter(|_| !is_unknown));
                 }
                 71 => {
                     let at_ns = at(builder);

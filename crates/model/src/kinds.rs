@@ -348,10 +348,14 @@ pub const MODULE_DOMAIN: &str = "torch.module";
 /// The domain of labels that gapscope has a framework set for its operators, such as `aten::mm`.
 pub const OPERATOR_DOMAIN: &str = "torch.operator";
 
+/// The domain of markers of operators in imported files. They label no work: what an operator launched is what its thread
+/// launched inside of it.
+pub const OPERATOR_RANGE_DOMAIN: &str = "operator";
+
 /// Domains of markers that show the activity of the host's code in imports: operators, Python functions, others, and
 /// calls of the operating system and of libraries. They are not labels of the program and label no work.
 pub const HOST_CODE_DOMAINS: [&str; 6] = [
-    "operator",
+    OPERATOR_RANGE_DOMAIN,
     "python",
     "host",
     "OS runtime",

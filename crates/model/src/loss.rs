@@ -131,6 +131,7 @@ loss_kinds! {
     ScopeTimes = "scope times",
     Scopes = "scopes",
     SecondaryContents = "secondary command buffers' contents",
+    RepeatedEvents = "repeated events",
     ShaderProfilerSamples = "samples of the shader profiler",
     Slices = "slices",
     StackSamples = "stack samples",

@@ -230,15 +230,15 @@ mod system {
     pub type OpenLabel = u64;
 
     /// The open labels of a thread.
-    struct Open {
+    struct ThreadLabels {
         /// The labels, the innermost last.
         labels: Vec<(OpenLabel, Box<str>)>,
         next: OpenLabel,
     }
 
     thread_local! {
-        static OPEN: RefCell<Open> = const {
-            RefCell::new(Open {
+        static OPEN: RefCell<ThreadLabels> = const {
+            RefCell::new(ThreadLabels {
                 labels: Vec::new(),
                 next: 0,
             })

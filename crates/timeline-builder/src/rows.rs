@@ -139,7 +139,7 @@ pub fn graph_launch(
         id,
         process,
         queue,
-        submission: submission.unwrap_or(SubmissionId(u64::MAX)),
+        submission: submission.unwrap_or(SubmissionId::UNKNOWN),
         start_ns: span.map(|span| span.start_ns),
         duration_ns: span.map(|span| span.duration_ns),
         seen_ns: None,

@@ -7,13 +7,15 @@
 //! Each moment of busy time counts as what ran in it: as computing where anything computed; else as communication where
 //! kernels ran that communicate ([`Content`]); else as transfers; else as counted whole, where only command buffers or
 //! graphs ran that are timed as a whole. The device may have idled inside of these: with that time busy time is an upper
-//! bound, and without it a lower one.
+//! bound, and without it a lower one. Where work without known times may have run beside communication or transfers, nobody
+//! knows whether anything computed: that time counts as neither, and is told apart.
 //!
 //! What this cannot know: whether a running device is used well (one small dispatch makes it as busy as a large one),
 //! and work of programs that are not recorded.
 
 use crate::intervals::{Busy, Interval, union};
 use crate::quantity::ratio;
+use crate::thresholds::MISSING_WORK_SHARE;
 use crate::timeline::{Content, Gpu, Timeline, WorkKind};
 use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary, device_name};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
@@ -56,7 +58,8 @@ pub struct DeviceBusy {
     /// Part of `busy_ns` in which only command buffers or graphs ran that are timed as a whole: the trace does not
     /// say whether the device worked or idled inside of them.
     pub counted_whole_ns: Option<i64>,
-    /// Part of `busy_ns` in which it ran transfers and nothing else. Absent where sampling cannot tell.
+    /// Part of `busy_ns` in which it ran transfers and nothing else. Absent where sampling cannot tell, or where work without
+    /// known times may have run beside.
     pub transfer_only_ns: Option<i64>,
     /// From the start of the recording to its first work.
     pub before_first_ns: Option<i64>,
@@ -106,7 +109,8 @@ pub struct BusyShare {
     /// Part of `busy_ns` in which only command buffers or graphs ran that are timed as a whole: the device may have
     /// idled inside of them. Absent for queues.
     pub counted_whole_ns: Option<i64>,
-    /// Part of `busy_ns` in which only transfers ran. Absent where sampling cannot tell, and for queues.
+    /// Part of `busy_ns` in which only transfers ran. Absent where sampling cannot tell, where work without known times may have
+    /// run beside, and for queues.
     pub transfer_only_ns: Option<i64>,
     /// Part of `busy_ns` in which kernels communicated and none computed: exposed communication. Absent as above.
     pub communication_only_ns: Option<i64>,
@@ -117,8 +121,8 @@ pub struct BusyShare {
     pub parts: BusyParts,
 }
 
-/// Busy time split by the kind of work that ran. `compute_ns`, `communication_ns`, `transfer_ns` and `whole_ns` sum to
-/// all of it.
+/// Busy time split by the kind of work that ran. `compute_ns`, `communication_ns`, `transfer_ns`, `whole_ns` and
+/// `doubtful_ns` sum to all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BusyParts {
     /// The time in which something computed.
@@ -129,14 +133,19 @@ pub struct BusyParts {
     pub transfer_ns: i64,
     /// The time in which only work ran that is timed as a whole and inside of which the device may have idled.
     pub whole_ns: i64,
+    /// The time in which kernels communicated or transfers ran, and work without known times may have run beside.
+    pub doubtful_ns: i64,
+    /// The part of `compute_ns` in which work without known times may have run beside.
+    pub beside_compute_ns: i64,
     /// The part of `compute_ns` in which kernels communicated as well.
     pub overlapped_ns: i64,
     /// The part of `compute_ns` in which it is not certain that anything computed: all work that ran is timed as a
     /// whole.
     pub unsure_ns: i64,
-    /// True where work that is timed as a whole may communicate and do nothing else.
+    /// True where work that is timed as a whole may communicate and do nothing else, or where much of `doubtful_ns` is
+    /// communication.
     pub unsure_communication: bool,
-    /// True where work that is timed as a whole may move data and do nothing else.
+    /// True where work that is timed as a whole may move data and do nothing else, or where much of `doubtful_ns` is transfers.
     pub unsure_transfer: bool,
 }
 
@@ -148,10 +157,41 @@ impl BusyParts {
             communication_ns: self.communication_ns.saturating_add(other.communication_ns),
             transfer_ns: self.transfer_ns.saturating_add(other.transfer_ns),
             whole_ns: self.whole_ns.saturating_add(other.whole_ns),
+            doubtful_ns: self.doubtful_ns.saturating_add(other.doubtful_ns),
+            beside_compute_ns: (self.beside_compute_ns).saturating_add(other.beside_compute_ns),
             overlapped_ns: self.overlapped_ns.saturating_add(other.overlapped_ns),
             unsure_ns: self.unsure_ns.saturating_add(other.unsure_ns),
             unsure_communication: self.unsure_communication || other.unsure_communication,
             unsure_transfer: self.unsure_transfer || other.unsure_transfer,
+        }
+    }
+}
+
+impl BusyParts {
+    /// Returns all of the busy time.
+    pub fn busy_ns(&self) -> i64 {
+        let parts = [
+            self.compute_ns,
+            self.communication_ns,
+            self.transfer_ns,
+            self.whole_ns,
+            self.doubtful_ns,
+        ];
+        parts.into_iter().fold(0, i64::saturating_add)
+    }
+
+    /// Returns the parts where of communication and transfers only so much is certain.
+    fn with_certain(self, communication_ns: i64, transfer_ns: i64) -> BusyParts {
+        let communicated_ns = self.communication_ns.saturating_sub(communication_ns);
+        let moved_ns = self.transfer_ns.saturating_sub(transfer_ns);
+        let counts = |ns: i64| ratio(ns, self.busy_ns()) > MISSING_WORK_SHARE;
+        BusyParts {
+            communication_ns,
+            transfer_ns,
+            doubtful_ns: communicated_ns.saturating_add(moved_ns),
+            unsure_communication: self.unsure_communication || counts(communicated_ns),
+            unsure_transfer: self.unsure_transfer || counts(moved_ns),
+            ..self
         }
     }
 }
@@ -172,8 +212,7 @@ impl BusyShare {
 
     /// Returns the share of a window from its parts; what work that is timed as a whole leaves open is absent.
     fn with_parts(window: Interval, parts: BusyParts) -> BusyShare {
-        let busy_ns =
-            parts.compute_ns + parts.communication_ns + parts.transfer_ns + parts.whole_ns;
+        let busy_ns = parts.busy_ns();
         let sure = !parts.unsure_communication;
         BusyShare {
             counted_whole_ns: Some(parts.whole_ns),
@@ -188,8 +227,17 @@ impl BusyShare {
 
 /// Returns the busy time of every GPU and of its queues, over the recording and in the window `analysed`.
 pub fn busy(timeline: &Timeline, analysed: Option<Interval>) -> Vec<DeviceBusy> {
+    busy_beside(timeline, analysed, |_| &[])
+}
+
+/// Returns the same where `unmeasured` returns the times in which work without known times may have run on a GPU, by its index.
+pub fn busy_beside<'u>(
+    timeline: &Timeline,
+    analysed: Option<Interval>,
+    unmeasured: impl Fn(u32) -> &'u [Interval],
+) -> Vec<DeviceBusy> {
     (0..timeline.gpus.len())
-        .map(|index| device_busy(timeline, index, analysed))
+        .map(|index| device_busy(timeline, index, analysed, unmeasured(index as u32)))
         .collect()
 }
 
@@ -374,6 +422,8 @@ impl Contents {
             communication_ns,
             transfer_ns: self.transfers.length_ns - self.communication.length_ns,
             whole_ns: self.all.length_ns - self.transfers.length_ns,
+            doubtful_ns: 0,
+            beside_compute_ns: 0,
             overlapped_ns: self.communication_alone.length_ns - communication_ns,
             unsure_ns: compute_ns - self.compute.length_ns,
             unsure_communication: self.unsure_communication,
@@ -382,8 +432,52 @@ impl Contents {
     }
 }
 
+/// Returns the parts of a GPU's busy time in `window`, where work without known times may have computed at the times
+/// `unmeasured`, which do not overlap. `parts` are those by the work with known times.
+fn beside_unmeasured(
+    timeline: &Timeline,
+    gpu: &Gpu,
+    window: Interval,
+    unmeasured: &[Interval],
+    parts: BusyParts,
+) -> BusyParts {
+    if unmeasured.is_empty() {
+        return parts;
+    }
+    let computing = unmeasured.iter();
+    let computing = computing.map(|interval| interval.intersection(window));
+    let computing = computing.filter(|interval| !interval.is_empty());
+    let all_ns = computing.clone().map(Interval::length_ns);
+    let all_ns = all_ns.fold(0, i64::saturating_add);
+    let mut computing = computing.peekable();
+    let mut all = Contents::default();
+    for work in &gpu.works {
+        let interval = work.interval.intersection(window);
+        if interval.is_empty() {
+            continue;
+        }
+        while let Some(unmeasured) = computing.next_if(|next| next.start_ns <= interval.start_ns) {
+            all.add(unmeasured, Content::Compute);
+        }
+        all.add(interval, timeline.content(&work));
+    }
+    computing.for_each(|unmeasured| all.add(unmeasured, Content::Compute));
+    let certain = all.parts();
+    BusyParts {
+        beside_compute_ns: (parts.compute_ns.saturating_add(all_ns))
+            .saturating_sub(certain.compute_ns)
+            .max(0),
+        ..parts.with_certain(certain.communication_ns, certain.transfer_ns)
+    }
+}
+
 /// Returns the busy time of one GPU, by its index, and of its queues.
-fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) -> DeviceBusy {
+fn device_busy(
+    timeline: &Timeline,
+    index: usize,
+    analysed: Option<Interval>,
+    unmeasured: &[Interval],
+) -> DeviceBusy {
     let manifest = &timeline.trace.manifest;
     let gpu = &timeline.gpus[index];
     let devices: Vec<_> = (gpu.devices.iter())
@@ -401,10 +495,14 @@ fn device_busy(timeline: &Timeline, index: usize, analysed: Option<Interval>) ->
     };
     let totals = Totals::new(timeline, gpu, analysed);
     let work_window = gpu.work_window();
-    let share = |(window, analysed): (Interval, Interval)| {
-        BusyShare::with_parts(window.intersection(analysed), totals.all.analysed.parts())
+    let parts_in = |window, parts| {
+        let parts = beside_unmeasured(timeline, gpu, window, unmeasured, parts);
+        BusyShare::with_parts(window, parts)
     };
-    let whole = work_window.map(|window| BusyShare::with_parts(window, totals.parts()));
+    let share = |(window, analysed): (Interval, Interval)| {
+        parts_in(window.intersection(analysed), totals.all.analysed.parts())
+    };
+    let whole = work_window.map(|window| parts_in(window, totals.parts()));
     DeviceBusy {
         index: index as u32,
         name: first.map_or(UNKNOWN_DEVICE.to_owned(), |device| device_name(device)),
@@ -449,7 +547,7 @@ fn queues_busy(
     let manifest = &timeline.trace.manifest;
     let vocabulary = Vocabulary::new(manifest);
     (timeline.queues.iter().zip(&totals.queues))
-        .filter(|(queue, _)| queue.gpu as usize == index)
+        .filter(|(queue, _)| queue.gpu as usize == index && !queue.is_undefined)
         .map(|(queue, totals)| {
             let window = totals.work_window;
             let row = queue.row.map(|row| &manifest.queues[row as usize]);

@@ -33,7 +33,7 @@ pub mod vocabulary;
 pub use counters::counters;
 pub use timeline::{
     CommandBufferTimes, Content, Cursor, DispatchColumns, Gap, Gpu, Iter, LabelFilter, Launched,
-    Numbers, QueueOfGpu, Ran, Standing, SubmissionTimes, Timeline, Untimed, Work, WorkKind, Works,
-    is_work,
+    Numbers, OnUndefinedQueues, QueueOfGpu, Ran, Standing, SubmissionTimes, Timeline, Untimed,
+    Work, WorkKind, Works, is_work,
 };
 pub use vocabulary::Vocabulary;

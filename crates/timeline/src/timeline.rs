@@ -6,8 +6,8 @@
 //! counts from its start to its end. In `pass` mode dispatches without times lie in passes, which are opaque work,
 //! and are not work themselves. In `command-buffer` mode work is the command buffers with known times.
 //!
-//! [`Gpus`](crate::vocabulary::Gpus) says which devices are one GPU. Work on a queue that the manifest does not list belongs
-//! to a GPU named `unknown device`. `build` makes a [`Timeline`] from a trace; `packer` and `works` sort
+//! [`Gpus`](crate::vocabulary::Gpus) says which devices are one GPU. Where the manifest lists no queues, work belongs to a GPU named
+//! `unknown device`. Where the manifest lists some, work on any other queue has no known times: its row is damaged. `build` makes a [`Timeline`] from a trace; `packer` and `works` sort
 //! its work and store it, and the other modules define its parts and the look-ups in them.
 
 mod build;
@@ -34,6 +34,6 @@ pub use gpu::Gpu;
 pub use index::Timeline;
 pub use numbers::Numbers;
 pub use submissions::{Standing, is_work};
-pub use times::{CommandBufferTimes, QueueOfGpu, Ran, SubmissionTimes};
+pub use times::{CommandBufferTimes, OnUndefinedQueues, QueueOfGpu, Ran, SubmissionTimes};
 pub use work::{Work, WorkKind};
 pub use works::{Iter, Works};

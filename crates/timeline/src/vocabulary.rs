@@ -52,7 +52,10 @@ impl Vocabulary {
                 ((thread.process, thread.thread), name)
             })),
             processes: first_of_each(manifest.processes.iter().map(|process| {
-                let name = format!("{} (pid {})", program(process), process.pid);
+                let name = match program(process) {
+                    "" => format!("process {}", process.pid),
+                    name => format!("{name} (pid {})", process.pid),
+                };
                 (process.id, name)
             })),
             devices: first_of_each(
@@ -90,7 +93,7 @@ impl Vocabulary {
         }
     }
 
-    /// Returns the name of a process, by its program and pid: `app (pid 4242)`.
+    /// Returns the name of a process, by its program and pid: `app (pid 4242)`, or `process 4242` without a name.
     pub fn process(&self, id: ProcessId) -> String {
         match self.processes.get(&id) {
             Some(name) => name.clone(),

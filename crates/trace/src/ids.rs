@@ -75,3 +75,13 @@ ids! {
     /// A counter.
     CounterId(u32) as UInt32Type, UInt32;
 }
+
+impl SubmissionId {
+    /// The id that a command buffer has where its submission is not known.
+    pub const UNKNOWN: SubmissionId = SubmissionId(u64::MAX);
+
+    /// Returns the id; `None` for that of an unknown submission.
+    pub fn if_known(self) -> Option<SubmissionId> {
+        (self != SubmissionId::UNKNOWN).then_some(self)
+    }
+}

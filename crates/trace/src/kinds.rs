@@ -6,6 +6,6 @@ pub use gapscope_model::kernel_profile::{MetricSection, MetricUnit};
 pub use gapscope_model::{
     Access, Condition, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HardwareCounter, HostCallKind,
     MODULE_DOMAIN, MarkerScope, MemoryEvent, MemoryPlace, NameSource, OPERATOR_DOMAIN,
-    OpaqueWorkKind, SampleSource, StreamKind, SubmissionKind, THERMAL_STATE, ThreadState, Timing,
-    TransferKind, UNKNOWN_RESULT,
+    OPERATOR_RANGE_DOMAIN, OpaqueWorkKind, SampleSource, StreamKind, SubmissionKind, THERMAL_STATE,
+    ThreadState, Timing, TransferKind, UNKNOWN_RESULT,
 };

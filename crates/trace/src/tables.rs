@@ -53,7 +53,7 @@ table! {
         process: ProcessId,
         /// Id of the queue.
         queue: QueueId,
-        /// Id of the submission (`submissions`); 18446744073709551615 where it is not known.
+        /// Id of the submission (`submissions`); 18446744073709551615 (null in SQL) where it is not known.
         submission: SubmissionId,
         /// When the device began it.
         start_ns: Option<i64>,

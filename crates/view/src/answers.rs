@@ -217,7 +217,7 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
     limits::limit(timeline, analysed.counters(), Some(window), &mut kernels);
     let transfers = transfers::transfers_in(timeline, Some(window));
     let known = transfers.iter().all(|row| row.unknown_bytes_count == 0);
-    let bytes = transfers.iter().map(|row| row.bytes);
+    let bytes = transfers.iter().filter_map(|row| row.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
     cut_texts(&RangeFindings {
         window,

@@ -298,7 +298,7 @@ export type DeviceId = number;
 /** Idle time of a device. */
 export interface DeviceIdle {
   causes: GapTotal[]; device: number; pattern: Pattern; sides: SideRange[]; total_ns: number; unknown_host_ns: number; untimed_host_function_ns: number;
-  verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
+  untimed_work_ns: number; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null;
 }
 
 /** Properties of a device. A property that is not known is absent. */
@@ -449,7 +449,7 @@ export interface HeadSentences {
 }
 
 /** What a note beside the verdict is about. */
-export type HeadlineKind = "contradiction" | "part-of-file" | "untimed-work" | "joined-file" | "scope" | "lost-device" | "unused-device" | "phase" | "condition";
+export type HeadlineKind = "contradiction" | "part-of-file" | "untimed-work" | "joined-file" | "scope" | "long-gap" | "lost-device" | "unused-device" | "phase" | "condition";
 
 /** A sentence that belongs to the verdict. */
 export interface HeadlineNote {
@@ -1066,7 +1066,7 @@ export interface TrackOverview {
 
 /** Transfers of one kind, over the whole recording. */
 export interface TransferRow {
-  busy_ns: number | null; bytes: number; bytes_per_second: number | null; count: number; kind: string; max_ns: number | null; mean_ns: number | null;
+  busy_ns: number | null; bytes: number | null; bytes_per_second: number | null; count: number; kind: string; max_ns: number | null; mean_ns: number | null;
   min_ns: number | null; p50_ns: number | null; p99_ns: number | null; page_moves?: PageMoves | null; timed_count: number; total_ns: number | null;
   unknown_bytes_count: number; untimed_count: number;
 }

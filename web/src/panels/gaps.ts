@@ -131,7 +131,7 @@ export class GapsPanel {
   /** Shows the idle time of the findings, or `loadingMessage` until there are any. */
   show(findings: FindingsSoFar, loadingMessage: string): void {
     this.idle = part(findings, loadingMessage, ({ gaps, idle_time, gpu_busy_ns }) =>
-      gaps && idle_time && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time.longest, gap_count: idle_time.gap_count, total_ns: idle_time.total_ns, timed: gpu_busy_ns !== null },
+      gaps && (idle_time !== null || gpu_busy_ns === null) && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time?.longest ?? [], gap_count: idle_time?.gap_count ?? 0, total_ns: idle_time?.total_ns ?? 0, timed: gpu_busy_ns !== null },
     );
     const { causes } = this.narrowed;
     this.causesOf.hidden = this.narrowed.finds === null;

@@ -87,4 +87,6 @@ pub struct PathOfDevice {
     pub parts: PathParts,
     /// The share of its computing in which its kernels could use little of it.
     pub underfilled_share: f64,
+    /// The share of its idle time of unknown cause in which work without known times may have run.
+    pub untimed_share: f64,
 }

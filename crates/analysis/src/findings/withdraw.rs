@@ -83,6 +83,8 @@ impl Findings {
         rest_on!(self.knows_rows(Submissions::NAME) => submission_count);
         rest_on!(self.knows_rows(Transfers::NAME) => transfer_count, transfer_bytes, transfer_unknown_bytes_count);
         rest_on!(self.knows(CAUSES) => gaps, advice, idle_time, latency);
+        // Where nothing was timed, nobody knows how long devices idled.
+        self.idle_time.is_unknown |= self.analysed_window.is_none();
         rest_on!(self.knows(WORK) => drift);
         rest_on!(self.knows(KERNELS) => fill, kernels);
         rest_on!(self.knows(PROFILED) => profiled_kernels);

@@ -213,6 +213,15 @@ impl<'a> Explainer<'a> {
                 )
             })
         });
+        // Whatever else is not known of such a time: nobody knows whether the device idled.
+        let unknown = std::mem::take(&mut explanation.unknown).into_iter();
+        let unknown = unknown.flat_map(|(interval, reason)| {
+            pieces(interval, unmeasured).map(move |(piece, ran)| match ran {
+                true => (piece, UnknownReason::UntimedWork),
+                false => (piece, reason),
+            })
+        });
+        explanation.unknown = unknown.collect();
     }
 
     /// Returns the ranges of host threads.

@@ -12,7 +12,10 @@ use super::queues::QueueWalk;
 use super::submit_calls::{SubmitCalls, Submitted, copies};
 use super::totals::{Certainty, Histogram, Totals};
 use super::unknown_reason::UnknownTimes;
-use super::{Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, WaitTime, WorkName};
+use super::{
+    Cause, DeviceIdle, Gap, GapPart, IdleTime, Pattern, QueueIdle, UnknownReason, WaitTime,
+    WorkName,
+};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Gap as WorkGap, Timeline, Work, Works};
@@ -49,6 +52,8 @@ pub fn idle_time(
         };
         let unknown_before_ns = walk.sums.unknown_host_ns;
         let untimed_before_ns = walk.sums.untimed_host_function_ns;
+        let untimed_work = |walk: &Walk| walk.sums.unknown.total_ns(UnknownReason::UntimedWork);
+        let untimed_work_before_ns = untimed_work(&walk);
         let device_window = work_window.intersection(window);
         let GpuTotals {
             device,
@@ -69,6 +74,7 @@ pub fn idle_time(
             sides: device.side_rows(),
             unknown_host_ns: walk.sums.unknown_host_ns - unknown_before_ns,
             untimed_host_function_ns: walk.sums.untimed_host_function_ns - untimed_before_ns,
+            untimed_work_ns: untimed_work(&walk) - untimed_work_before_ns,
             pattern,
             ..DeviceIdle::default()
         });

@@ -103,6 +103,11 @@ impl UnknownTimes {
         *sum = sum.saturating_add(ns);
     }
 
+    /// Returns the sum of a reason.
+    pub(super) fn total_ns(&self, reason: UnknownReason) -> i64 {
+        self.0[reason as usize]
+    }
+
     /// Returns the reasons that have time, the greatest first.
     pub(super) fn rows(&self) -> Vec<UnknownTotal> {
         let all = UnknownReason::ALL.into_iter().zip(self.0);

@@ -36,7 +36,7 @@ use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{SubmissionKind, Table};
 use std::collections::HashMap;
 use streams::StreamWait;
-use unmeasured::Unmeasured;
+pub(crate) use unmeasured::Unmeasured;
 
 /// The submissions in the order in which devices run them, and what each waits for.
 pub(crate) struct WaitOrder<'a> {

@@ -1,5 +1,5 @@
 //! Tells which other verdicts are possible, because device and host times agree only within the clock's error or
-//! contradict each other, or because functions of the host have no times.
+//! contradict each other, or because functions of the host or pieces of work have no times.
 //!
 //! Busy time is measured by one clock and stays. Idle time could be on another side of the verdict, by as much as the sides'
 //! ranges say. The verdict is made again with each side at its most and at its least, and its sentence says what is open.
@@ -97,8 +97,69 @@ impl Times<'_> {
         }
     }
 
-    /// Returns a verdict and its sentence with what the clock's error leaves open.
+    /// Returns another verdict that is possible because of what is not measured, with the share of the time of which that is.
+    fn perhaps(&self, bound: Bound) -> Option<(Bound, f64)> {
+        if let Some(path) = &self.path {
+            return path.perhaps(bound);
+        }
+        let untimed_ns = self.untimed_work_ns();
+        let beside_ns = self.busy.beside_compute_ns;
+        let all_ns = (self.unknown_ns.saturating_add(self.busy.doubtful_ns)).max(beside_ns);
+        let share = self.share(all_ns);
+        if share < UNCERTAIN_SHARE || bound == Bound::Unknown {
+            return None;
+        }
+        let mut rest = self.clone();
+        rest.unknown_ns -= self.untimed_ns;
+        (rest.untimed_ns, rest.busy.doubtful_ns) = (0, 0);
+        let idle_ns = self.unknown_ns;
+        let mut others = (0..7).map(|part| {
+            let mut times = rest.clone();
+            if part > 2 {
+                times.unknown_ns = 0;
+                let busy = &mut times.busy;
+                let ran = match (busy.unsure_communication, busy.unsure_transfer) {
+                    (true, false) => &mut busy.communication_ns,
+                    _ => &mut busy.transfer_ns,
+                };
+                *ran = ran.saturating_add(self.busy.doubtful_ns);
+            }
+            let (part, ns) = match part {
+                0 => (&mut times.busy.compute_ns, untimed_ns),
+                1 => (&mut times.busy.communication_ns, untimed_ns),
+                2 => (&mut times.busy.transfer_ns, untimed_ns),
+                3 => (&mut times.host_ns, idle_ns),
+                4 => (&mut times.sync_ns, idle_ns),
+                5 => (&mut times.launch_ns, idle_ns),
+                // Nothing ran beside kernels that fill little of the device.
+                _ => {
+                    times.busy.beside_compute_ns = 0;
+                    (&mut times.unknown_ns, idle_ns)
+                }
+            };
+            *part = part.saturating_add(ns);
+            Bound::from_times(&times)
+        });
+        let other = others.find(|other| ![bound, Bound::Unknown].contains(other))?;
+        Some((other, share))
+    }
+
+    /// Returns a verdict and its sentence with what work without known times and the clock's error leave open.
     pub(super) fn hedged(&self, bound: Bound, sentence: String) -> (Bound, String) {
+        if let Some((other, share)) = self.perhaps(bound) {
+            let device = if self.several() { "devices" } else { "device" };
+            let share = Percent(share);
+            let sentence = match (self.untimed_work_ns(), self.busy.beside_compute_ns) {
+                (0, 0) => format!(
+                    "The trace does not say why the {device} idled for {share} of the time: the program may be {bound} or {other}."
+                ),
+                _ => format!(
+                    "What the {device} did is not known for {share} of the time, as work without known times may have run: the \
+                     program may be {bound} or {other}."
+                ),
+            };
+            return (Bound::Unknown, sentence);
+        }
         match self.certainty(bound) {
             Certainty::Certain => (bound, sentence),
             Certainty::AtLeast(ns) => {

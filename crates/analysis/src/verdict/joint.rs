@@ -12,6 +12,7 @@ use super::times::Times;
 use crate::bound::Bound;
 use crate::critical_path::{JointPath, PathParts};
 use crate::fill::DeviceFill;
+use crate::gaps::Side;
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::quantity::{Percent, ratio};
 use gapscope_timeline::thresholds::{
@@ -41,10 +42,55 @@ impl JointPath {
         parts.fold(PathParts::default(), PathParts::plus)
     }
 
-    /// Returns the verdict and its sentence. Where the clocks' error leaves the verdict open, that is unknown.
+    /// Returns another verdict that is possible because work without known times may have run on the path, with the share of the
+    /// path in which that may be.
+    pub(super) fn perhaps(&self, bound: Bound) -> Option<(Bound, f64)> {
+        let parts = self.parts();
+        let untimed = self.devices.iter().map(|device| {
+            let unknown_ns = device.parts.sides[Side::Unknown as usize];
+            (device.untimed_share.min(1.0) * unknown_ns as f64) as i64
+        });
+        let ns = untimed.fold(0, i64::saturating_add);
+        let share = ratio(ns, parts.total_ns());
+        if share < UNCERTAIN_SHARE || bound == Bound::Unknown {
+            return None;
+        }
+        let mut rest = parts;
+        rest.sides[Side::Unknown as usize] -= ns;
+        let mut idle = rest;
+        idle.sides[Side::Host as usize] += ns;
+        let all = [
+            PathParts {
+                compute_ns: rest.compute_ns.saturating_add(ns),
+                ..rest
+            },
+            PathParts {
+                communication_ns: rest.communication_ns.saturating_add(ns),
+                ..rest
+            },
+            PathParts {
+                transfer_ns: rest.transfer_ns.saturating_add(ns),
+                ..rest
+            },
+            idle,
+        ];
+        let mut others = all.into_iter().map(|parts| self.bound(parts));
+        Some((others.find(|other| *other != bound)?, share))
+    }
+
+    /// Returns the verdict and its sentence. Where the clocks' error, or work without known times, leaves the verdict open, that is unknown.
     pub fn verdict(&self) -> (Bound, String) {
         let parts = self.parts();
         let bound = self.bound(parts);
+        if let Some((other, share)) = self.perhaps(bound) {
+            let sentence = format!(
+                "What ran is not known for {} of the critical path through all {}, as work without known times may have run: the \
+                 program may be {bound} or {other}.",
+                Percent(share),
+                self.of
+            );
+            return (Bound::Unknown, sentence);
+        }
         let sentence = self.sentence(bound, parts);
         let moved_ns = self.error_ns.min(parts.communication_ns);
         let less = PathParts {

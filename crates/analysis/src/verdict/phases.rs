@@ -158,14 +158,7 @@ impl Sum {
     }
 
     fn busy_ns(&self) -> i64 {
-        let busy = &self.busy;
-        let parts = [
-            busy.compute_ns,
-            busy.communication_ns,
-            busy.transfer_ns,
-            busy.whole_ns,
-        ];
-        parts.into_iter().fold(0, i64::saturating_add)
+        self.busy.busy_ns()
     }
 
     fn window_ns(&self) -> i64 {

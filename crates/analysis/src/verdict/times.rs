@@ -3,6 +3,7 @@
 use crate::contradictions::Contradiction;
 use crate::critical_path::{CriticalPath, CriticalPaths, JointPath, PathOfDevice, PathParts};
 use crate::fill::DeviceFill;
+use crate::gaps::waits::Unmeasured;
 use crate::gaps::{Cause, DeviceIdle, GapTotal, IdleTime, Side, SideRange};
 use gapscope_timeline::busy::{self, BusyParts, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
@@ -23,8 +24,10 @@ pub(crate) struct Times<'a> {
     pub(crate) launch_ns: i64,
     /// The time without work before a device's first and after its last, while another had work.
     pub(crate) imbalance_ns: i64,
-    /// The idle time that has no known cause. The verdict's part of that name has `busy.whole_ns` too.
+    /// The idle time that has no known cause. The verdict's part of that name has [`Times::unmeasured_busy_ns`] too.
     pub(crate) unknown_ns: i64,
+    /// The part of `unknown_ns` in which work without known times may have run.
+    pub(crate) untimed_ns: i64,
     pub(crate) causes: &'a [GapTotal],
     /// The part of `host_ns` in which it is not known what the host did.
     pub(crate) unknown_host_ns: i64,
@@ -77,6 +80,7 @@ pub(crate) struct DeviceFindings<'a> {
     pub(crate) fill: &'a [DeviceFill],
     pub(crate) paths: &'a CriticalPaths,
     pub(crate) contradictions: &'a [Contradiction],
+    pub(crate) unmeasured: &'a Unmeasured,
 }
 
 impl<'a> Times<'a> {
@@ -87,11 +91,13 @@ impl<'a> Times<'a> {
             fill,
             paths,
             contradictions,
+            unmeasured,
         } = findings;
         let shares = devices.iter().filter_map(|device| device.analysed);
         let windows = shares.map(|share| share.window);
         let window = windows.filter(|window| !window.is_empty());
-        let window_ns = window.reduce(Interval::hull).map_or(0, Interval::length_ns);
+        let window = window.reduce(Interval::hull).unwrap_or_default();
+        let window_ns = window.length_ns();
         (idle.devices.iter())
             .map(|idle| {
                 let device = &devices[idle.device as usize];
@@ -101,14 +107,24 @@ impl<'a> Times<'a> {
                 let recording_ns = of_cause(&idle.causes, Cause::Recording);
                 // Gaps below the threshold of the options have no cause.
                 let unexplained_ns = share.idle_ns.saturating_sub(idle.total_ns);
+                // Before its first and after its last work a device had none, as far as the times of its work are known.
+                let outside_ns = window_ns.saturating_sub(share.window_ns);
+                let untimed = unmeasured.on_gpu(idle.device).iter().map(|time| {
+                    let time = time.intersection(window);
+                    let inside_ns = time.intersection(share.window).length_ns();
+                    time.length_ns().saturating_sub(inside_ns)
+                });
+                let untimed_ns = untimed.fold(0, i64::saturating_add).min(outside_ns);
                 Times {
                     window_ns: window_ns.saturating_sub(recording_ns),
                     busy: share.parts,
                     host_ns: of(Side::Host).saturating_sub(recording_ns),
                     sync_ns: of(Side::Sync),
                     launch_ns: of(Side::Launch),
-                    imbalance_ns: window_ns.saturating_sub(share.window_ns),
-                    unknown_ns: of(Side::Unknown).saturating_add(unexplained_ns),
+                    imbalance_ns: outside_ns.saturating_sub(untimed_ns),
+                    unknown_ns: (of(Side::Unknown).saturating_add(unexplained_ns))
+                        .saturating_add(untimed_ns),
+                    untimed_ns: idle.untimed_work_ns.saturating_add(untimed_ns),
                     causes: &idle.causes,
                     unknown_host_ns: idle.unknown_host_ns,
                     untimed_function_ns: idle.untimed_host_function_ns,
@@ -160,6 +176,7 @@ impl<'a> Times<'a> {
             launch_ns: sum(|times| times.launch_ns),
             imbalance_ns: sum(|times| times.imbalance_ns),
             unknown_ns: sum(|times| times.unknown_ns),
+            untimed_ns: sum(|times| times.untimed_ns),
             causes: &idle.causes,
             unknown_host_ns: idle.unknown_host_ns,
             untimed_function_ns: idle.untimed_host_function_ns,
@@ -170,8 +187,7 @@ impl<'a> Times<'a> {
             joint: (each.len() > 1).then(|| JointTimes {
                 paths: &paths.joint,
                 window_ns: each.iter().map(|times| times.window_ns).max().unwrap_or(0),
-                most_compute_ns: (each.iter().map(|times| times.busy.compute_ns).max())
-                    .unwrap_or(0),
+                most_compute_ns: (each.iter().map(Times::most_compute_ns).max()).unwrap_or(0),
             }),
             peers_ns: sum(|times| times.peers_ns),
             path: joint_path(each, findings, idle),
@@ -192,10 +208,24 @@ impl<'a> Times<'a> {
         ratio(ns, self.window_ns)
     }
 
-    /// Returns the part of the computing time in which the kernels could use little of the device.
+    /// Returns the part of the computing time in which the kernels could use little of the device, and no work without known times may
+    /// have run beside.
     pub(crate) fn underfilled_ns(&self) -> i64 {
         let known = self.fill.iter().filter_map(|fill| fill.underfilled_ns);
-        known.fold(0, i64::saturating_add)
+        let underfilled_ns = known.fold(0, i64::saturating_add);
+        underfilled_ns
+            .saturating_sub(self.busy.beside_compute_ns)
+            .max(0)
+    }
+
+    /// Returns the most that a device may have computed.
+    fn most_compute_ns(&self) -> i64 {
+        (self.busy.compute_ns).saturating_add(self.untimed_work_ns())
+    }
+
+    /// Returns the time in which work without known times may have run, and no other work computed.
+    pub(super) fn untimed_work_ns(&self) -> i64 {
+        self.untimed_ns.saturating_add(self.busy.doubtful_ns)
     }
 
     /// Returns the time in which the devices communicated, computed nothing, and did not wait for another device of the trace.
@@ -208,7 +238,12 @@ impl<'a> Times<'a> {
 
     /// Returns the time of which the trace does not say what the device did, or why it idled.
     pub(crate) fn unmeasured_ns(&self) -> i64 {
-        self.unknown_ns.saturating_add(self.busy.whole_ns)
+        self.unknown_ns.saturating_add(self.unmeasured_busy_ns())
+    }
+
+    /// Returns the busy time of which the trace does not say what the device did.
+    pub(crate) fn unmeasured_busy_ns(&self) -> i64 {
+        self.busy.whole_ns.saturating_add(self.busy.doubtful_ns)
     }
 
     /// Returns true where there are several devices.
@@ -264,12 +299,13 @@ fn joint_path(each: &[Times], findings: DeviceFindings, idle: &IdleTime) -> Opti
                 name: names[*device as usize].clone(),
                 parts: PathParts { sides, ..*parts },
                 underfilled_share: ratio(times.underfilled_ns(), times.busy.compute_ns),
+                untimed_share: ratio(times.untimed_ns, times.unknown_ns),
             })
         });
     Some(JointPath {
         of: "devices",
         devices: devices.collect(),
-        most_compute_ns: each.iter().map(|times| times.busy.compute_ns).max()?,
+        most_compute_ns: each.iter().map(Times::most_compute_ns).max()?,
         error_ns: 0,
     })
 }

@@ -113,6 +113,21 @@ impl Times<'_> {
             );
         }
         match bound {
+            Bound::Unknown if self.busy.doubtful_ns > self.busy.whole_ns.max(self.unknown_ns) => {
+                let rest = match self.unknown_ns {
+                    0 => String::new(),
+                    ns => format!(
+                        "; for {} of the time nothing that was measured ran",
+                        percent(ns)
+                    ),
+                };
+                format!(
+                    "What {} ran is not known for {} of the time: work without known times may have run beside {}{rest}.",
+                    self.device(),
+                    percent(self.busy.doubtful_ns),
+                    self.doubtful()
+                )
+            }
             Bound::Unknown if self.busy.whole_ns > self.unknown_ns => {
                 let whole_ns = self.busy.whole_ns;
                 let most_ns = self.window_ns - self.idle_ns();
@@ -265,10 +280,29 @@ impl Times<'_> {
             "{} ran that are timed as a whole, and whether {device} worked or idled inside of them is not in the trace",
             self.whole()
         );
-        match (self.unknown_ns, self.busy.whole_ns) {
-            (_, 0) => idled,
-            (0, _) => ran,
-            (unknown_ns, _) => format!("{ran}; for {} of that {idled}", Nanoseconds(unknown_ns)),
+        let beside = format!(
+            "work without known times may have run beside {}",
+            self.doubtful()
+        );
+        let texts = [
+            (self.busy.doubtful_ns, beside),
+            (self.busy.whole_ns, ran),
+            (self.unknown_ns, idled),
+        ];
+        let texts = texts.into_iter().filter(|(ns, _)| *ns > 0).enumerate();
+        let texts = texts.map(|(at, (ns, text))| match at {
+            0 => text,
+            _ => format!("for {} of that {text}", Nanoseconds(ns)),
+        });
+        texts.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Returns what ran while work without known times may have run.
+    fn doubtful(&self) -> &'static str {
+        match (self.busy.unsure_communication, self.busy.unsure_transfer) {
+            (true, false) => "communication",
+            (false, true) => "transfers",
+            _ => "transfers or communication",
         }
     }
 

@@ -201,3 +201,57 @@ fn operators_are_a_table_of_their_own_and_no_labels() {
         "their work belongs to the label around them"
     );
 }
+
+#[test]
+fn operators_of_imported_files_have_what_their_threads_launched_inside_of_them() {
+    let mut p = Program::with(
+        "process id=1 pid=1
+         kernel id=1 name=gemm
+         label id=1 text=aten::linear
+         label id=2 text=aten::addmm
+         label id=3 text=aten::relu",
+    );
+    // Thread 7 calls linear, which calls addmm, and then relu; thread 8 calls relu at the same time.
+    for (thread, label, start, length) in [
+        (7, 1, 0, 100),
+        (7, 2, 10, 20),
+        (7, 3, 200, 50),
+        (8, 3, 0, 300),
+    ] {
+        p.line(&format!("marker process=1 scope=thread thread={thread} label={label} domain=operator start_ns={start}us duration_ns={length}us"));
+    }
+    let launches = [
+        (7, 15, 3),
+        (7, 50, 5),
+        (7, 150, 7),
+        (7, 210, 11),
+        (8, 15, 13),
+    ];
+    for (id, (thread, call, length)) in (1..).zip(launches) {
+        let start = 1000 + id * 100;
+        p.line(&format!("submission id={id} process=1 queue=1 thread={thread} kind=kernel start_ns={call}us duration_ns=2us"));
+        p.line(&format!(
+            "dispatch submission={id} queue=1 kernel=1 start_ns={start}us duration_ns={length}us"
+        ));
+    }
+    let rows: Vec<_> = (p.findings().operators.into_iter())
+        .map(|row| {
+            let us = |work: OperatorWork| work.total_ns.map_or(0, |ns| ns / US);
+            (
+                row.name.clone(),
+                row.call_count,
+                us(row.own),
+                us(row.inclusive),
+            )
+        })
+        .collect();
+    let expected = [
+        ("aten::relu", 2, 24, 24),
+        ("aten::linear", 1, 5, 8),
+        ("aten::addmm", 1, 3, 3),
+    ];
+    assert_eq!(
+        rows,
+        expected.map(|(name, calls, own, all)| (name.to_owned(), calls, own, all))
+    );
+}

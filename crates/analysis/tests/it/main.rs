@@ -26,6 +26,7 @@ mod launches;
 mod layers;
 mod limits;
 mod lost_launches;
+mod lost_work;
 mod order;
 mod outside_of_calls;
 mod phases;

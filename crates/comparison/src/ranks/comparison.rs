@@ -132,12 +132,6 @@ impl Comparison {
             return !contradicts;
         };
         compared.comparable += 1;
-        for (at, _) in &one.parts {
-            let row = &mut self.rows[*at];
-            row.waited_ns.get_or_insert(0);
-            row.last_count.get_or_insert(0);
-            row.last_skew_ns.get_or_insert(0);
-        }
         let early = !overlaps || facts(one.kind).is_some_and(|facts| facts.may_end_early);
         let apart = |at: usize| {
             let end_ns = one.parts[at].1.interval.end_ns;
@@ -146,6 +140,12 @@ impl Comparison {
         if contradicts || !early && of_parts.clone().any(apart) {
             compared.contradictory += 1;
             return false;
+        }
+        for (at, _) in &one.parts {
+            let row = &mut self.rows[*at];
+            row.waited_ns.get_or_insert(0);
+            row.last_count.get_or_insert(0);
+            row.last_skew_ns.get_or_insert(0);
         }
         let late_ns = |at: usize| start_ns(last).saturating_sub(start_ns(at));
         for at in of_parts.clone() {

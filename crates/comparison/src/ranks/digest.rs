@@ -18,7 +18,8 @@ use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::collectives::{ProcessDevice, kind_of};
 use gapscope_timeline::counters::{self, CounterOwner};
 use gapscope_timeline::intervals::{Interval, union_length_ns};
-use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{LATE_CAUSE_SHARE, UNCERTAIN_SHARE};
 use gapscope_timeline::vocabulary::device_name;
 use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::DeviceId;
@@ -378,16 +379,19 @@ fn idle(findings: &Findings, of: impl Fn(u32) -> bool) -> Option<Idle> {
     let windows = shares.filter_map(|d| d.analysed);
     let window_ns = windows.fold(0i64, |sum, share| sum.saturating_add(share.window_ns));
     let mut causes = BTreeMap::new();
-    let mut total_ns = 0i64;
+    let (mut total_ns, mut untimed_work_ns) = (0i64, 0i64);
     for device in findings.idle_time.devices.iter().filter(|d| of(d.device)) {
         total_ns = total_ns.saturating_add(device.total_ns);
+        untimed_work_ns = untimed_work_ns.saturating_add(device.untimed_work_ns);
         for cause in &device.causes {
             let sum = causes.entry(cause.cause).or_insert(0i64);
             *sum = sum.saturating_add(cause.total_ns);
         }
     }
     let main = causes.into_iter().max_by_key(|(_, ns)| *ns);
-    (window_ns > 0).then(|| Idle {
+    // Of such time nobody knows whether the devices idled.
+    let is_measured = ratio(untimed_work_ns, total_ns) < UNCERTAIN_SHARE;
+    (window_ns > 0 && is_measured).then(|| Idle {
         window_ns,
         total_ns,
         cause: main.map(|(cause, _)| cause),

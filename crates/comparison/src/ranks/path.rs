@@ -245,6 +245,7 @@ fn joint_path(digests: &[&RankDigest], followed: &Followed) -> JointPath {
                 name: format!("rank {}", digest.row.rank),
                 parts: *parts,
                 underfilled_share: digest.times.underfilled_share(),
+                untimed_share: digest.times.untimed_share(),
             })
             .collect(),
         most_compute_ns: digests

@@ -23,7 +23,8 @@ pub struct RankRow {
     pub verdict_sentence: String,
     /// The parts of the devices' time, the largest first.
     pub verdict_evidence: Vec<VerdictPart>,
-    /// The idle time of the devices. Absent where nothing was timed.
+    /// The idle time of the devices. Absent where nothing was timed, or where work without known times may have run in much of that
+    /// time.
     pub idle: Option<Idle>,
     /// The length of the recording.
     pub wall_ns: Option<i64>,

@@ -5,6 +5,7 @@ use super::digest::RankDigest;
 use super::findings::{LateRankRow, RankFindings, Straggler};
 use super::late::{Doing, LateCause};
 use super::rank_list::list;
+use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
@@ -173,7 +174,7 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
         if let Some(contradictory_count @ 1..) = row.contradictory_count {
             sentences.push(format!(
                 "{contradictory_count} of {} matched {} cannot be one collective, because they do not overlap on all ranks or differ in their \
-                 bytes: some were not recorded, and no skew counts them.",
+                 bytes: some were not recorded, or the clocks of the ranks differ by more than their stated error. No skew counts them.",
                 row.matched_count, row.kind
             ));
         }
@@ -338,6 +339,9 @@ fn why(cause: Option<LateCause>, evidence: Option<&str>, did_longer: bool) -> St
         Doing::LateEnd => {
             format!(" Its parts in the collectives before ended {longer} later than the others'")
         }
+        Doing::Idle(Cause::Unknown) => format!(
+            " Before them nothing that was measured ran on its GPU for {longer} longer than on the others"
+        ),
         Doing::Idle(why) => {
             let facts = why.facts(Api::Cuda);
             let doing = facts

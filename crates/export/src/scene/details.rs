@@ -136,7 +136,7 @@ impl Scene<'_> {
             SliceKind::CommandBuffer => {
                 let t = &tables.command_buffers;
                 add(CommandBuffer, Some(id(t.id[row])));
-                add(Submission, Some(id(t.submission[row])));
+                add(Submission, t.submission[row].if_known().map(id));
                 add(Dispatches, number(t.dispatches[row].into()));
                 add(Transfers, number(t.transfers[row].into()));
                 add(Timing, text(t.timing[row].as_str()));

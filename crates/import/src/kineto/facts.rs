@@ -1,11 +1,11 @@
 //! The threads, labels and waits that the collector keeps until all events were read, and the part of a file that it
 //! collects.
 
-use super::lanes::Names;
 use crate::profile::{Correlation, Span};
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Rank;
+use rustc_hash::FxHashMap;
 
 /// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
 /// label.
@@ -46,6 +46,15 @@ impl TracePart<'_> {
             ..TracePart::default()
         }
     }
+}
+
+/// The names of processes and threads.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Names {
+    /// The names of processes by their pids as the file writes them.
+    pub(super) processes: FxHashMap<Box<[u8]>, String>,
+    /// The names of threads by pid and tid, with a zero byte between them.
+    pub(super) threads: FxHashMap<Box<[u8]>, String>,
 }
 
 /// A thread of the host, in which ranges open and close.

@@ -3,8 +3,7 @@
 
 use super::collect::Collector;
 use super::document::Document;
-use super::facts::{DocumentChoice, TracePart};
-use super::lanes::Names;
+use super::facts::{DocumentChoice, Names, TracePart};
 use super::source::Source;
 use crate::{Error, NewTrace, Options, Output};
 use std::path::Path;

@@ -3,7 +3,7 @@
 
 use super::category::Category;
 use super::event::Event;
-use super::facts::Lane;
+use super::facts::{Lane, Names};
 use super::json::{self, bare, members};
 use super::number::whole;
 use crate::functions::class_of;
@@ -21,15 +21,6 @@ const MAX_THREADS: usize = 1 << 16;
 pub(super) struct HostProcess {
     pub(super) pid: u32,
     pub(super) name: Option<String>,
-}
-
-/// The names of processes and threads.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Names {
-    /// The names of processes by their pids as the file writes them.
-    processes: FxHashMap<Box<[u8]>, String>,
-    /// The names of threads by pid and tid, with a zero byte between them.
-    threads: FxHashMap<Box<[u8]>, String>,
 }
 
 /// The threads of the host and their processes.

@@ -2,6 +2,7 @@
 //! rows. Work and calls may come in any order; [`Builder::complete`] writes what had to wait.
 
 use super::first_pass::FirstPass;
+use crate::doubtful_times;
 use crate::inventory::Inventory;
 use crate::output::NewTrace;
 use gapscope_model::Span;
@@ -219,18 +220,26 @@ impl Builder {
         }
     }
 
+    /// Extends the trace's time to work of the GPU; work without times is a loss of these.
+    pub fn placed_in_time(&mut self, span: Option<Span>) {
+        match span {
+            Some(span) => self.inventory.spans(span.start_ns, span.end_ns()),
+            None => (self.inventory).lose(LossKind::DispatchTimes, 1, doubtful_times::IMPOSSIBLE),
+        }
+    }
+
     /// Adds a command to a command buffer, and returns the command buffer's id and the command's position.
     pub fn command(
         &mut self,
         key: CommandBufferKey,
         queue: QueueId,
         submission: Option<SubmissionId>,
-        span_ns: (i64, i64),
+        span_ns: Option<(i64, i64)>,
         work: WorkKind,
     ) -> (CommandBufferId, u32) {
         let known = self.command_buffer(key, queue);
         known.submission = known.submission.or(submission);
-        if !known.exact {
+        if let Some(span_ns) = span_ns.filter(|_| !known.exact) {
             let (start, end) = known.span_ns.unwrap_or(span_ns);
             known.span_ns = Some((start.min(span_ns.0), end.max(span_ns.1)));
         }

@@ -8,6 +8,7 @@
 use super::clocks::{ClockId, Clocks, Reading};
 use super::sequence::{CLOCK_SNAPSHOT, Header, Sequences};
 use super::track_event::{self, gpu_category};
+use crate::doubtful_times::Starts;
 use crate::inventory::Inventory;
 use crate::protobuf::{Message, Packed, Value};
 use gapscope_trace::LossKind;
@@ -25,6 +26,8 @@ const THREAD: u32 = 44;
 const TRACK: u32 = 60;
 const VULKAN: u32 = 65;
 const GPU_INFO: u32 = 128;
+/// Packets of which the time is that of an event: track events, render stages, calls of Vulkan.
+const WITH_TIMES: [u32; 3] = [TRACK_EVENT, 53, VULKAN];
 
 /// The maximum length of a chain of parent tracks. A longer chain is taken for a cycle.
 const MAX_PARENTS: usize = 64;
@@ -78,6 +81,8 @@ pub(super) struct Gpu {
 #[derive(Default)]
 pub(super) struct FirstPass {
     pub clocks: Clocks,
+    /// The times of events, by the system's clock that they are on.
+    starts: FxHashMap<u64, Starts>,
     /// The GPUs by their number.
     pub gpus: Vec<Gpu>,
     /// The names and arguments of processes by pid.
@@ -121,6 +126,13 @@ impl FirstPass {
     /// Collects the facts of a packet.
     pub fn add(&mut self, packet: Message) {
         let header = self.sequences.advance(packet);
+        if let Some((clock, start_ns)) = header.on_builtin_clock()
+            && packet
+                .fields()
+                .any(|(number, _)| WITH_TIMES.contains(&number))
+        {
+            self.starts.entry(clock).or_default().add(start_ns);
+        }
         for (number, value) in packet.fields() {
             let Some(message) = value.message() else {
                 continue;
@@ -155,6 +167,14 @@ impl FirstPass {
                 _ => {}
             }
         }
+    }
+
+    /// Returns whether the time of a packet is a 0 that stands for an unknown time.
+    pub fn is_unknown_time(&self, header: Header) -> bool {
+        let place = header.on_builtin_clock();
+        place.is_some_and(|(clock, start_ns)| {
+            start_ns == 0 && (self.starts.get(&clock)).is_some_and(Starts::zero_is_unknown)
+        })
     }
 
     /// Completes the facts after the last packet: resolves tracks, gives a submission to each flow that leads from a

@@ -15,6 +15,8 @@ const STATE_CLEARED: u32 = 41;
 const PREVIOUS_DROPPED: u32 = 42;
 const CLOCK: u32 = 58;
 const DEFAULTS: u32 = 59;
+/// The first number of a sequence's own clock.
+const FIRST_OWN_CLOCK: u64 = 64;
 const FLAG_CLEARED: u64 = 1;
 const FLAG_NEEDS_STATE: u64 = 2;
 
@@ -29,6 +31,16 @@ pub(super) struct Header {
     pub undecodable: bool,
     /// True if packets of the sequence were lost before this packet.
     pub follows_loss: bool,
+}
+
+impl Header {
+    /// Returns the time with its clock where the clock is one of the system's, which count nanoseconds. A sequence's own
+    /// clock may count from the packet before.
+    pub fn on_builtin_clock(&self) -> Option<(u64, i64)> {
+        let clock = self.clock.unwrap_or(0);
+        let start_ns = i64::try_from(self.timestamp?).ok()?;
+        (clock < FIRST_OWN_CLOCK).then_some((clock, start_ns))
+    }
 }
 
 /// The name and description of a stage or a queue.

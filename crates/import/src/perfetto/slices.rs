@@ -5,7 +5,7 @@ use super::build::{Builder, CommandBufferKey};
 use super::first_pass::TrackPlace;
 use super::track_event::{Detail, Event, GpuCategory, Step, gpu_category};
 use crate::inventory::KernelFacts;
-use crate::{functions, transfers};
+use crate::{doubtful_times, functions, transfers};
 use gapscope_model::Span;
 use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
 use gapscope_trace::LossKind;
@@ -80,12 +80,12 @@ impl Slices {
             }
             Step::End => {
                 let open = self.open.get_mut(&event.track).and_then(Vec::pop);
-                self.end(open, event.at_ns, builder);
+                self.end(open, event.is_timed.then_some(event.at_ns), builder);
             }
             Step::EndAsync(id) => {
-                let open = self.overlapping.get_mut(&(event.category, id));
+                let open = self.overlapping.get_mut(&(event.category.clone(), id));
                 let open = open.and_then(Vec::pop);
-                self.end(open, event.at_ns, builder);
+                self.end(open, event.is_timed.then_some(event.at_ns), builder);
             }
             Step::Instant => self.whole(event, 0, builder),
             Step::Complete(duration_ns) => self.whole(event, duration_ns, builder),
@@ -125,34 +125,34 @@ impl Slices {
         }
     }
 
-    /// Ends an open slice; one without a start, or that ends before it, is a loss.
-    fn end(&mut self, open: Option<OpenSlice>, end_ns: i64, builder: &mut Builder) {
+    /// Ends an open slice; one without a start is a loss. `end_ns` is `None` where it is not known.
+    fn end(&mut self, open: Option<OpenSlice>, end_ns: Option<i64>, builder: &mut Builder) {
         let Some(open) = open else {
             let reason = "the file has no start of them";
             builder.inventory.lose("slices", 1, reason);
             return;
         };
-        if end_ns < open.event.at_ns {
-            let reason = "they end before they start";
-            builder.inventory.lose("slices", 1, reason);
-            return;
-        }
+        let end_ns = end_ns.filter(|end_ns| *end_ns >= open.event.at_ns);
         self.slice(open.event, open.label, end_ns, builder);
     }
 
     /// Writes a slice that one event states, or an instant with the duration 0.
     fn whole(&mut self, event: Event, duration_ns: i64, builder: &mut Builder) {
         let label = self.label(&event, builder);
-        match event.at_ns.checked_add(duration_ns) {
-            Some(end_ns) if duration_ns >= 0 => self.slice(event, label, end_ns, builder),
-            _ => builder
-                .inventory
-                .lose("slices", 1, "they end before they start"),
-        }
+        let end_ns = event.at_ns.checked_add(duration_ns);
+        let end_ns = end_ns.filter(|_| duration_ns >= 0);
+        self.slice(event, label, end_ns, builder);
     }
 
-    /// Writes a complete slice as GPU work, a submission, a host call or a marker.
-    fn slice(&mut self, event: Event, label: Option<LabelId>, end_ns: i64, builder: &mut Builder) {
+    /// Writes a complete slice as GPU work, a submission, a host call or a marker. `end_ns` is `None` where the file has no
+    /// possible end: work of a GPU is known without its times, and any other slice is a loss.
+    fn slice(
+        &mut self,
+        event: Event,
+        label: Option<LabelId>,
+        end_ns: Option<i64>,
+        builder: &mut Builder,
+    ) {
         // Gaps are findings of gapscope and were not measured.
         if &*event.category == "gap" {
             return;
@@ -161,11 +161,18 @@ impl Slices {
         let Some(process) = builder.process(place.pid) else {
             return;
         };
-        builder.inventory.spans(event.at_ns, end_ns);
+        let end_ns = end_ns.filter(|_| event.is_timed);
         let category = gpu_category(&event.category);
         if category.is_some() || place.is_gpu {
-            return builder.gpu_slice(&event, end_ns, process, &place, category);
+            let span = end_ns.map(|end_ns| Span::between(event.at_ns, end_ns));
+            return builder.gpu_slice(&event, span, process, &place, category);
         }
+        let Some(end_ns) = end_ns else {
+            return builder
+                .inventory
+                .lose("slices", 1, doubtful_times::IMPOSSIBLE);
+        };
+        builder.inventory.spans(event.at_ns, end_ns);
         let thread = place.tid.map(|tid| builder.thread(process, place.pid, tid));
         match &*event.category {
             "command buffer" if event.unsigned("command_buffer").is_some() => {
@@ -385,11 +392,12 @@ impl Builder {
     fn gpu_slice(
         &mut self,
         event: &Event,
-        end_ns: i64,
+        span: Option<Span>,
         process: ProcessId,
         place: &TrackPlace,
         category: Option<GpuCategory>,
     ) {
+        self.placed_in_time(span);
         let transfer = match category {
             Some(category) => category == GpuCategory::Transfer,
             None => transfers::is_transfer(&event.name),
@@ -414,7 +422,7 @@ impl Builder {
         }
         let place = WorkPlace {
             submission,
-            ..WorkPlace::new(queue, Some(Span::between(event.at_ns, end_ns)))
+            ..WorkPlace::new(queue, span)
         };
         if transfer {
             let facts = TransferFacts {

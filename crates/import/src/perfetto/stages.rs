@@ -68,7 +68,7 @@ struct Stage<'a> {
 
 impl Builder {
     /// Adds a render stage that began at `start_ns`, or the old file's specifications that its packet has. A stage
-    /// without times or queue is a loss.
+    /// without a queue is a loss, and of one without times these are.
     pub(super) fn render_stage(
         &mut self,
         event: Message,
@@ -84,20 +84,10 @@ impl Builder {
                 return;
             }
         }
-        let Some(start_ns) = start_ns else {
-            self.inventory.lose(
-                LossKind::DispatchTimes,
-                1,
-                "nothing relates the clock of the packets to that of the trace",
-            );
-            return;
-        };
         let duration_ns = i64::try_from(stage.duration_ns).ok();
-        let Some(end_ns) = duration_ns.and_then(|ns| start_ns.checked_add(ns)) else {
-            let reason = "their times are impossible";
-            self.inventory.lose(LossKind::GpuIntervals, 1, reason);
-            return;
-        };
+        let end_ns = start_ns.and_then(|start_ns| start_ns.checked_add(duration_ns?));
+        let span = start_ns.zip(end_ns);
+        let span = span.map(|(start_ns, end_ns)| Span::between(start_ns, end_ns));
         let context = sequence.interned.contexts.get(&stage.context).copied();
         let old_pid = old.contexts.get(&stage.context).copied();
         let pid = context.map_or(old_pid.unwrap_or(0), |context| context.pid);
@@ -150,7 +140,7 @@ impl Builder {
         };
         let device = self.device(process, stage.gpu, api, None);
         let queue = self.queue(device, queue_key, &queue_name);
-        self.inventory.spans(start_ns, end_ns);
+        self.placed_in_time(span);
         self.push(
             stage,
             specification,
@@ -159,8 +149,7 @@ impl Builder {
                 pid,
                 process,
                 queue,
-                start_ns,
-                end_ns,
+                span,
             },
         );
     }
@@ -199,7 +188,7 @@ impl Builder {
         let submission = numbered.map(|number| self.numbered(at.pid, number));
         let launched = self.first_pass.launched.get(&stage.id).copied();
         let submission = submission.or(launched);
-        let span_ns = (at.start_ns, at.end_ns);
+        let span_ns = at.span.map(|span| (span.start_ns, span.end_ns()));
         let (command_buffer, position) = match stage.command_buffer.filter(|handle| *handle != 0) {
             Some(handle) => {
                 let key = CommandBufferKey {
@@ -241,7 +230,7 @@ impl Builder {
             submission: named,
             position,
             label,
-            ..WorkPlace::new(at.queue, Some(Span::between(at.start_ns, at.end_ns)))
+            ..WorkPlace::new(at.queue, at.span)
         };
         match work {
             WorkKind::Dispatch => {
@@ -399,8 +388,7 @@ struct Placed {
     pid: u32,
     process: ProcessId,
     queue: QueueId,
-    start_ns: i64,
-    end_ns: i64,
+    span: Option<Span>,
 }
 
 impl OldSpecifications {

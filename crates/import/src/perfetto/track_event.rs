@@ -55,6 +55,8 @@ impl Detail {
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub at_ns: i64,
+    /// Whether the time is known. If not, `at_ns` is the time that the file has in its place.
+    pub is_timed: bool,
     pub track: u64,
     pub step: Step,
     pub name: Arc<str>,
@@ -209,6 +211,7 @@ pub(super) fn decode(
 ) -> Option<Event> {
     let mut event = Event {
         at_ns: at_ns.unwrap_or(0),
+        is_timed: true,
         track: default_track(sequence),
         step: Step::Other,
         name: Arc::default(),

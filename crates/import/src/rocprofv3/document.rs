@@ -2,6 +2,7 @@
 //! document are [`Documents`], [`Processes`], [`Process`], [`Kinds`] (of records) and [`Records`], each a [`Part`]
 //! that `serde` drives through [`Read`].
 
+use super::loose::{Object, Objects};
 use super::records::{AgentRecord, Handle, KernelSymbol, Metadata, Record, Strings};
 use crate::inventory::NO_PLACE;
 use crate::profile::{Correlation, Profile};
@@ -55,6 +56,21 @@ impl<'de, T: Part> Visitor<'de> for Read<'_, T> {
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
 }
 
 /// The document, which is an object with the list of processes.
@@ -64,6 +80,21 @@ pub(super) struct Documents<'a> {
     pub machines: &'a mut Vec<String>,
     /// The only process that is imported, if the options name one.
     pub pid: Option<u32>,
+    /// The processes that have been read.
+    pub processes: usize,
+    /// Facts of processes that come behind their records, by the process's place. Where they are known in advance, they
+    /// are taken, and only the records of these processes are read.
+    pub late: FxHashMap<usize, ProcessFacts>,
+    pub is_again: bool,
+}
+
+/// What a process's records refer to.
+#[derive(Debug, Default)]
+pub(super) struct ProcessFacts {
+    metadata: Metadata,
+    agents: Vec<AgentRecord>,
+    symbols: Vec<KernelSymbol>,
+    strings: Strings,
 }
 
 impl Part for Documents<'_> {
@@ -80,35 +111,58 @@ struct Processes<'a, 'b>(&'a mut Documents<'b>);
 
 impl Part for Processes<'_, '_> {
     fn element<'de, S: SeqAccess<'de>>(&mut self, seq: &mut S) -> Result<bool, S::Error> {
+        let place = self.0.processes;
+        let facts = self.0.late.remove(&place);
         let mut process = Process {
+            is_wanted: !self.0.is_again || facts.is_some(),
+            facts: facts.unwrap_or_default(),
+            known: 0,
+            is_late: false,
             documents: &mut *self.0,
-            metadata: Metadata::default(),
-            agents: Vec::new(),
-            symbols: Vec::new(),
-            strings: Strings::default(),
         };
-        Ok(seq.next_element_seed(Read(&mut process))?.is_some())
+        let has_next = seq.next_element_seed(Read(&mut process))?.is_some();
+        let (is_late, facts) = (process.is_late, process.facts);
+        self.0.processes += 1;
+        if is_late {
+            self.0.late.insert(place, facts);
+        }
+        Ok(has_next)
     }
 }
 
 /// One process of the document.
 struct Process<'a, 'b> {
     documents: &'a mut Documents<'b>,
-    metadata: Metadata,
-    agents: Vec<AgentRecord>,
-    symbols: Vec<KernelSymbol>,
-    strings: Strings,
+    facts: ProcessFacts,
+    /// How many of the members that the records refer to have been read.
+    known: usize,
+    /// Whether the records came before these members, and were left for a second reading.
+    is_late: bool,
+    is_wanted: bool,
 }
+
+/// The number of members that records refer to.
+const FACTS: usize = 4;
 
 impl Part for Process<'_, '_> {
     fn member<'de, M: MapAccess<'de>>(&mut self, name: &str, map: &mut M) -> Result<(), M::Error> {
-        let wanted = self.documents.pid;
+        let is_again = self.documents.is_again;
+        let pid = self.documents.pid;
+        let is_wanted = self.is_wanted && pid.is_none_or(|pid| pid == self.facts.metadata.pid);
+        let facts = &mut self.facts;
         match name {
-            "metadata" => self.metadata = map.next_value()?,
-            "agents" => self.agents = map.next_value()?,
-            "kernel_symbols" => self.symbols = map.next_value()?,
-            "strings" => self.strings = map.next_value()?,
-            "buffer_records" if wanted.is_none_or(|wanted| wanted == self.metadata.pid) => {
+            "metadata" | "agents" | "kernel_symbols" | "strings" if is_again => {
+                map.next_value::<IgnoredAny>()?;
+            }
+            "metadata" => facts.metadata = map.next_value::<Object<_>>()?.0,
+            "agents" => facts.agents = map.next_value::<Objects<_>>()?.0,
+            "kernel_symbols" => facts.symbols = map.next_value::<Objects<_>>()?.0,
+            "strings" => facts.strings = map.next_value::<Object<_>>()?.0,
+            "buffer_records" if self.known < FACTS && !is_again => {
+                self.is_late = true;
+                map.next_value::<IgnoredAny>()?;
+            }
+            "buffer_records" if is_wanted => {
                 self.describe();
                 let mut kinds = Kinds::new(self);
                 let read = map.next_value_seed(Read(&mut kinds));
@@ -125,6 +179,8 @@ impl Part for Process<'_, '_> {
             }
             _ => drop(map.next_value::<IgnoredAny>()?),
         }
+        let is_fact = matches!(name, "metadata" | "agents" | "kernel_symbols" | "strings");
+        self.known += usize::from(is_fact);
         Ok(())
     }
 }
@@ -132,12 +188,12 @@ impl Part for Process<'_, '_> {
 impl Process<'_, '_> {
     /// Adds the facts of the process to the facts of the recording.
     fn describe(&mut self) {
-        let node = &self.metadata.node;
+        let node = &self.facts.metadata.node;
         let machine = format!("{} {}", node.machine_id, node.hostname);
         self.documents.machines.push(machine);
         let manifest = &mut self.documents.profile.inventory.manifest;
         if manifest.command.is_empty() {
-            manifest.command.clone_from(&self.metadata.command);
+            manifest.command.clone_from(&self.facts.metadata.command);
         }
         manifest.host = rocm::host([&node.system_name, &node.release, &node.hardware_name]);
     }
@@ -157,6 +213,7 @@ impl<'a> Kinds<'a> {
     /// Adds the texts, GPUs and kernels of a process, which come before its records.
     fn new(process: &'a mut Process<'_, '_>) -> Kinds<'a> {
         let profile = &mut *process.documents.profile;
+        let process = &process.facts;
         let mut messages = FxHashMap::default();
         for message in &process.strings.marker_api {
             messages.insert(message.key, profile.text(&message.value));
@@ -317,8 +374,8 @@ struct Records<'a, 'b> {
 impl Part for Records<'_, '_> {
     fn element<'de, S: SeqAccess<'de>>(&mut self, seq: &mut S) -> Result<bool, S::Error> {
         let (is_last, is_imported) = match KINDS.contains(&self.kind) {
-            true => match seq.next_element::<Record>()? {
-                Some(record) => (false, self.kinds.add(self.kind, &record)),
+            true => match seq.next_element::<Object<Record>>()? {
+                Some(Object(record)) => (false, self.kinds.add(self.kind, &record)),
                 None => (true, true),
             },
             false => (seq.next_element::<IgnoredAny>()?.is_none(), false),

@@ -20,7 +20,7 @@ impl Damage {
 
     /// Adds the damage to the losses of an import.
     pub fn add_to(self, ledger: &mut Ledger) {
-        let reason = "the file is cut or damaged: they cannot be read";
+        let reason = "the file is cut or damaged";
         ledger.add("pages of the database".into(), self.pages, reason);
         ledger.add("rows of the database".into(), self.rows, reason);
     }

@@ -178,6 +178,81 @@ fn work_of_pytorch_without_possible_times_stays_as_work_of_its_call() {
 }
 
 #[test]
+fn kernels_of_a_stream_that_start_together_or_take_no_time_have_no_known_times() {
+    let each = |start: &dyn Fn(i64) -> i64, length: &dyn Fn(i64) -> f64| -> Vec<(String, String)> {
+        (0..40)
+            .map(|at| (start(at).to_string(), length(at).to_string()))
+            .collect()
+    };
+    let spaced = |at: i64| 5_000_020 + 100 * at;
+    type Case<'c> = (&'c str, Vec<(String, String)>, usize);
+    let cases: [Case; 7] = [
+        (
+            "all at one time",
+            each(&|_| 5_000_020, &|at| 50.0 + at as f64),
+            40,
+        ),
+        ("all at zero", each(&|_| 0, &|_| 50.0), 40),
+        (
+            "ten at one time",
+            each(&|at| spaced(at.max(9)), &|_| 50.0),
+            10,
+        ),
+        (
+            "by tens of a coarse clock",
+            each(&|at| spaced(at / 2 * 2), &|_| 50.0),
+            40,
+        ),
+        // Two kernels that are shorter than what profilers round.
+        ("rounded", each(&|at| spaced(at / 2 * 2), &|_| 1.0), 0),
+        ("none takes any time", each(&spaced, &|_| 0.0), 40),
+        (
+            "some take no time",
+            each(&spaced, &|at| if at % 4 == 0 { 0.0 } else { 50.0 }),
+            0,
+        ),
+    ];
+    for (name, kernels, expected) in cases {
+        let trace = kineto(&kernels, "");
+        assert_eq!(untimed(&trace), expected, "{name}");
+        assert_eq!(loss(&trace, "dispatch time"), expected as u64, "{name}");
+    }
+}
+
+#[test]
+fn events_that_come_twice_count_once_and_are_told_in_the_head_of_the_report() {
+    let kernels: Vec<(String, String)> = (0..20)
+        .map(|at| ((5_000_020 + 100 * at).to_string(), "50".to_owned()))
+        .collect();
+    let once = kineto(&kernels, "");
+    let again: String = (0..10)
+        .map(|at| {
+            let (call, start, number) = (5_000_010 + 100 * at, 5_000_020 + 100 * at, at + 1);
+            format!(
+                r#",{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{call},"dur":5,"args":{{"correlation":{number}}}}}
+                ,{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{start},"dur":50,"args":{{"device":0,"context":1,"stream":7,"correlation":{number}}}}}"#
+            )
+        })
+        .collect();
+    let twice = kineto(&kernels, &again);
+    assert_eq!(loss(&once, "repeated event"), 0);
+    assert_eq!(loss(&twice, "repeated event"), 20);
+    let rows = |trace: &Trace| {
+        (
+            trace.tables.dispatches.queue.len(),
+            trace.tables.submissions.id.len(),
+        )
+    };
+    assert_eq!(rows(&twice), rows(&once));
+    let findings = Findings::new(&twice, &Options::default());
+    let first = &findings.headline[0].sentence;
+    assert_eq!(
+        first,
+        "20 events of the file are repetitions: each counts once."
+    );
+}
+
+#[test]
 fn work_of_pytorch_that_ends_after_the_recording_has_no_known_times() {
     let kernels: Vec<(String, String)> = (0..20)
         .map(|at| {

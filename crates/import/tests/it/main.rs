@@ -24,6 +24,7 @@ mod nsys;
 mod nsys_ranks;
 mod packed;
 mod perfetto;
+mod perfetto_times;
 mod planted;
 mod producers;
 mod properties;

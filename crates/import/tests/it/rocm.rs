@@ -140,11 +140,93 @@ fn what_nests_too_deep_is_refused() {
 }
 
 #[test]
-fn databases_of_one_machine_make_one_trace() {
+fn databases_of_one_machine_make_one_trace_and_what_both_have_counts_once() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("trace.gapscope");
     let inputs = [fixture("rocpd.db"), fixture("rocpd.db")];
     import(&inputs, &output, &Options::default(), &|_, _| {}).unwrap();
     let (trace, _) = gapscope_trace::read(&output, &gapscope_trace::Selection::all()).unwrap();
-    assert_eq!(trace.tables.dispatches.queue.len(), 6);
+    assert_eq!(trace.tables.dispatches.queue.len(), 3);
+    assert!(loss(&trace, "repeated events") >= 3);
+}
+
+#[test]
+fn other_writers_json_gives_the_same_trace() {
+    let whole = std::fs::read_to_string(fixture("rocprofv3.json")).unwrap();
+    let wanted = trace("rocprofv3.json");
+    let value: serde_json::Value = serde_json::from_str(&whole).unwrap();
+    // In the order of the alphabet, records come before the names that they refer to.
+    let sorted = value.to_string();
+    let [records, names] = ["buffer_records", "kernel_symbols"].map(|key| sorted.find(key));
+    assert!(records < names);
+    for (text, lost_parts) in [
+        (sorted, 0),
+        (format!("\u{feff}{whole}"), 0),
+        (format!("[INFO] tool started {{1}}\n{whole}"), 1),
+        (whole.replace("\n    }\n", "\n    },\n"), 0),
+        (whole.replace("\"cu_count\": 0", "\"cu_count\": NaN"), 0),
+        // Numbers in quotes are numbers.
+        (whole.replace("\"pid\": 4242", "\"pid\": \"4242\""), 0),
+    ] {
+        let trace = import_bytes("results.json", text.as_bytes()).unwrap().trace;
+        assert_eq!(trace.tables, wanted.tables, "{text:.60}");
+        assert_eq!(loss(&trace, "not JSON"), lost_parts, "{text:.60}");
+    }
+}
+
+#[test]
+fn a_value_of_another_type_costs_only_itself() {
+    let whole = std::fs::read_to_string(fixture("rocprofv3.json")).unwrap();
+    let wanted = trace("rocprofv3.json");
+    let counts = |trace: &Trace| {
+        let tables = &trace.tables;
+        [
+            tables.dispatches.kernel.len(),
+            tables.transfers.kind.len(),
+            tables.submissions.id.len(),
+            tables.host_calls.start_ns.len(),
+        ]
+    };
+    for (member, other) in [
+        ("\"command\": [", "\"command\": \"app --fast\", \"x\": ["),
+        ("\"pid\": 4242", "\"pid\": {}"),
+        ("\"cu_count\": 304", "\"cu_count\": \"many\""),
+        ("\"machine_id\": \"aa\"", "\"machine_id\": 7"),
+        (
+            "\"private_segment_size\": ",
+            "\"private_segment_size\": [], \"x\": ",
+        ),
+        ("\"workgroup_size\": {", "\"workgroup_size\": 64, \"x\": {"),
+        ("\"operations\": []", "\"operations\": 5"),
+    ] {
+        assert!(whole.contains(member), "{member}");
+        let text = whole.replacen(member, other, 1);
+        let trace = import_bytes("results.json", text.as_bytes()).unwrap().trace;
+        assert_eq!(counts(&trace), counts(&wanted), "{other}");
+        assert_eq!(loss(&trace, "their type is not the one"), 1, "{other}");
+    }
+    // A record that is no object, and a kind that is no list.
+    let text = whole.replacen(
+        "\"kernel_dispatch\": [",
+        "\"kernel_dispatch\": [null, 7,",
+        1,
+    );
+    let trace = import_bytes("results.json", text.as_bytes()).unwrap().trace;
+    assert_eq!(counts(&trace), counts(&wanted));
+    let text = whole.replacen(
+        "\"scratch_memory\": [",
+        "\"scratch_memory\": 7, \"x\": [",
+        1,
+    );
+    let trace = import_bytes("results.json", text.as_bytes()).unwrap().trace;
+    assert_eq!(counts(&trace), counts(&wanted));
+}
+
+#[test]
+fn documents_that_follow_each_other_are_read() {
+    let whole = std::fs::read_to_string(fixture("rocprofv3.json")).unwrap();
+    let other = whole.replace("4242", "4243");
+    let wanted = trace("rocprofv3.json").tables.dispatches.kernel.len();
+    let both = import_bytes("results.json", [whole, other].join("\n").as_bytes()).unwrap();
+    assert_eq!(both.trace.tables.dispatches.kernel.len(), 2 * wanted);
 }

@@ -117,7 +117,32 @@ fn traces(folder: &Path) -> Vec<(&'static str, PathBuf)> {
             "Proton",
             foreign("proton", bytes(folder, "proton.json", proton)),
         ),
+        (
+            "Kineto with damage, impossible times and a cut end",
+            foreign("damaged", bytes(folder, "damaged.json", &damaged_kineto())),
+        ),
+        (
+            "rocprofv3 with values of other types",
+            foreign("odd", bytes(folder, "odd.json", odd_rocprofv3().as_bytes())),
+        ),
     ]
+}
+
+/// Returns a file of Kineto with a part that is no JSON, impossible times and without its end.
+fn damaged_kineto() -> Vec<u8> {
+    let whole = std::fs::read_to_string(file("fixtures/kineto/h100.json")).unwrap();
+    let zero = whole.replacen("\"ts\": ", "\"ts\": 0, \"x\": ", 3);
+    let negative = zero.replacen("\"dur\": ", "\"dur\": -", 5);
+    let broken = negative.replacen("},\n", "},\n{\"name\": \"a\" \"b\"},\n", 1);
+    assert!(broken.len() > whole.len());
+    broken.as_bytes()[..broken.len() * 9 / 10].to_vec()
+}
+
+/// Returns a document of rocprofv3 with values of other types.
+fn odd_rocprofv3() -> String {
+    let whole = std::fs::read_to_string(fixture("rocprofv3.json")).unwrap();
+    let odd = whole.replacen("\"end_timestamp\": ", "\"end_timestamp\": {}, \"x\": ", 2);
+    odd.replace("\"thread_id\": ", "\"thread_id\": [], \"x\": ")
 }
 
 /// Returns the export of a trace, with the trace behind the drawing.
@@ -247,6 +272,47 @@ fn several_ranks_in_one_file_come_back_as_ranks() {
         assert_eq!(imported.timed_work, 6);
         assert!(everything(&output) == before, "{name}");
     }
+}
+
+#[test]
+fn documents_of_several_ranks_come_back_as_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = |rank: u32| {
+        let events = (0..5).map(|at| {
+            let (call, work) = (100 + at * 100, 120 + at * 100 + rank * 30);
+            format!(
+                r#"{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{call},"dur":5,"args":{{"correlation":{at}1}}}},
+                {{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{work},"dur":60,"args":{{"device":0,"stream":7,"correlation":{at}1}}}}"#
+            )
+        });
+        let events: Vec<String> = events.collect();
+        format!(
+            r#"{{"schemaVersion":1,"distributedInfo":{{"rank":{rank},"world_size":2}},"traceEvents":[{}]}}"#,
+            events.join(",")
+        )
+    };
+    let text = [document(0), document(1)].join("\n");
+    let root = foreign(
+        folder.path(),
+        "documents",
+        &bytes(folder.path(), "two.json", text.as_bytes()),
+    );
+    let before = everything(&root);
+    assert_eq!(before.len(), 3);
+    let mut out = Vec::new();
+    let mut joined = Joined::begin(JoinedFormat::Perfetto, 0, 1_000_000, &mut out).unwrap();
+    joined.embed(&root).unwrap();
+    for (rank, trace, _) in &before[1..] {
+        let name = format!("rank {}", rank.unwrap());
+        joined.add(&name, &mut Scene::new(trace)).unwrap();
+    }
+    joined.end().unwrap();
+    let output = foreign(
+        folder.path(),
+        "again",
+        &bytes(folder.path(), "all.pftrace", &out),
+    );
+    assert!(everything(&output) == before);
 }
 
 #[test]

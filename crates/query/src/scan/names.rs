@@ -78,7 +78,9 @@ impl Names {
             IdName::Process => {
                 let ids: Vec<_> = manifest.processes.iter().map(|p| p.id).collect();
                 let names = manifest.processes.iter();
-                by_id(ProcessId, &ids, names.map(|p| Some(program(p).to_owned())))
+                let text =
+                    |process| Some(program(process).to_owned()).filter(|name| !name.is_empty());
+                by_id(ProcessId, &ids, names.map(text))
             }
             IdName::Thread => threads(manifest, &vocabulary()),
             IdName::Stack(what) | IdName::StackItself(what) => stacks(what, source, library),

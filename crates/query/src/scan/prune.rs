@@ -1,6 +1,7 @@
 //! Excludes row groups (parts of Parquet files) that cannot have a row of the answer, by the statistics in the
 //! footers of files and by the values that all rows of a trace share.
 
+use super::reader::UNKNOWN_AS_NUMBER;
 use super::row_group::RowGroup;
 use crate::schema::{Origin, TableFacts};
 use crate::source::Traces;
@@ -64,6 +65,8 @@ impl Pruning<'_> {
         let known = &self.facts.columns[self.facts.column(&column.name)?];
         let data_type = match statistic {
             _ if known.origin != Origin::Own => return None,
+            // The footer does not count the ids that are read as nulls.
+            Statistic::NullCount if column.name == UNKNOWN_AS_NUMBER => return None,
             Statistic::NullCount => &DataType::UInt64,
             // Statistics of texts may be truncated, and NaN has no order.
             _ if !known.data_type.is_integer() => return None,

@@ -8,13 +8,29 @@ use super::row_group::RowGroup;
 use crate::library::Library;
 use crate::schema::{ColumnFacts, IdName, Origin};
 use crate::source::TraceValue;
+use datafusion::arrow::array::cast::AsArray;
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion::error::DataFusionError;
 use gapscope_trace::Damage;
+use gapscope_trace::ids::SubmissionId;
 use gapscope_trace::table_file::{Batches, ReadError, TableFile};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// The column of ids in which the format has a number where the id is not known.
+pub(super) const UNKNOWN_AS_NUMBER: &str = "submission";
+
+/// Returns ids with nulls in place of unknown ones.
+fn null_where_unknown(ids: ArrayRef) -> ArrayRef {
+    let unknown = SubmissionId::UNKNOWN.0;
+    match ids.as_primitive_opt::<UInt64Type>() {
+        Some(numbers) if numbers.values().contains(&unknown) => {
+            Arc::new(numbers.unary_opt::<_, UInt64Type>(|id| (id != unknown).then_some(id)))
+        }
+        _ => ids,
+    }
+}
 
 /// The state of reading the row groups of one partition; it is an iterator of batches.
 pub(super) struct Reader {
@@ -169,7 +185,11 @@ impl Reader {
         for column in columns.iter() {
             let missing = || new_null_array(&column.data_type, rows);
             arrays.push(match column.origin {
-                Origin::Own => file_columns(&column.name).unwrap_or_else(missing),
+                Origin::Own => match file_columns(&column.name) {
+                    Some(array) if column.name == UNKNOWN_AS_NUMBER => null_where_unknown(array),
+                    Some(array) => array,
+                    None => missing(),
+                },
                 Origin::Name(name) => {
                     let keys = name.keys().iter().map(|key| file_columns(key));
                     match keys.collect::<Option<Vec<ArrayRef>>>() {

@@ -49,6 +49,23 @@ fn a_thread_that_an_old_trace_does_not_know_is_null() {
 }
 
 #[test]
+fn the_submission_of_a_command_buffer_is_null_where_it_is_not_known() {
+    let folder = TestFolder::new();
+    let text = TEXT.replace(
+        "command_buffer id=1 process=1 queue=1 submission=1",
+        "command_buffer id=1 process=1 queue=1 submission=18446744073709551615",
+    );
+    folder.trace("t.gapscope", &text);
+    let session = folder.session(&["t.gapscope"]);
+    let sql = "select id, submission from command_buffers";
+    assert_eq!(csv(&session, sql), "id,submission\n1,\n");
+    for (filter, rows) in [("is null", 1), ("is not null", 0), ("> 5", 0)] {
+        let table = format!("command_buffers where submission {filter}");
+        assert_eq!(count(&session, &table), rows, "{filter}");
+    }
+}
+
+#[test]
 fn filters_limits_and_joins_agree_with_the_rows() {
     let (_place, session) = one();
     let ask = |sql: &str| {

@@ -407,23 +407,28 @@ impl Teller<'_> {
             row.busy_ns
                 .map_or("an unknown time".to_owned(), number::duration),
         );
-        match row.unknown_bytes_count {
-            0 => text.push_str(&format!(" and wrote {}.", number::bytes(row.bytes))),
-            count => text.push_str(&format!(
+        match (row.unknown_bytes_count, row.bytes) {
+            (_, None) => text.push_str("; how much they wrote is unknown."),
+            (0, Some(bytes)) => text.push_str(&format!(" and wrote {}.", number::bytes(bytes))),
+            (count, Some(bytes)) => text.push_str(&format!(
                 "; the size of {} is unknown, the others wrote {}.",
                 number::count(count),
-                number::bytes(row.bytes)
+                number::bytes(bytes)
             )),
         }
         Claim {
             kind: ClaimKind::Work,
             text,
-            figures: vec![
-                figure("transfer_count", row.count as i64),
-                figure("written_bytes", row.bytes as i64),
-            ],
+            figures: [figure("transfer_count", row.count as i64)]
+                .into_iter()
+                .chain(row.bytes.map(|bytes| figure("written_bytes", bytes as i64)))
+                .collect(),
             query: Some(format!(
-                "select count(*) as transfer_count, coalesce(sum(bytes), 0) as written_bytes from transfers where kind = {}",
+                "select count(*) as transfer_count{} from transfers where kind = {}",
+                match row.bytes {
+                    Some(_) => ", sum(bytes) as written_bytes",
+                    None => "",
+                },
                 literal(kind)
             )),
             ..Claim::default()

@@ -30,7 +30,8 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         .text("transfer", |row| row.kind.as_str())
         .number("count", |row| count(row.count))
         .number("bytes", |row| {
-            let bytes = written(row.bytes, row.unknown_bytes_count, row.count);
+            let bytes = row.bytes.unwrap_or(0);
+            let bytes = written(bytes, row.unknown_bytes_count, row.count);
             or_unknown(bytes, |bytes| bytes)
         })
         .number("busy", |row| duration(row.busy_ns))

@@ -7,7 +7,7 @@ use super::filter::LabelFilter;
 use super::gpu::Gpu;
 use super::index::Timeline;
 use super::packer::{Packed, Packing};
-use super::times::{CommandBufferTimes, QueueOfGpu, Ran, SubmissionTimes};
+use super::times::{CommandBufferTimes, OnUndefinedQueues, QueueOfGpu, Ran, SubmissionTimes};
 use super::work::{Work, WorkKind};
 use crate::intervals::Interval;
 use crate::vocabulary::Gpus;
@@ -95,8 +95,10 @@ struct Builder<'scope, 'a> {
     /// The work, which a thread of its own sorts and packs.
     packing: Packing<'scope, 'a>,
     manifest_gpus: Gpus,
-    /// The index of the GPU that stands for queues that the manifest does not list; `None` until such a queue occurs.
+    /// The index of the GPU that stands for queues where the manifest lists none; `None` until a queue occurs.
     unlisted_gpu: Option<u32>,
+    /// True where the manifest lists queues and devices, so that other queues are of damaged rows.
+    defines_queues: bool,
     /// The indices of queues that were found since [`Timeline::queue_ids`] was made.
     new_queues: HashMap<QueueId, u32>,
     /// True where work in command buffers has times of its own.
@@ -137,12 +139,14 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                 kernel_ids: IdIndex::new(&tables.kernels.id),
                 communicates: communicating(&tables.kernels.name),
                 kernel_names: KernelNames::new(&tables.kernels),
+                on_undefined_queues: OnUndefinedQueues::default(),
                 dispatches: DispatchColumns::default(),
                 host_threads: OnceLock::new(),
                 selected: None,
             },
             manifest_gpus: Gpus::new(&trace.manifest),
             unlisted_gpu: None,
+            defines_queues: false,
             new_queues: HashMap::new(),
             times_inside: trace.manifest.sampling_mode != SamplingMode::CommandBuffer,
         };
@@ -167,6 +171,8 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             ..Gpu::default()
         });
         self.timeline.gpus = gpus.collect();
+        let has_queues = !self.timeline.trace.manifest.queues.is_empty();
+        self.defines_queues = has_queues && !self.timeline.gpus.is_empty();
     }
 
     /// Adds the queues of the manifest, and those that only rows of tables other than dispatches name.
@@ -188,14 +194,15 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         self.index_queues();
     }
 
-    /// Adds a queue that is not known yet. It belongs to the unlisted GPU where `gpu` is `None`; `row` is its row in
-    /// the manifest, if it has one.
+    /// Adds a queue that is not known yet. Where `gpu` is `None`, it belongs to the unlisted GPU, or is undefined and stands among
+    /// the queues of the first GPU. `row` is its row in the manifest, if it has one.
     fn add_queue(&mut self, id: QueueId, gpu: Option<u32>, row: Option<u32>) {
         if self.new_queues.contains_key(&id) {
             return;
         }
+        let is_undefined = gpu.is_none() && self.defines_queues;
         let gpus = &mut self.timeline.gpus;
-        let gpu = gpu.unwrap_or_else(|| {
+        let gpu = gpu.or(is_undefined.then_some(0)).unwrap_or_else(|| {
             *self.unlisted_gpu.get_or_insert_with(|| {
                 gpus.push(Gpu::default());
                 gpus.len() as u32 - 1
@@ -203,7 +210,12 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
         });
         let queues = &mut self.timeline.queues;
         self.new_queues.insert(id, queues.len() as u32);
-        queues.push(QueueOfGpu { id, gpu, row });
+        queues.push(QueueOfGpu {
+            id,
+            gpu,
+            row,
+            is_undefined,
+        });
     }
 
     /// Makes the index of queues by id anew, which then has the new queues too.
@@ -309,6 +321,10 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             let interval = Interval::from_row(piece.start_ns.at(at), piece.duration_ns.at(at))
                 .filter(|_| self.times_inside || id.is_none());
             let queue = of_command_buffer.copied().unwrap_or(queue);
+            let is_undefined = timeline.queues[queue as usize].is_undefined;
+            timeline.on_undefined_queues.dispatches +=
+                u64::from(is_undefined && interval.is_some());
+            let interval = interval.filter(|_| !is_undefined);
             match (interval, times) {
                 (Some(_), Some(times)) => times.timed += 1,
                 (None, Some(times)) if !in_passes => times.untimed += 1,
@@ -381,16 +397,25 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
             // Work outside of command buffers has its own times in every mode.
             let interval = Interval::from_row(rows.start_ns.at(row), rows.duration_ns.at(row))
                 .filter(|_| self.times_inside || id.is_none());
-            let mut queue = None;
+            let of_command_buffer = timeline.command_buffer_queues.get(last.1 as usize);
+            let queue = of_command_buffer.copied();
+            let queue = queue.unwrap_or_else(|| timeline.queue_ids.row(rows.queues[row]));
+            let is_undefined = timeline.queues[queue as usize].is_undefined;
+            if is_undefined && interval.is_some() {
+                let undefined = &mut timeline.on_undefined_queues;
+                match kind {
+                    WorkKind::Transfer => undefined.transfers += 1,
+                    _ => undefined.opaque_work += 1,
+                }
+            }
+            let interval = interval.filter(|_| !is_undefined);
             if let Some(times) = timeline.command_buffers.get_mut(last.1 as usize) {
-                queue = Some(timeline.command_buffer_queues[last.1 as usize]);
                 match interval {
                     Some(_) => times.timed += 1,
                     None => times.untimed += 1,
                 }
             }
             if let Some(interval) = interval {
-                let queue = queue.unwrap_or_else(|| timeline.queue_ids.row(rows.queues[row]));
                 let gpu = timeline.queues[queue as usize].gpu;
                 let work = Work::new(interval, last.1, kind, row);
                 known[gpu as usize].push(work);

@@ -3,7 +3,7 @@
 use super::dispatches::DispatchColumns;
 use super::gpu::Gpu;
 use super::synchronous::synchronous;
-use super::times::{CommandBufferTimes, QueueOfGpu, SubmissionTimes};
+use super::times::{CommandBufferTimes, OnUndefinedQueues, QueueOfGpu, SubmissionTimes};
 use super::work::{Work, WorkKind};
 use super::works::Iter;
 use crate::host::HostThreads;
@@ -47,6 +47,8 @@ pub struct Timeline<'a> {
     pub communicates: Vec<bool>,
     /// The names of the kernels.
     pub kernel_names: KernelNames,
+    /// The work that names a queue which the trace does not define: its times are not used.
+    pub on_undefined_queues: OnUndefinedQueues,
     /// The columns that are kept of dispatches.
     pub dispatches: DispatchColumns,
     /// The segments of host threads; empty until they are asked for.

@@ -13,6 +13,20 @@ pub struct QueueOfGpu {
     pub gpu: u32,
     /// The queue's row in the manifest; `None` where only other rows name the queue.
     pub row: Option<u32>,
+    /// True where the trace defines queues, and not this one: work that names it ran somewhere else, or is damaged, and its times
+    /// count as unknown.
+    pub is_undefined: bool,
+}
+
+/// The numbers of pieces of work with times that name a queue which the trace does not define.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OnUndefinedQueues {
+    /// Dispatches.
+    pub dispatches: u64,
+    /// Transfers.
+    pub transfers: u64,
+    /// Pieces of opaque work.
+    pub opaque_work: u64,
 }
 
 /// The times of a command buffer, and of the work in it.

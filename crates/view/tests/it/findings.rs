@@ -203,7 +203,7 @@ fn figures_of_a_range_are_those_of_the_analysis() {
         let kernels = kernels::kernels(&timeline, &BindingSets::new(&trace), Some(window), None);
         assert_kernels(&answer, &kernels);
         let transfers = transfers::transfers_in(&timeline, Some(window));
-        let bytes: u64 = transfers.iter().map(|row| row.bytes).sum();
+        let bytes: u64 = transfers.iter().filter_map(|row| row.bytes).sum();
         assert_eq!(text(&answer["transfer_bytes"]), bytes.to_string());
         let dispatches: u64 = kernels.iter().map(|kernel| kernel.count).sum();
         assert_eq!(answer["dispatch_count"], dispatches);

@@ -2,26 +2,56 @@
 //! tool may lack the kernels of a graph, or all work of a time.
 //!
 //! Such a launch is a call of the kind [`HostCallKind::Launch`] in a trace that counts launched work as lost. The
-//! queue is not known. The work began with the call at the earliest. It has ended when its thread returns from a wait
+//! queue is not known. Where parts of a file could not be read, and most of the work that could be has no calls either, any time
+//! may have had such work ([`may_lack_work`]). The work began with the call at the earliest. It has ended when its thread returns from a wait
 //! that came after the call, or when on each queue that is used later the next work has started.
 
 use super::host_waits::HostWaits;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
-use gapscope_timeline::intervals::{Interval, union};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::thresholds::UNKNOWN_SHARE;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::ProcessId;
+use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, Table, UNKNOWN_RESULT};
 use std::collections::HashMap;
 
 /// The losses of work that was launched.
-const LOST_WORK: [LossKind; 3] = [
+const LOST_WORK: [LossKind; 6] = [
     LossKind::Dispatches,
     LossKind::CommandBuffers,
     LossKind::Transfers,
+    LossKind::CudaActivities,
+    LossKind::CudaActivitiesAtSuddenEnd,
+    LossKind::CudaWork,
 ];
 
-/// Returns the times of each queue in which such work may have run; empty where nothing is lost.
+/// The losses of parts of a file, which may have held work and its calls.
+const LOST_PARTS: [LossKind; 4] = [
+    LossKind::DatabasePages,
+    LossKind::DatabaseRows,
+    LossKind::FileParts,
+    LossKind::FileRests,
+];
+
+/// Returns true where unread parts of a file may have held work of any time: of most of the work that was read no calls were, so that no
+/// calls tell which work is missing.
+pub(super) fn may_lack_work(timeline: &Timeline) -> bool {
+    let losses = &timeline.trace.manifest.losses;
+    let mut parts = losses.iter().filter(|loss| LOST_PARTS.contains(&loss.kind));
+    if !parts.any(|loss| loss.count > 0) {
+        return false;
+    }
+    let (mut works, mut without_calls) = (0u64, 0u64);
+    timeline.each_work(|work| {
+        works += 1;
+        without_calls += u64::from(timeline.submission_of(work) == NONE);
+    });
+    without_calls as f64 >= UNKNOWN_SHARE * works as f64
+}
+
+/// Returns the times of each queue in which such work may have run, a time for each launch; empty where nothing is lost.
 pub(super) fn lost_launches(timeline: &Timeline) -> Vec<Vec<Interval>> {
     let losses = &timeline.trace.manifest.losses;
     let calls = &timeline.trace.tables.host_calls;
@@ -60,7 +90,6 @@ pub(super) fn lost_launches(timeline: &Timeline) -> Vec<Vec<Interval>> {
             times[*queue as usize].push(Interval::new(call.start_ns, end_ns));
         }
     }
-    times.iter_mut().for_each(union);
     times
 }
 

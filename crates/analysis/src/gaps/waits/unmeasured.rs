@@ -3,29 +3,33 @@
 //! In such a time the device is neither known to work nor known to idle. It begins with the call that submitted the
 //! work, and ends with the first of these: the hook saw that the command buffer had finished; the next work of the queue
 //! with known times started, or work of another queue that waited for it; the submitting thread returned from a wait that
-//! it began after the call.
+//! it began after the call. Where no call is known that submitted the work, it begins with the start of the work, as far as that is
+//! known, and else it is all time (`without_calls`).
 //!
 //! Input is a timeline; output is a set of intervals for each queue and for each GPU. Where all work is timed, the
 //! search takes one look at each submission and command buffer.
 
 use super::host_waits::HostWaits;
-use super::lost_launches::lost_launches;
+use super::lost_launches::{lost_launches, may_lack_work};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::{Interval, union};
+use gapscope_timeline::thresholds::MISSING_WORK_SHARE;
 use gapscope_timeline::{Standing, Timeline};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{SubmissionKind, Table};
 use std::collections::HashMap;
 
 /// The times in which work without known times may have run.
-#[derive(Debug, Default)]
-pub(crate) struct Unmeasured {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Unmeasured {
     /// The rows of the submissions of whose command buffers some are timed and some are not, sorted.
     partly: Vec<u32>,
     /// The times of each queue, by its index; empty where all work is timed. The intervals of a queue do not overlap.
     queues: Vec<Vec<Interval>>,
     /// The times of each GPU, likewise.
     gpus: Vec<Vec<Interval>>,
+    /// From the first submission of such work to the last.
+    submitted: Option<Interval>,
 }
 
 /// A command buffer with the row of its submission.
@@ -36,7 +40,7 @@ struct Submitted {
 }
 
 impl Unmeasured {
-    pub(super) fn new(timeline: &Timeline) -> Unmeasured {
+    pub(crate) fn new(timeline: &Timeline) -> Unmeasured {
         let all = timeline.command_buffers.iter().zip(0u32..);
         let mut open: Vec<u32> = all
             .filter(|(times, _)| times.submission != NONE && times.has_untimed_work())
@@ -44,7 +48,9 @@ impl Unmeasured {
             .collect();
         let is_untimed = |row| matches!(timeline.standing(row), Standing::Untimed);
         let lost = lost_launches(timeline);
+        let without_calls = without_calls(timeline);
         if lost.is_empty()
+            && without_calls.is_empty()
             && open.is_empty()
             && !(0..timeline.submissions.len() as u32).any(is_untimed)
         {
@@ -65,9 +71,15 @@ impl Unmeasured {
         let mut queues: Vec<Vec<Interval>> = (queues.iter())
             .map(|rows| of_queue(timeline, rows, &inside, &bounds))
             .collect();
-        for (times, mut lost) in queues.iter_mut().zip(lost) {
-            times.append(&mut lost);
+        for more in [lost, without_calls] {
+            for (times, mut more) in queues.iter_mut().zip(more) {
+                times.append(&mut more);
+            }
         }
+        let starts = queues.iter().flatten().map(|time| time.start_ns);
+        let starts = starts.filter(|start_ns| *start_ns > i64::MIN);
+        let submitted = starts.map(|start_ns| Interval::new(start_ns, start_ns));
+        let submitted = submitted.reduce(Interval::hull);
         let mut gpus = vec![Vec::new(); timeline.gpus.len()];
         for (queue, times) in timeline.queues.iter().zip(&mut queues) {
             union(times);
@@ -79,7 +91,17 @@ impl Unmeasured {
             partly: open,
             queues,
             gpus,
+            submitted,
         }
+    }
+
+    /// Returns how long such work was submitted before `window` and after it.
+    pub(crate) fn submitted_outside(&self, window: Interval) -> [i64; 2] {
+        let submitted = self.submitted.unwrap_or(window);
+        [
+            window.start_ns.saturating_sub(submitted.start_ns).max(0),
+            submitted.end_ns.saturating_sub(window.end_ns).max(0),
+        ]
     }
 
     /// Returns true where all work is timed.
@@ -143,6 +165,90 @@ fn of_queue(
     }
     times.retain(|time| !time.is_empty());
     times
+}
+
+/// Returns the times of each queue in which work may have run that has no times and of which no call is known; empty where there is none.
+///
+/// Of work whose start is not known either, that is all time, as soon as sums lack too much of the device's work.
+fn without_calls(timeline: &Timeline) -> Vec<Vec<Interval>> {
+    const ALL_TIME: Interval = Interval {
+        start_ns: i64::MIN,
+        end_ns: i64::MAX,
+    };
+    if may_lack_work(timeline) {
+        return vec![vec![ALL_TIME]; timeline.queues.len()];
+    }
+    let untimed = untimed_without_calls(timeline);
+    if untimed.is_empty() {
+        return Vec::new();
+    }
+    let mut starts: Vec<Vec<i64>> = vec![Vec::new(); timeline.queues.len()];
+    timeline.each_work(|work| {
+        starts[timeline.queue_of(work) as usize].push(work.interval.start_ns);
+    });
+    starts.iter_mut().for_each(|starts| starts.sort_unstable());
+    let mut placeless = vec![0u64; timeline.gpus.len()];
+    let mut times = vec![Vec::new(); timeline.queues.len()];
+    for (queue, start_ns) in untimed {
+        let queue = queue as usize;
+        let Some(start_ns) = start_ns.filter(|_| !timeline.queues[queue].is_undefined) else {
+            placeless[timeline.queues[queue].gpu as usize] += 1;
+            continue;
+        };
+        let next = starts[queue].partition_point(|next_ns| *next_ns <= start_ns);
+        let end_ns = starts[queue].get(next).copied().unwrap_or(i64::MAX);
+        times[queue].push(Interval::new(start_ns, end_ns));
+    }
+    for (times, queue) in times.iter_mut().zip(&timeline.queues) {
+        let placeless = placeless[queue.gpu as usize];
+        let all = placeless.saturating_add(timeline.gpus[queue.gpu as usize].works.len() as u64);
+        if placeless as f64 > MISSING_WORK_SHARE * all as f64 {
+            times.push(ALL_TIME);
+        }
+    }
+    times
+}
+
+/// Returns the queue of each piece of work that has no times and of which no call is known, with its start where that is known.
+fn untimed_without_calls(timeline: &Timeline) -> Vec<(u32, Option<i64>)> {
+    let columns = &timeline.dispatches;
+    let dispatches = columns.untimed.iter().filter_map(|untimed| {
+        let launched = columns.launched.get(untimed.row as usize)?;
+        let is_placeless = launched.queue != NONE && launched.submission == NONE;
+        is_placeless.then_some((launched.queue, untimed.start_ns))
+    });
+    let tables = &timeline.trace.tables;
+    let (transfers, opaque) = (&tables.transfers, &tables.opaque_work);
+    let mut all: Vec<(u32, Option<i64>)> = dispatches.collect();
+    for (queues, starts, lengths, calls, buffers) in [
+        (
+            &transfers.queue,
+            &transfers.start_ns,
+            &transfers.duration_ns,
+            &transfers.submission,
+            &transfers.command_buffer,
+        ),
+        (
+            &opaque.queue,
+            &opaque.start_ns,
+            &opaque.duration_ns,
+            &opaque.submission,
+            &opaque.command_buffer,
+        ),
+    ] {
+        for (row, queue) in queues.iter().enumerate() {
+            let has_times = Interval::from_row(starts.at(row), lengths.at(row)).is_some();
+            let is_known = |row: u32| row != NONE;
+            let has_call = (calls.at(row))
+                .is_some_and(|call| is_known(timeline.submission_ids.row(call)))
+                || (buffers.at(row))
+                    .is_some_and(|id| is_known(timeline.command_buffer_ids.row(id)));
+            if !has_times && !has_call {
+                all.push((timeline.queue_ids.row(*queue), starts.at(row)));
+            }
+        }
+    }
+    all
 }
 
 /// Returns the times in which moves of managed memory may have run, by the index of the GPU. A move has no times of its own.

@@ -46,6 +46,8 @@ impl Unions {
             communication_ns: self.communication.length_ns - self.compute.length_ns,
             transfer_ns: self.transfers.length_ns - self.communication.length_ns,
             whole_ns: self.all.length_ns - self.transfers.length_ns,
+            doubtful_ns: 0,
+            beside_compute_ns: 0,
             ..BusyParts::default()
         }
     }

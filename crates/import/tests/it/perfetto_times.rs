@@ -1,0 +1,108 @@
+//! Tests what becomes of times in Perfetto's files that cannot be true, by packets that the test writes.
+
+use crate::imported::{import_bytes, loss};
+use gapscope_trace::Trace;
+
+/// A message of Protocol Buffers that is being written.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+
+    fn number(mut self, field: u64, number: u64) -> Message {
+        self.varint(field << 3);
+        self.varint(number);
+        self
+    }
+
+    fn bytes(mut self, field: u64, bytes: &[u8]) -> Message {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn message(self, field: u64, inner: Message) -> Message {
+        self.bytes(field, &inner.0)
+    }
+}
+
+const NOW: u64 = 5_000_000_000_000;
+
+/// A packet of an event of a track: a start (1) or an end (2).
+fn event(at_ns: u64, kind: u64, track: u64, name: &str) -> Message {
+    let category = if track == 1 { "kernel" } else { "python" };
+    let event = Message::default().number(9, kind).number(11, track);
+    let event = match kind {
+        1 => event
+            .bytes(22, category.as_bytes())
+            .bytes(23, name.as_bytes()),
+        _ => event,
+    };
+    Message::default()
+        .number(8, at_ns)
+        .number(10, 1)
+        .message(11, event)
+}
+
+/// A file with a thread (track 2) and a stream of a GPU (track 1), and the spans of kernels and functions.
+fn file(kernels: &[(u64, u64)], functions: &[(u64, u64)]) -> Trace {
+    let mut packets = Vec::new();
+    for (id, name) in [(1, "stream 7"), (2, "main")] {
+        let thread = Message::default().number(1, 100).number(2, 100 + id);
+        let track = Message::default()
+            .number(1, id)
+            .bytes(2, name.as_bytes())
+            .message(4, thread);
+        packets.push(Message::default().number(10, 1).message(60, track));
+    }
+    for (track, spans) in [(1, kernels), (2, functions)] {
+        for (start_ns, end_ns) in spans {
+            packets.push(event(*start_ns, 1, track, "work"));
+            packets.push(event(*end_ns, 2, track, ""));
+        }
+    }
+    let file = packets
+        .into_iter()
+        .fold(Message::default(), |file, packet| file.message(1, packet));
+    import_bytes("run.pftrace", &file.0).unwrap().trace
+}
+
+#[test]
+fn impossible_times_of_work_are_unknown_and_other_slices_are_lost() {
+    let at = |number: u64| (NOW + number * 100, NOW + number * 100 + 50);
+    for (odd, what) in [
+        ((0, NOW + 350), "start"),
+        ((NOW + 300, 0), "end"),
+        ((NOW + 300, NOW + 200), "order"),
+    ] {
+        let spans = [at(1), at(2), odd, at(4)];
+        let trace = file(&spans, &spans);
+        let tables = &trace.tables;
+        let timed: Vec<bool> = tables
+            .dispatches
+            .start_ns
+            .iter()
+            .map(|start| start.is_some())
+            .collect();
+        assert_eq!(timed, [true, true, false, true], "{what}");
+        assert_eq!(tables.markers.start_ns.iter().count(), 3, "{what}");
+        assert_eq!(loss(&trace, "times that are impossible"), 2, "{what}");
+        assert_eq!(trace.manifest.start_ns, NOW.cast_signed() + 100, "{what}");
+    }
+}
+
+#[test]
+fn times_that_count_from_zero_are_believed() {
+    let spans = [(0, 50), (100, 150), (900, 950)];
+    let trace = file(&spans, &spans);
+    assert_eq!(trace.tables.dispatches.start_ns.iter().flatten().count(), 3);
+    assert_eq!(trace.tables.markers.start_ns.iter().count(), 3);
+}
