@@ -16,6 +16,7 @@ mod python;
 mod test;
 mod tidy;
 mod toolchain;
+mod tsan;
 mod venv;
 mod vulkan;
 mod web;
@@ -65,6 +66,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Compares a query over many ranks with Ballista's answer: a scheduler, two executors, an object store
     Fleet,
+    /// Records programs of several threads with hooks that ThreadSanitizer watches
+    Tsan,
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
     Tidy,
 }
@@ -95,6 +98,7 @@ fn run() -> Result<()> {
         Task::Bench(options) => bench::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Fleet => fleet::run(),
+        Task::Tsan => tsan::run(),
         Task::Tidy => tidy::run(Path::new(".")),
     }
 }

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::conduct::{Conduct, Moment};
-
 /// Runs Vulkan work with one planted cause of idle GPU time, or one use of the API, and prints what it did as JSON.
 ///
 /// Exits with 3 when the device or driver lacks what the mode needs.
@@ -165,6 +163,52 @@ pub enum Mode {
     WaitFirst,
     /// Timestamps of the program are copied to a buffer inside its command buffers
     Queries,
+}
+
+/// A way to behave that few programs have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Conduct {
+    /// From then on a system call that opens, makes, maps or deletes files or starts threads ends the process
+    FilterKill,
+    /// The same, where such a call fails with EPERM
+    FilterError,
+    /// The same, where such a call raises SIGSYS
+    FilterTrap,
+    /// The same as filter-kill, in the calling thread and those that it starts alone
+    FilterThread,
+    /// From then on a system call that makes, sizes or deletes files, or connects, ends the process
+    FilterWrites,
+    /// Closes all descriptors but the standard ones, and opens others under their numbers
+    CloseAll,
+    /// No more descriptors may be opened
+    NoDescriptors,
+    /// No file may grow beyond 64 KiB
+    SmallFiles,
+    /// No more memory may be mapped than now, but for 64 MiB
+    NoMemory,
+    /// All memory, also what is mapped later, is locked
+    LockMemory,
+    /// The root folder is an empty one
+    Chroot,
+    /// The process gives up being root
+    Setuid,
+    /// Handlers of all signals without SA_RESTART on a stack of their own, and SIGALRM each millisecond
+    Signals,
+    /// 200 children that end at once: by exit, by _exit, or as another program without an environment
+    Forks,
+    /// A child that filters its system calls as filter-kill does, and ends by exit
+    SandboxedChild,
+}
+
+/// Where in the run a program behaves so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Moment {
+    /// Before Vulkan is loaded
+    Start,
+    /// Between the instance and the device
+    Instance,
+    /// Once all objects are made, before the first submission
+    Work,
 }
 
 fn transfer_bytes(text: &str) -> Result<u64, String> {

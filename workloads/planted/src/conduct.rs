@@ -5,54 +5,8 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 
-use crate::args::Args;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Conduct {
-    /// From then on a system call that opens, makes, maps or deletes files or starts threads ends the process
-    FilterKill,
-    /// The same, where such a call fails with EPERM
-    FilterError,
-    /// The same, where such a call raises SIGSYS
-    FilterTrap,
-    /// The same as filter-kill, in the calling thread and those that it starts alone
-    FilterThread,
-    /// From then on a system call that makes, sizes or deletes files, or connects, ends the process
-    FilterWrites,
-    /// Closes all descriptors but the standard ones, and opens others under their numbers
-    CloseAll,
-    /// No more descriptors may be opened
-    NoDescriptors,
-    /// No file may grow beyond 64 KiB
-    SmallFiles,
-    /// No more memory may be mapped than now, but for 64 MiB
-    NoMemory,
-    /// All memory, also what is mapped later, is locked
-    LockMemory,
-    /// The root folder is an empty one
-    Chroot,
-    /// The process gives up being root
-    Setuid,
-    /// Handlers of all signals without SA_RESTART on a stack of their own, and SIGALRM each millisecond
-    Signals,
-    /// 200 children that end at once: by exit, by _exit, or as another program without an environment
-    Forks,
-    /// A child that filters its system calls as filter-kill does, and ends by exit
-    SandboxedChild,
-}
-
-/// Where in the run a program behaves so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Moment {
-    /// Before Vulkan is loaded
-    Start,
-    /// Between the instance and the device
-    Instance,
-    /// Once all objects are made, before the first submission
-    Work,
-}
+use crate::args::{Args, Conduct, Moment};
 
 /// Behaves as the arguments say for this moment.
 pub fn at(moment: Moment, args: &Args) -> Result<()> {

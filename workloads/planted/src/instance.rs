@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use anyhow::{Context, Result};
 use ash::{ext, vk};
 
-use crate::args::Args;
+use crate::args::{Args, Moment};
 use crate::conduct;
 
 /// The instance, and whether it has the extension for labels and names.
@@ -30,7 +30,7 @@ impl Instance {
             .enabled_extension_names(if has_debug_utils { &names } else { &[] });
         let raw = unsafe { entry.create_instance(&info, None) }
             .context("no Vulkan driver could be used")?;
-        conduct::at(conduct::Moment::Instance, args)?;
+        conduct::at(Moment::Instance, args)?;
         Ok(Self {
             raw,
             has_debug_utils,

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         .to_possible_value()
         .map_or_else(String::new, |value| value.get_name().to_owned());
     let mut truth = Truth::start(mode);
-    let run = conduct::at(conduct::Moment::Start, &args);
+    let run = conduct::at(args::Moment::Start, &args);
     match run.and_then(|()| modes::run(&args, &mut truth)) {
         Ok(()) => {
             truth.print();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use ash::vk;
 
-use crate::args::Args;
+use crate::args::{Args, Moment};
 use crate::conduct;
 use crate::gpu::Gpu;
 use crate::recorded::Recorded;
@@ -36,7 +36,7 @@ impl Setup {
         if args.conduct.is_some() {
             setup.run_dispatches(1)?;
         }
-        conduct::at(conduct::Moment::Work, args)?;
+        conduct::at(Moment::Work, args)?;
         Ok(setup)
     }
 

@@ -9,7 +9,7 @@
 //! block FIRST_BLOCK ..   chunks, each in consecutive blocks
 //! ```
 
-use crate::control::Page;
+use crate::page::Page;
 use crate::{Error, VERSION};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -67,7 +67,7 @@ pub fn create(name: &str) -> io::Result<File> {
         descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
     };
     let file = made(flags | NOT_EXECUTABLE).or_else(|_| made(flags))?;
-    if crate::exceeds_file_limit(POOL_BYTES as u64) {
+    if crate::file_limit::exceeds_file_limit(POOL_BYTES as u64) {
         return Err(ErrorKind::FileTooLarge.into());
     }
     file.set_len(POOL_BYTES as u64)?;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const GAP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The most records that may be missing before one that is believed, where the page that counts them is lost.
-const MOST_AHEAD: u64 = 1 << 32;
+const MAX_MISSING: u64 = 1 << 32;
 
 /// Finds the processes under one spool folder.
 #[derive(Debug)]
@@ -461,7 +461,7 @@ impl ProcessSpool {
         // Returns the number up to which records are believed.
         let end = || match self.lost_page {
             false => self.control.page().next_sequence.load(Acquire),
-            true => self.expected.saturating_add(MOST_AHEAD),
+            true => self.expected.saturating_add(MAX_MISSING),
         };
         let log = self.logs.get_mut(&thread)?;
         loop {

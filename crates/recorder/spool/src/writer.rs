@@ -62,7 +62,7 @@ struct Process {
 }
 
 /// Where a process writes its chunks.
-enum Place {
+enum LogPlace {
     /// The pool that it has claimed.
     Pool(Arc<Pool>),
     /// Files of its own in this folder, where it has found no pool.
@@ -71,7 +71,7 @@ enum Place {
 
 /// The part of the spool that belongs to a process: its control page and its chunks.
 struct ProcessFolder {
-    place: Place,
+    place: LogPlace,
     control: Control,
     /// The number of chunks so far, which is the next one's number.
     chunks: AtomicU64,
@@ -251,9 +251,9 @@ impl Spool {
                 // SAFETY: nobody else has seen the pointer.
                 let lost = unsafe { Box::from_raw(new) };
                 match lost.folder.map(|folder| folder.place) {
-                    Some(Place::Folder(path)) => drop(std::fs::remove_dir_all(path)),
+                    Some(LogPlace::Folder(path)) => drop(std::fs::remove_dir_all(path)),
                     // Its page says that it is claimed, and it holds nothing.
-                    Some(Place::Pool(_)) | None => {}
+                    Some(LogPlace::Pool(_)) | None => {}
                 }
                 self.process().folder.as_ref()
             }
@@ -354,7 +354,7 @@ impl ProcessFolder {
         if let Some(pool) = Pool::claim(root) {
             let pool = Arc::new(pool);
             let control = Control::in_claimed(pool.clone(), monotonic_ns(), recording);
-            return Ok(ProcessFolder::new(Place::Pool(pool), control));
+            return Ok(ProcessFolder::new(LogPlace::Pool(pool), control));
         }
         let (start_ns, path) = loop {
             let start_ns = monotonic_ns();
@@ -368,10 +368,10 @@ impl ProcessFolder {
             break (start_ns, path);
         };
         let control = Control::create(&path, start_ns, recording)?;
-        Ok(ProcessFolder::new(Place::Folder(path), control))
+        Ok(ProcessFolder::new(LogPlace::Folder(path), control))
     }
 
-    fn new(place: Place, control: Control) -> ProcessFolder {
+    fn new(place: LogPlace, control: Control) -> ProcessFolder {
         ProcessFolder {
             place,
             control,
@@ -437,8 +437,8 @@ impl ThreadLog {
             let from = page.next_sequence.load(Relaxed);
             let name = (self.thread, number, from);
             let chunk = match &self.folder.place {
-                Place::Pool(pool) => ChunkWriter::in_pool(pool, name, wanted),
-                Place::Folder(path) => ChunkWriter::create(path, name, wanted).ok(),
+                LogPlace::Pool(pool) => ChunkWriter::in_pool(pool, name, wanted),
+                LogPlace::Folder(path) => ChunkWriter::create(path, name, wanted).ok(),
             };
             if let Some(chunk) = chunk {
                 created.fetch_add(chunk.bytes() as u64, Relaxed);

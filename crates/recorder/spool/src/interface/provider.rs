@@ -117,7 +117,7 @@ pub unsafe fn bytes_at<'a>(text: *const c_char, bytes: usize) -> Option<&'a [u8]
 }
 
 /// Returns the control page that the session shares; `None` when this process has no spool.
-fn page<H: Provider>(hook: &H) -> Option<&'static crate::control::Page> {
+fn page<H: Provider>(hook: &H) -> Option<&'static crate::Page> {
     hook.spool().control().map(Control::page)
 }
 

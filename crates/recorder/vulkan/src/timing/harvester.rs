@@ -312,12 +312,18 @@ impl Harvester {
     /// thread may be waiting for a driver that waits for this call.
     pub fn stop_at_exit(&self) {
         self.stop.store(true, Relaxed);
-        let ended = || match self.thread.try_lock() {
-            Ok(thread) => thread.as_ref().is_none_or(|thread| {
-                thread.thread().unpark();
-                thread.is_finished()
-            }),
-            Err(_) => false,
+        let ended = || {
+            let Ok(mut thread) = self.thread.try_lock() else {
+                return false;
+            };
+            if let Some(running) = &*thread {
+                running.thread().unpark();
+            }
+            // A thread that has finished is joined without a wait.
+            if let Some(finished) = thread.take_if(|thread| thread.is_finished()) {
+                let _ = finished.join();
+            }
+            thread.is_none()
         };
         for _ in 0..50 {
             if ended() {
