@@ -130,9 +130,13 @@ export class GapsPanel {
 
   /** Shows the idle time of the findings, or `loadingMessage` until there are any. */
   show(findings: FindingsSoFar, loadingMessage: string): void {
-    this.idle = part(findings, loadingMessage, ({ gaps, idle_time, gpu_busy_ns }) =>
-      gaps && (idle_time !== null || gpu_busy_ns === null) && { causes: gaps.filter((row) => row.total_ns > 0), longest: idle_time?.longest ?? [], gap_count: idle_time?.gap_count ?? 0, total_ns: idle_time?.total_ns ?? 0, timed: gpu_busy_ns !== null },
-    );
+    this.idle = part(findings, loadingMessage, ({ gaps, idle_time, gpu_busy_ns }): IdleTimeRows | null => {
+      const timed = gpu_busy_ns !== null;
+      // Work without times leaves the idle time unknown; otherwise it is still on its way.
+      if (!gaps || (idle_time === null && timed)) return null;
+      const { longest, gap_count, total_ns } = idle_time ?? { longest: [], gap_count: 0, total_ns: 0 };
+      return { causes: gaps.filter((row) => row.total_ns > 0), longest, gap_count, total_ns, timed };
+    });
     const { causes } = this.narrowed;
     this.causesOf.hidden = this.narrowed.finds === null;
     if (this.idle.state === "loaded") this.causes.empty = !this.idle.value.timed ? NO_TIMES : causes ? NOT_IDLE_HERE : NEVER_IDLE;
