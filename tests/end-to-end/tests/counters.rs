@@ -490,8 +490,13 @@ fn the_sampler_is_a_process_of_gapscopes_own_and_ends_with_it() {
     );
     let program = until("no program", || {
         let all = processes_with("sleep:3000").into_iter();
+        // The recorder's own processes have its command line, which holds the program's.
+        let runs = |pid: &u32| {
+            let file = fs::read_link(format!("/proc/{pid}/exe")).ok();
+            file.is_some_and(|file| file.ends_with("fake-cuda-program"))
+        };
         let of_it = all.filter(|(_, parent)| *parent == recorder.id());
-        of_it.map(|(pid, _)| pid).next()
+        of_it.map(|(pid, _)| pid).find(runs)
     });
     recorder.kill().expect("it runs");
     recorder.wait().expect("it runs");
