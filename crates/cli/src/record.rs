@@ -6,10 +6,11 @@ use crate::{
     exit, hook_libraries, kernel_names, output_path, own_recordings, page, progress,
     recorded_command, report, view,
 };
+use gapscope_files::ContainedPath;
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
 use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start, UNUSED_OPTION};
 use gapscope_timeline::quantity as number;
-use gapscope_trace::LossKind;
+use gapscope_trace::{LossKind, manifest};
 use gapscope_view::Running;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -95,11 +96,29 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
     };
     let output = recording.output.clone();
     let session = recording.start()?;
-    let shown = arguments.view.then(|| view::start_live(output)).flatten();
+    let live = || view::start_live(output.clone());
+    let shown = arguments.view.then(live).flatten();
     if !arguments.quiet {
         progress::show(&session);
     }
-    Ok((session.wait()?, shown))
+    let recorded = session.wait();
+    let recorded = recorded.map_err(|error| with_recovery(error.into(), &output))?;
+    Ok((recorded, shown))
+}
+
+/// Adds to a failure how what was recorded before can be read, where anything was.
+fn with_recovery(failure: Failure, output: &Path) -> Failure {
+    let sentence = match ContainedPath::new(output, manifest::FILE_NAME).is_file() {
+        true => format!(
+            "{failure}; then `gapscope recover {}` completes the trace of what was recorded before",
+            output.display()
+        ),
+        false => return failure,
+    };
+    Failure {
+        sentence,
+        ..failure
+    }
 }
 
 /// Prints on stderr what was recorded: its report, or a line without one; the failure says why there is nothing.

@@ -341,23 +341,9 @@ fn a_full_disk_ends_the_window_and_not_the_program() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let program = planted("transfers --n 2 --bytes 4000000");
     let capture = program.capture_command(&folder.path().join("c.gapcapture"));
-    let mut unshared = Process::new("unshare");
-    unshared.args(["--mount", "--map-root-user", "sh", "-c"]);
-    unshared
-        .arg("mount -t tmpfs -o size=128k none \"$0\" && exec \"$@\"")
-        .arg(folder.path());
-    unshared.arg(capture.get_program()).args(capture.get_args());
-    for (name, value) in capture.get_envs() {
-        match value {
-            Some(value) => unshared.env(name, value),
-            None => unshared.env_remove(name),
-        };
-    }
-    let run = Run::from_command(&mut unshared);
-    if run.stderr.contains("unshare:") || run.stderr.contains("mount:") {
-        eprintln!("skipped: {}", run.stderr);
+    let Some(run) = Run::on_small_disk(&capture, folder.path(), 128, "") else {
         return;
-    }
+    };
     assert_contains(&run.stderr, "no space is left on the disk");
     let alone = program.run().ok();
     let result = |run: &Run| {

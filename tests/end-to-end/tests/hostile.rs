@@ -311,3 +311,27 @@ fn a_program_that_starts_after_its_session_was_killed_and_its_keeper_lives_is_re
     compare(&recovered.tables, &Truth::parse(&stdout));
     assert_eq!(recovered.manifest.processes.len(), 3);
 }
+
+#[test]
+fn a_full_disk_ends_the_recording_and_not_the_program() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = planted("steady --n 200 --iterations 100");
+    let recover = format!(
+        "mount -o remount,size=64m none \"$0\" && '{}' recover \"$0/t.gapscope\" >&2 && cat \"$0/t.gapscope/trace.json\"",
+        product::built("gapscope").display()
+    );
+    let recording = program.record_command(folder.path());
+    let Some(run) = Run::on_small_disk(&recording, folder.path(), 300, &recover) else {
+        return;
+    };
+    run.assert_status(125);
+    assert_contains(&run.stderr, "no space is left on its disk");
+    assert_contains(&run.stderr, "`gapscope recover ");
+    assert_contains(&run.stderr, "is complete now");
+    assert_contains(&run.stdout, "The recording's session ended with an error");
+    let result = |run: &Run| {
+        let rest = run.stdout.split("result_hash").nth(1).expect("a result");
+        rest[..21].to_owned()
+    };
+    assert_eq!(result(&run), result(&program.run().ok()));
+}

@@ -147,15 +147,20 @@ impl Program {
         command
     }
 
-    /// Records the program into `folder`, as the trace `t.gapscope`.
-    pub fn record_in(&self, folder: TempDir) -> Recording {
+    /// Returns the command with which [`Program::record_in`] records the program.
+    pub fn record_command(&self, folder: &Path) -> Command {
         let mut command = self.command(product::built("gapscope").as_os_str());
         command
             .args(["record", "--no-report", "-o"])
-            .arg(folder.path().join("t.gapscope"));
+            .arg(folder.join("t.gapscope"));
         command.args(&self.options).arg("--").args(&self.command);
+        command
+    }
+
+    /// Records the program into `folder`, as the trace `t.gapscope`.
+    pub fn record_in(&self, folder: TempDir) -> Recording {
         Recording {
-            run: Run::from_command(&mut command),
+            run: Run::from_command(&mut self.record_command(folder.path())),
             folder,
         }
     }
@@ -169,6 +174,36 @@ impl Run {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+
+    /// Runs a command while `folder` is a disk of its own with `kib` KiB, and then the lines of a shell, to which `$0` is
+    /// that folder. The status is that of the command. `None` where this process may not make such a disk.
+    pub fn on_small_disk(
+        command: &Command,
+        folder: &Path,
+        kib: u32,
+        afterwards: &str,
+    ) -> Option<Run> {
+        let mut unshared = Command::new("unshare");
+        unshared.args(["--mount", "--map-root-user", "sh", "-c"]);
+        unshared
+            .arg(format!(
+                "mount -t tmpfs -o size={kib}k none \"$0\" || exit 1\n\"$@\"\nstatus=$?\n{afterwards}\nexit $status"
+            ))
+            .arg(folder);
+        unshared.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => unshared.env(name, value),
+                None => unshared.env_remove(name),
+            };
+        }
+        let run = Run::from_command(&mut unshared);
+        let refused = run.stderr.contains("unshare:") || run.stderr.contains("mount:");
+        if refused {
+            eprintln!("skipped: {}", run.stderr);
+        }
+        (!refused).then_some(run)
     }
 
     /// Checks the exit status.

@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOCK_FILE: &str = "keeper";
 /// The file in the spool that asks the keeper to end.
 const END_FILE: &str = "end";
+/// The name that the keeper's file gets when the session ends with an error. A full disk has room for a new name.
+const FAILED_FILE: &str = "failed";
 /// What the session writes before it ends.
 const FAREWELL: u8 = b'e';
 
@@ -81,6 +83,18 @@ pub fn dismiss(root: &Path) {
     while !is_free(&lock) && begun.elapsed() < PATIENCE {
         std::thread::sleep(INTERVAL / 4);
     }
+}
+
+/// Keeps for a recovery that the session ends with an error, such as one of a full disk, while the program may still run.
+pub fn note_failure(root: &Path) {
+    let root = ContainedPath::from(root);
+    // Without the name, a recovery takes the session for a killed one.
+    let _ = root.join(LOCK_FILE).rename(&root.join(FAILED_FILE));
+}
+
+/// Returns true where the session has ended with an error.
+pub fn has_failed(root: &Path) -> bool {
+    ContainedPath::from(root).join(FAILED_FILE).is_file()
 }
 
 /// Takes the lock, unless a keeper has it.

@@ -8,6 +8,13 @@ use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
 use std::path::Path;
 
+/// The note on a trace whose session was killed. The keeper has written what the program did afterwards.
+const SESSION_KILLED: &str = "The recording's session was killed; the trace was completed by `gapscope recover`, and how the command ended is not \
+     known.";
+/// The note on a trace whose session could not go on.
+const SESSION_FAILED: &str = "The recording's session ended with an error, such as one of a full disk; the trace was completed by `gapscope \
+     recover`. What the program did afterwards is in no count, and how the command ended is not known.";
+
 /// The result of a recovery.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recovered {
@@ -56,20 +63,21 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
             return Err(running("the recorded program", alive));
         }
     }
-    keeper::dismiss(&drain::spool_folder(folder));
+    let spool = drain::spool_folder(folder);
+    keeper::dismiss(&spool);
+    let why = match keeper::has_failed(&spool) {
+        true => SESSION_FAILED,
+        false => SESSION_KILLED,
+    };
     let mut drain = Drain::resume(folder)?;
     drain.drain_all()?;
     for process in drain.processes().iter().filter(|p| p.is_alive()) {
         process.record(false);
     }
-    let inner = nested_recordings::inner_traces(&drain::spool_folder(folder));
+    let inner = nested_recordings::inner_traces(&spool);
     let finished = drain.finish(|manifest| {
         manifest.notes.extend(nested_recordings::note(&inner));
-        manifest.notes.push(
-            "The recording's session was killed; the trace was completed by `gapscope recover`, and how the command ended \
-             is not known."
-                .to_owned(),
-        );
+        manifest.notes.push(why.to_owned());
     })?;
     Ok(Recovered::Completed {
         dispatches: finished.dispatches,

@@ -5,7 +5,7 @@
 use crate::conditions::Conditions;
 use crate::counters::{self, Counters};
 use crate::drain::{Drain, DrainedProcess, RecordingHeader, spool_folder};
-use crate::keeper::Keeper;
+use crate::keeper::{self, Keeper};
 use crate::launch::{LaunchedProgram, Recording, Start, check_program, exit_of};
 use crate::outcome::{Outcome, Recorded};
 use crate::progress::{Progress, RecentActivity};
@@ -233,6 +233,7 @@ impl RecordingRun {
         }
         self.keeper.take().into_iter().for_each(Keeper::end);
         if let Some(failure) = self.failure {
+            keeper::note_failure(&spool_folder(self.drain.folder()));
             return Err(failure);
         }
         if let Some(counters) = &mut self.counters {
