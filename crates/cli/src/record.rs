@@ -10,7 +10,7 @@ use gapscope_files::ContainedPath;
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
 use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start, UNUSED_OPTION};
 use gapscope_timeline::quantity as number;
-use gapscope_trace::{LossKind, manifest};
+use gapscope_trace::LossKind;
 use gapscope_view::Running;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -108,7 +108,7 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
 
 /// Adds to a failure how what was recorded before can be read, where anything was.
 fn with_recovery(failure: Failure, output: &Path) -> Failure {
-    let sentence = match ContainedPath::new(output, manifest::FILE_NAME).is_file() {
+    let sentence = match ContainedPath::new(output, "trace.json").is_file() {
         true => format!(
             "{failure}; then `gapscope recover {}` completes the trace of what was recorded before",
             output.display()

@@ -13,7 +13,7 @@ use gapscope_trace::tables::Table;
 use crate::counts::{check, compare};
 use crate::driver::{Driver, Fake, Lavapipe};
 use crate::product;
-use crate::recording::{Run, assert_contains, open, planted};
+use crate::recording::{Program, Run, assert_contains, open, planted};
 use crate::truth::Truth;
 
 /// Enough dispatches for several chunks of the spool.
@@ -334,4 +334,12 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
         rest[..21].to_owned()
     };
     assert_eq!(result(&run), result(&program.run().ok()));
+}
+
+#[test]
+fn a_program_whose_address_space_is_limited_from_the_start_keeps_it() {
+    let planted = product::built("planted");
+    let script = format!("ulimit -v 800000; exec '{}' steady", planted.display());
+    let recording = Program::new(["sh", "-c", &script], &Lavapipe).recorded();
+    compare(&recording.trace().tables, &recording.truth());
 }

@@ -26,6 +26,8 @@ const LOCK_FILE: &str = "keeper";
 const END_FILE: &str = "end";
 /// The name that the keeper's file gets when the session ends with an error. A full disk has room for a new name.
 const FAILED_FILE: &str = "failed";
+/// The file in the spool that says that the keeper has written everything after the end of the session.
+const KEPT_FILE: &str = "kept";
 /// What the session writes before it ends.
 const FAREWELL: u8 = b'e';
 
@@ -72,17 +74,18 @@ impl Keeper {
 }
 
 /// Ends the keeper of a session that was killed, and waits until all that it has is in files. The program's later work is
-/// not recorded.
-pub fn dismiss(root: &Path) {
+/// not recorded. Returns false where the keeper was killed too, or hangs, so that what it had is lost.
+pub fn dismiss(root: &Path) -> bool {
     let root = ContainedPath::from(root);
     let Ok(lock) = root.join(LOCK_FILE).open() else {
-        return;
+        return true;
     };
     let _ = root.join(END_FILE).create();
     let begun = Instant::now();
     while !is_free(&lock) && begun.elapsed() < PATIENCE {
         std::thread::sleep(INTERVAL / 4);
     }
+    root.join(KEPT_FILE).is_file()
 }
 
 /// Keeps for a recovery that the session ends with an error, such as one of a full disk, while the program may still run.
@@ -214,6 +217,7 @@ fn keep(root: &Path, mut session: UnixStream) {
             process.keep();
         }
         if ends || !live {
+            let _ = ContainedPath::from(root).join(KEPT_FILE).create();
             return;
         }
         std::thread::sleep(INTERVAL);

@@ -43,10 +43,11 @@ pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
     }
     let mut others = all_pids().filter(|pid| innermost_pid(*pid) == Some(inner));
     others.find(|pid| maps_it(*pid)).or_else(|| {
-        // A process that may not be inspected is taken to have the id that it recorded.
+        // A process that may not be inspected is taken to have the id that it recorded, unless that id is one of another
+        // namespace, where the process with that id here is a stranger.
         let maps = fs::read(format!("/proc/{inner}/maps"));
-        maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
-            .then_some(inner)
+        let is_hidden = maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        (is_hidden && namespace == 0).then_some(inner)
     })
 }
 

@@ -11,6 +11,9 @@ use std::path::Path;
 /// The note on a trace whose session was killed. The keeper has written what the program did afterwards.
 const SESSION_KILLED: &str = "The recording's session was killed; the trace was completed by `gapscope recover`, and how the command ended is not \
      known.";
+/// The note on a trace whose keeper was killed with the session.
+const KEEPER_KILLED: &str = "The process gapscope-keeper, which writes what a program does after the session's end, was ended too: what the \
+     program did in the last moments before and afterwards is in no count.";
 /// The note on a trace whose session could not go on.
 const SESSION_FAILED: &str = "The recording's session ended with an error, such as one of a full disk; the trace was completed by `gapscope \
      recover`. What the program did afterwards is in no count, and how the command ended is not known.";
@@ -64,7 +67,7 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
         }
     }
     let spool = drain::spool_folder(folder);
-    keeper::dismiss(&spool);
+    let kept = keeper::dismiss(&spool);
     let why = match keeper::has_failed(&spool) {
         true => SESSION_FAILED,
         false => SESSION_KILLED,
@@ -78,6 +81,9 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     let finished = drain.finish(|manifest| {
         manifest.notes.extend(nested_recordings::note(&inner));
         manifest.notes.push(why.to_owned());
+        if !kept {
+            manifest.notes.push(KEEPER_KILLED.to_owned());
+        }
     })?;
     Ok(Recovered::Completed {
         dispatches: finished.dispatches,

@@ -141,7 +141,7 @@ impl Pool {
             if claimed.compare_exchange(0, 1, AcqRel, Acquire).is_err() {
                 continue;
             }
-            let mut bytes = POOL_BYTES;
+            let mut bytes = mappable_bytes();
             while bytes >= LEAST_BYTES {
                 if let Ok(pool) = Pool::map(&file, bytes) {
                     // SAFETY: the range is that of the mapping. A dump of the program shall not hold the records.
@@ -290,6 +290,27 @@ impl Drop for Pool {
         // SAFETY: the mapping is this value's own.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
+}
+
+/// Returns how much of a pool this process may map: all of it, or a small share of its limited address space (`ulimit -v`),
+/// which the program needs for itself.
+fn mappable_bytes() -> usize {
+    /// With 800 MB of address space, a program of a software GPU mostly failed when it lacked 128 MiB; a share of 128 is 4 MiB then.
+    const SHARE: u64 = 128;
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the call stores the limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    let mut bytes = POOL_BYTES;
+    while limit.rlim_cur != libc::RLIM_INFINITY
+        && bytes > LEAST_BYTES
+        && bytes as u64 > limit.rlim_cur / SHARE
+    {
+        bytes /= 2;
+    }
+    bytes
 }
 
 /// Opens the pool that a link in the spool leads to. The link may be older than what it leads to by now.
