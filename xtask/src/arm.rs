@@ -47,6 +47,10 @@ const END_TO_END: &[&str] = &[
 /// Tests that emulation makes impossible, each with its reason.
 const NOT_EMULATED: &[(&str, &str)] = &[
     (
+        "a_process_with_a_filter_of_its_own_gets_no_thread_of_a_hook",
+        "qemu does not emulate filters of system calls, and ends the child",
+    ),
+    (
         "endings::it_survives_an_abort",
         "qemu says on standard error that the program was aborted",
     ),
