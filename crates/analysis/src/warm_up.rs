@@ -161,7 +161,11 @@ pub fn warm_up(timeline: &Timeline) -> WarmUp {
     }
     if after < LEAST_COMMAND_BUFFERS {
         return kept(format!(
-            "Only {after} command buffers or launches start after what looks like warm-up: too few to leave out the rest."
+            "Only {} after what looks like warm-up: too few to leave out the rest.",
+            match after {
+                1 => "1 command buffer or launch starts".to_owned(),
+                _ => format!("{after} command buffers or launches start"),
+            }
         ));
     }
     if later > taken {

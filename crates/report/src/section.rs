@@ -24,6 +24,7 @@ use crate::document::{Block, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_timeline::unknown_counts::Count;
+use gapscope_trace::ids::ThreadId;
 use gapscope_trace::manifest::SamplingMode;
 
 /// Returns `text`, which says a number of rows of `table`, marked as a lower bound where rows could not be read or were not
@@ -51,6 +52,22 @@ pub(crate) fn or_unknown<T>(value: Option<T>, show: impl Fn(T) -> String) -> Tex
     match value {
         Some(value) => show(value).into(),
         None => Text::new().faint("unknown"),
+    }
+}
+
+/// Names a thread by its name and number. Profilers put the number into the name, too.
+pub(crate) fn thread_text(name: Option<&str>, thread: ThreadId) -> String {
+    let number = thread.to_string();
+    match name {
+        Some(name)
+            if name
+                .split(|c: char| !c.is_ascii_digit())
+                .any(|part| part == number) =>
+        {
+            name.to_owned()
+        }
+        Some(name) => format!("{name} ({number})"),
+        None => format!("thread {number}"),
     }
 }
 

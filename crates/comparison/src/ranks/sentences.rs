@@ -252,7 +252,12 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
     let main = causes.into_iter().max_by_key(|(_, ns)| *ns);
     Some(match main.filter(|(_, ns)| *ns > 0) {
         Some((cause, _)) => format!(
-            "{which}: their GPUs idle for {range} of the time, mostly {}.",
+            "{which}: {} for {range} of the time, mostly {}.",
+            if idles.len() == 1 {
+                "its GPU idles"
+            } else {
+                "their GPUs idle"
+            },
             cause.facts(Api::Cuda).name
         ),
         None => format!("{which}."),

@@ -3,7 +3,7 @@
 use super::sentences::sentences;
 use super::{Claim, ClaimKind, Figure, MAX_WORKS, Row};
 use crate::head::HeadSentences;
-use crate::section::{accuracy, instructions, limits, verdict};
+use crate::section::{accuracy, instructions, limits, thread_text, verdict};
 use crate::{number, page};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
@@ -294,8 +294,8 @@ impl Teller<'_> {
             rows.push(row);
         }
         if let Some(thread) = gap.thread {
-            let name = gap.thread_name.as_deref().unwrap_or("thread");
-            text.push_str(&format!(" from {name} ({thread})"));
+            let name = thread_text(gap.thread_name.as_deref(), thread);
+            text.push_str(&format!(" from {name}"));
         }
         text.push('.');
         text

@@ -2,7 +2,7 @@
 //! threads' stacks or by the ranges that these threads were in. A cause with few samples has no shares; the lines that hooks (gapscope's
 //! libraries in the program) saw are named for it.
 
-use super::{bar, count};
+use super::{bar, count, thread_text};
 use crate::document::{Block, Table, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
@@ -209,10 +209,7 @@ fn sleep(code: &Code) -> Option<Block> {
         slept_for.join("; "),
     );
     let ran = code.ran_meanwhile.iter().take(3).map(|thread| {
-        let name = match &thread.thread_name {
-            Some(name) => format!("{name} ({})", thread.thread),
-            None => format!("thread {}", thread.thread),
-        };
+        let name = thread_text(thread.thread_name.as_deref(), thread.thread);
         let samples = number::count_of(thread.samples, "sample", "samples");
         match thread.frames.is_empty() {
             true => format!("{name}, {samples}"),
@@ -250,10 +247,7 @@ fn workers(code: &Code) -> Option<Block> {
 fn lock(code: &Code) -> Option<Block> {
     let samples: u64 = code.gil.iter().map(|holder| holder.samples).sum();
     let holders = code.gil.iter().take(3).map(|holder| {
-        let name = match &holder.thread_name {
-            Some(name) => format!("{name} ({})", holder.thread),
-            None => format!("thread {}", holder.thread),
-        };
+        let name = thread_text(holder.thread_name.as_deref(), holder.thread);
         let samples = number::count_of(holder.samples, "sample", "samples");
         match holder.frames.is_empty() {
             true => format!("{name}, {samples}"),

@@ -1,7 +1,7 @@
 //! Makes the section on idle time by cause, with advice. A gap is a time in which a GPU ran nothing between two
 //! works.
 
-use super::{Places, bar, code, count};
+use super::{Places, bar, code, count, thread_text};
 use crate::document::{Block, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
@@ -212,10 +212,7 @@ fn host_time(lead: &str, calls: &[HostTime]) -> Option<Block> {
 /// Says what other threads did while the submitting thread was late.
 fn at_work(threads: &[ThreadAtWork]) -> Option<Block> {
     let thread = |thread: &ThreadAtWork| {
-        let name = match &thread.thread_name {
-            Some(name) => format!("{name} ({})", thread.thread),
-            None => format!("thread {}", thread.thread),
-        };
+        let name = thread_text(thread.thread_name.as_deref(), thread.thread);
         let time = number::duration(thread.total_ns);
         format!("{name}, mostly in {} (about {time})", thread.mostly_in)
     };
