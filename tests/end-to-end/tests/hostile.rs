@@ -224,7 +224,12 @@ fn a_spool_that_is_cut_and_deleted_while_recording_costs_nothing() {
 #[test]
 fn a_spool_folder_that_is_removed_while_recording_costs_nothing() {
     let running = Running::start(&Lavapipe);
-    std::fs::remove_dir_all(running.trace().join("spool")).expect("removed");
+    let spool = running.trace().join("spool");
+    let begun = Instant::now();
+    // The session makes new files meanwhile.
+    while std::fs::remove_dir_all(&spool).is_err() {
+        assert!(begun.elapsed().as_secs() < 10, "the folder stays");
+    }
     let (run, folder) = running.end();
     let run = run.ok();
     let trace = open(&folder.path().join("t.gapscope"));
@@ -325,7 +330,7 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
         return;
     };
     run.assert_status(125);
-    assert_contains(&run.stderr, "no space is left on its disk");
+    assert_contains(run.stderr.to_lowercase(), "no space");
     assert_contains(&run.stderr, "`gapscope recover ");
     assert_contains(&run.stderr, "is complete now");
     assert_contains(&run.stdout, "The recording's session ended with an error");
