@@ -28,14 +28,13 @@ const END_FILE: &str = "end";
 const FAILED_FILE: &str = "failed";
 /// The file in the spool that says that the keeper has written everything after the end of the session.
 const KEPT_FILE: &str = "kept";
-/// What the session writes before it ends.
-const FAREWELL: u8 = b'e';
 
 /// The session's end of its keeper.
 #[derive(Debug)]
 pub struct Keeper {
     process: libc::pid_t,
-    stream: UnixStream,
+    /// The keeper sees the end of the session by the end of this stream.
+    _stream: UnixStream,
 }
 
 impl Keeper {
@@ -59,17 +58,21 @@ impl Keeper {
                 let mut ready = [0];
                 // A keeper that could not begin has closed its end.
                 let _ = stream.read(&mut ready);
-                Some(Keeper { process, stream })
+                Some(Keeper {
+                    process,
+                    _stream: stream,
+                })
             }
         }
     }
 
     /// Ends the keeper, which nobody needs when the session has drained everything.
-    pub fn end(mut self) {
-        let _ = self.stream.write_all(&[FAREWELL]);
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
-        // SAFETY: waits for the session's own child.
-        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+    pub fn end(self) {
+        // SAFETY: both calls are for the session's own child, which a stop does not keep from its end.
+        unsafe {
+            libc::kill(self.process, libc::SIGKILL);
+            libc::waitpid(self.process, std::ptr::null_mut(), 0);
+        }
     }
 }
 
@@ -190,21 +193,16 @@ fn keep(root: &Path, mut session: UnixStream) {
         return;
     }
     let _ = session.set_read_timeout(Some(INTERVAL));
-    loop {
-        let mut word = [0];
-        match session.read(&mut word) {
-            Ok(0) => break,
-            Ok(_) => return,
-            Err(_) => pools.renew(),
-        }
+    // The session writes nothing: the stream ends where the session was killed.
+    while session.read(&mut [0]).is_err() {
+        pools.renew();
     }
-    // The session was killed.
     let mut reader = SpoolReader::attach(root);
     let mut processes: Vec<ProcessSpool> = Vec::new();
     loop {
         pools.renew();
         let ends = root.join(END_FILE).exists() || !root.exists();
-        // Whether processes live is asked first, so that everything that a dead one has written is there to read.
+        // The processes are looked for before their records are read, so that all records of a dead one are there.
         let alive = |process: &ProcessSpool| {
             procfs::pid_here(process).is_some_and(|pid| procfs::is_alive(pid, process.start_ns()))
         };
