@@ -6,7 +6,12 @@ use crate::procfs;
 use gapscope_spool::ProcessSpool;
 use gapscope_spool::reader::Damage;
 use gapscope_trace::ids::ProcessId;
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// How many filters of system calls the session has, which the programs that it starts have too.
+static OWN_FILTERS: LazyLock<Option<u32>> =
+    LazyLock::new(|| procfs::system_call_filters(std::process::id()));
 
 /// A process whose spool is drained.
 #[derive(Debug)]
@@ -50,7 +55,7 @@ impl DrainedProcess {
         let filters = &self.spool.control().page().filters_system_calls;
         if filters.load(Relaxed) == 0
             && let Some(pid) = self.pid_here
-            && procfs::system_call_filters(pid) > procfs::system_call_filters(std::process::id())
+            && procfs::system_call_filters(pid) > *OWN_FILTERS
         {
             filters.store(1, Relaxed);
         }
