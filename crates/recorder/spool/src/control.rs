@@ -3,7 +3,7 @@
 //! process's folder of the spool (the log of hooks). The process creates it ([`Control::create`]); the session opens it
 //! ([`Control::open`]).
 
-use crate::file_limit::exceeds_file_limit;
+use crate::limits::exceeds_file_limit;
 use crate::page::Page;
 use crate::pool::Pool;
 use crate::{Error, Rank, VERSION};

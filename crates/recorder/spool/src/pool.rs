@@ -10,7 +10,7 @@
 //! ```
 
 use crate::page::Page;
-use crate::{Error, VERSION};
+use crate::{Error, VERSION, limits};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -67,7 +67,7 @@ pub fn create(name: &str) -> io::Result<File> {
         descriptor => Ok(unsafe { File::from_raw_fd(descriptor) }),
     };
     let file = made(flags | NOT_EXECUTABLE).or_else(|_| made(flags))?;
-    if crate::file_limit::exceeds_file_limit(POOL_BYTES as u64) {
+    if limits::exceeds_file_limit(POOL_BYTES as u64) {
         return Err(ErrorKind::FileTooLarge.into());
     }
     file.set_len(POOL_BYTES as u64)?;
@@ -297,17 +297,9 @@ impl Drop for Pool {
 fn mappable_bytes() -> usize {
     /// With 800 MB of address space, a program of a software GPU mostly failed when it lacked 128 MiB; a share of 128 is 4 MiB then.
     const SHARE: u64 = 128;
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: the call stores the limit.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    let most = limits::address_space().map_or(u64::MAX, |bytes| bytes / SHARE);
     let mut bytes = POOL_BYTES;
-    while limit.rlim_cur != libc::RLIM_INFINITY
-        && bytes > LEAST_BYTES
-        && bytes as u64 > limit.rlim_cur / SHARE
-    {
+    while bytes > LEAST_BYTES && bytes as u64 > most {
         bytes /= 2;
     }
     bytes
