@@ -6,11 +6,10 @@ use crate::{
     exit, hook_libraries, kernel_names, output_path, own_recordings, page, progress,
     recorded_command, report, view,
 };
-use gapscope_files::ContainedPath;
 use gapscope_recorder::counters::{CounterOptions, NOT_SAMPLED, UnknownCounter};
 use gapscope_recorder::{LabelInjection, Outcome, Recorded, Recording, Start, UNUSED_OPTION};
 use gapscope_timeline::quantity as number;
-use gapscope_trace::LossKind;
+use gapscope_trace::{LossKind, read_manifest};
 use gapscope_view::Running;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -108,13 +107,13 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
 
 /// Adds to a failure how what was recorded before can be read, where anything was.
 fn with_recovery(failure: Failure, output: &Path) -> Failure {
-    let sentence = match ContainedPath::new(output, "trace.json").is_file() {
-        true => format!(
-            "{failure}; then `gapscope recover {}` completes the trace of what was recorded before",
-            output.display()
-        ),
-        false => return failure,
-    };
+    if read_manifest(output).is_err() {
+        return failure;
+    }
+    let sentence = format!(
+        "{failure}; then `gapscope recover {}` completes the trace of what was recorded before",
+        output.display()
+    );
     Failure {
         sentence,
         ..failure

@@ -112,34 +112,40 @@ impl Times<'_> {
         let mut rest = self.clone();
         rest.unknown_ns -= self.untimed_ns;
         (rest.untimed_ns, rest.busy.doubtful_ns) = (0, 0);
-        let idle_ns = self.unknown_ns;
-        let mut others = (0..7).map(|part| {
+        // Either the work ran, as work of one kind …
+        let ran = |part: fn(&mut Self) -> &mut i64| {
             let mut times = rest.clone();
-            if part > 2 {
-                times.unknown_ns = 0;
-                let busy = &mut times.busy;
-                let ran = match (busy.unsure_communication, busy.unsure_transfer) {
-                    (true, false) => &mut busy.communication_ns,
-                    _ => &mut busy.transfer_ns,
-                };
-                *ran = ran.saturating_add(self.busy.doubtful_ns);
-            }
-            let (part, ns) = match part {
-                0 => (&mut times.busy.compute_ns, untimed_ns),
-                1 => (&mut times.busy.communication_ns, untimed_ns),
-                2 => (&mut times.busy.transfer_ns, untimed_ns),
-                3 => (&mut times.host_ns, idle_ns),
-                4 => (&mut times.sync_ns, idle_ns),
-                5 => (&mut times.launch_ns, idle_ns),
-                // Nothing ran beside kernels that fill little of the device.
-                _ => {
-                    times.busy.beside_compute_ns = 0;
-                    (&mut times.unknown_ns, idle_ns)
-                }
+            let part = part(&mut times);
+            *part = part.saturating_add(untimed_ns);
+            times
+        };
+        // … or none ran, and the device idled for one reason.
+        let idled = |part: fn(&mut Self) -> &mut i64| {
+            let mut times = rest.clone();
+            times.unknown_ns = 0;
+            let busy = &mut times.busy;
+            let known = match (busy.unsure_communication, busy.unsure_transfer) {
+                (true, false) => &mut busy.communication_ns,
+                _ => &mut busy.transfer_ns,
             };
-            *part = part.saturating_add(ns);
-            Bound::from_times(&times)
-        });
+            *known = known.saturating_add(self.busy.doubtful_ns);
+            let part = part(&mut times);
+            *part = part.saturating_add(self.unknown_ns);
+            times
+        };
+        let mut unfilled = idled(|times| &mut times.unknown_ns);
+        // Nothing ran beside kernels that fill little of the device.
+        unfilled.busy.beside_compute_ns = 0;
+        let all = [
+            ran(|times| &mut times.busy.compute_ns),
+            ran(|times| &mut times.busy.communication_ns),
+            ran(|times| &mut times.busy.transfer_ns),
+            idled(|times| &mut times.host_ns),
+            idled(|times| &mut times.sync_ns),
+            idled(|times| &mut times.launch_ns),
+            unfilled,
+        ];
+        let mut others = all.iter().map(Bound::from_times);
         let other = others.find(|other| ![bound, Bound::Unknown].contains(other))?;
         Some((other, share))
     }

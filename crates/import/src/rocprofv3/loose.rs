@@ -25,6 +25,15 @@ fn odd<T: Default>() -> T {
 
 /// Implements those functions of a visitor that take values of other types.
 macro_rules! others_are_odd {
+    (all_but_lists_and_objects) => {
+        others_are_odd!(
+            visit_bool(bool),
+            visit_u64(u64),
+            visit_i64(i64),
+            visit_f64(f64),
+            visit_str(&str)
+        );
+    };
     ($($visit:ident($type:ty)),*) => {
         $(fn $visit<E>(self, _: $type) -> Result<Self::Value, E> {
             Ok(odd())
@@ -163,13 +172,7 @@ pub(super) fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         fn visit_seq<S: SeqAccess<'de>>(self, list: S) -> Result<Option<T>, S::Error> {
             skip_list(list)
         }
-        others_are_odd!(
-            visit_bool(bool),
-            visit_u64(u64),
-            visit_i64(i64),
-            visit_f64(f64),
-            visit_str(&str)
-        );
+        others_are_odd!(all_but_lists_and_objects);
     }
     from.deserialize_any(Read(PhantomData))
 }
@@ -189,13 +192,7 @@ fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T
         fn visit_map<M: MapAccess<'de>>(self, object: M) -> Result<Vec<T>, M::Error> {
             skip_object(object)
         }
-        others_are_odd!(
-            visit_bool(bool),
-            visit_u64(u64),
-            visit_i64(i64),
-            visit_f64(f64),
-            visit_str(&str)
-        );
+        others_are_odd!(all_but_lists_and_objects);
     }
     from.deserialize_any(Read(PhantomData))
 }
