@@ -39,7 +39,7 @@ const SHIM: [(&str, &str); 6] = [
 ];
 const LOCK: &str = "void REAL(void *); void WRAP(void *l) { REAL(l); __tsan_acquire(l); }";
 
-/// What is no fault of the hooks. The last reference to an `Arc` is dropped behind a fence, which the sanitizer does not
+/// Reports that are no fault of the hooks. The last reference to an `Arc` is dropped behind a fence, which the sanitizer does not
 /// know; its own stand-in for that is only in a standard library that was built for it.
 const SUPPRESSIONS: &str = "\
 race:drop_slow
@@ -156,7 +156,7 @@ fn build(folder: &Path) -> Result<()> {
     command::run(&mut cargo)
 }
 
-/// What the sanitizer says while programs are recorded.
+/// The reports of the sanitizer while programs are recorded.
 struct Reports {
     folder: PathBuf,
     /// The programs that have been recorded.

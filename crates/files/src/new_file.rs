@@ -164,7 +164,7 @@ impl Beside {
         remove_abandoned(folder(path), &start);
         start.push(format!("{}.part", std::process::id()));
         let path = path.with_file_name(start);
-        // What still has that name has no lock, such as one on a file system without locks.
+        // A file that still has that name has no lock, as on a file system without locks.
         remove(&path);
         Ok(Beside {
             path,

@@ -96,7 +96,7 @@ impl Error {
         Error::Foreign {
             path: path.to_owned(),
             wanted,
-            // What is quoted of a file is one line.
+            // A quotation of the file is one line.
             found: found.into().replace(char::is_control, " "),
         }
     }

@@ -18,7 +18,7 @@ const HEAD: &str = "manifest sampling_mode=dispatch start_ns=0 end_ns=100ms
 /// The times of a piece of work in microseconds; `None` where they are not known.
 type Times = Option<[i64; 2]>;
 
-/// What each step of a program launches: the table of the rows, their other columns, and their times after the start of the step.
+/// The rows that each step of a program launches: their table, their other columns, and their times after the start of the step.
 type Step<'s> = &'s [(&'s str, &'s str, Times)];
 
 /// A program of 100 steps of 1 ms each. `lacks` says in which steps the last piece of work has no times.
@@ -166,7 +166,7 @@ fn the_head_says_whether_the_gpu_had_work_before_and_after() {
         assert!(scope(&text).contains(said), "{}", scope(&text));
         assert!(!scope(&text).contains("had no work"), "{}", scope(&text));
     }
-    // What is not measured is longer than what is.
+    // The time that was not measured is longer than the time that was.
     let findings = findings_of(&program(&[KERNEL], |turn| turn < 60));
     assert_eq!(findings.verdict, Bound::Unknown);
 }

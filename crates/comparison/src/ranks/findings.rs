@@ -153,7 +153,7 @@ pub struct Arrival {
     pub waited_ns: Option<i64>,
 }
 
-/// What made a rank late.
+/// The reason why a rank was late.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WhyLate {
     /// The stretch that has nine tenths of its lateness, where that is a part of the time only.
@@ -186,7 +186,7 @@ pub struct Straggler {
     pub cost_ns: i64,
     /// At most so probable is a rank as late as this one where all ranks are equal, from 0 to 1.
     pub chance: f64,
-    /// What made the rank late.
+    /// The reason why the rank was late.
     #[serde(flatten)]
     pub why: WhyLate,
 }
@@ -208,7 +208,7 @@ pub struct LateRankRow {
     pub later_than: Vec<u32>,
     /// At most so probable is a rank as late as this one where all ranks are equal, from 0 to 1.
     pub chance: f64,
-    /// What made the rank late.
+    /// The reason why the rank was late.
     #[serde(flatten)]
     pub why: WhyLate,
 }

@@ -108,9 +108,9 @@ pub(super) struct Collector<'o, 'p> {
     /// The beginning of the names of the processes whose events are taken; empty where all are.
     prefix: Vec<u8>,
     documents: DocumentChoice<'o>,
-    /// Whether the document that is being read is taken.
+    /// True while the document that is being read is taken.
     is_taken: bool,
-    /// Whether the reading stopped at a second document.
+    /// True where the reading stopped at a second document.
     pub(super) is_stopped: bool,
     operands: Operands,
     pub(super) counters: Counters,

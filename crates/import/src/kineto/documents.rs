@@ -17,7 +17,7 @@ use std::hash::Hasher;
 use std::ops::Range;
 use std::path::Path;
 
-/// What is read of a document in advance.
+/// The facts of a document that are read before it is imported.
 #[derive(Default)]
 struct Facts {
     aside: Aside,
@@ -193,7 +193,7 @@ pub(super) fn import_each(
 /// The ranks of processes.
 struct Ranks {
     of_processes: Vec<Rank>,
-    /// Whether the file says them.
+    /// True where the file says them.
     are_named: bool,
 }
 

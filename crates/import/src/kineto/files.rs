@@ -124,7 +124,7 @@ pub(super) fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |facts| facts.len())
 }
 
-/// What is read of a document in advance.
+/// The facts of a document that are read before it is imported.
 #[derive(Default)]
 pub(super) struct Aside {
     pub(super) metadata: Metadata,

@@ -8,7 +8,7 @@ use super::source::Source;
 use crate::{Error, NewTrace, Options, Output};
 use std::path::Path;
 
-/// What came of reading a file.
+/// The outcome of reading a file.
 pub(super) enum Attempt {
     /// The trace is written.
     Whole,

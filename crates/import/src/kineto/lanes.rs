@@ -42,7 +42,7 @@ pub(super) struct Lanes {
     /// The processes that had events of unknown kinds before their names, and the devices' threads that had events before
     /// theirs, by pid and tid.
     unnamed: FxHashSet<Box<[u8]>>,
-    /// Whether a name came behind events whose kind it decides.
+    /// True where a name came behind events whose kind it decides.
     is_late: bool,
     /// The number of thread ids that were made up.
     made_up: u32,

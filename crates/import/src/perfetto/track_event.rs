@@ -55,7 +55,7 @@ impl Detail {
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub at_ns: i64,
-    /// Whether the time is known. If not, `at_ns` is the time that the file has in its place.
+    /// True where the time is known. If not, `at_ns` is the time that the file has in its place.
     pub is_timed: bool,
     pub track: u64,
     pub step: Step,

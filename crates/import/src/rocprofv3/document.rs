@@ -88,7 +88,7 @@ pub(super) struct Documents<'a> {
     pub is_again: bool,
 }
 
-/// What a process's records refer to.
+/// The names and kinds to which a process's records refer.
 #[derive(Debug, Default)]
 pub(super) struct ProcessFacts {
     metadata: Metadata,
@@ -136,7 +136,7 @@ struct Process<'a, 'b> {
     facts: ProcessFacts,
     /// How many of the members that the records refer to have been read.
     known: usize,
-    /// Whether the records came before these members, and were left for a second reading.
+    /// True where the records came before these members, and were left for a second reading.
     is_late: bool,
     is_wanted: bool,
 }

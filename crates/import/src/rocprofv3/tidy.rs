@@ -18,7 +18,7 @@ pub(super) struct Tidy<R> {
     at: usize,
     is_in_string: bool,
     is_escaped: bool,
-    /// Whether a comma was read whose element has not begun.
+    /// True where a comma was read whose element has not begun.
     has_comma: bool,
     /// The letters of a word outside of texts, and a sign before them.
     word: Vec<u8>,

@@ -112,7 +112,7 @@ fn events_without_a_document_and_documents_behind_text_are_read() {
         (format!("{log}{lines}"), 1),
         (format!("{whole}\n[INFO] done\n"), 1),
         (shipped.collect(), 20),
-        // What JavaScript and Python allow.
+        // JavaScript and Python allow these.
         (whole.replace("}}]}", "}},],}"), 0),
         (
             whole.replacen("\"dur\":5,", "\"dur\":5,\"x\":NaN,\"y\":-Infinity,", 3),

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What was seen when the hook was loaded, as one of the values below.
+/// The state that was seen when the hook was loaded, as one of the values below.
 static AT_LOAD: AtomicU32 = AtomicU32::new(NOT_LOOKED);
 const NOT_LOOKED: u32 = 0;
 const NO_FILTER: u32 = 1;

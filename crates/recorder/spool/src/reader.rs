@@ -149,7 +149,7 @@ pub struct ProcessSpool {
     control: Control,
     /// The pool in memory that the process writes to; absent where it writes files.
     pool: Option<OpenPool>,
-    /// Whether the control page has been lost, so that it is not known how many records were begun.
+    /// True where the control page has been lost, so that it is not known how many records were begun.
     lost_page: bool,
     /// The logs of threads, by the system's number of the thread.
     logs: BTreeMap<u32, ThreadLog>,

@@ -325,7 +325,7 @@ fn drift_has_a_direction_and_a_meaning() {
         verdict(&outside, Sampling::Dispatch),
         (500, Some(1_500), Verdict::Inconsistent)
     );
-    // What is not covered is no fit.
+    // Time that is not covered is no fit.
     assert_eq!(
         verdict(&[(1_000, 1_140)], Sampling::Dispatch),
         (-860, Some(140), Verdict::Uncovered)

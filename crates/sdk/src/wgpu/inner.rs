@@ -35,12 +35,12 @@ pub(super) struct Inner {
     shared: Arc<Shared>,
 }
 
-/// What profilers of one device share, whatever they time.
+/// The state that profilers of one device share, whatever they time.
 #[derive(Debug)]
 struct Shared {
     /// The names of pipelines, which are those of their kernels.
     names: RwLock<PipelineNames>,
-    /// Whether anything is timed and listed at present.
+    /// True while anything is timed and listed.
     enabled: AtomicBool,
 }
 

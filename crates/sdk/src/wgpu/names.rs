@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The maximum number of names. Beyond it the oldest pipelines lose theirs.
 const MAX_NAMES: usize = 1 << 16;
 
-/// What wgpu hashes of a pipeline, which is its id. wgpu gives no id to a second pipeline, also not after the first
+/// The id of a pipeline, as wgpu hashes it. wgpu gives no id to a second pipeline, also not after the first
 /// one was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PipelineId(u128);
