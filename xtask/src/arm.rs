@@ -94,11 +94,8 @@ pub fn run() -> Result<()> {
     let all: Vec<&str> = [HOOKS, WITH_PROGRAMS, PRODUCT].concat();
     command::run(arm.cargo("build", &all).args(["--lib", "--bins"]))?;
     let mut tests = arm.cargo("test", &all);
-    tests.args(["--test=end-to-end", "--no-fail-fast", "--"]);
-    // The tests run one at a time, because they measure shares of time.
-    tests.arg("--test-threads=1").args(END_TO_END);
-    leave_out(&mut tests);
-    arm.emulate(&tests)?;
+    tests.args(["--test=end-to-end", "--no-fail-fast"]);
+    arm.emulate(choose(&mut tests).args(END_TO_END))?;
     wheel::check(&python::cross_wheel(&target("arm/wheels"), cross()?)?)
 }
 
@@ -129,12 +126,17 @@ pub fn run_recorder() -> Result<()> {
     Arm::find(sysroot::LOADER)?.test()
 }
 
-/// Leaves out the tests that emulation makes impossible, and prints their names.
-fn leave_out(tests: &mut Command) {
+/// Adds to a `cargo test` the arguments of its test binaries: leaves out the tests that emulation makes impossible,
+/// and prints their names.
+fn choose(tests: &mut Command) -> &mut Command {
+    // The tests run one at a time: some measure shares of time, and under qemu the child of a process with several
+    // threads may wait for ever for a lock that another thread held.
+    tests.args(["--", "--test-threads=1"]);
     for (test, reason) in NOT_EMULATED {
         eprintln!("arm: not run under emulation: {test}: {reason}");
         tests.arg(format!("--skip={test}"));
     }
+    tests
 }
 
 /// Returns whether this machine is an ARM one, and says so.
@@ -190,12 +192,8 @@ impl Arm {
         // The tests load the layer and the drivers as files, which cargo does not build for tests.
         command::run(self.cargo("build", &packages).arg("--lib"))?;
         let mut tests = self.cargo("test", &packages);
-        tests.args(["--no-fail-fast", "--lib", "--bins", "--tests", "--"]);
-        // The tests run one at a time: under qemu, the child of a process with several threads may wait for ever
-        // for a lock that another thread held.
-        tests.arg("--test-threads=1");
-        leave_out(&mut tests);
-        let tests = self.emulate(&tests);
+        tests.args(["--no-fail-fast", "--lib", "--bins", "--tests"]);
+        let tests = self.emulate(choose(&mut tests));
         tests.and(self.test_pages(&packages))
     }
 
@@ -210,7 +208,7 @@ impl Arm {
         let mut tests = self.cargo("test", packages);
         tests.arg("--no-fail-fast");
         tests.args(SPOOL.iter().map(|test| format!("--test={test}")));
-        self.emulate(tests.env("QEMU_PAGESIZE", "65536"))
+        self.emulate(choose(&mut tests).env("QEMU_PAGESIZE", "65536"))
     }
 }
 
