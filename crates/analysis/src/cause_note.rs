@@ -2,7 +2,7 @@
 //! text.
 
 use crate::findings::Findings;
-use crate::gaps::GapTotal;
+use crate::gaps::{Cause, GapTotal};
 use gapscope_timeline::quantity::{duration, share_of};
 use gapscope_timeline::thresholds::UNCERTAIN_SHARE;
 use schemars::JsonSchema;
@@ -13,14 +13,17 @@ use serde::Serialize;
 pub struct CauseNote {
     /// The code of the submitting threads, such as `train.py:41 load_batch > resize 71 %`. Absent where no samples show it.
     pub code: Option<String>,
-    /// Advice without a capital and a full stop. Absent where there is none.
+    /// Advice without a capital and a full stop; of the cause `unknown`, what it may have been. Absent where there is none.
     pub advice: Option<String>,
 }
 
 impl CauseNote {
     /// Returns the note on a cause, whose idle time is `total`.
     pub fn new(findings: &Findings, total: &GapTotal) -> CauseNote {
-        let advice = findings.advice_on(total.cause);
+        let advice = match total.cause {
+            Cause::Unknown => findings.unknown_because(),
+            cause => findings.advice_on(cause),
+        };
         let causes = findings.code.iter().flat_map(|code| &code.causes);
         let mut codes = causes.filter(|code| code.cause == total.cause);
         CauseNote {

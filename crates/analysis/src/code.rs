@@ -25,6 +25,7 @@ mod code_line;
 mod idle_code;
 mod individual_samples;
 mod loading;
+mod no_samples;
 mod range_name;
 mod range_pieces;
 mod ranges;
@@ -39,6 +40,8 @@ pub use idle_code::{
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
 pub use loading::{is_loading, loads_data};
+pub(crate) use no_samples::lost_stacks;
+pub(crate) use range_name::frame_of_range;
 pub use range_pieces::{IdleRanges, RangeChain, RangePiece};
 pub use waited_for::WaitedFor;
 
@@ -175,6 +178,18 @@ impl<'a> CodeSamples<'a> {
         periods.at(row as usize).unwrap_or(0).max(0)
     }
 
+    /// Returns true where a sample, a row of the table `samples`, found its thread blocked: by the state that the system gave, or, where that
+    /// is not known, by a name of its innermost function that says so.
+    fn is_blocked(&self, row: u32) -> bool {
+        let table = self.threads.table;
+        match table.state[row as usize] {
+            ThreadState::Blocked => true,
+            ThreadState::Running => false,
+            _ => (table.stack.at(row as usize))
+                .is_some_and(|stack| WaitedFor::by_name(&self.stacks.frames(stack)).is_some()),
+        }
+    }
+
     /// Counts a sample, a row of the table `samples`, for its cause and the group of its stack.
     fn add(&self, cause: Cause, row: u32, groups: &mut HashMap<GroupKey, CodeGroup>) {
         let table = self.threads.table;
@@ -186,7 +201,7 @@ impl<'a> CodeSamples<'a> {
         let group = groups.entry(key).or_default();
         group.samples += 1;
         group.represented_ns = group.represented_ns.saturating_add(self.period_ns(row));
-        group.blocked += u64::from(table.state[row as usize] == ThreadState::Blocked);
+        group.blocked += u64::from(self.is_blocked(row));
         *group.stacks.entry(stack).or_default() += 1;
     }
 

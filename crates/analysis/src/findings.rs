@@ -8,7 +8,7 @@ mod code;
 mod selection;
 mod withdraw;
 
-use crate::code::{Code, HostCode};
+use crate::code::{Code, HostCode, lost_stacks};
 use crate::command_buffers::{self, CommandBuffers};
 use crate::conditions::{self, ConditionNote, Pressure};
 use crate::contradictions::Contradiction;
@@ -17,7 +17,7 @@ use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Advice, Cause, CauseSummary, IdleTime};
+use crate::gaps::{self, Advice, AdviceSubject, Cause, CauseSummary, IdleTime};
 use crate::headline::{HeadlineInput, HeadlineNote, headline, undefined_queues};
 use crate::instructions::{self, SampledKernel};
 use crate::kernel_bytes;
@@ -33,6 +33,7 @@ use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
 use crate::warm_up::{self, FirstUses, WarmUp};
+use crate::work_advice::work_advice;
 use code::{CodeKeys, code_keys, sampled_host};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
@@ -154,7 +155,8 @@ pub struct Findings {
     pub devices: Vec<DeviceBusy>,
     /// Idle time of the devices by cause, the greatest first.
     pub gaps: Finding<Vec<CauseSummary>>,
-    /// What to do about the causes that cost the most, the greatest first; without causes about which nothing helps.
+    /// What to do: first about transfers or communication that bound the speed, then about the causes of idle time that cost the most, the
+    /// greatest first; without causes about which nothing helps.
     pub advice: Finding<Vec<Advice>>,
     /// Idle time in detail; null where no work has known times.
     pub idle_time: Finding<IdleTime>,
@@ -219,6 +221,17 @@ impl Findings {
     pub fn unknown_count(&self, count: Count) -> Option<&UnknownCount> {
         let mut unknown = self.unknown_counts.iter();
         unknown.find(|unknown| unknown.count == count)
+    }
+
+    /// Returns the advice on transfers or communication that bound the speed.
+    pub fn advice_on_work(&self) -> Option<&Advice> {
+        let mut all = self.advice.iter();
+        all.find(|advice| matches!(advice.cause, AdviceSubject::Work(_)))
+    }
+
+    /// Returns what the unknown causes of idle time may have been, without a capital and a full stop.
+    pub fn unknown_because(&self) -> Option<&str> {
+        self.gaps.iter().find_map(|gap| gap.may_be.as_deref())
     }
 
     /// Returns the advice on a cause of idle time, or `None` where no device idled for that cause or nothing helps.
@@ -331,8 +344,9 @@ impl Findings {
         };
         let timed = kernels.iter().map(|kernel| kernel.durations.timed_count);
         let causes = judged.idle_time.causes.iter().zip(advice);
+        let because = gaps::unknown_because(timeline, &judged.idle_time);
         let gaps: Vec<CauseSummary> = causes
-            .map(|(total, advice)| CauseSummary::new(total, advice))
+            .map(|(total, advice)| CauseSummary::new(total, advice, because.as_deref()))
             .collect();
         let wall_ns = (manifest.end_ns > manifest.start_ns)
             .then(|| manifest.end_ns.saturating_sub(manifest.start_ns));
@@ -352,12 +366,12 @@ impl Findings {
         let is_worth_it = |gap: &&CauseSummary| {
             ratio(gap.total_ns, judged_ns) >= ADVICE_SHARE && !gap.advice.is_empty()
         };
-        let advice: Vec<Advice> = (gaps.iter().filter(is_worth_it))
-            .map(|gap| Advice {
-                cause: gap.cause,
-                text: gap.advice.clone(),
-            })
-            .collect();
+        let on_idle_time = gaps.iter().filter(is_worth_it).map(|gap| Advice {
+            cause: AdviceSubject::Idle(gap.cause),
+            text: gap.advice.clone(),
+        });
+        let on_work = work_advice(timeline, &judged);
+        let advice: Vec<Advice> = on_work.into_iter().chain(on_idle_time).collect();
         Findings {
             verdict: judged.bound,
             verdict_evidence: judged.evidence,
@@ -396,6 +410,7 @@ impl Findings {
             equal_work,
             losses: (manifest.losses.iter().cloned())
                 .chain(undefined_queues(timeline))
+                .chain(lost_stacks(timeline))
                 .collect(),
             notes: (manifest.notes.iter().cloned())
                 .chain(several_ranks::note(selected))

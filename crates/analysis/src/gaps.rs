@@ -57,13 +57,14 @@ mod unknown_reason;
 pub(crate) mod visit;
 pub(crate) mod waits;
 
-pub(crate) use advice::{SampledHost, advice};
+pub(crate) use advice::{SampledHost, advice, pinned};
 
 pub(crate) use reserve::reserved;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
+pub(crate) use unknown_reason::unknown_because;
 pub use unknown_reason::{UnknownReason, UnknownTotal};
 pub use visit::{gap_numbers, idle_by_cause};
 
@@ -104,13 +105,30 @@ pub struct GapTotal {
     pub uncertain_ns: Option<i64>,
 }
 
-/// What to do about a cause of idle time.
+/// What to do about a cause of idle time, or about the work that bounds the speed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Advice {
-    /// The cause.
-    pub cause: Cause,
+    /// The cause of idle time; `transfer` or `communication` where such work bounds the speed.
+    #[schemars(with = "String")]
+    pub cause: AdviceSubject,
     /// What to do about it, without a capital and a full stop.
     pub text: String,
+}
+
+/// The subject of advice. JSON has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum AdviceSubject {
+    /// A cause of idle time.
+    Idle(Cause),
+    /// Work, by the name of its part of the verdict's time.
+    Work(&'static str),
+}
+
+impl PartialEq<Cause> for AdviceSubject {
+    fn eq(&self, cause: &Cause) -> bool {
+        *self == AdviceSubject::Idle(*cause)
+    }
 }
 
 /// Idle time of one cause, and what to do about it.
@@ -128,11 +146,19 @@ pub struct CauseSummary {
     pub main_ns: i64,
     /// What to do about it, without a capital and a full stop; empty where nothing helps.
     pub advice: String,
+    /// What the cause may have been, likewise; only of the cause `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub may_be: Option<String>,
 }
 
 impl CauseSummary {
     /// Takes the figures of a cause's total that reports list, and its advice.
-    pub(crate) fn new(total: &GapTotal, advice: String) -> CauseSummary {
+    pub(crate) fn new(
+        total: &GapTotal,
+        advice: String,
+        unknown_because: Option<&str>,
+    ) -> CauseSummary {
+        let is_unknown = total.cause == Cause::Unknown;
         CauseSummary {
             cause: total.cause,
             count: total.count,
@@ -140,6 +166,7 @@ impl CauseSummary {
             main_count: total.main_count,
             main_ns: total.main_ns,
             advice,
+            may_be: unknown_because.filter(|_| is_unknown).map(str::to_owned),
         }
     }
 }
@@ -268,6 +295,9 @@ pub struct DeviceIdle {
     pub untimed_host_function_ns: i64,
     /// Part of `total_ns` in which work without known times may have run, in nanoseconds: it is not known whether the device idled.
     pub untimed_work_ns: i64,
+    /// Part of `total_ns` without a known cause for which the host may not have been the cause.
+    #[serde(skip)]
+    pub(crate) not_of_host_ns: i64,
     /// For each side of the verdict how much is certain.
     pub sides: Vec<SideRange>,
     /// What bounds the speed on this device, over the window of all devices.

@@ -27,6 +27,8 @@ pub struct DeviceTimes {
     untimed_function_ns: i64,
     /// The idle time in which work without known times may have run.
     untimed_ns: i64,
+    /// The idle time of unknown cause for which the host may not have been the cause.
+    not_of_host_ns: i64,
     /// How much of each device its kernels could use.
     fill: Vec<DeviceFill>,
     /// The critical paths through transfers and communication that computing waited for.
@@ -60,6 +62,7 @@ impl DeviceTimes {
             times.untimed_function_ns =
                 (times.untimed_function_ns).saturating_add(idle.untimed_host_function_ns);
             times.untimed_ns = times.untimed_ns.saturating_add(idle.untimed_work_ns);
+            times.not_of_host_ns = times.not_of_host_ns.saturating_add(idle.not_of_host_ns);
             times.ranges.extend(idle.sides.iter().copied());
             let contradicted_ns = contradicted_ns(idle, &findings.contradictions);
             times.contradicted_ns = times.contradicted_ns.saturating_add(contradicted_ns);
@@ -151,6 +154,9 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
             .saturating_sub(busy.doubtful_ns),
         untimed_ns: (shares.iter()).fold(0, |sum, (_, share)| {
             i64::saturating_add(sum, share.untimed_ns)
+        }),
+        not_of_host_ns: (shares.iter()).fold(0, |sum, (_, share)| {
+            i64::saturating_add(sum, share.not_of_host_ns)
         }),
         causes: &causes,
         unknown_host_ns: unknown.fold(0, i64::saturating_add),

@@ -48,6 +48,7 @@ pub mod transfers;
 pub mod unread;
 pub mod verdict;
 pub mod warm_up;
+mod work_advice;
 
 pub use activity::activity;
 pub use findings::{Findings, Options};

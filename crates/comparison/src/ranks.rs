@@ -155,7 +155,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         .collect();
     rows.sort_by_key(|row| Reverse((row.size, row.ranks.len())));
     let by_path = path::judged(&digests, &joints, &clocks);
-    let (verdict, sentence, critical_path) = match by_path {
+    let (verdict, mut sentence, critical_path) = match by_path {
         Ok(judged) => (judged.bound, judged.sentence, Some(judged.path)),
         Err(reason) => (
             by_sums,
@@ -163,6 +163,9 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
             None,
         ),
     };
+    if let Some(left_out) = sentences::left_out(&digests) {
+        sentence = format!("{sentence} {left_out}");
+    }
     let late_ranks = comparison.late_ranks(&digests);
     let mut findings = RankFindings {
         world_size,
@@ -186,6 +189,14 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         collective_calls: calls.kinds(call_counts),
         ..RankFindings::default()
     };
+    // Collectives that a recording lacks took an unknown time.
+    let some_ran = digests.iter().any(|digest| !digest.device.is_empty());
+    for row in &mut findings.ranks {
+        let mut mine = digests.iter().filter(|digest| digest.row.rank == row.rank);
+        if some_ran && mine.any(|digest| digest.lacks_collectives()) {
+            row.collective_ns = None;
+        }
+    }
     findings.not_matched_because = sentences::not_matched(&findings, &digests);
     let origin_ns = digests.iter().map(|d| d.start_ns).min().unwrap_or(0);
     findings.sentences = sentences::sentences(&findings, numbered, origin_ns);

@@ -9,7 +9,7 @@ use gapscope_trace::ids::*;
 use gapscope_trace::manifest::*;
 use gapscope_trace::tables::{Counter, CounterUnit, Kernel, NameSource, Table};
 use gapscope_trace::{Ledger, LossKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +19,9 @@ pub(crate) const NO_PLACE: &str =
 
 /// CUPTI's value for an unknown context or stream.
 const UNKNOWN_NUMBER: u32 = u32::MAX;
+
+/// The beginning of the names of devices that a file does not describe.
+pub(crate) const UNKNOWN_GPU: &str = "unknown GPU";
 
 /// A kernel as the profiler describes it. Each distinct description becomes a row of the table `kernels`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,6 +84,8 @@ pub(crate) struct Inventory {
     by_pid: FxHashMap<u32, ProcessId>,
     threads: BTreeMap<(ProcessId, ThreadId), String>,
     devices: Vec<Device>,
+    /// The devices that the trace leaves out.
+    forgotten: FxHashSet<DeviceId>,
     /// Devices by process and by the number that the importer gives a device; `None` stands for an unknown device.
     by_number: FxHashMap<(ProcessId, Option<u32>), DeviceId>,
     /// The GPU API of a process's calls; `None` if the process calls several APIs.
@@ -185,7 +190,7 @@ impl Inventory {
             let mut device = Device {
                 id,
                 process,
-                name: "unknown GPU".to_owned(),
+                name: UNKNOWN_GPU.to_owned(),
                 clock: Clock {
                     nanoseconds_per_tick: 1.0,
                     ..Clock::default()
@@ -210,6 +215,20 @@ impl Inventory {
     /// Returns the devices that have a number in their process, each with that number.
     pub fn device_numbers(&self) -> impl Iterator<Item = (u32, DeviceId)> {
         (self.by_number.iter()).filter_map(|((_, number), id)| Some(((*number)?, *id)))
+    }
+
+    /// Returns whether the file describes a device: it has a name beside its number.
+    pub fn is_described(&self, device: DeviceId) -> bool {
+        let known = self.devices.get(device.index());
+        known.is_some_and(|device| {
+            let name = device.name.trim();
+            !name.is_empty() && !name.starts_with(UNKNOWN_GPU)
+        })
+    }
+
+    /// Leaves devices out of the trace, with their queues; no row may name these.
+    pub fn forget_devices(&mut self, devices: &FxHashSet<DeviceId>) {
+        self.forgotten.extend(devices);
     }
 
     /// Says that devices of several processes are one physical GPU.
@@ -472,11 +491,16 @@ impl Inventory {
                 id,
                 name: facts.name.clone(),
                 unit: facts.unit,
-                device: facts.device,
+                device: facts.device.filter(|id| !self.forgotten.contains(id)),
                 queue: facts.queue,
                 source: self.tool.as_str().into(),
             });
         }
+        let forgotten = &self.forgotten;
+        self.queues
+            .retain(|queue| !forgotten.contains(&queue.device));
+        self.devices
+            .retain(|device| !forgotten.contains(&device.id));
         self.notes.extend(options.notes.iter().cloned());
         let (start_ns, end_ns) = self.span_ns.unwrap_or_default();
         let command = options.command.clone();

@@ -33,6 +33,7 @@ mod rocm;
 pub mod rocpd;
 pub mod rocprofv3;
 mod sqlite;
+mod stray_devices;
 mod transfers;
 mod unpacked;
 pub mod xctrace;

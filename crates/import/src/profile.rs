@@ -184,6 +184,7 @@ impl Profile {
         mut new: NewTrace,
         output: &mut Output,
     ) -> Result<(), Error> {
+        self.drop_stray_devices();
         self.doubt_times();
         self.complete_calls();
         let inventory = &mut self.inventory;

@@ -70,7 +70,7 @@ impl RanksReport<'_> {
         let findings = self.findings;
         let tone = match findings.verdict {
             // Without work that was timed there is nothing to say; an open verdict has its reason.
-            Bound::Unknown if findings.critical_path.is_none() => return None,
+            Bound::Unknown if findings.verdict_evidence.is_empty() => return None,
             Bound::DeviceBound => Tone::Good,
             _ => Tone::Warning,
         };

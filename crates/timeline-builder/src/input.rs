@@ -111,6 +111,16 @@ pub enum CallQueue {
     Unknown,
 }
 
+impl CallQueue {
+    /// Returns the queue where it is known.
+    pub fn known(self) -> Option<QueueId> {
+        match self {
+            CallQueue::Known(queue) => Some(queue),
+            CallQueue::ComesLater | CallQueue::Unknown => None,
+        }
+    }
+}
+
 /// A piece of work on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceWork {

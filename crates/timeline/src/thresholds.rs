@@ -256,6 +256,9 @@ thresholds! {
     LARGE_COPY_BYTES: u64 = 65_536, Bytes,
         "Copies of pageable memory of at least this size are told to be pinned, and smaller copies to the host to be made less often.",
         "CUDA passes smaller ones to the device with the call itself, and its own time is what they take.";
+    SMALL_WORK_NS: i64 = 20_000, Nanoseconds,
+        "Where transfers or communication are the verdict and one takes less than this on average, the advice is to join small ones.",
+        "Each has a cost of its own of 2 to 20 µs, whatever its size.";
     GRAPH_LAUNCHES: u64 = 20, Count,
         "From so many kernels on that are launched outside of graphs, a graph of them is advised.",
         "Instantiating a graph costs more than a few launches.";

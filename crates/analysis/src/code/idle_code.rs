@@ -5,11 +5,16 @@ use super::MIN_SAMPLES_FOR_SHARES;
 use super::waited_for::WaitedFor;
 use crate::gaps::Cause;
 use crate::stacks::{CodeFrame, own};
-use gapscope_timeline::thresholds;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{self, MOST_OF_CALLS_SHARE};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::SampleSource;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// So many samples are enough to say that a thread waited where all of them found it blocked.
+const MIN_SAMPLES_ALL_BLOCKED: u64 = 4;
 
 /// What tells the code of a cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -92,11 +97,35 @@ impl CauseCode {
         self.sleeps.iter().map(|sleep| sleep.samples).sum()
     }
 
-    /// Returns what the thread mostly waited for, where at least half of enough samples found it blocked.
-    pub fn mostly_slept_for(&self) -> Option<&Sleep> {
-        let is_asleep =
-            self.samples >= MIN_SAMPLES_FOR_SHARES && self.blocked() * 2 >= self.samples;
-        self.sleeps.first().filter(|_| is_asleep)
+    /// Returns what the thread mostly waited for, where at least half of enough samples found it blocked, or where it was in ranges that
+    /// are waits by their names for most of the time.
+    pub fn mostly_slept_for(&self) -> Option<Sleep> {
+        if self.source == CodeSource::Ranges {
+            return self.mostly_in_waits();
+        }
+        let blocked = self.blocked();
+        let is_enough = self.samples >= MIN_SAMPLES_FOR_SHARES
+            || (self.samples >= MIN_SAMPLES_ALL_BLOCKED && blocked == self.samples);
+        let is_asleep = is_enough && blocked * 2 >= self.samples;
+        self.sleeps.first().filter(|_| is_asleep).cloned()
+    }
+
+    /// Returns what the thread waited for in those ranges that are waits, where these have most of the time.
+    fn mostly_in_waits(&self) -> Option<Sleep> {
+        let mut waits: BTreeMap<WaitedFor, i64> = BTreeMap::new();
+        for time in &self.code {
+            if let Some(waited_for) = WaitedFor::by_name(&time.frames) {
+                let sum = waits.entry(waited_for).or_default();
+                *sum = sum.saturating_add(time.total_ns);
+            }
+        }
+        let all_ns = waits.values().copied().fold(0, i64::saturating_add);
+        let (waited_for, _) = waits.into_iter().max_by_key(|(_, ns)| *ns)?;
+        (ratio(all_ns, self.total_ns) >= MOST_OF_CALLS_SHARE).then_some(Sleep {
+            waited_for,
+            system_call: None,
+            samples: 0,
+        })
     }
 }
 

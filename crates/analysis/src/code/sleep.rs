@@ -10,7 +10,6 @@ use crate::stacks::text;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::StackId;
-use gapscope_trace::tables::ThreadState;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -44,7 +43,7 @@ impl SleepSums {
         interval: Interval,
     ) {
         let table = samples.threads.table;
-        let is_blocked = |row: u32| table.state[row as usize] == ThreadState::Blocked;
+        let is_blocked = |row: u32| samples.is_blocked(row);
         let mut sleeps = false;
         for &row in samples.threads.sampled(thread, interval) {
             if !is_blocked(row) {

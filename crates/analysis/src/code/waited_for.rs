@@ -33,7 +33,7 @@ pub enum WaitedFor {
     Driver,
     /// A signal.
     Signal,
-    /// The samples do not say.
+    /// The trace does not say.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ impl WaitedFor {
             WaitedFor::Disk => "a disk",
             WaitedFor::Driver => "a driver",
             WaitedFor::Signal => "a signal",
-            WaitedFor::Unknown => "something that the samples do not name",
+            WaitedFor::Unknown => "something that the trace does not name",
         }
     }
 
@@ -69,6 +69,18 @@ impl WaitedFor {
             WaitedFor::File | WaitedFor::Disk => "read ahead on another thread",
             WaitedFor::Driver | WaitedFor::Signal | WaitedFor::Unknown => "prepare work ahead",
         }
+    }
+
+    /// Returns what a thread waits for whose innermost range or function, the first of these frames, is a wait by its name; `None` for all
+    /// others.
+    pub(crate) fn by_name(frames: &[CodeFrame]) -> Option<WaitedFor> {
+        if is_idle_event_loop(frames) {
+            return Some(WaitedFor::EventLoop);
+        }
+        let innermost = frames.first()?;
+        let named = waiting_function(innermost.function.as_deref()?)?;
+        let module = innermost.file.as_deref().and_then(by_module);
+        Some(module.unwrap_or(named))
     }
 
     /// Returns what a thread waits for that is blocked in a system call with these frames, the innermost first.
@@ -89,6 +101,42 @@ impl WaitedFor {
     }
 }
 
+/// Returns what a function waits for that does nothing but wait, by its name: `epoll_wait`, `__select`, `poll of select.epoll`,
+/// `Condition.wait`.
+fn waiting_function(function: &str) -> Option<WaitedFor> {
+    let name = function.split([' ', '@', '(']).next()?;
+    let name = name.rsplit('.').next()?.trim_start_matches('_');
+    let name = name.strip_prefix("GI_").unwrap_or(name);
+    let name = name.strip_prefix("libc_").unwrap_or(name);
+    let name = name.trim_start_matches('_');
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|start| name.starts_with(start));
+    Some(match name {
+        "poll" | "ppoll" | "select" | "pselect" | "pselect6" | "kevent" | "io_uring_enter" => {
+            WaitedFor::Events
+        }
+        "sleep" | "usleep" | "nanosleep" | "clock_nanosleep" => WaitedFor::Timer,
+        "recv" | "recvfrom" | "recvmsg" | "recv_into" | "recvmmsg" | "accept" | "accept4" => {
+            WaitedFor::Socket
+        }
+        "waitpid" | "wait4" | "waitid" => WaitedFor::Process,
+        "acquire" | "futex" | "lll_lock_wait" => WaitedFor::Thread,
+        "wait" => WaitedFor::Unknown,
+        _ if begins(&["epoll_"]) && name.contains("wait") => WaitedFor::Events,
+        _ if begins(&[
+            "pthread_cond_",
+            "pthread_mutex_lock",
+            "pthread_join",
+            "sem_wait",
+            "sem_timedwait",
+            "wait_for_tstate_lock",
+        ]) =>
+        {
+            WaitedFor::Thread
+        }
+        _ => return None,
+    })
+}
+
 /// Returns what the modules of Python wait for that hand over work or data.
 fn by_module(file: &str) -> Option<WaitedFor> {
     const MODULES: [(&str, WaitedFor); 11] = [
@@ -104,9 +152,11 @@ fn by_module(file: &str) -> Option<WaitedFor> {
         ("/http/client.py", WaitedFor::Socket),
         ("/urllib3/", WaitedFor::Socket),
     ];
+    // PyTorch's profiler names the modules of Python from the folder of the library on.
+    let is_in = |module: &str| file.contains(module) || file.starts_with(&module[1..]);
     let mut modules = MODULES.into_iter();
     modules
-        .find(|(module, _)| file.contains(module))
+        .find(|(module, _)| is_in(module))
         .map(|(_, waited_for)| waited_for)
 }
 
@@ -155,5 +205,52 @@ fn by_function(function: &str) -> Option<WaitedFor> {
             Some(WaitedFor::Thread)
         }
         name => by_call(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::range_name::frame_of_range;
+
+    #[test]
+    fn names_of_waits_say_what_is_waited_for() {
+        for (name, expected) in [
+            ("epoll_wait", Some(WaitedFor::EventLoop)),
+            ("select", Some(WaitedFor::Events)),
+            ("__GI___poll", Some(WaitedFor::Events)),
+            (
+                "<built-in method poll of select.epoll object at 0x7f3e>",
+                Some(WaitedFor::Events),
+            ),
+            ("<built-in function select>", Some(WaitedFor::Events)),
+            ("pthread_cond_timedwait", Some(WaitedFor::Thread)),
+            ("threading.py(355): wait", Some(WaitedFor::Thread)),
+            (
+                "multiprocessing/connection.py(257): poll",
+                Some(WaitedFor::Process),
+            ),
+            (
+                "<built-in method acquire of _thread.lock object at 0x1>",
+                Some(WaitedFor::Thread),
+            ),
+            (
+                "<built-in method recv_into of _socket.socket object at 0x1>",
+                Some(WaitedFor::Socket),
+            ),
+            ("<built-in function sleep>", Some(WaitedFor::Timer)),
+            ("aten::select", None),
+            ("train.py(41): step", None),
+            ("wait", Some(WaitedFor::Unknown)),
+            ("sem_post", None),
+            ("pollution", None),
+            ("decode_jpeg", None),
+        ] {
+            assert_eq!(
+                WaitedFor::by_name(&[frame_of_range(name)]),
+                expected,
+                "{name}"
+            );
+        }
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn sampled_host(code: Option<&Code>) -> SampledHost {
     let (late, built) = (of_cause(Cause::HostLate), of_cause(Cause::HostCompile));
     let sleep = late.and_then(CauseCode::mostly_slept_for);
     SampledHost {
-        slept_for: sleep.map(|sleep| [sleep.words(), sleep.waited_for.advice().to_owned()]),
         ran: sleep.is_none() && late.is_some_and(|late| late.thread_was(0).is_some()),
+        slept_for: sleep.map(|sleep| [sleep.words(), sleep.waited_for.advice().to_owned()]),
         loads_data: late.is_some_and(CauseCode::mostly_loads_data),
         build_line: built.and_then(|built| line_of(&built.code.first()?.frames)),
     }

@@ -8,14 +8,14 @@ mod launch_calls;
 use super::building::Built;
 use super::explain::HeldUp;
 use super::submit_calls::{Submitted, Typical, typical};
-use super::{Cause, HostTime, IdleTime, UnknownTotal, WaitTime};
+use super::{Cause, HostTime, IdleTime, WaitTime};
 use crate::command_buffers::mean_dispatches;
 use crate::conditions::Pressure;
 use crate::contexts::names_of_sharing;
 use gapscope_timeline::quantity::{self, duration, ratio};
 use gapscope_timeline::thresholds::{
     ADVICE_SHARE, COMPILED_SHARE, GRAPH_LAUNCHES, GRAPH_WORK_TIMES, MOST_OF_CALLS_SHARE,
-    REASON_SHARE, ROUND_TRIP_NS, SEVERAL, SLOW_LAUNCH_NS, STALLED_SHARE,
+    ROUND_TRIP_NS, SEVERAL, SLOW_LAUNCH_NS, STALLED_SHARE,
 };
 use gapscope_timeline::vocabulary::{Vocabulary, Words, program};
 use gapscope_timeline::{Timeline, is_work};
@@ -40,7 +40,6 @@ pub(crate) fn advice(
         idle_time,
         samples,
         pressure,
-        has_losses: !manifest.losses.is_empty(),
         mean_dispatches: mean_dispatches(timeline),
         mean_command_buffers: mean_command_buffers(timeline),
         most_are_graphs: graphs > 0 && graphs >= others,
@@ -78,8 +77,6 @@ struct Adviser<'a> {
     samples: SampledHost,
     /// How long tasks waited for parts of the machine.
     pressure: Pressure,
-    /// True where something was not recorded.
-    has_losses: bool,
     /// The mean number of dispatches in a command buffer; `None` without command buffers.
     mean_dispatches: Option<f64>,
     /// The mean number of command buffers in a submission that has some.
@@ -110,7 +107,6 @@ impl Adviser<'_> {
                 "{usual}; the device is used by {}",
                 names_of_sharing(self.timeline)
             ),
-            (Cause::Unknown, _) => self.for_the_unknown(usual, total_ns),
             (Cause::LaunchLatency, Api::Cuda | Api::Hip)
                 if self.most_are_graphs || !self.has_many_launches() =>
             {
@@ -182,7 +178,7 @@ impl Adviser<'_> {
             None if waits_are(Submitted::PageableCopy) => {
                 format!(
                     "most of it waits for copies of pageable memory: {}",
-                    self.pin()
+                    pinned(self.timeline)
                 )
             }
             None if waits_are(Submitted::Read) => {
@@ -316,16 +312,6 @@ impl Adviser<'_> {
         }
     }
 
-    /// Returns how memory is pinned.
-    fn pin(&self) -> String {
-        let by = match (self.words.api, self.is_python) {
-            (_, true) => "pin_memory",
-            (Api::Hip, _) => "hipHostMalloc",
-            _ => "cudaHostAlloc",
-        };
-        format!("pin the memory ({by}), and copy asynchronously")
-    }
-
     fn for_graphs(&self, usual: &str) -> String {
         match self.mean_dispatches {
             Some(kernels) if kernels >= SEVERAL => format!(
@@ -435,29 +421,17 @@ impl Adviser<'_> {
             _ => format!("{usual}; at most so long, {BOUND}"),
         }
     }
+}
 
-    /// Returns what the cause may have been, by the greatest reasons for which it is not known.
-    fn for_the_unknown(&self, usual: &str, total_ns: i64) -> String {
-        let reasons = self.idle_time.unknown_reasons.iter();
-        let counts = |total: &&UnknownTotal| ratio(total.total_ns, total_ns) >= REASON_SHARE;
-        let reasons: Vec<&UnknownTotal> = reasons.filter(counts).collect();
-        let text = |total: &UnknownTotal| total.reason.text(self.words.api);
-        let mut advice = match reasons.as_slice() {
-            [] => usual.to_owned(),
-            [only] => text(only),
-            several => (several.iter())
-                .map(|total| {
-                    let share = quantity::share_of(total.total_ns, total_ns);
-                    format!("in {share} of it {}", text(total))
-                })
-                .collect::<Vec<_>>()
-                .join("; "),
-        };
-        if self.has_losses && !reasons.is_empty() {
-            advice += &format!("; {usual}");
-        }
-        advice
-    }
+/// Returns how memory is pinned.
+pub(crate) fn pinned(timeline: &Timeline) -> String {
+    let manifest = &timeline.trace.manifest;
+    let by = match Vocabulary::new(manifest).words().api {
+        _ if is_python(manifest) => "pin_memory",
+        Api::Hip => "hipHostMalloc",
+        _ => "cudaHostAlloc",
+    };
+    format!("pin the memory ({by}), and copy asynchronously")
 }
 
 /// Returns true where a kind of call is a wait by itself.

@@ -2,11 +2,13 @@
 //! API. Input are the stretches in which that thread was late, output a row for each of the other threads.
 //!
 //! Threads are looked at in moments, at most [`MOMENTS`] in a stretch: times are estimates. A thread that waits, for the GPU or by
-//! the name of its range, is not at work.
+//! the name of its range, is not at work. Neither is one that has done nothing since the late thread began a piece of
+//! PyTorch's backward pass: it asked for that pass and waits for its end.
 //!
 //! What this cannot know: threads that neither set ranges nor make calls, and whether the late thread waited for another.
 
 use super::ThreadAtWork;
+use crate::code::{WaitedFor, frame_of_range};
 use crate::host_ranges::{HostRange, RangesByThread, outwards};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread};
@@ -19,16 +21,13 @@ use std::collections::{BTreeSet, HashMap};
 const MOMENTS: i64 = 16;
 /// The most moments of all stretches.
 const MAX_MOMENTS: usize = 1 << 16;
-/// Parts of the texts of ranges in which a thread waits for something.
-const WAITS: [&str; 7] = [
-    ": wait",
-    ": poll",
-    ": select",
-    ": sleep",
-    "acquire",
-    "Synchronize",
-    "built-in method time.sleep",
-];
+/// A part of the names of ranges in which a thread waits for the GPU.
+const SYNCHRONIZE: &str = "Synchronize";
+/// The beginning of the names of ranges in which a thread of PyTorch runs a piece of the backward pass, for which the thread that asked for
+/// the pass waits.
+const BACKWARD: &str = "autograd::engine::evaluate_function";
+/// The most ranges of a thread that are looked at for the latest piece of the backward pass.
+const MAX_LOOKED_AT: usize = 256;
 
 /// The time of threads at work, by what they did.
 #[derive(Debug, Default)]
@@ -62,6 +61,7 @@ impl<'a> AtWork<'a> {
         for moment in 0..moments {
             self.moments += 1;
             let at_ns = late.start_ns + ns / moments * moment + ns / moments / 2;
+            let backward_ns = backward_ns(timeline, ranges.get(&thread), at_ns);
             for other in &others {
                 let call = host
                     .segments(*other, Interval::new(at_ns, at_ns + 1))
@@ -69,8 +69,14 @@ impl<'a> AtWork<'a> {
                 if call.is_some_and(|call| call.class() == CallClass::Wait) {
                     continue;
                 }
+                let begun_ns = begun_ns(ranges.get(other), at_ns);
+                if call.is_none()
+                    && backward_ns.is_some_and(|ns| begun_ns.is_some_and(|begun_ns| begun_ns <= ns))
+                {
+                    continue;
+                }
                 let name = match (text_at(timeline, ranges.get(other), at_ns), call) {
-                    (Some(text), _) if WAITS.iter().any(|word| text.contains(word)) => continue,
+                    (Some(text), _) if is_wait(text) => continue,
                     (Some(text), _) => text,
                     (None, Some(call)) => {
                         (host.function_name(call.function)).unwrap_or(call.call.as_str())
@@ -106,6 +112,35 @@ impl<'a> AtWork<'a> {
     }
 }
 
+/// Returns true where a thread waits in a range with a name.
+fn is_wait(text: &str) -> bool {
+    text.contains(SYNCHRONIZE) || WaitedFor::by_name(&[frame_of_range(text)]).is_some()
+}
+
+/// Returns the start of the latest of a thread's ranges that had begun at a moment.
+fn begun_ns(ranges: Option<&Vec<HostRange>>, at_ns: i64) -> Option<i64> {
+    let ranges = ranges?;
+    let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
+    Some(ranges[begun.checked_sub(1)?].interval.start_ns)
+}
+
+/// Returns when a thread began the latest piece of PyTorch's backward pass before a moment.
+fn backward_ns(timeline: &Timeline, ranges: Option<&Vec<HostRange>>, at_ns: i64) -> Option<i64> {
+    let ranges = ranges?;
+    let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
+    let latest = ranges[..begun].iter().rev().take(MAX_LOOKED_AT);
+    let mut pieces = latest
+        .filter(|range| text_of(timeline, range).is_some_and(|text| text.starts_with(BACKWARD)));
+    Some(pieces.next()?.interval.start_ns)
+}
+
+/// Returns the text of a range.
+fn text_of<'a>(timeline: &Timeline<'a>, range: &HostRange) -> Option<&'a str> {
+    let tables = &timeline.trace.tables;
+    let row = (timeline.label_ids).get(tables.markers.label[range.row as usize])?;
+    Some(&*tables.labels.text[row])
+}
+
 /// Returns the text of the innermost of a thread's ranges in which the thread was at a moment.
 fn text_at<'a>(
     timeline: &Timeline<'a>,
@@ -116,10 +151,5 @@ fn text_at<'a>(
     let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
     let covers = |place: &u32| ranges[*place as usize].interval.contains(at_ns);
     let mut places = outwards(ranges, begun.checked_sub(1)? as u32).filter(covers);
-    let tables = &timeline.trace.tables;
-    places.find_map(|place| {
-        let label = tables.markers.label[ranges[place as usize].row as usize];
-        let row = timeline.label_ids.get(label)?;
-        Some(&*tables.labels.text[row])
-    })
+    places.find_map(|place| text_of(timeline, &ranges[place as usize]))
 }

@@ -394,7 +394,7 @@ causes! {
         colour: "#745d79",
         name: "unknown",
         sentence: "The trace does not say.",
-        advice: "the losses may say why",
+        advice: "",
     }
 }
 

@@ -55,6 +55,7 @@ pub fn idle_time(
         let untimed_before_ns = walk.sums.untimed_host_function_ns;
         let untimed_work = |walk: &Walk| walk.sums.unknown.total_ns(UnknownReason::UntimedWork);
         let untimed_work_before_ns = untimed_work(&walk);
+        let not_of_host_before_ns = walk.sums.unknown.not_of_host_ns();
         let device_window = work_window.intersection(window);
         let GpuTotals {
             device,
@@ -76,6 +77,7 @@ pub fn idle_time(
             unknown_host_ns: walk.sums.unknown_host_ns - unknown_before_ns,
             untimed_host_function_ns: walk.sums.untimed_host_function_ns - untimed_before_ns,
             untimed_work_ns: untimed_work(&walk) - untimed_work_before_ns,
+            not_of_host_ns: walk.sums.unknown.not_of_host_ns() - not_of_host_before_ns,
             pattern,
             ..DeviceIdle::default()
         });

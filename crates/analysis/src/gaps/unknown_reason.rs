@@ -1,7 +1,11 @@
 //! The reasons for which idle time has the cause [`Cause::Unknown`](super::Cause::Unknown), and what each may be.
 
 use super::start_up::start_up_ns;
-use gapscope_timeline::quantity::Nanoseconds;
+use super::{Cause, IdleTime};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::quantity::{Nanoseconds, ratio, share_of};
+use gapscope_timeline::thresholds::REASON_SHARE;
+use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::manifest::Api;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,6 +45,14 @@ impl UnknownReason {
         UnknownReason::BeforeRecording,
         UnknownReason::Contradiction,
     ];
+
+    /// Returns true where the host may have been the cause: work that is free to run does not wait for the host.
+    pub(super) fn may_be_host(self) -> bool {
+        !matches!(
+            self,
+            UnknownReason::LongStart | UnknownReason::PageMove | UnknownReason::BeforeRecording
+        )
+    }
 
     /// Returns what may have been the cause, as a sentence without a capital and a full stop.
     pub fn text(self, api: Api) -> String {
@@ -93,6 +105,34 @@ pub struct UnknownTotal {
     pub total_ns: i64,
 }
 
+/// Returns what the causes of the unknown idle time may have been, by the greatest reasons for which they are not known; `None` where no
+/// cause is unknown.
+pub(crate) fn unknown_because(timeline: &Timeline, idle: &IdleTime) -> Option<String> {
+    const LOSSES: &str = "the losses may say why";
+    let manifest = &timeline.trace.manifest;
+    let api = Vocabulary::new(manifest).words().api;
+    let unknown = (idle.causes.iter()).find(|total| total.cause == Cause::Unknown)?;
+    let reasons = idle.unknown_reasons.iter();
+    let counts = |total: &&UnknownTotal| ratio(total.total_ns, unknown.total_ns) >= REASON_SHARE;
+    let reasons: Vec<&UnknownTotal> = reasons.filter(counts).collect();
+    let text = |total: &UnknownTotal| total.reason.text(api);
+    let mut because = match reasons.as_slice() {
+        [] => return Some(LOSSES.to_owned()),
+        [only] => text(only),
+        several => (several.iter())
+            .map(|total| {
+                let share = share_of(total.total_ns, unknown.total_ns);
+                format!("in {share} of it {}", text(total))
+            })
+            .collect::<Vec<_>>()
+            .join("; "),
+    };
+    if !manifest.losses.is_empty() {
+        because += &format!("; {LOSSES}");
+    }
+    Some(because)
+}
+
 /// Sums of idle time by the reason for which its cause is unknown.
 #[derive(Debug, Default)]
 pub(super) struct UnknownTimes([i64; UnknownReason::COUNT]);
@@ -101,6 +141,15 @@ impl UnknownTimes {
     pub(super) fn add(&mut self, reason: UnknownReason, ns: i64) {
         let sum = &mut self.0[reason as usize];
         *sum = sum.saturating_add(ns);
+    }
+
+    /// Returns the sum of the reasons for which the host may not have been the cause.
+    pub(super) fn not_of_host_ns(&self) -> i64 {
+        let all = UnknownReason::ALL.into_iter();
+        let not_of_host = all.filter(|reason| !reason.may_be_host());
+        not_of_host
+            .map(|reason| self.total_ns(reason))
+            .fold(0, i64::saturating_add)
     }
 
     /// Returns the sum of a reason.

@@ -97,16 +97,17 @@ impl Times<'_> {
         }
     }
 
-    /// Returns another verdict that is possible because of what is not measured, with the share of the time of which that is.
-    fn perhaps(&self, bound: Bound) -> Option<(Bound, f64)> {
+    /// Returns the other verdicts that are possible because of what is not measured, and the beginning of the sentence that says
+    /// what that is; `None` without others.
+    fn perhaps(&self, bound: Bound) -> Option<(Vec<Bound>, String)> {
         if let Some(path) = &self.path {
-            return path.perhaps(bound);
+            let (others, share) = path.perhaps(bound)?;
+            return Some((others, path.untimed(share)));
         }
         let untimed_ns = self.untimed_work_ns();
         let beside_ns = self.busy.beside_compute_ns;
-        let all_ns = (self.unknown_ns.saturating_add(self.busy.doubtful_ns)).max(beside_ns);
-        let share = self.share(all_ns);
-        if share < UNCERTAIN_SHARE || bound == Bound::Unknown {
+        let unknown_ns = self.unknown_ns.saturating_add(self.busy.doubtful_ns);
+        if self.share(unknown_ns.max(beside_ns)) < UNCERTAIN_SHARE || bound == Bound::Unknown {
             return None;
         }
         let mut rest = self.clone();
@@ -120,9 +121,9 @@ impl Times<'_> {
             times
         };
         // … or none ran, and the device idled for one reason.
-        let idled = |part: fn(&mut Self) -> &mut i64| {
+        let idled = |part: fn(&mut Self) -> &mut i64, kept_ns: i64| {
             let mut times = rest.clone();
-            times.unknown_ns = 0;
+            times.unknown_ns = kept_ns;
             let busy = &mut times.busy;
             let known = match (busy.unsure_communication, busy.unsure_transfer) {
                 (true, false) => &mut busy.communication_ns,
@@ -130,41 +131,65 @@ impl Times<'_> {
             };
             *known = known.saturating_add(self.busy.doubtful_ns);
             let part = part(&mut times);
-            *part = part.saturating_add(self.unknown_ns);
+            *part = part.saturating_add(self.unknown_ns - kept_ns);
             times
         };
-        let mut unfilled = idled(|times| &mut times.unknown_ns);
+        let mut unfilled = idled(|times| &mut times.unknown_ns, 0);
         // Nothing ran beside kernels that fill little of the device.
         unfilled.busy.beside_compute_ns = 0;
         let all = [
             ran(|times| &mut times.busy.compute_ns),
             ran(|times| &mut times.busy.communication_ns),
             ran(|times| &mut times.busy.transfer_ns),
-            idled(|times| &mut times.host_ns),
-            idled(|times| &mut times.sync_ns),
-            idled(|times| &mut times.launch_ns),
+            idled(|times| &mut times.host_ns, self.not_of_host_ns),
+            idled(|times| &mut times.sync_ns, 0),
+            idled(|times| &mut times.launch_ns, 0),
             unfilled,
         ];
-        let mut others = all.iter().map(Bound::from_times);
-        let other = others.find(|other| ![bound, Bound::Unknown].contains(other))?;
-        Some((other, share))
+        let others = others(bound, all.iter().map(Bound::from_times));
+        (!others.is_empty()).then(|| (others, self.not_known()))
+    }
+
+    /// Returns the beginning of a sentence that says for how much of the time it is not known what the devices did, in the shares that
+    /// the parts of the verdict have.
+    fn not_known(&self) -> String {
+        let device = if self.several() { "devices" } else { "device" };
+        let beside_ns = self.busy.beside_compute_ns;
+        let [unknown, beside] = [self.unmeasured_ns(), beside_ns].map(|ns| Percent(self.share(ns)));
+        let ran = "work without known times may have run";
+        match (self.untimed_work_ns(), beside_ns) {
+            (0, 0) => {
+                format!("The trace does not say why the {device} idled for {unknown} of the time")
+            }
+            (_, 0) => {
+                format!("What the {device} did is not known for {unknown} of the time, as {ran}")
+            }
+            _ if self.unmeasured_ns() == 0 => {
+                format!("For {beside} of the time {ran} beside kernels")
+            }
+            _ => format!(
+                "What the {device} did is not known for {unknown} of the time, and for {beside} {ran} beside kernels"
+            ),
+        }
+    }
+
+    /// Returns true where all that is not known is why work that was free to run started late.
+    fn lacks_only_starts(&self) -> bool {
+        self.path.is_none()
+            && self.untimed_work_ns() == 0
+            && self.busy.beside_compute_ns == 0
+            && self.not_of_host_ns >= self.unmeasured_ns()
     }
 
     /// Returns a verdict and its sentence with what work without known times and the clock's error leave open.
     pub(super) fn hedged(&self, bound: Bound, sentence: String) -> (Bound, String) {
-        if let Some((other, share)) = self.perhaps(bound) {
-            let device = if self.several() { "devices" } else { "device" };
-            let share = Percent(share);
-            let sentence = match (self.untimed_work_ns(), self.busy.beside_compute_ns) {
-                (0, 0) => format!(
-                    "The trace does not say why the {device} idled for {share} of the time: the program may be {bound} or {other}."
-                ),
-                _ => format!(
-                    "What the {device} did is not known for {share} of the time, as work without known times may have run: the \
-                     program may be {bound} or {other}."
-                ),
-            };
-            return (Bound::Unknown, sentence);
+        if let Some((others, why)) = self.perhaps(bound) {
+            // Late starts that nothing explains leave open whether one cause bounds the speed; what is known does not.
+            if bound == Bound::Mixed && self.lacks_only_starts() {
+                let others = listed(&others);
+                return (bound, format!("{sentence} {why}: {others} is possible."));
+            }
+            return (Bound::Unknown, may_be(&why, bound, &others));
         }
         match self.certainty(bound) {
             Certainty::Certain => (bound, sentence),
@@ -227,11 +252,7 @@ impl Times<'_> {
 
     /// Returns the sentence on a verdict that device and host times leave open.
     fn open(&self, bounds: &[Bound]) -> String {
-        let names: Vec<&str> = bounds.iter().map(|bound| bound.as_str()).collect();
-        let names = match names.as_slice() {
-            [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
-            names => names.join(", "),
-        };
+        let names = listed(bounds);
         let why = match (
             self.contradicted_ns,
             self.untimed_function_ns,
@@ -306,6 +327,32 @@ impl Times<'_> {
         least[host] = least[host].saturating_sub(self.untimed_function_ns).max(0);
         most[unknown] = (most[unknown].saturating_add(self.untimed_function_ns)).min(idle_ns);
         Some((least, most))
+    }
+}
+
+/// Returns those verdicts of hypotheses that differ from `bound`, each once.
+pub(super) fn others(bound: Bound, all: impl Iterator<Item = Bound>) -> Vec<Bound> {
+    let mut others = Vec::new();
+    for other in all {
+        if ![bound, Bound::Unknown].contains(&other) && !others.contains(&other) {
+            others.push(other);
+        }
+    }
+    others
+}
+
+/// Returns the sentence on a verdict that is open: the reason, and the verdicts of which each may be true.
+pub(super) fn may_be(why: &str, bound: Bound, others: &[Bound]) -> String {
+    let all: Vec<Bound> = [bound].into_iter().chain(others.iter().copied()).collect();
+    format!("{why}: the program may be {}.", listed(&all))
+}
+
+/// Lists verdicts in a sentence.
+fn listed(bounds: &[Bound]) -> String {
+    let names: Vec<&str> = bounds.iter().map(|bound| bound.as_str()).collect();
+    match names.as_slice() {
+        [names @ .., last] if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+        names => names.join(", "),
     }
 }
 

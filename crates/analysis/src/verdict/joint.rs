@@ -7,7 +7,7 @@
 //! in which the device that computes the longest did not compute: however fast they were, that device would still compute for as
 //! long. What is beyond that counts as computing.
 
-use super::certainty::Sides;
+use super::certainty::{Sides, may_be, others};
 use super::times::Times;
 use crate::bound::Bound;
 use crate::critical_path::{JointPath, PathParts};
@@ -42,9 +42,9 @@ impl JointPath {
         parts.fold(PathParts::default(), PathParts::plus)
     }
 
-    /// Returns another verdict that is possible because work without known times may have run on the path, with the share of the
-    /// path in which that may be.
-    pub(super) fn perhaps(&self, bound: Bound) -> Option<(Bound, f64)> {
+    /// Returns the other verdicts that are possible because work without known times may have run on the path, with the share of the
+    /// path in which that may be; `None` without others.
+    pub(super) fn perhaps(&self, bound: Bound) -> Option<(Vec<Bound>, f64)> {
         let parts = self.parts();
         let untimed = self.devices.iter().map(|device| {
             let unknown_ns = device.parts.sides[Side::Unknown as usize];
@@ -74,22 +74,26 @@ impl JointPath {
             },
             idle,
         ];
-        let mut others = all.into_iter().map(|parts| self.bound(parts));
-        Some((others.find(|other| *other != bound)?, share))
+        let all = all.into_iter().map(|parts| self.bound(parts));
+        let others = others(bound, all);
+        (!others.is_empty()).then_some((others, share))
+    }
+
+    /// Returns the beginning of a sentence on the share of the path that is not known.
+    pub(super) fn untimed(&self, share: f64) -> String {
+        format!(
+            "What ran is not known for {} of the critical path through all {}, as work without known times may have run",
+            Percent(share),
+            self.of
+        )
     }
 
     /// Returns the verdict and its sentence. Where the clocks' error, or work without known times, leaves the verdict open, that is unknown.
     pub fn verdict(&self) -> (Bound, String) {
         let parts = self.parts();
         let bound = self.bound(parts);
-        if let Some((other, share)) = self.perhaps(bound) {
-            let sentence = format!(
-                "What ran is not known for {} of the critical path through all {}, as work without known times may have run: the \
-                 program may be {bound} or {other}.",
-                Percent(share),
-                self.of
-            );
-            return (Bound::Unknown, sentence);
+        if let Some((others, share)) = self.perhaps(bound) {
+            return (Bound::Unknown, may_be(&self.untimed(share), bound, &others));
         }
         let sentence = self.sentence(bound, parts);
         let moved_ns = self.error_ns.min(parts.communication_ns);

@@ -28,6 +28,8 @@ pub(crate) struct Times<'a> {
     pub(crate) unknown_ns: i64,
     /// The part of `unknown_ns` in which work without known times may have run.
     pub(crate) untimed_ns: i64,
+    /// The part of `unknown_ns` for which the host may not have been the cause.
+    pub(crate) not_of_host_ns: i64,
     pub(crate) causes: &'a [GapTotal],
     /// The part of `host_ns` in which it is not known what the host did.
     pub(crate) unknown_host_ns: i64,
@@ -125,6 +127,7 @@ impl<'a> Times<'a> {
                     unknown_ns: (of(Side::Unknown).saturating_add(unexplained_ns))
                         .saturating_add(untimed_ns),
                     untimed_ns: idle.untimed_work_ns.saturating_add(untimed_ns),
+                    not_of_host_ns: idle.not_of_host_ns,
                     causes: &idle.causes,
                     unknown_host_ns: idle.unknown_host_ns,
                     untimed_function_ns: idle.untimed_host_function_ns,
@@ -177,6 +180,7 @@ impl<'a> Times<'a> {
             imbalance_ns: sum(|times| times.imbalance_ns),
             unknown_ns: sum(|times| times.unknown_ns),
             untimed_ns: sum(|times| times.untimed_ns),
+            not_of_host_ns: sum(|times| times.not_of_host_ns),
             causes: &idle.causes,
             unknown_host_ns: idle.unknown_host_ns,
             untimed_function_ns: idle.untimed_host_function_ns,

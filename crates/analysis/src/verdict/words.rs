@@ -223,12 +223,11 @@ impl Times<'_> {
                 let mut shares: Vec<String> = (parts.iter().take(3))
                     .map(|part| format!("{} {}", part.what, Percent(part.share)))
                     .collect();
-                // The greatest part may be more than half.
-                if let (Some(share), Some(needed)) = (
-                    shares.first_mut(),
-                    parts.first().and_then(VerdictPart::needed),
-                ) {
-                    *share += &format!(" (the verdict from {} on)", Percent(needed));
+                // A reader takes what has more than half for the cause.
+                let most = parts.first().filter(|part| part.share >= IDLE_SHARE);
+                let needed = most.and_then(VerdictPart::needed);
+                if let (Some(share), Some((bound, needed))) = (shares.first_mut(), needed) {
+                    *share += &format!(" ({bound} begins at {})", Percent(needed));
                 }
                 format!("No single cause bounds the speed: {}.", shares.join(", "))
             }
@@ -331,6 +330,13 @@ impl Times<'_> {
             ),
         };
         text.extend(self.filled());
+        if busy.beside_compute_ns > 0 {
+            text += &format!(
+                "; for {} ({} of the time) work without known times may have run beside the kernels",
+                Nanoseconds(busy.beside_compute_ns),
+                Percent(self.share(busy.beside_compute_ns))
+            );
+        }
         if busy.communication_ns == 0 && busy.overlapped_ns > 0 {
             let overlapped = Nanoseconds(busy.overlapped_ns);
             text += &format!("; all communication, {overlapped}, overlapped with that");
@@ -489,14 +495,16 @@ impl Times<'_> {
 }
 
 impl VerdictPart {
-    /// Returns the share from which on the part would be the verdict.
-    fn needed(&self) -> Option<f64> {
+    /// Returns the verdict that the part would be, and the share from which on.
+    fn needed(&self) -> Option<(Bound, f64)> {
         match self.what {
-            "compute" => Some(DEVICE_SHARE),
-            "communication" => Some(COMMUNICATION_SHARE),
-            "transfer" => Some(TRANSFER_SHARE),
-            "unknown" => Some(UNKNOWN_SHARE),
-            "host" | "sync" | "launch" | "peers" => Some(IDLE_SHARE),
+            "compute" => Some((Bound::DeviceBound, DEVICE_SHARE)),
+            "communication" => Some((Bound::CommunicationBound, COMMUNICATION_SHARE)),
+            "transfer" => Some((Bound::TransferBound, TRANSFER_SHARE)),
+            "unknown" => Some((Bound::Unknown, UNKNOWN_SHARE)),
+            "host" => Some((Bound::HostBound, IDLE_SHARE)),
+            "sync" | "peers" => Some((Bound::SyncBound, IDLE_SHARE)),
+            "launch" => Some((Bound::LatencyBound, IDLE_SHARE)),
             _ => None,
         }
     }

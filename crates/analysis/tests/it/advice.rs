@@ -109,7 +109,14 @@ fn losses_are_named_as_a_reason_only_where_there_are_some() {
         p.line(losses);
         p.findings()
     };
-    assert!(advice(&with(""), Unknown).contains("a decompression of memory"));
+    let because = |findings: &Findings| findings.unknown_because().unwrap().to_owned();
+    let without = with("");
+    assert!(because(&without).contains("a decompression of memory"));
     let lost = with("loss what=records count=3 reason=\"the disk was full\"");
-    assert!(advice(&lost, Unknown).ends_with("; the losses may say why"));
+    assert!(because(&lost).ends_with("; the losses may say why"));
+    // A reason is nothing to do.
+    for findings in [without, lost] {
+        assert_eq!(advice(&findings, Unknown), "");
+        assert!(findings.advice.iter().all(|advice| advice.cause != Unknown));
+    }
 }

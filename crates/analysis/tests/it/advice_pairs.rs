@@ -234,21 +234,11 @@ pub fn pair(cause: Cause) -> Option<Pair> {
                 "the recording's own cost",
             ),
         ),
-        Cause::Unknown => pair(
-            (
-                waits(
-                    "decompression",
-                    "loss what=records count=3 reason=\"the disk was full\"",
-                ),
-                "the losses may say why",
-            ),
-            (waits("decompression", ""), "the losses may say why"),
-        ),
         Cause::ContextSwitch => pair(
             (other_context(4), "share the device by MPS"),
             (other_context(1), "MPS"),
         ),
-        Cause::Display => None,
+        Cause::Display | Cause::Unknown => None,
     }
 }
 

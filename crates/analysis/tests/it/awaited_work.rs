@@ -63,7 +63,7 @@ fn a_wait_that_returns_before_its_work_ends_leaves_the_start_of_the_next_unknown
         let reasons = &off.idle_time.unknown_reasons;
         assert_eq!(reasons[0].reason, UnknownReason::Contradiction);
         assert_eq!(reasons[0].total_ns, 19 * 75 * US);
-        assert_says(off.advice_on(Unknown).unwrap(), "contradict each other");
+        assert_says(off.unknown_because().unwrap(), "contradict each other");
         // By less than the gap, what the host did is known, and what came after is not.
         let some = turns(&wait, 30, "");
         assert_eq!(

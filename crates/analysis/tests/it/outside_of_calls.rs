@@ -81,7 +81,7 @@ fn a_thread_that_sleeps_is_not_in_code_of_the_program() {
             "state=blocked stack=1 system_call=futex gil_holder=8",
             "the interpreter's lock (GIL), in futex",
         ),
-        ("state=blocked", "something that the samples do not name"),
+        ("state=blocked", "something that the trace does not name"),
     ] {
         let findings = sampled(|at| sample(at, more), "");
         let host = &findings.verdict_evidence.parts[0].sentence;
@@ -470,4 +470,88 @@ fn other_threads_are_named_by_their_ranges_and_calls_while_the_submitting_one_is
     ] {
         assert_eq!(at_work(rows), [], "{rows}");
     }
+}
+
+#[test]
+fn a_thread_that_asked_for_a_backward_pass_waits_for_it() {
+    // Thread 7 runs the pieces of the backward pass; thread 8 asked for it, and does nothing else.
+    let at_work = |busy: bool| {
+        let mut p = cuda();
+        p.line("thread process=1 thread=8 name=python");
+        p.line(
+            "label id=1 text=\"## backward ##\"
+             label id=2 text=\"autograd::engine::evaluate_function: AddmmBackward0\"
+             label id=3 text=\"aten::copy_\"",
+        );
+        for turn in 0..20 {
+            let t = turn * 10_000;
+            p.launch(1, [t, t + 5], t + 8, 1_992);
+            p.call("other-call", [t + 2_001, t + 2_002]);
+            let range = |thread, label, start: i64, length: i64| {
+                format!(
+                    "marker process=1 thread={thread} scope=thread label={label} start_ns={start}us duration_ns={length}us"
+                )
+            };
+            p.line(&range(8, 1, t + 1_000, 8_990));
+            p.line(&range(7, 2, t + 2_010, 7_900));
+            if busy {
+                p.line(&range(8, 3, t + 3_000, 6_000));
+            }
+        }
+        p.findings().idle_time.threads_at_work.clone()
+    };
+    assert_eq!(at_work(false), []);
+    // It has begun something else since.
+    let threads = at_work(true);
+    assert_eq!(threads.len(), 1);
+    assert_eq!(threads[0].mostly_in, "aten::copy_");
+}
+
+#[test]
+fn a_thread_that_waits_by_its_range_is_not_told_to_launch_ahead() {
+    let advised = |range: &str| {
+        let mut p = cuda();
+        p.line(&format!("label id=1 text=\"{range}\""));
+        for turn in 0..20 {
+            let t = turn * 10_000;
+            p.launch(1, [t, t + 5], t + 8, 1_992);
+            p.line(&format!(
+                "marker process=1 thread=7 scope=thread label=1 start_ns={}us duration_ns=7900us",
+                t + 2_050
+            ));
+        }
+        advice(&p.findings(), HostLate).to_owned()
+    };
+    for (range, waited_for, to_do) in [
+        (
+            "epoll_wait",
+            "its event loop idle",
+            "send it more work at once",
+        ),
+        ("select", "events on files or sockets", "ask earlier"),
+        (
+            "<built-in method poll of select.poll object at 0x7f3e>",
+            "events on files or sockets",
+            "ask earlier",
+        ),
+        ("recvmsg", "a socket", "ask earlier"),
+        ("pthread_cond_wait", "another thread", "let it run ahead"),
+    ] {
+        let told = advised(range);
+        assert_says(&told, waited_for);
+        assert_says(&told, to_do);
+        assert!(!told.contains("launch ahead"), "{told}");
+    }
+    assert_says(&advised("tokenize"), "launch ahead");
+}
+
+#[test]
+fn samples_of_unknown_state_are_waits_by_the_name_of_their_function() {
+    let rows = "frame id=9 kind=native function=__epoll_wait library=/usr/lib/libc.so.6
+                frame id=8 kind=native function=tokenize library=/home/a/libtok.so
+                stack id=9 parent=1 frame=9\nstack id=8 parent=1 frame=8";
+    let waits = sampled(|at| sample(at, "stack=9"), rows);
+    assert_says(advice(&waits, HostLate), "its event loop idle");
+    let runs = sampled(|at| sample(at, "stack=8"), rows);
+    assert_says(advice(&runs, HostLate), "ran its own code");
 }

@@ -207,6 +207,12 @@ impl RankDigest {
         }
     }
 
+    /// Returns true where the trace has no collectives of the rank, although the rank called some, is of a communicator, or lost work.
+    pub(super) fn lacks_collectives(&self) -> bool {
+        let took_part = !self.called.is_empty() || !self.members.is_empty();
+        self.device.is_empty() && (took_part || self.has_lost_work || self.times.is_empty())
+    }
+
     #[cfg(test)]
     pub(super) fn for_tests(row: RankRow) -> RankDigest {
         let trace = gapscope_trace::Trace::default();

@@ -52,6 +52,23 @@ pub(super) fn by_sums(sentence: &str, ranks: &[&RankDigest], reason: &str) -> St
     }
 }
 
+/// Returns a sentence on the ranks that a verdict leaves out, as their traces have no work with known times; `None` where others have none
+/// either, or all have some.
+pub(super) fn left_out(ranks: &[&RankDigest]) -> Option<String> {
+    let without = ranks.iter().filter(|rank| rank.times.is_empty());
+    let without: Vec<u32> = without.map(|rank| rank.row.rank).collect();
+    let (ranks_are, traces_have) = match without.as_slice() {
+        [] => return None,
+        all if all.len() == ranks.len() => return None,
+        [_] => ("rank", "whose trace has"),
+        _ => ("ranks", "whose traces have"),
+    };
+    Some(format!(
+        "These shares leave out {ranks_are} {}, {traces_have} no GPU work with known times.",
+        list(&without)
+    ))
+}
+
 /// Returns true for a rank of which no communicator is known.
 fn is_unnamed(rank: &RankDigest) -> bool {
     rank.members.is_empty() && rank.device.iter().all(|part| part.communicator.is_none())
@@ -166,8 +183,16 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
             ));
         }
         if row.incomplete_count > 0 {
+            let lacking = match findings.missing_ranks.is_empty() {
+                true => {
+                    "of which the trace of a rank has no collectives, or it is not known which ranks they have"
+                }
+                false => {
+                    "that have ranks without a trace here, or it is not known whether they have"
+                }
+            };
             sentences.push(format!(
-                "{} {} are of communicators that have ranks without a trace here, or it is not known whether they have: no figure counts them.",
+                "{} {} are of communicators {lacking}: no figure counts them.",
                 row.incomplete_count, row.kind
             ));
         }

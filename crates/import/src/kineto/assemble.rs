@@ -6,7 +6,7 @@ use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
 use super::facts::STEP;
 use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
-use crate::inventory::KernelFacts;
+use crate::inventory::{KernelFacts, UNKNOWN_GPU};
 use crate::profile::{
     CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostRange, StreamEvent, StreamPlace,
 };
@@ -244,7 +244,7 @@ impl Collector<'_, '_> {
         inventory.device(process, number, |device| {
             device.api = api;
             if let Some(number) = number {
-                device.name = format!("unknown GPU {number}");
+                device.name = format!("{UNKNOWN_GPU} {number}");
                 if let Some(own) = known.find(|own| own.id == Some(number)) {
                     device.name.clone_from(&own.name);
                     device.heaps.extend(own.memory_bytes);

@@ -9,6 +9,7 @@ use super::event::Event;
 use super::facts::{OpenRange, Scope};
 use crate::Error;
 use crate::gpu_rows::{GpuRows, Row};
+use crate::inventory::UNKNOWN_GPU;
 use crate::profile::Span;
 use gapscope_model::LossKind;
 use gapscope_timeline_builder::rows::{self, WorkPlace};
@@ -234,7 +235,7 @@ impl<'o> Collector<'o, '_> {
         let inventory = &mut self.profile.inventory;
         let device = inventory.device(process, Some(device), |row| {
             row.api = Api::Unknown;
-            row.name = format!("unknown GPU {device}");
+            row.name = format!("{UNKNOWN_GPU} {device}");
         });
         (process, inventory.add_queue(device, Some(name)))
     }

@@ -31,6 +31,7 @@ mod properties;
 mod real_values;
 mod rocm;
 mod round_trip;
+mod stray_devices;
 mod unknown;
 
 // From the tests of the timeline builder: events written as a script, and rows of a trace printed as lines, by which

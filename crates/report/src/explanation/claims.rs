@@ -131,7 +131,9 @@ impl Teller<'_> {
             ),
         };
         for part in &evidence.parts {
-            text.push_str(&format!(" {}: {}", part.what, part.sentence));
+            let (first, rest) = part.what.split_at(part.what.len().min(1));
+            let what = first.to_uppercase() + rest;
+            text.push_str(&format!(" {what}: {}", part.sentence));
         }
         let mut figures = Vec::new();
         if let Some(ns) = evidence.window_ns {

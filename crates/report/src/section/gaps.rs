@@ -64,6 +64,8 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
                 return None;
             }
             let CauseNote { code, advice } = CauseNote::new(findings, gap);
+            // Of unknown time a sentence below says why it is not known.
+            let advice = advice.filter(|_| gap.cause != Cause::Unknown);
             match (code, advice) {
                 (Some(code), Some(advice)) => {
                     Some(Text::new().and(code).faint(format!(" · {advice}")))
@@ -73,6 +75,10 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
             }
         });
     blocks.push(Block::Table(table.build()));
+    if let Some(because) = findings.unknown_because() {
+        let text = format!("Why the cause of some is unknown: {because}.");
+        blocks.push(Block::Sentence(text.into()));
+    }
     blocks.extend(patterns(findings));
     blocks.extend(lengths(&idle.histogram));
     let submitting = "Meanwhile the submitting threads were in ";
@@ -149,6 +155,7 @@ fn pattern(pattern: &Pattern) -> String {
     let gaps = number::count_of(pattern.gap_count, "gap", "gaps");
     let share = pattern.share.map(number::share);
     let share = share.unwrap_or("an unknown share".to_owned());
+    let carry = format!("the longest {gaps} make up {share} of the idle time");
     match (pattern.regularity, pattern.period_ns, pattern.spread_share) {
         (Regularity::Regular, Some(period_ns), Some(spread)) => {
             let each = match pattern.gaps_per_period {
@@ -156,7 +163,7 @@ fn pattern(pattern: &Pattern) -> String {
                 Some(several) => several.to_string(),
             };
             format!(
-                "The gaps are regular: {each} every {} (±{}); {gaps} have {share} of the idle time.",
+                "The gaps are regular: {each} every {} (±{}); {carry}.",
                 number::duration(period_ns),
                 number::share(spread),
             )
@@ -167,7 +174,7 @@ fn pattern(pattern: &Pattern) -> String {
                 let [low, high] = [low_ns, high_ns].map(number::duration);
                 format!(" from one to the next it is mostly {low} to {high};")
             });
-            format!("The gaps are irregular:{apart} {gaps} have {share} of the idle time.")
+            format!("The gaps are irregular:{apart} {carry}.")
         }
     }
 }

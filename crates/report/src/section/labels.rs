@@ -26,7 +26,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<B
         .spare(1)
         .number("busy", |row| of_work(row, duration(row.inclusive.busy_ns)))
         .number("share", |row| of_work(row, share(findings, row)))
-        .number("mean", |row| {
+        .number("a dispatch", |row| {
             of_work(row, mean(row.inclusive.durations.mean_ns))
         })
         .spare(2)

@@ -56,6 +56,15 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
         );
         blocks.push(Block::Sentence(Text::new().faint(text)));
     }
+    let gpus = findings
+        .devices
+        .iter()
+        .filter(|device| device.busy_ns > Some(0));
+    if gpus.count() > 1 {
+        let text = "busy: time in which one of them ran on any GPU; rate: of one GPU, the mean of those that copied; mean, p99 and max: of \
+                    single transfers.";
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+    }
     blocks.extend(page_moves(findings));
     blocks
 }

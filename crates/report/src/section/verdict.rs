@@ -41,6 +41,10 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     for part in &evidence.parts {
         blocks.push(Block::Item(Text::new().and(part.sentence.as_str())));
     }
+    if let Some(advice) = findings.advice_on_work() {
+        let text = Text::new().strong("What to do: ");
+        blocks.push(Block::Sentence(text.and(format!("{}.", advice.text))));
+    }
     blocks.extend(underfilled(findings, words).map(Block::Item));
     blocks.extend(devices(findings).map(Block::Item));
     blocks.push(Block::Sentence(totals(findings, words)));

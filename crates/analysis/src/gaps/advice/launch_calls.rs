@@ -3,7 +3,7 @@
 
 use super::super::slow_launches::Reasons;
 use super::super::submit_calls::{SlowCalls, Submitted};
-use super::{Adviser, READ_LESS};
+use super::{Adviser, READ_LESS, pinned};
 use gapscope_timeline::quantity::duration;
 use gapscope_timeline::thresholds::SEVERAL;
 use gapscope_timeline::{Work, WorkKind};
@@ -26,7 +26,7 @@ impl Adviser<'_> {
         if calls.is_mostly(Submitted::PageableCopy, total_ns) {
             return format!(
                 "most of it copies pageable memory, which the call itself moves: {}",
-                self.pin()
+                pinned(self.timeline)
             );
         }
         match self.words.api {

@@ -232,6 +232,40 @@ fn missing_ranks_and_unequal_numbers_are_said() {
 }
 
 #[test]
+fn a_rank_whose_work_is_lost_is_left_out_by_name() {
+    let of_three = |number: u32, times: &[(i64, i64)]| {
+        let mut trace = rank(number, 3, times);
+        trace.manifest.rank = Some(manifest::Rank {
+            rank: number,
+            local_rank: Some(number),
+            world_size: 3,
+        });
+        trace
+    };
+    let all = [(100, 200), (300, 400)];
+    let mut lost = of_three(2, &all);
+    lost.tables.dispatches = Default::default();
+    let found = compare(&[of_three(0, &all), of_three(1, &all), lost]);
+    let sentence = &found.verdict_sentence;
+    assert!(
+        sentence.ends_with(
+            "These shares leave out rank 2, whose trace has no GPU work with known times."
+        ),
+        "{sentence}"
+    );
+    assert_eq!(
+        found.ranks[2].collective_ns, None,
+        "its collectives are lost"
+    );
+    assert!(found.ranks[0].collective_ns.is_some());
+    let said = found.sentences.join(" ");
+    assert!(!said.contains("ranks without a trace"), "{said}");
+    // With all ranks nothing is left out.
+    let found = compare(&[of_three(0, &all), of_three(1, &all), of_three(2, &all)]);
+    assert!(!found.verdict_sentence.contains("leave out"));
+}
+
+#[test]
 fn calls_of_collectives_are_matched_by_their_labels() {
     let found = compare(&[rank(0, 2, &[(500, 600)]), rank(1, 2, &[(550, 600)])]);
     assert_eq!(found.collective_calls[0].kind, "AllReduce");

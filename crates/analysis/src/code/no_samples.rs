@@ -1,0 +1,29 @@
+//! Says where a recording was to have samples of stacks and has none.
+
+use gapscope_timeline::Timeline;
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::{ProcessId, ThreadId};
+use gapscope_trace::manifest::Loss;
+use gapscope_trace::tables::{SampleSource, Samples, Table};
+use std::collections::BTreeSet;
+
+/// Returns the loss of all samples of stacks: the recording asked for some, threads submitted work, and none was taken, for which the
+/// trace gives no reason.
+pub(crate) fn lost_stacks(timeline: &Timeline) -> Option<Loss> {
+    let trace = timeline.trace;
+    trace.manifest.stack_rate_hz?;
+    let is_unread = (trace.unread.iter()).any(|unread| unread.table == Samples::NAME);
+    let has_samples = trace.tables.samples.source.contains(&SampleSource::Sampled);
+    let is_explained = (trace.manifest.losses.iter())
+        .any(|loss| [LossKind::Stacks, LossKind::StackSamples].contains(&loss.kind));
+    let submissions = &trace.tables.submissions;
+    let threads: BTreeSet<(ProcessId, ThreadId)> = (0..submissions.len())
+        .filter_map(|row| Some((submissions.process[row], submissions.thread.at(row)?)))
+        .collect();
+    let is_lost = !is_unread && !has_samples && !is_explained && !threads.is_empty();
+    is_lost.then(|| Loss {
+        kind: LossKind::Stacks,
+        count: threads.len() as u64,
+        reason: "no sample was taken of the threads that submitted, which ended too soon for one: no code is named".into(),
+    })
+}

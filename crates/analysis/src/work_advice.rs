@@ -1,0 +1,157 @@
+//! Chooses the advice where transfers or communication are the verdict. Advice on idle time is chosen by [`crate::gaps`].
+//!
+//! What overlaps with computing already cannot be hidden by more of that, and little computing can hide little: then the
+//! advice is on the work itself.
+
+use crate::bound::Bound;
+use crate::gaps::{Advice, AdviceSubject, pinned};
+use crate::verdict::Judgement;
+use gapscope_timeline::quantity::{Percent, count_of, duration, ratio};
+use gapscope_timeline::thresholds::{
+    ADVICE_SHARE, COMMUNICATION_SHARE, MOST_OF_CALLS_SHARE, SMALL_WORK_NS, TRANSFER_SHARE,
+};
+use gapscope_timeline::vocabulary::{Vocabulary, Words};
+use gapscope_timeline::{Content, Timeline};
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::{MemoryPlace, Table, TransferKind};
+
+/// Returns the advice on a verdict that transfers or communication have; `None` for other verdicts.
+pub(crate) fn work_advice(timeline: &Timeline, judged: &Judgement) -> Option<Advice> {
+    let vocabulary = Vocabulary::new(&timeline.trace.manifest);
+    let words = vocabulary.words();
+    let (subject, text) = match judged.bound {
+        Bound::TransferBound => {
+            let hidden = hideable(judged, "transfer", TRANSFER_SHARE);
+            (
+                "transfer",
+                Transfers::new(timeline, words).advice(words, timeline, hidden),
+            )
+        }
+        Bound::CommunicationBound => {
+            let hidden = hideable(judged, "communication", COMMUNICATION_SHARE);
+            ("communication", for_communication(timeline, words, hidden))
+        }
+        _ => return None,
+    };
+    Some(Advice {
+        cause: AdviceSubject::Work(subject),
+        text,
+    })
+}
+
+/// Returns the share of the time that overlapping a part of the verdict with computing would win at most, where that part has
+/// the share of a verdict by itself and the win is worth an advice.
+fn hideable(judged: &Judgement, what: &str, least_share: f64) -> Option<f64> {
+    let share = |what| {
+        let mut parts = judged.evidence.parts.iter();
+        parts
+            .find(|part| part.what == what)
+            .map_or(0.0, |part| part.share)
+    };
+    let exposed = share(what);
+    let win = exposed.min(share("compute"));
+    (exposed >= least_share && win >= ADVICE_SHARE).then_some(win)
+}
+
+/// The time of transfers by what can be done about them.
+#[derive(Debug, Default)]
+struct Transfers {
+    count: u64,
+    total_ns: i64,
+    pageable_ns: i64,
+    page_moves_ns: i64,
+    within_device_ns: i64,
+    fills_ns: i64,
+}
+
+impl Transfers {
+    fn new(timeline: &Timeline, words: &Words) -> Transfers {
+        let rows = &timeline.trace.tables.transfers;
+        let is_cuda = matches!(words.api, Api::Cuda | Api::Hip);
+        let mut sums = Transfers::default();
+        for row in 0..rows.len() {
+            let Some(ns) = rows.duration_ns.at(row) else {
+                continue;
+            };
+            let add = |sum: &mut i64, counts: bool| {
+                if counts {
+                    *sum = sum.saturating_add(ns);
+                }
+            };
+            let kind = rows.kind[row];
+            let is_pageable = rows.host_memory[row] == Some(MemoryPlace::Pageable);
+            sums.count += 1;
+            add(&mut sums.total_ns, true);
+            add(&mut sums.pageable_ns, is_pageable);
+            add(&mut sums.page_moves_ns, timeline.is_page_move(row));
+            // Elsewhere a copy between buffers may be one from the host.
+            add(
+                &mut sums.within_device_ns,
+                is_cuda && kind == TransferKind::Copy,
+            );
+            add(&mut sums.fills_ns, kind == TransferKind::Fill);
+        }
+        sums
+    }
+
+    /// Returns the advice. `hideable` is the share of the time that overlap with computing would win at most.
+    fn advice(&self, words: &Words, timeline: &Timeline, hideable: Option<f64>) -> String {
+        let is_most = |ns: i64| ratio(ns, self.total_ns) >= MOST_OF_CALLS_SHARE;
+        let mean_ns = self.total_ns / i64::try_from(self.count).unwrap_or(i64::MAX).max(1);
+        match hideable {
+            _ if is_most(self.pageable_ns) => {
+                format!("most of it copies pageable memory: {}", pinned(timeline))
+            }
+            _ if is_most(self.page_moves_ns) => {
+                "most of it moves pages of managed memory: prefetch them in large pieces before they are touched, or keep them on the device".to_owned()
+            }
+            _ if is_most(self.within_device_ns) => {
+                "most of it copies within the device: let kernels write their results where they are read".to_owned()
+            }
+            _ if is_most(self.fills_ns) => {
+                "most of it fills memory: leave out what is overwritten before it is read".to_owned()
+            }
+            _ if mean_ns < SMALL_WORK_NS => format!(
+                "{} take {} each: join small ones",
+                count_of(self.count, "transfer", "transfers"),
+                duration(mean_ns)
+            ),
+            Some(win) => format!(
+                "copy ahead on a {} of its own while kernels run, which would win at most {} of the time",
+                words.queue.one,
+                Percent(win)
+            ),
+            None => {
+                "move fewer bytes: keep data on the device, or use smaller types".to_owned()
+            }
+        }
+    }
+}
+
+/// Returns the advice on communication. `hideable` is the share of the time that overlap with computing would win at most.
+fn for_communication(timeline: &Timeline, words: &Words, hideable: Option<f64>) -> String {
+    let works = timeline.gpus.iter().flat_map(|gpu| gpu.works.iter());
+    let mine = works.filter(|work| timeline.content(work) == Content::Communication);
+    let (count, total_ns) = mine.fold((0u64, 0i64), |(count, total_ns), work| {
+        (
+            count + 1,
+            total_ns.saturating_add(work.interval.length_ns()),
+        )
+    });
+    let mean_ns = total_ns / i64::try_from(count).unwrap_or(i64::MAX).max(1);
+    match hideable {
+        _ if mean_ns < SMALL_WORK_NS => format!(
+            "{} take {} each: join small messages into large ones",
+            count_of(count, "collective or message", "collectives and messages"),
+            duration(mean_ns)
+        ),
+        Some(win) => format!(
+            "send each part as soon as it is ready, on a {} of its own beside computing, which would win at most {} of the time",
+            words.queue.one,
+            Percent(win)
+        ),
+        None => {
+            "send fewer bytes: accumulate results over several steps before they are exchanged, or use smaller types".to_owned()
+        }
+    }
+}
