@@ -8,7 +8,7 @@ use crate::gaps::{Advice, AdviceSubject, pinned};
 use crate::verdict::Judgement;
 use gapscope_timeline::quantity::{Percent, count_of, duration, ratio};
 use gapscope_timeline::thresholds::{
-    ADVICE_SHARE, COMMUNICATION_SHARE, MOST_OF_CALLS_SHARE, SMALL_WORK_NS, TRANSFER_SHARE,
+    COMMUNICATION_SHARE, MOST_OF_CALLS_SHARE, SLACK_SHARE, SMALL_WORK_NS, TRANSFER_SHARE,
 };
 use gapscope_timeline::vocabulary::{Vocabulary, Words};
 use gapscope_timeline::{Content, Timeline};
@@ -50,7 +50,7 @@ fn hideable(judged: &Judgement, what: &str, least_share: f64) -> Option<f64> {
     };
     let exposed = share(what);
     let win = exposed.min(share("compute"));
-    (exposed >= least_share && win >= ADVICE_SHARE).then_some(win)
+    (exposed >= least_share && win >= SLACK_SHARE).then_some(win)
 }
 
 /// The time of transfers by what can be done about them.

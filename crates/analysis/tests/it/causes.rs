@@ -81,6 +81,9 @@ fn the_notebook_has_the_colours_of_all_causes() {
 }
 
 fn sentence_of(advice: &str) -> String {
+    if advice.is_empty() {
+        return "-".to_owned();
+    }
     let mut letters = advice.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()

@@ -26,12 +26,13 @@ pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<B
         .spare(1)
         .number("busy", |row| of_work(row, duration(row.inclusive.busy_ns)))
         .number("share", |row| of_work(row, share(findings, row)))
-        .number("a dispatch", |row| {
+        .number("mean", |row| {
             of_work(row, mean(row.inclusive.durations.mean_ns))
         })
         .spare(2)
         .build();
-    under_heading(table, labels.len(), shown.len())
+    let aside = "with the labels inside; mean: of a dispatch";
+    under_heading(table, aside, labels.len(), shown.len())
 }
 
 /// Makes the section with equal modules (layers) of a model in one row, named with `*`.
@@ -68,7 +69,7 @@ fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec
             of_layer(label, duration(label.layer_max_busy_ns))
         })
         .build();
-    let mut blocks = under_heading(table, labels.len(), shown.len());
+    let mut blocks = under_heading(table, "with the labels inside", labels.len(), shown.len());
     let text = "* stands for the layers of a model: --each-layer shows them by themselves";
     blocks.push(Block::Sentence(Text::new().faint(text)));
     blocks
@@ -101,8 +102,8 @@ fn share(findings: &Findings, label: &LabelRow) -> Text {
 }
 
 /// Puts the table under its heading, with a note on rows that were left out.
-fn under_heading(table: Table, all: usize, shown: usize) -> Vec<Block> {
-    let mut blocks = table.under("Labels", "with the labels inside");
+fn under_heading(table: Table, aside: &str, all: usize, shown: usize) -> Vec<Block> {
+    let mut blocks = table.under("Labels", aside);
     rest(&mut blocks, all, shown, "labels");
     blocks
 }
