@@ -6,7 +6,8 @@
 //!
 //! Run it as
 //! `gapscope record --capture-only -- target/debug/examples/start_stop_capture steps.gapscope`, on a Mac as
-//! `MTL_CAPTURE_ENABLED=1 target/debug/examples/start_stop_capture steps.gputrace`.
+//! `MTL_CAPTURE_ENABLED=1 target/debug/examples/start_stop_capture steps.gputrace`. A second argument is the number of
+//! layers of a step.
 
 #[allow(dead_code)]
 mod gpu;
@@ -19,9 +20,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         true => "steps.gputrace",
         false => "steps.gapscope",
     };
-    let path = std::env::args()
-        .nth(1)
-        .unwrap_or_else(|| default.to_owned());
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().unwrap_or_else(|| default.to_owned());
+    let layers = arguments.next().map_or(Ok(1), |n| n.parse::<u32>())?;
     for layer in 0..5 {
         // The recorder comes into the process with the GPU: these labels are in no recording.
         let _loading = label(&format!("load layer {layer}"));
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     for step in 0..10 {
         let _step = label(&format!("step {step}"));
-        gpu.forward("step", 1, false);
+        gpu.forward("step", layers, false);
         gpu.wait()?;
     }
     match stop_capture() {
