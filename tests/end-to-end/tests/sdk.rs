@@ -396,7 +396,7 @@ fn a_capture_does_not_change_the_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("part.gapscope");
     let report = |path: &str| {
-        let recording = example("start_stop_capture", &[path, "64"]).recorded();
+        let recording = example("start_stop_capture", &[path, "200"]).recorded();
         recording.report()
     };
     // A name that is refused makes no capture.
