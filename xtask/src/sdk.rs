@@ -1,6 +1,7 @@
 //! `cargo xtask sdk`: checks that the SDK, with the crates that it is made of, is fit to be published: how many crates
 //! it brings, its documentation, its packages, and that its public items stay.
 
+mod described;
 mod items;
 mod render;
 
@@ -81,10 +82,7 @@ fn check_packages(packages: &BTreeSet<String>) -> Result<()> {
 
 /// Compares the public items with those that are kept, and refuses types of crates that programs do not see.
 fn check_items() -> Result<()> {
-    let crates = [
-        described("gapscope-model", "")?,
-        described(SDK, FEATURES[4])?,
-    ];
+    let crates = [describe("gapscope-model", "")?, describe(SDK, FEATURES[4])?];
     let [model, sdk] = &crates;
     let listed = items::list(sdk, model)?;
     if !listed.hidden_types.is_empty() {
@@ -124,7 +122,7 @@ fn check_items() -> Result<()> {
 }
 
 /// Returns rustdoc's description of a package in JSON, which is still an unstable option of rustdoc.
-fn described(package: &str, features: &str) -> Result<items::Crate> {
+fn describe(package: &str, features: &str) -> Result<described::Crate> {
     let mut rustdoc = command::cargo(["rustdoc", "--lib", "--package", package]);
     rustdoc.args(["--features", features, "--", "-Zunstable-options"]);
     rustdoc.args(["--output-format=json", "--cap-lints=allow"]);
@@ -133,7 +131,7 @@ fn described(package: &str, features: &str) -> Result<items::Crate> {
     let file = target("doc").join(format!("{}.json", package.replace('-', "_")));
     let text = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let described = serde_json::from_slice(&text);
-    Ok(items::Crate(described.with_context(|| {
+    Ok(described::Crate(described.with_context(|| {
         format!("{} is not what rustdoc writes", file.display())
     })?))
 }

@@ -5,13 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::described::{Crate, kind_of, list_of};
 use super::render::Render;
 
 /// The compiler's own traits, which programs cannot name.
 const UNNAMED_TRAITS: [&str; 3] = ["Freeze", "StructuralPartialEq", "UnsafeUnpin"];
-
-/// rustdoc's description of a crate.
-pub struct Crate(pub Value);
 
 /// The public items of a crate.
 pub struct Listed {
@@ -19,54 +17,6 @@ pub struct Listed {
     pub items: BTreeSet<String>,
     /// The types of other crates of the workspace that items have and programs cannot name, with such an item.
     pub hidden_types: BTreeSet<String>,
-}
-
-impl Crate {
-    /// Returns an item by its id; `None` for an item of another crate.
-    fn item(&self, id: &Value) -> Option<&Value> {
-        self.0["index"].get(key(id)?)
-    }
-
-    /// Returns the path of an item of any crate, where its definition is.
-    pub fn definition(&self, id: &Value) -> Option<String> {
-        let path = self.0["paths"].get(key(id)?)?["path"].as_array()?;
-        let parts: Option<Vec<_>> = path.iter().map(Value::as_str).collect();
-        Some(parts?.join("::"))
-    }
-
-    /// Returns the id of the item that is defined at a path.
-    fn defined_at(&self, path: &str) -> Option<Value> {
-        let paths = self.0["paths"].as_object()?;
-        let ids = paths.keys().map(|id| Value::from(id.as_str()));
-        ids.into_iter()
-            .find(|id| self.definition(id).as_deref() == Some(path))
-    }
-}
-
-/// Returns an id as the key of a table.
-fn key(id: &Value) -> Option<String> {
-    match id {
-        Value::String(id) => Some(id.clone()),
-        Value::Number(id) => Some(id.to_string()),
-        _ => None,
-    }
-}
-
-/// Returns the elements of a list; nothing for another value.
-pub fn list_of(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
-
-/// Returns the kind of an item or a type and its content, which rustdoc writes as `{kind: content}`.
-pub fn kind_of(value: &Value) -> Option<(&str, &Value)> {
-    match value {
-        Value::String(kind) => Some((kind, &Value::Null)),
-        Value::Object(fields) => fields
-            .iter()
-            .next()
-            .map(|(kind, content)| (&**kind, content)),
-        _ => None,
-    }
 }
 
 /// Lists the public items of a crate. Items that it re-exports from `other` are listed under their names in the crate.
@@ -85,7 +35,7 @@ pub fn list(described: &Crate, other: &Crate) -> Result<Listed> {
         items: BTreeSet::new(),
         hidden_types: BTreeSet::new(),
     };
-    for Found {
+    for PublicItem {
         described,
         id,
         path,
@@ -110,7 +60,7 @@ pub fn list(described: &Crate, other: &Crate) -> Result<Listed> {
 }
 
 /// A public item with its public path.
-struct Found<'a> {
+struct PublicItem<'a> {
     described: &'a Crate,
     id: Value,
     path: String,
@@ -121,7 +71,7 @@ struct Walk<'a> {
     other: &'a Crate,
     /// The public paths of types and traits, by the path of their definition.
     names: HashMap<String, String>,
-    found: Vec<Found<'a>>,
+    found: Vec<PublicItem<'a>>,
 }
 
 impl<'a> Walk<'a> {
@@ -180,7 +130,7 @@ impl<'a> Walk<'a> {
                 name.clone_from(&path);
             }
         }
-        self.found.push(Found {
+        self.found.push(PublicItem {
             described,
             id,
             path,

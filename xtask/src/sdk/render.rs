@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::items::{Crate, kind_of, list_of};
+use super::described::{Crate, kind_of, list_of};
 
 /// Writes the types of a crate's items.
 pub struct Render<'a> {
