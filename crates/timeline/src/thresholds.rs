@@ -1,4 +1,4 @@
-//! The thresholds of all analyses, each with its reason. The table in `docs/guide.md` is written from them by
+//! The thresholds of all analyses, each with its reason. The table in `docs/thresholds.md` is written from them by
 //! `UPDATE=1 cargo test -p gapscope-analysis thresholds`.
 
 use crate::quantity::{Bytes, Nanoseconds, Percent};

@@ -146,19 +146,17 @@ fn kernels_have_the_bytes_that_they_must_move_at_least() {
     }
 }
 
-/// Returns the first commands of the guide's section on comparing equal work.
-fn commands_of_the_guide() -> String {
-    let guide = std::fs::read_to_string(source("../../docs/guide.md")).expect("the guide");
-    let (_, section) = guide
-        .split_once("## Compare equal work\n")
-        .expect("the section");
-    let (_, block) = section.split_once("```sh\n").expect("commands");
+/// Returns the first commands of the page on comparing equal work.
+fn commands_of_the_page() -> String {
+    let page =
+        std::fs::read_to_string(source("../../docs/compare-labels.md")).expect("the page is there");
+    let (_, block) = page.split_once("```sh\n").expect("commands");
     let (commands, _) = block.split_once("```").expect("their end");
     commands.to_owned()
 }
 
 #[test]
-fn the_guides_experiment_answers_its_questions() {
+fn the_experiment_of_the_docs_answers_its_questions() {
     let folder = tempfile::tempdir().unwrap();
     let programs = built("fusion").parent().unwrap().to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -166,7 +164,7 @@ fn the_guides_experiment_answers_its_questions() {
     let script = format!(
         "cd '{}'\n{}",
         folder.path().display(),
-        commands_of_the_guide()
+        commands_of_the_page()
     );
     let run = Program::new(["sh", "-ec", &script], &Lavapipe)
         .variable("PATH", std::env::join_paths(paths).unwrap())

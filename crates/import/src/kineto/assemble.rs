@@ -20,6 +20,7 @@ use std::cmp::Reverse;
 impl Collector<'_, '_> {
     /// Completes the collected rows in the profile. Returns why facts are missing in them.
     pub(super) fn assemble(&mut self) -> FileReasons {
+        self.take_open_work();
         self.lanes.name_all();
         self.join_producers();
         self.main = self.main_process();

@@ -6,7 +6,7 @@ use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
 use super::facts::{
-    Autograd, DocumentChoice, OpenRange, Scope, Synchronisation, TracePart, label_of,
+    Autograd, DocumentChoice, LeftOut, OpenRanges, Scope, Synchronisation, TracePart, label_of,
 };
 use super::join::{CollectedWork, WorkSource};
 use super::json;
@@ -16,7 +16,7 @@ use super::operands::Operands;
 use super::producers::{self, Producers};
 use super::source::Source;
 use super::streams::{Stream, Streams};
-use super::work::{WorkArgs, correlation};
+use super::work::{WorkArgs, category_by_args, correlation};
 use super::xla::XlaArgs;
 use crate::inventory::KernelFacts;
 use crate::output::NewTrace;
@@ -67,9 +67,6 @@ pub(super) fn is_annotation_of_2021(event: &Event) -> bool {
         && (memchr::memchr(b'#', name).is_some() || memchr::memmem::find(name, b"::").is_none())
 }
 
-/// Asynchronous ranges that have begun, by category, name and id, each with the index of its thread's lane.
-type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, OpenRange)>>;
-
 /// The events that were collected so far.
 pub(super) struct Collector<'o, 'p> {
     pub(super) output: &'o Output<'p>,
@@ -119,7 +116,9 @@ pub(super) struct Collector<'o, 'p> {
     /// The rows that the user says are a GPU's, and their scopes.
     pub(super) gpu_rows: &'o [GpuRows],
     pub(super) scopes: Vec<Scope>,
-    pub(super) pending: Pending,
+    pub(super) open: OpenRanges,
+    /// Counts calls and work in place of taking them; `None` where they are taken.
+    pub(super) left_out: Option<LeftOut>,
     pub(super) autograd: Autograd,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
@@ -167,7 +166,8 @@ impl<'o, 'p> Collector<'o, 'p> {
             producers: Producers::default(),
             gpu_rows,
             scopes: Vec::new(),
-            pending: FxHashMap::default(),
+            open: OpenRanges::default(),
+            left_out: None,
             autograd: Autograd::default(),
             python_functions: 0,
             uses_hip: false,
@@ -247,29 +247,39 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.profile.inventory.lose(kind, 1, reason);
     }
 
-    /// Collects an event with a start and a duration, by its category or, where it has none, by its process and name.
-    fn complete(&mut self, event: &Event) -> Result<(), Error> {
-        if self.complete_scope(event) {
-            return Ok(());
-        }
+    /// Returns the category of an event with a start and a duration.
+    pub(super) fn category(&mut self, event: &Event) -> Category {
         let category = match producers::category_of(event) {
             Some(category) => category,
             None if event.category.is_empty() => self.lanes.category_of(event),
             None => Category::parse(event.category),
         };
+        match category {
+            Category::Other => category_by_args(event),
+            known => known,
+        }
+    }
+
+    /// Collects an event with a start and a duration, by its category or, where it has none, by its process and name.
+    pub(super) fn complete(&mut self, event: &Event) -> Result<(), Error> {
+        if self.complete_scope(event) {
+            return Ok(());
+        }
+        let category = self.category(event);
         if category == Category::DeviceAnnotation {
             // The labels of the work carry the same information.
             return Ok(());
         }
-        let is_work = matches!(
-            category,
-            Category::Kernel
-                | Category::Copy
-                | Category::Fill
-                | Category::Device(_)
-                | Category::OtherProducer(_)
-        );
-        if is_work {
+        if let Some(left_out) = &mut self.left_out
+            && (category == Category::Call || category.is_work())
+        {
+            match category {
+                Category::Call => left_out.calls += 1,
+                _ => left_out.work += 1,
+            }
+            return Ok(());
+        }
+        if category.is_work() {
             self.device_event(event, category);
             return Ok(());
         }
@@ -320,7 +330,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     /// Collects work of a device. Where its times are absent or impossible, the work itself is known.
-    fn device_event(&mut self, event: &Event, category: Category) {
+    pub(super) fn device_event(&mut self, event: &Event, category: Category) {
         let span = self.shifted(event.start_ns.zip(event.end_ns()));
         match category {
             Category::Device(number) => self.device_work(event, number, span),
@@ -375,7 +385,8 @@ impl<'o, 'p> Collector<'o, 'p> {
     fn call(&mut self, event: &Event, span: Span) {
         self.uses_hip |= event.name.starts_with(b"hip");
         let Some(lane) = self.lane(event) else { return };
-        let lane = &self.lanes.all[lane as usize];
+        let lane = &mut self.lanes.all[lane as usize];
+        lane.is_host = true;
         let mut args = json::members(event.args);
         let id = args.find(|(key, _)| matches!(*key, b"correlation" | b"correlation_id"));
         let function = self.profile.function(&json::text(event.name));

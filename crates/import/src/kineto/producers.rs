@@ -42,7 +42,8 @@ pub(super) struct Producers {
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
     pub(super) correlation: Option<Correlation>,
-    device: Option<u32>,
+    /// The device; `Some(None)` for one that is no number.
+    device: Option<Option<u32>>,
     stream: Option<u32>,
     task_type: &'a [u8],
     pub(super) call_stack: &'a [u8],
@@ -56,7 +57,7 @@ impl<'a> Args<'a> {
         for (key, value) in members(args) {
             match key {
                 b"id" | b"connection_id" => parsed.correlation = correlation(value),
-                b"device_id" | b"Device Id" => parsed.device = small(value),
+                b"device_id" | b"Device Id" => parsed.device = Some(small(value)),
                 b"stream_id" | b"Stream Id" => parsed.stream = small(value),
                 b"Task Type" => parsed.task_type = bare(value),
                 b"call_stack" => parsed.call_stack = value,
@@ -128,18 +129,21 @@ impl Producers {
                 let device = *self.devices.entry(event.pid.into()).or_insert(next);
                 let next = self.rows.len() as u32;
                 let row = *self.rows.entry(event.tid.into()).or_insert(next);
-                (device, Some(row))
+                (Some(device), Some(row))
             }
-            Producer::Ascend => (args.device.unwrap_or(0), args.stream.or(small(event.tid))),
+            Producer::Ascend => (
+                args.device.unwrap_or(Some(0)),
+                args.stream.or(small(event.tid)),
+            ),
             Producer::Proton => {
                 // Versions write the stream as the thread, as an argument, or as `stream 7` in place of the process.
                 let named = event.pid.strip_prefix(b"stream ").and_then(small);
                 let stream = named.or(args.stream).or(small(event.tid));
-                (args.device.unwrap_or(0), stream)
+                (args.device.unwrap_or(Some(0)), stream)
             }
         };
         Stream {
-            device: Some(device),
+            device,
             context: 0,
             stream,
         }
