@@ -21,16 +21,11 @@ pub(crate) fn work_advice(timeline: &Timeline, judged: &Judgement) -> Option<Adv
     let words = vocabulary.words();
     let (subject, text) = match judged.bound {
         Bound::TransferBound => {
-            let hidden = hideable(judged, "transfer", TRANSFER_SHARE);
-            (
-                "transfer",
-                Transfers::new(timeline, words).advice(words, timeline, hidden),
-            )
+            let transfers = Transfers::new(timeline, words);
+            let hidden = hideable(judged, "transfer", TRANSFER_SHARE, transfers.total_ns);
+            ("transfer", transfers.advice(words, timeline, hidden))
         }
-        Bound::CommunicationBound => {
-            let hidden = hideable(judged, "communication", COMMUNICATION_SHARE);
-            ("communication", for_communication(timeline, words, hidden))
-        }
+        Bound::CommunicationBound => ("communication", for_communication(timeline, words, judged)),
         _ => return None,
     };
     Some(Advice {
@@ -40,17 +35,21 @@ pub(crate) fn work_advice(timeline: &Timeline, judged: &Judgement) -> Option<Adv
 }
 
 /// Returns the share of the time that overlapping a part of the verdict with computing would win at most, where that part has
-/// the share of a verdict by itself and the win is worth an advice.
-fn hideable(judged: &Judgement, what: &str, least_share: f64) -> Option<f64> {
-    let share = |what| {
+/// the share of a verdict by itself and the win is worth an advice. Such work took `total_ns` in all: computing that overlaps with it
+/// already hides no more.
+fn hideable(judged: &Judgement, what: &str, least_share: f64, total_ns: i64) -> Option<f64> {
+    let ns = |what| {
         let mut parts = judged.evidence.parts.iter();
         parts
             .find(|part| part.what == what)
-            .map_or(0.0, |part| part.share)
+            .map_or(0, |part| part.total_ns)
     };
-    let exposed = share(what);
-    let win = exposed.min(share("compute"));
-    (exposed >= least_share && win >= SLACK_SHARE).then_some(win)
+    let (exposed_ns, compute_ns) = (ns(what), ns("compute"));
+    let overlapped_ns = total_ns.saturating_sub(exposed_ns).max(0);
+    let free_ns = compute_ns.saturating_sub(overlapped_ns);
+    let window_ns = judged.evidence.window_ns?;
+    let win = ratio(exposed_ns.min(free_ns), window_ns);
+    (ratio(exposed_ns, window_ns) >= least_share && win >= SLACK_SHARE).then_some(win)
 }
 
 /// The time of transfers by what can be done about them.
@@ -128,8 +127,8 @@ impl Transfers {
     }
 }
 
-/// Returns the advice on communication. `hideable` is the share of the time that overlap with computing would win at most.
-fn for_communication(timeline: &Timeline, words: &Words, hideable: Option<f64>) -> String {
+/// Returns the advice on communication.
+fn for_communication(timeline: &Timeline, words: &Words, judged: &Judgement) -> String {
     let works = timeline.gpus.iter().flat_map(|gpu| gpu.works.iter());
     let mine = works.filter(|work| timeline.content(work) == Content::Communication);
     let (count, total_ns) = mine.fold((0u64, 0i64), |(count, total_ns), work| {
@@ -139,7 +138,7 @@ fn for_communication(timeline: &Timeline, words: &Words, hideable: Option<f64>) 
         )
     });
     let mean_ns = total_ns / i64::try_from(count).unwrap_or(i64::MAX).max(1);
-    match hideable {
+    match hideable(judged, "communication", COMMUNICATION_SHARE, total_ns) {
         _ if mean_ns < SMALL_WORK_NS => format!(
             "{} take {} each: join small messages into large ones",
             count_of(count, "collective or message", "collectives and messages"),
