@@ -8,7 +8,7 @@ mod modules;
 mod opening;
 mod rows;
 mod words;
-mod workspace;
+pub mod workspace;
 
 use std::path::Path;
 use std::process::Command;

@@ -22,6 +22,7 @@ mod counts;
 mod cuda;
 mod deps;
 mod diff;
+mod docs;
 mod doctor;
 mod driver;
 mod endings;
