@@ -7,7 +7,7 @@ mod tables;
 pub use junit::text as junit;
 
 use crate::document::{Block, Document, Table, Text, Tone};
-use crate::json::pretty;
+use crate::stable_json::pretty;
 use crate::{fit, markdown as page};
 use gapscope_comparison::diff::{
     Diff, GateResult, GateStatus, SamplesOf, Verdict, WorkFigure, value,
