@@ -223,8 +223,15 @@ struct RecordingRun {
 }
 
 impl RecordingRun {
+    /// Runs the recording to its end, and tells a later recovery when it has failed.
+    fn run(self, watcher: Watcher) -> Result<Recorded, Error> {
+        let spool = spool_folder(self.drain.folder());
+        let recorded = self.run_to_end(watcher);
+        recorded.inspect_err(|_| keeper::note_failure(&spool))
+    }
+
     /// Runs the recording to its end, and finishes its trace, or removes it when no process recorded anything.
-    fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
+    fn run_to_end(mut self, watcher: Watcher) -> Result<Recorded, Error> {
         let exit = self.drain_until_exit();
         let end_ns = monotonic_ns();
         let background = self.wait_for_background();
@@ -244,7 +251,6 @@ impl RecordingRun {
         }
         self.keeper.take().into_iter().for_each(Keeper::end);
         if let Some(failure) = self.failure {
-            keeper::note_failure(&spool_folder(self.drain.folder()));
             return Err(failure);
         }
         if let Some(counters) = &mut self.counters {
