@@ -1,9 +1,11 @@
 """Builds the wheel. maturin packs the command and the Python files; this backend adds the hooks, which are separate files because
 recorded programs load them, and the programs behind `gapscope query` and `gapscope mcp`.
 
-It packs what `cargo build --workspace` builds with the cargo profile GAPSCOPE_PROFILE, by default `release`.
+It packs what `cargo build --workspace` builds with the cargo profile GAPSCOPE_PROFILE, by default `release`. Apart from cargo's target
+folder, which makes the next build short, it leaves nothing in the repository.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -33,24 +35,22 @@ BUILD = ["build", "--workspace", "--profile", PROFILE, "--message-format=json-re
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    # maturin needs the folder to exist.
-    DATA.mkdir(exist_ok=True)
-    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+    with _data([]):
+        return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     cargo = os.environ.get("CARGO", "cargo")
-    _collect(_built(cargo))
-    os.environ["MATURIN_PEP517_ARGS"] = f"--profile {PROFILE} " + os.environ.get("MATURIN_PEP517_ARGS", "")
-    with tempfile.TemporaryDirectory() as folder:
+    with _data(_built(cargo)), tempfile.TemporaryDirectory() as folder:
+        # maturin makes the wheel in a folder of its own, and copies it.
+        options = f"--profile {PROFILE} --out {shlex.quote(folder)} " + os.environ.get("MATURIN_PEP517_ARGS", "")
+        os.environ["MATURIN_PEP517_ARGS"] = options
         os.environ["CARGO"] = _cargo_for_maturin(cargo, Path(folder))
         wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
         needed = _later_glibc(wheel)
         if needed is not None:
-            # maturin leaves another wheel in the target folder.
-            for folder in (Path(wheel_directory), REPOSITORY / "target/wheels"):
-                (folder / wheel).unlink(missing_ok=True)
-            options = os.environ["MATURIN_PEP517_ARGS"].replace("--compatibility pypi", "")
+            (Path(wheel_directory) / wheel).unlink()
+            options = options.replace("--compatibility pypi", "")
             os.environ["MATURIN_PEP517_ARGS"] = f"{options} --compatibility manylinux_2_{needed}"
             wheel = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
     return wheel
@@ -69,13 +69,20 @@ def _built(cargo):
     return [next(file for file in files if file.name == part) for part in PARTS]
 
 
-def _collect(files):
-    """Copies files to where maturin looks for the wheel's data."""
+@contextlib.contextmanager
+def _data(files):
+    """Puts files where maturin looks for the wheel's data, and removes them afterwards."""
     shutil.rmtree(DATA, ignore_errors=True)
-    for file in files:
-        folder = PARTS[file.name]
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, folder)
+    # maturin needs the folder to exist.
+    DATA.mkdir()
+    try:
+        for file in files:
+            folder = PARTS[file.name]
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, folder)
+        yield
+    finally:
+        shutil.rmtree(DATA, ignore_errors=True)
 
 
 def _cargo_for_maturin(cargo, folder):

@@ -23,6 +23,7 @@ from ._command import CommandError, command
 from ._range import mark, range
 from ._status import Status, status
 from ._trace import MissingPackage, Trace, TraceError, load
+from ._unit import unit
 
 __all__ = [
     "CaptureError",
@@ -39,4 +40,5 @@ __all__ = [
     "start_capture",
     "status",
     "stop_capture",
+    "unit",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import threading
 import time
@@ -11,7 +12,8 @@ from typing import Callable
 
 from . import _hooks
 from ._hooks import Hook, hooks, session
-from ._status import Status
+from ._status import Status, refusal
+from ._text import shown
 
 #: How long the hook may take to receive the times of finished work, in nanoseconds.
 _ARRIVES_WITHIN_NS = 10_000_000_000
@@ -47,8 +49,8 @@ def start_capture(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, 
     the window holds the work that is launched in it and no other; without it, work that was launched before and is
     still running belongs to the window, too, as far as it is recorded there.
 
-    Outside of `gapscope record` it does nothing and returns why: `Status.NOT_RECORDED` or `Status.NO_HOOK`. Under
-    `gapscope record` it raises CaptureError, a RuntimeError as in MLX, when it cannot start.
+    Outside of `gapscope record` it does nothing and returns why: `Status.NOT_RECORDED` or `Status.NO_HOOK`, and under a
+    `gapscope capture` that was told the window, `Status.WINDOW_CHOSEN`. Under `gapscope record` it raises CaptureError, a RuntimeError as in MLX, when it cannot start.
     """
     global _path
     if not session:
@@ -76,7 +78,7 @@ def start_capture(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, 
             _open.append((hook, number.value))
         _path = Path(checked) if checked else None
         _waited_since(since)
-        return Status.DONE if _open else Status.NOT_RECORDED
+        return Status.DONE if _open else refusal(Status.NOT_RECORDED)
 
 
 def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: float = 60.0) -> Status:
@@ -93,14 +95,16 @@ def stop_capture(*, synchronize: Callable[[], object] | None = None, timeout: fl
     with _lock:
         if not _open:
             return Status.NOT_CAPTURING
-        since = time.monotonic_ns()
-        if synchronize is not None:
-            synchronize()
-        # Nothing is recorded any more after the stop, if only windows are.
-        _waited_since(since)
-        since = time.monotonic_ns()
         (hook, number), path = _open[0], _path
-        answer = _stop_all()
+        since = time.monotonic_ns()
+        try:
+            if synchronize is not None:
+                synchronize()
+        finally:
+            # Nothing is recorded any more after the stop, if only windows are.
+            _waited_since(since)
+            since = time.monotonic_ns()
+            answer = _stop_all()
     if not answer:
         raise CaptureError(f"the capture cannot be relied on: {answer}", answer)
     end = time.monotonic() + timeout
@@ -149,21 +153,24 @@ def _checked(path: str) -> str:
         absolute = f"{stem}.gapcapture"
     elif extension != ".gapscope":
         names = ".gapscope or .gapcapture" if _hooks.capturing else ".gapscope"
-        raise CaptureError(f"{_shown(absolute)} is not a name for a capture: end it with {names}")
-    if os.path.lexists(absolute):
+        raise CaptureError(f"{shown(absolute)} is not a name for a capture: end it with {names}")
+    try:
+        os.lstat(absolute)
         raise CaptureError(
-            f"{_shown(absolute)} is there already, and nothing is overwritten: choose another name, or remove it"
+            f"{shown(absolute)} is there already, and nothing is overwritten: choose another name, or remove it"
         )
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ):
+            raise CaptureError(
+                f"{shown(absolute)} has a part that is longer than the file system allows, or holds characters that it refuses: "
+                "choose another name"
+            ) from None
     if not os.path.isdir(parent):
-        raise CaptureError(f"{_shown(parent)} is not a folder: make it first")
+        raise CaptureError(f"{shown(parent)} is not a folder: make it first")
     most = os.pathconf(parent, "PC_NAME_MAX") - _NAME_SPARE_BYTES
     if len(os.fsencode(name)) > most:
         raise CaptureError(f"the name of the capture has {len(os.fsencode(name))} bytes: it may have {most} here")
     if not os.access(parent, os.W_OK):
-        raise CaptureError(f"{_shown(parent)} cannot be written: choose another folder")
+        raise CaptureError(f"{shown(parent)} cannot be written: choose another folder")
     return absolute
 
-
-def _shown(path: str) -> str:
-    """Replaces what would steer a terminal."""
-    return "".join(c if c.isprintable() else "·" for c in path)

@@ -24,6 +24,7 @@ class Status(enum.Enum):
     #: A hook that is newer than this package gave an unknown answer.
     UNKNOWN = -1
     NO_HOOK = -2
+    WINDOW_CHOSEN = -3
 
     def __bool__(self) -> bool:
         return self is Status.DONE
@@ -60,6 +61,7 @@ _REASONS = {
     Status.INTERNAL: "an internal error of the hook; nothing was changed",
     Status.UNKNOWN: "the hook gave an answer that this version of the package does not know",
     Status.NO_HOOK: "this process has not used a GPU through Vulkan or CUDA yet",
+    Status.WINDOW_CHOSEN: "`gapscope capture` was told which window to capture: leave its option for the window out",
 }
 
 
@@ -67,7 +69,8 @@ def status() -> Status:
     """Tells whether this process is being recorded.
 
     `DONE`: it is. `OFF`: it is, but not at this moment. `NO_HOOK`: it runs under `gapscope record` and has not used a GPU
-    yet. `NOT_RECORDED`: it does not run under `gapscope record`.
+    yet. `NOT_RECORDED`: it does not run under `gapscope record`. `WINDOW_CHOSEN`: it runs under `gapscope capture` with an
+    option that chooses the window, so that the program cannot.
     """
     from ._hooks import hooks, session
 
@@ -77,4 +80,11 @@ def status() -> Status:
     for best in (Status.DONE, Status.OFF):
         if best in found:
             return best
-    return found.pop() if found else Status.NO_HOOK
+    return refusal(found.pop()) if found else Status.NO_HOOK
+
+
+def refusal(status: Status) -> Status:
+    """Returns the reason for a hook's answer. The hook of `gapscope capture` says that it does not record the program's windows."""
+    from . import _hooks
+
+    return Status.WINDOW_CHOSEN if status is Status.NOT_RECORDED and _hooks.capturing else status

@@ -1,4 +1,4 @@
-"""Escapes texts of recorded programs, which may contain anything, for HTML."""
+"""Makes texts of programs, which may contain anything, harmless in HTML and in a terminal."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def escaped(text: str, longest: int = 160) -> str:
     # Cc are control characters, Cf format characters, which may turn the direction of the text, Cs surrogates.
     harmless = "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c for c in shown)
     return html.escape(harmless, quote=True)
+
+
+def shown(text: str) -> str:
+    """Replaces the characters of a text that would steer a terminal."""
+    return "".join(c if c.isprintable() else "·" for c in text)

@@ -1,6 +1,8 @@
 """Tests the package without a recording and without a GPU."""
 
 import asyncio
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -150,6 +152,20 @@ class WithHooks(unittest.TestCase):
         self.present.append(hook)
         return hook
 
+    def units(self, count, **variables):
+        """Runs units as a process of its own would, and returns them with what was said on standard error."""
+        cleared = {name: value for name, value in os.environ.items() if "_CAPTURE" not in name}
+        said, units = io.StringIO(), []
+        with (
+            mock.patch.dict(os.environ, {**cleared, **variables}, clear=True),
+            mock.patch.object(gapscope._unit, "_process", gapscope._unit._Process()),
+            contextlib.redirect_stderr(said),
+        ):
+            for _ in range(count):
+                with gapscope.unit() as unit:
+                    units.append(unit)
+        return units, said.getvalue()
+
     def test_without_a_hook_the_reason_is_another(self):
         self.assertIs(gapscope.status(), Status.NO_HOOK)
         self.assertIs(gapscope.mark("x"), Status.NO_HOOK)
@@ -294,6 +310,81 @@ class WithHooks(unittest.TestCase):
         gapscope.start_capture("")
         self.assertIs(gapscope.stop_capture(timeout=0.01), Status.PENDING)
 
+    def test_units_are_captured_as_the_environment_says(self):
+        hook = self.hook()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.gapscope")
+            units, _ = self.units(8, GAPSCOPE_CAPTURE=path, GAPSCOPE_CAPTURE_SKIP=" 3 ", GAPSCOPE_CAPTURE_TAKE="2")
+            self.assertEqual([unit.captured for unit in units], [False] * 3 + [True] * 2 + [False] * 3)
+            self.assertEqual(hook.asked, [("start", path), ("stop", 7)])
+            self.assertIn("unit 4 is", units[0].reason)
+            self.assertIn("has been made", units[7].reason)
+            units, said = self.units(2, GAPSCOPE_CAPTURE="", MLX_METAL_CAPTURE=path)
+            self.assertEqual([unit.captured for unit in units], [True, False])
+        units, said = self.units(1)
+        self.assertIn("no capture was asked for", units[0].reason)
+        self.assertEqual(said, "")
+
+    def test_a_unit_that_is_not_captured_says_why_once_and_the_next_is_tried(self):
+        hook = self.hook()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.gapscope"
+            for variables, sentence in (
+                ({"GAPSCOPE_CAPTURE_SKIP": "abc"}, "GAPSCOPE_CAPTURE_SKIP=abc is not understood: a whole number of units, 0 or more"),
+                ({"GAPSCOPE_CAPTURE_SKIP": "-1"}, "SKIP=-1 is not"),
+                ({"GAPSCOPE_CAPTURE_SKIP": "1\x1b[2J"}, "SKIP=1·[2J is not"),
+                ({"GAPSCOPE_CAPTURE_SKIP": str(2**64)}, "is not understood"),
+                ({"GAPSCOPE_CAPTURE_TAKE": "0"}, "a whole number of units, 1 or more"),
+                ({"GAPSCOPE_CAPTURE": f"{folder}/no/a.gapscope"}, "is not a folder"),
+            ):
+                units, said = self.units(5, **{"GAPSCOPE_CAPTURE": str(path), **variables})
+                self.assertEqual({unit.reason for unit in units}, {units[0].reason})
+                self.assertIn(sentence, units[0].reason)
+                self.assertEqual(said, f"[gapscope] no capture: {units[0].reason}\n")
+            self.assertEqual(hook.asked, [])
+            hook.states = [8, 0]
+            units, said = self.units(3, GAPSCOPE_CAPTURE=str(path))
+            self.assertEqual([unit.captured for unit in units], [False, True, False])
+            self.assertIn("could not be written", said)
+        self.present.clear()
+        self.assertIn("has not used a GPU", self.units(2, GAPSCOPE_CAPTURE=str(path))[1])
+
+    def test_units_inside_of_units_and_of_other_threads_are_no_captures_of_their_own(self):
+        hook = self.hook()
+        process, inner, others = gapscope._unit._Process(), [], []
+
+        def other():
+            with gapscope.unit() as unit:
+                others.append(unit.captured)
+
+        with tempfile.TemporaryDirectory() as folder:
+            variables = {"GAPSCOPE_CAPTURE": os.path.join(folder, "a.gapscope")}
+            with mock.patch.dict(os.environ, variables), mock.patch.object(gapscope._unit, "_process", process):
+                same = gapscope.unit(synchronize=lambda: hook.asked.append("wait"))
+                with self.assertRaises(KeyError), same:
+                    with gapscope.unit() as unit, same:
+                        inner.append(unit.captured)
+                    thread = threading.Thread(target=other)
+                    thread.start()
+                    thread.join()
+                    raise KeyError("the program's own")
+        self.assertEqual((inner, others, process.units), ([True], [False], 1))
+        self.assertEqual([asked if asked == "wait" else asked[0] for asked in hook.asked], ["wait", "start", "wait", "stop"])
+
+    def test_a_wait_that_fails_leaves_no_capture_open(self):
+        hook = self.hook()
+        self.assertTrue(gapscope.start_capture(""))
+        with self.assertRaises(ZeroDivisionError):
+            gapscope.stop_capture(synchronize=lambda: 1 / 0)
+        self.assertEqual(hook.asked, [("start", ""), ("stop", 7)])
+        self.assertIs(gapscope.stop_capture(), Status.NOT_CAPTURING)
+
+    def test_under_a_capture_with_a_chosen_window_the_reason_is_the_true_one(self):
+        self.hook(answer=1)
+        with mock.patch.object(_hooks, "capturing", True):
+            self.assertIs(gapscope.status(), Status.WINDOW_CHOSEN)
+            self.assertIs(gapscope.start_capture(""), Status.WINDOW_CHOSEN)
+
     def test_a_path_that_cannot_be_is_refused_before_anything_starts(self):
         hook = self.hook()
         with tempfile.TemporaryDirectory() as folder:
@@ -306,6 +397,8 @@ class WithHooks(unittest.TestCase):
                 (Path(folder) / "a.gapcapture", "end it with .gapscope"),
                 (os.path.join(folder, "a\0.gapscope"), "NUL"),
                 (Path(folder) / f"{'x' * 240}.gapscope", "it may have"),
+                (Path(folder) / f"{'x' * 300}.gapscope", "longer than the file system allows"),
+                (Path(folder) / f"{'x' * 300}/a.gapscope", "longer than the file system allows"),
                 (os.path.join(folder, "a\x1b[2J.gputrace"), r"a·\[2J"),
             ):
                 with self.assertRaisesRegex(gapscope.CaptureError, sentence):

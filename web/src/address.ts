@@ -1,4 +1,5 @@
-// Keeps the part of the page's address after `#` equal to what the page shows, and shows what an address says.
+// Keeps the part of the page's address after `#` equal to what the page shows, and shows what an address says. Another visible
+// range is an entry of the browser's history, so that its button Back undoes a zoom.
 // `later` is called after every change of the page, and `read` at the start and after the reader has changed the
 // address.
 
@@ -57,7 +58,9 @@ export class Address {
     if (sides) state.compare = { ...sides, before: writeSide(sides.before), after: writeSide(sides.after) };
     const hash = `#${writeViewState(state)}`;
     if (hash === this.shown || (hash === "#" && this.shown === "")) return;
-    history.replaceState(null, "", hash);
+    const [now, before] = [readViewState(hash).range, readViewState(this.shown ?? "").range];
+    if (now?.from_ns === before?.from_ns && now?.to_ns === before?.to_ns) history.replaceState(null, "", hash);
+    else history.pushState(null, "", hash);
     this.shown = location.hash;
   }
 

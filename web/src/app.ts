@@ -90,7 +90,7 @@ export class App {
       this.address.write();
       const state = [location.search, location.hash].map((part) => part.slice(1)).filter(Boolean);
       return { opened: overview.opened ?? [], state: state.join("&"), address: location.href };
-    });
+    }, () => this.timelineStack.timelines);
     const help = helpDialog();
     const verdict = new Verdict(beside.length > 0 ? trace.overview.name : null, trace, (rank) => this.rankComparison?.choose(rank));
     this.setTheme(storedTheme());
@@ -218,6 +218,7 @@ export class App {
     this.view.onChange((change) => {
       if (change === "range" || change === "selection" || change === "event") this.address.later();
       if (change === "selection") this.panels.compare.selected();
+      if (change === "data") this.navigation.resume();
       if (change !== "event" && change !== "data" && change !== "notes") return;
       this.search.tell();
       this.results.renew();

@@ -26,6 +26,8 @@ export class Navigation {
   private readonly going = new LatestRequest();
   /** The gap that was shown last, with the event and range that were shown of it. */
   private gap: { start_ns: number; event: EventPlace | null; range: Range } | null = null;
+  /** A move to a gap that waits for the analysis of the gaps. */
+  private waiting: { order: "cost" | "time"; forward: boolean } | null = null;
 
   constructor(
     private readonly root: HTMLElement,
@@ -43,6 +45,7 @@ export class Navigation {
   /** Begins a move, and clears the message about an earlier one. */
   private begin(): () => boolean {
     this.showMessage("");
+    this.waiting = null;
     return this.going.begin();
   }
 
@@ -136,10 +139,21 @@ export class Navigation {
     }
   }
 
-  /** Goes to another gap, in order of cost or of time, from the one that is picked or was gone to last. */
+  /** Goes to another gap, in order of cost or of time, from the one that is picked or was gone to last; before the gaps are analysed, as soon as they are. */
   jump(order: "cost" | "time", forward: boolean): void {
     const found = order === "cost" ? this.gaps.jumpByCost(this.picked(), forward) : this.gaps.jumpInTime(this.picked(), this.view.range.from_ns, forward);
-    if (!found) this.showMessage(this.gaps.why);
+    if (found) return;
+    this.waiting = this.gaps.isLoading ? { order, forward } : null;
+    this.showMessage(this.waiting ? "The trace is being analysed: the gap is shown as soon as that is done." : this.gaps.why);
+  }
+
+  /** Does the move that waited for the gaps, once they are there. */
+  resume(): void {
+    if (!this.waiting || this.gaps.isLoading) return;
+    const { order, forward } = this.waiting;
+    this.waiting = null;
+    this.showMessage("");
+    this.jump(order, forward);
   }
 
   /** Goes to the next or the previous match of the search. */

@@ -1,6 +1,10 @@
-// A dialog with the address, a command and a file that show the present view again.
+// A dialog with the address, a command and a file that show the present view again, and with pictures of it.
 
 import { fill, h } from "./dom.ts";
+import { errorMessage } from "./error-message.ts";
+import { copyButton, download } from "./handing-over.ts";
+import { pngPicture, svgPicture } from "./picture.ts";
+import type { Timeline } from "./timeline/timeline.ts";
 
 /** The version of the saved view's format. */
 const VERSION = 1;
@@ -27,8 +31,13 @@ function quoted(text: string): string {
 
 /** Returns the name and the JSON text of the file that shows the view; `gapscope` is the program's version. */
 export function savedView({ opened, state }: SharedView, gapscope: string): { name: string; text: string } {
-  const folder = opened[0].split(/[\\/]/).filter(Boolean).at(-1) ?? "";
-  return { name: `${folder.replace(/\.gapscope$/, "") || "gapscope"}.view.json`, text: `${JSON.stringify({ gapscope_view: VERSION, gapscope, traces: opened, state }, null, 2)}\n` };
+  return { name: `${baseName(opened)}.view.json`, text: `${JSON.stringify({ gapscope_view: VERSION, gapscope, traces: opened, state }, null, 2)}\n` };
+}
+
+/** Returns the name of the first trace, for names of files. */
+function baseName(opened: readonly string[]): string {
+  const folder = (opened[0] ?? "").split(/[\\/]/).filter(Boolean).at(-1) ?? "";
+  return folder.replace(/\.gapscope$/, "") || "gapscope";
 }
 
 /** The dialog that the button *Link* opens. */
@@ -39,6 +48,8 @@ export class Sharing {
     private readonly gapscope: string,
     /** Returns the present view, when the dialog opens. */
     private readonly shared: () => SharedView,
+    /** Returns the timelines that are shown. */
+    private readonly timelines: () => readonly Timeline[],
   ) {
     this.element.addEventListener("click", (event) => {
       if (event.target === this.element) this.element.close();
@@ -52,35 +63,46 @@ export class Sharing {
     fill(
       this.element,
       h("h2", {}, "Show this view again"),
-      row("Address", "While this server runs, in browsers of this machine.", shared.address, copying("Copy address", shared.address)),
-      row("Command", "At any time, on this machine.", commandOf(shared), copying("Copy command", commandOf(shared))),
-      row("File", "At any time, and beside the trace on any machine.", `gapscope view ${quoted(saved.name)}`, h("button", { type: "button", onclick: () => download(saved.name, saved.text) }, "Save this view")),
+      shared.opened.length > 0
+        ? [
+            row("Address", "While this server runs, in browsers of this machine.", shared.address, copyButton("Copy address", () => shared.address)),
+            row("Command", "At any time, on this machine.", commandOf(shared), copyButton("Copy command", () => commandOf(shared))),
+            row("File", "At any time, and beside the trace on any machine.", `gapscope view ${quoted(saved.name)}`, h("button", { type: "button", onclick: () => download(saved.name, new Blob([saved.text], { type: "application/json" })) }, "Save this view")),
+          ]
+        : [],
+      this.pictures(baseName(shared.opened)),
       h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),
     );
     this.element.showModal();
   }
-}
 
-function copying(name: string, text: string): HTMLElement {
-  const button = h(
-    "button",
-    {
-      type: "button",
-      onclick: () =>
-        void navigator.clipboard.writeText(text).then(
-          () => (button.textContent = "Copied"),
-          () => (button.textContent = "Select it and copy"),
-        ),
-    },
-    name,
-  );
-  return button;
-}
-
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  const link = h("a", { href: url, download: name });
-  link.click();
-  // By then the browser has read the object.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  /** Makes the buttons that save what the timelines show. */
+  private pictures(name: string): HTMLElement {
+    const problem = h("p", { class: "problem", role: "status", hidden: true });
+    const save = (extension: string, made: () => Promise<Blob>): HTMLElement =>
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () =>
+            void made().then(
+              (picture) => download(`${name}.${extension}`, picture),
+              (error: unknown) => {
+                problem.textContent = errorMessage(error);
+                problem.hidden = false;
+              },
+            ),
+        },
+        `Save ${extension.toUpperCase()}`,
+      );
+    const svg = async (): Promise<Blob> => new Blob([svgPicture(this.timelines())], { type: "image/svg+xml" });
+    return h(
+      "div",
+      { class: "sharing-row" },
+      h("h3", {}, "Picture"),
+      h("p", { class: "note" }, "The timeline as it is seen now, for slides and messages."),
+      h("span", { class: "sharing-buttons" }, save("png", () => pngPicture(this.timelines())), save("svg", svg)),
+      problem,
+    );
+  }
 }

@@ -1,6 +1,8 @@
-// A row of tabs, with the panel of the chosen one below it.
+// A row of tabs, with the panel of the chosen one below it, and a button that copies the panel's tables.
 
 import { fill, h } from "./dom.ts";
+import { copyButton } from "./handing-over.ts";
+import { copiedTables } from "./panels/table.ts";
 import type { PanelName } from "./view-state.ts";
 
 /** A tab and its panel; `opened` is called each time that the panel is shown. */
@@ -42,7 +44,8 @@ export class Tabs {
         tab.title,
       ),
     );
-    this.element = h("section", { class: "tabs", "aria-label": "Panels" }, h("div", { class: "tab-list", role: "tablist", "aria-label": "Panels" }, this.buttons), above, this.body);
+    const copy = copyButton("Copy table", () => copiedTables(this.body), { class: "copy-table", title: "Copy the tables of this panel, with all their rows, for a spreadsheet (tab-separated)" });
+    this.element = h("section", { class: "tabs", "aria-label": "Panels" }, h("div", { class: "tab-row" }, h("div", { class: "tab-list", role: "tablist", "aria-label": "Panels" }, this.buttons), copy), above, this.body);
     this.show(this.shown);
   }
 

@@ -46,7 +46,9 @@ export class Topbar {
     );
     const colourings: Colouring[] = ["kernel", "label", "cause"];
     this.choices = colourings.map((by) => h("button", { type: "button", role: "radio", "data-colouring": by, onclick: () => callbacks.colour(by) }, by));
-    const link = h("button", { type: "button", title: "Show this view again: its address, a command, a file", onclick: callbacks.share }, "Link");
+    const share = file
+      ? h("button", { type: "button", title: "Save a picture of what is seen", onclick: callbacks.share }, "Picture")
+      : h("button", { type: "button", title: "Show this view again: its address, a command, a file, a picture", onclick: callbacks.share }, "Link");
     this.element = h(
       "header",
       { class: "topbar" },
@@ -56,7 +58,7 @@ export class Topbar {
       this.live,
       h("span", { class: "search" }, this.input, this.problem, this.through, this.resultList),
       h("span", { class: "choice", role: "radiogroup", "aria-label": "Colour work by" }, h("span", { class: "note" }, "Colour"), this.choices),
-      file ? null : link,
+      share,
       h("button", { type: "button", class: "icon", title: "Light or dark", "aria-label": "Change between light and dark", onclick: callbacks.theme }, "◐"),
       h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: callbacks.help }, "?"),
     );

@@ -14,6 +14,7 @@ import { Legend } from "../src/panels/legend.ts";
 import { points, reached, spareText } from "../src/panels/limits.ts";
 import { type FindingsSoFar, part } from "../src/panels/loadable.ts";
 import { laterThan, lateRows, whyLate } from "../src/panels/ranks.ts";
+import { tsv } from "../src/panels/tsv.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
 import { fake, fakeDocument } from "./fake-dom.ts";
@@ -191,6 +192,12 @@ describe("tables", () => {
     const says = told((found) => (table.take(part(found, COMING, ({ labels }) => labels && [])), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN });
     expect(says.empty).toContain("The program set no labels.");
+  });
+});
+
+describe("a copied table", () => {
+  test("keeps each value in its cell, and has nothing that a spreadsheet would compute", () => {
+    expect(tsv([["Kernel", "Time"], ["a\tb\nc", "-1.5 ms"], ["=1+1", "@sum"], ["", "−3"]])).toBe("Kernel\tTime\na b c\t-1.5 ms\n'=1+1\t'@sum\n\t−3\n");
   });
 });
 

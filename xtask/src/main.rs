@@ -13,6 +13,7 @@ mod fuzz;
 mod packages;
 mod progress;
 mod python;
+mod sdk;
 mod test;
 mod tidy;
 mod toolchain;
@@ -68,6 +69,8 @@ enum Task {
     Fleet,
     /// Records programs of several threads with hooks that ThreadSanitizer watches
     Tsan,
+    /// Checks that the SDK is fit to be published, and that its public items are those that are kept
+    Sdk,
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
     Tidy,
 }
@@ -99,6 +102,7 @@ fn run() -> Result<()> {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Fleet => fleet::run(),
         Task::Tsan => tsan::run(),
+        Task::Sdk => sdk::run(),
         Task::Tidy => tidy::run(Path::new(".")),
     }
 }

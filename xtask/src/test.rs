@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{arm, cannot_check, clients, command, darwin, python, target, tidy, vulkan, web};
+use crate::{arm, cannot_check, clients, command, darwin, python, sdk, target, tidy, vulkan, web};
 
 /// Installs drivers, layers and programs, and prints which programs could not be installed.
 pub fn set_up() -> Result<()> {
@@ -47,6 +47,7 @@ pub fn run() -> Result<()> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         )
     })?;
+    sdk::run()?;
     // The end-to-end tests start the built programs and load the built layer and fake driver.
     command::run(&mut command::cargo(["build", "--workspace"]))?;
     web::build_writers()?;

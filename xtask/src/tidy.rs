@@ -3,11 +3,12 @@
 
 mod files;
 mod layers;
+mod links;
 mod modules;
 mod opening;
 mod rows;
 mod words;
-mod workspace;
+pub mod workspace;
 
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +23,7 @@ pub fn run(root: &Path) -> Result<()> {
     let packages = workspace::packages(root)?;
     let files = tracked_files(root)?;
     let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"))?;
-    let mut problems = Vec::new();
+    let mut problems = links::problems(root, &files);
     for package in &packages {
         problems.extend(layers::problems(&architecture, package));
         problems.extend(crate_problems(package, root));

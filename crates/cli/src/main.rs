@@ -15,7 +15,6 @@ mod completions;
 mod deps;
 mod diff;
 mod doctor;
-mod empty_arguments;
 mod exit;
 mod explain;
 mod export;
@@ -40,8 +39,11 @@ mod replay;
 mod report;
 mod schema;
 mod spirv_val;
+#[cfg(target_os = "linux")]
+mod terminal_line;
 mod trace;
 mod view;
+mod wrong_arguments;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
     panics::quiet();
     let command = match Arguments::try_parse_from(arguments()) {
         Ok(arguments) => arguments.command,
-        Err(error) => return empty_arguments::refuse(&error),
+        Err(error) => return wrong_arguments::refuse(error),
     };
     let limited = memory::apply_variable().map_err(|error| Failure::new(error.to_string()));
     let outcome = limited.and_then(|unchecked| {

@@ -1,14 +1,16 @@
 //! Takes away the times of a file that cannot be true: those of 0, which stand for unknown times, those that end before
-//! they start, those of kernels that take no time, those of work that ends after later work of its own stream or starts together with other work of that stream, and those of
-//! work that ends after the recording did. What a file has more than once counts once (`repeated.rs`). Rows of a [`Profile`] go in. Work
+//! they start, those that contradict other work of their queue (`queues.rs`), and those of work that ends after the recording
+//! did. What a file has more than once counts once (`repeated.rs`). Rows of a [`Profile`] go in. Work
 //! stays without times, and everything else is dropped and counted as a loss.
 
+pub(crate) mod queues;
 mod repeated;
 
 use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, Profile, Span};
 use gapscope_model::{LossKind, SubmissionKind};
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
+use queues::{Doubts, TimedWork};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A start of 0 is unknown where all other times of a file are further from 0 than this, and than the file is long:
@@ -20,9 +22,6 @@ const ROUNDING_NS: i64 = 2_000;
 
 /// By how much work may end after the recording: profilers stop the host's clock and the device's one after the other.
 const AFTER_END_NS: i64 = 1_000_000;
-
-/// So many pieces of work of a queue do not start in the same nanosecond, whatever runs beside each other there.
-const STARTS_TOGETHER: usize = 8;
 
 /// The reason of losses of what has the time 0.
 pub(crate) const AT_ZERO: &str = "the file has the time 0 for them";
@@ -67,9 +66,7 @@ impl Profile {
         self.recorded.work = works;
         self.refuse_impossible();
         self.drop_repeated();
-        self.doubt_no_lengths();
-        self.doubt_equal_starts();
-        self.doubt_overlaps();
+        self.doubt_queues();
         self.doubt_late_ends();
     }
 
@@ -148,73 +145,21 @@ impl Profile {
             .lose(LossKind::Labels, refused as u64, reason);
     }
 
-    /// Takes the times away from kernels that take no time, on queues where half of them or more do: the file does not have their lengths.
-    fn doubt_no_lengths(&mut self) {
-        for (_, mut works) in self.works_of_queues().into_values() {
-            works.retain(|work| matches!(work.kind, DeviceWorkKind::Kernel { .. }));
-            let all = works.len();
-            works.retain(|work| work.span.is_some_and(|span| span.duration_ns == 0));
-            if works.len() * 2 >= all {
-                works.into_iter().for_each(|work| work.span = None);
-            }
-        }
-    }
-
-    /// Takes the times away from work that starts together with other work of its queue: from any where [`STARTS_TOGETHER`] do, and from
-    /// that of a stream of CUDA where a quarter or more does. Work that is no longer than what profilers round may do so.
-    fn doubt_equal_starts(&mut self) {
+    /// Takes the times away that contradict those of other work of the same queue.
+    fn doubt_queues(&mut self) {
         let are_streams = self.times.streams_are_queues;
-        let mut count = 0;
+        let mut doubts = Doubts::default();
         for (api, works) in self.works_of_queues().into_values() {
-            let is_long =
-                |work: &DeviceWork| work.span.is_some_and(|span| span.duration_ns > ROUNDING_NS);
-            let mut works: Vec<_> = works.into_iter().filter(|work| is_long(work)).collect();
-            works.sort_by_key(|work| work.span.map(|span| span.start_ns));
-            let start_ns = |work: &&mut DeviceWork| work.span.map(|span| span.start_ns);
-            let groups = || works.chunk_by(|a, b| start_ns(a) == start_ns(b));
-            let together: usize = groups().map(<[_]>::len).filter(|len| *len > 1).sum();
-            let is_stream = are_streams && api == Api::Cuda;
-            let least = match is_stream && together * 4 >= works.len() {
-                true => 2,
-                false => STARTS_TOGETHER,
-            };
-            for group in works.chunk_by_mut(|a, b| start_ns(a) == start_ns(b)) {
-                if group.len() >= least {
-                    count += group.len() as u64;
-                    group.iter_mut().for_each(|work| work.span = None);
-                }
-            }
+            doubts.add_queue(works, are_streams && api == Api::Cuda);
         }
-        let works = match count {
-            0 => return,
-            _ => format!("{count} pieces of work start"),
-        };
-        self.inventory.note(format!(
-            "{works} in the same nanosecond as other work of their queue, which is impossible: the times of that work are not used."
-        ));
-    }
-
-    /// Takes the times away from work that ends after later work of its own stream, on devices of CUDA. Nodes of graphs
-    /// run side by side, moves of pages are on no stream, and streams of other APIs share queues or run work out of order.
-    fn doubt_overlaps(&mut self) {
-        if !self.times.streams_are_queues {
-            return;
-        }
-        let mut count = 0;
-        for (api, mut works) in self.works_of_queues().into_values() {
-            if api == Api::Cuda {
-                works.sort_by_key(|work| work.span.map(|span| span.start_ns));
-                count += take_impossible(&mut works);
-            }
-        }
-        self.note_doubt(count, "after later work of the same stream");
+        doubts.note(&mut self.inventory);
     }
 
     /// Returns the kernels and transfers of each queue that have times and are of no graph, with the API of the queue.
-    fn works_of_queues(&mut self) -> FxHashMap<QueueId, (Api, Vec<&mut DeviceWork>)> {
+    fn works_of_queues(&mut self) -> FxHashMap<QueueId, (Api, Vec<TimedWork<'_>>)> {
         let graph_launches = self.graph_launches();
         let recorded = &mut self.recorded;
-        let mut queues: FxHashMap<QueueId, (Api, Vec<&mut DeviceWork>)> = FxHashMap::default();
+        let mut queues: FxHashMap<QueueId, (Api, Vec<TimedWork>)> = FxHashMap::default();
         for (process, correlation, work) in &mut recorded.work {
             let is_on_stream = matches!(
                 work.kind,
@@ -227,7 +172,10 @@ impl Profile {
                 let queue = queues.entry(work.queue);
                 let (_, works) =
                     queue.or_insert_with(|| (self.inventory.api_of(work.queue), Vec::new()));
-                works.push(work);
+                works.push(TimedWork {
+                    is_kernel: matches!(work.kind, DeviceWorkKind::Kernel { .. }),
+                    span: &mut work.span,
+                });
             }
         }
         queues
@@ -259,41 +207,6 @@ impl Profile {
                 count += 1;
             }
         }
-        self.note_doubt(count, "after the recording did");
+        queues::note_ends(&mut self.inventory, count, "after the recording did");
     }
-
-    /// Notes how many pieces of work end at an impossible time.
-    fn note_doubt(&mut self, count: u64, when: &str) {
-        let works = match count {
-            0 => return,
-            1 => "1 piece of work ends".to_owned(),
-            _ => format!("{count} pieces of work end"),
-        };
-        self.inventory.note(format!(
-            "{works} {when}, which is impossible: the times of that work are not used."
-        ));
-    }
-}
-
-/// Takes the times away from work that ends after later work of its own stream, because work of a stream ends in order,
-/// and returns how many there are. `works` are of one stream, in order of their starts. Where a quarter or more
-/// would be of this kind, the queue stands for several streams, and all are believed.
-fn take_impossible(works: &mut [&mut DeviceWork]) -> u64 {
-    let mut least_end_ns = i64::MAX;
-    let mut impossible = Vec::new();
-    for (index, work) in works.iter().enumerate().rev() {
-        let Some(span) = work.span else { continue };
-        if span.end_ns() > least_end_ns.saturating_add(ROUNDING_NS) {
-            impossible.push(index);
-        } else {
-            least_end_ns = least_end_ns.min(span.end_ns());
-        }
-    }
-    if impossible.len() * 4 >= works.len() {
-        return 0;
-    }
-    for index in &impossible {
-        works[*index].span = None;
-    }
-    impossible.len() as u64
 }

@@ -38,6 +38,7 @@ const SPEEDSCOPE: &str =
 const DATABASE: &str = "a database of SQLite in which gapscope finds no tables of Nsight Systems or rocprofv3: import what `nsys export --type sqlite` or rocprofv3 has written";
 const TRACE: &str = "a trace of gapscope already: `gapscope report` and `gapscope view` read it";
 const CAPTURE: &str = "a capture of gapscope: `gapscope replay` runs it, and `gapscope deps` and `gapscope view` read it";
+const DOCKER_LOG: &str = "a log of Docker's json-file driver, which wraps each line: take the text out (`jq -rj .log FILE > trace.json`) and import that";
 const JSON: &str = "JSON that no importer knows: gapscope reads lists of events in Chrome's format (`traceEvents`) and the JSON of rocprofv3";
 
 /// Hints by the end of a name in lower case.
@@ -141,6 +142,7 @@ fn json(start: &[u8]) -> Option<&'static str> {
     let begins = start.trim_ascii_start().first()?;
     let has = |word: &[u8]| memchr::memmem::find(start, word).is_some();
     match begins {
+        b'{' if start.trim_ascii_start().starts_with(b"{\"log\":\"") => Some(DOCKER_LOG),
         b'{' | b'[' if has(b"\"frame\"") && has(b"\"metrics\"") => Some(PROTON_TREE),
         b'{' if has(b"speedscope") => Some(SPEEDSCOPE),
         b'{' if has(b"\"StringIds\"") || has(b"CudaEvent") => Some(NSYS_EXPORT),

@@ -21,6 +21,7 @@ mod importer;
 mod inventory;
 mod joined;
 pub mod kineto;
+mod line_prefix;
 pub mod nsys;
 mod offset;
 mod options;

@@ -33,6 +33,7 @@ mod sequence;
 mod slices;
 mod stages;
 mod track_event;
+mod works;
 
 use crate::error::only_file;
 use crate::inventory::Inventory;
@@ -133,13 +134,14 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     } = events;
     slices.complete(&mut builder);
     counters.complete(&mut builder)?;
-    builder.complete();
+    let has_work = !builder.works.is_empty();
+    builder.complete()?;
     let Builder {
         mut inventory,
         trace,
         ..
     } = builder;
-    if inventory.span_ns().is_none() {
+    if inventory.span_ns().is_none() && !has_work {
         return Err(Error::nothing(format!(
             "{} has no GPU work, track events or counters that gapscope reads: record with a data source that has render stages or with a profiler that writes track events",
             path.display()

@@ -1,14 +1,18 @@
-//! Unpacks files that gzip or zstd made, and converts texts in UTF-16, for importers that read files in place: the packed
-//! file goes in, and a temporary file with its content and its name without the last extension comes out.
+//! Unpacks files that gzip or zstd made, converts texts in UTF-16, and takes prefixes of lines off, for importers that read
+//! files in place: the packed file goes in, and a temporary file with its content and its name without the last extension
+//! comes out.
 
+use crate::line_prefix::{self, LinePrefix, WithoutPrefix};
 use crate::{Error, GZIP};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The first bytes of a file that zstd made.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// How often a file may be packed, such as a log with prefixes in a file of gzip.
+const MAX_LAYERS: usize = 3;
 /// The maximum size of an unpacked file, so that a small hostile file does not fill the disk.
 const MAX_BYTES: u64 = 1 << 34;
 
@@ -36,17 +40,21 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
             unpacked.push(path.clone());
             continue;
         }
-        // Inputs of several folders may have the same name.
-        let own_folder = folder.path().join(at.to_string());
-        std::fs::create_dir(&own_folder).map_err(Error::read(&own_folder))?;
-        let name = match packing(path) {
-            Some(Packing::Utf16(_)) => path.file_name(),
-            _ => path.file_stem(),
-        };
-        let name = name.unwrap_or(path.as_os_str());
-        let target = own_folder.join(name);
-        unpack_file(path, &target)?;
-        unpacked.push(target);
+        let mut file = path.clone();
+        for layer in 0..MAX_LAYERS {
+            let Some(packing) = packing(&file) else { break };
+            // Inputs of several folders may have the same name.
+            let own_folder = folder.path().join(format!("{at}-{layer}"));
+            std::fs::create_dir(&own_folder).map_err(Error::read(&own_folder))?;
+            let name = match packing {
+                Packing::Gzip | Packing::Zstd => file.file_stem(),
+                Packing::Utf16 { .. } | Packing::Prefixed => file.file_name(),
+            };
+            let target = own_folder.join(name.unwrap_or(file.as_os_str()));
+            unpack_file(&file, packing, &target)?;
+            file = target;
+        }
+        unpacked.push(file);
     }
     Ok(Some(Unpacked {
         inputs: unpacked,
@@ -54,13 +62,18 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
     }))
 }
 
-/// The programs that pack files.
+/// The ways in which files are packed.
 #[derive(Debug, Clone, Copy)]
 enum Packing {
     Gzip,
     Zstd,
-    /// No program: text in UTF-16, which shells of Windows write.
-    Utf16(Utf16),
+    /// Text in UTF-16, which shells of Windows write, with or without a mark of the order of bytes in front.
+    Utf16 {
+        order: Utf16,
+        has_mark: bool,
+    },
+    /// JSON with a prefix before each line, which logs of containers are.
+    Prefixed,
 }
 
 /// The order of bytes in UTF-16.
@@ -119,29 +132,41 @@ impl<R: Read> Read for FromUtf16<R> {
     }
 }
 
-/// Returns the program that packed a file, by the file's first bytes; `None` for other files.
+/// Returns the way in which a file is packed, by the file's first bytes; `None` for other files.
 fn packing(path: &Path) -> Option<Packing> {
-    let mut start = [0; 4];
-    let is_file = path.is_file();
-    let read = is_file.then(|| File::open(path).and_then(|mut file| file.read_exact(&mut start)));
-    match read? {
-        Ok(()) if start.starts_with(&GZIP) => Some(Packing::Gzip),
-        Ok(()) if start == ZSTD => Some(Packing::Zstd),
-        Ok(()) if start.starts_with(&[0xff, 0xfe]) => Some(Packing::Utf16(Utf16::Little)),
-        Ok(()) if start.starts_with(&[0xfe, 0xff]) => Some(Packing::Utf16(Utf16::Big)),
-        _ => None,
+    let file = path.is_file().then(|| File::open(path))?.ok()?;
+    let mut start = Vec::new();
+    let mut looked_at = file.take(line_prefix::LOOKED_AT as u64);
+    looked_at.read_to_end(&mut start).ok()?;
+    let utf16 = |order, has_mark| Some(Packing::Utf16 { order, has_mark });
+    let is_text = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    match *start.first_chunk::<4>()? {
+        [first, second, ..] if [first, second] == GZIP => Some(Packing::Gzip),
+        ZSTD => Some(Packing::Zstd),
+        [0xff, 0xfe, ..] => utf16(Utf16::Little, true),
+        [0xfe, 0xff, ..] => utf16(Utf16::Big, true),
+        [first, 0, second, 0] if first.is_ascii_graphic() && is_text(second) => {
+            utf16(Utf16::Little, false)
+        }
+        [0, first, 0, second] if first.is_ascii_graphic() && is_text(second) => {
+            utf16(Utf16::Big, false)
+        }
+        _ => LinePrefix::find(&start).map(|_| Packing::Prefixed),
     }
 }
 
 /// Unpacks a file into `target`. Of a file that is cut or damaged, what comes before the damage is unpacked.
-fn unpack_file(path: &Path, target: &Path) -> Result<(), Error> {
+fn unpack_file(path: &Path, packing: Packing, target: &Path) -> Result<(), Error> {
     let failed = Error::read(path);
-    let mut file = BufReader::new(File::open(path).map_err(failed)?);
-    let unpacking: Box<dyn Read> = match packing(path) {
-        Some(Packing::Zstd) => Box::new(zstd::Decoder::new(file).map_err(failed)?),
-        Some(Packing::Utf16(order)) => {
-            // The mark of the order is no part of the text.
-            file.read_exact(&mut [0; 2]).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?;
+    let mut file = BufReader::with_capacity(line_prefix::LOOKED_AT, file);
+    let unpacking: Box<dyn Read> = match packing {
+        Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        Packing::Zstd => Box::new(zstd::Decoder::new(file).map_err(failed)?),
+        Packing::Utf16 { order, has_mark } => {
+            if has_mark {
+                file.read_exact(&mut [0; 2]).map_err(failed)?;
+            }
             Box::new(FromUtf16 {
                 inner: file,
                 order,
@@ -149,7 +174,10 @@ fn unpack_file(path: &Path, target: &Path) -> Result<(), Error> {
                 at: 0,
             })
         }
-        _ => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        Packing::Prefixed => match LinePrefix::find(file.fill_buf().map_err(failed)?) {
+            Some(prefix) => Box::new(WithoutPrefix::new(file, prefix)),
+            None => Box::new(file),
+        },
     };
     let mut unpacking = unpacking.take(MAX_BYTES);
     let mut target_file = File::create_new(target).map_err(Error::read(target))?;

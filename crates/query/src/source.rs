@@ -4,7 +4,7 @@
 use crate::Error;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use gapscope_trace::{Manifest, read_manifest};
+use gapscope_trace::{Manifest, meant_trace, read_manifest};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -218,7 +218,14 @@ fn expand(argument: &OsStr) -> Result<ExpandedPaths, Error> {
     let Some(pattern) = text else {
         return Err(Error::NoTrace(match argument.is_empty() {
             true => "\"\" is not a path: name a trace".to_owned(),
-            false => format!("{} does not exist", path.display()),
+            false => match meant_trace(path) {
+                Some(meant) => format!(
+                    "{} does not exist: is {} meant?",
+                    path.display(),
+                    meant.display()
+                ),
+                None => format!("{} does not exist", path.display()),
+            },
         }));
     };
     let options = glob::MatchOptions {

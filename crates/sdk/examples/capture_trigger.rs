@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .nth(1)
         .map_or(Ok(20), |n| n.parse::<u32>())?;
     let gpu = gpu::Gpu::open(false)?;
-    let mut trigger = Trigger::from_env();
+    let trigger = Trigger::from_env();
     trigger.arm_on_signal(SIGUSR2)?;
     for token in 1..=tokens {
         let unit = trigger.unit(&gpu.device);

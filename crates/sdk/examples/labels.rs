@@ -8,26 +8,8 @@ mod gpu;
 use gapscope_sdk::label::label;
 use gapscope_sdk::tracing::Labels;
 use gapscope_sdk::{label_function, label_scope};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tracing_core::span::{Attributes, Id, Record};
-use tracing_core::{Dispatch, Event, Metadata, Subscriber, dispatcher};
-
-/// The program's subscriber, which only numbers spans; programs have that of `tracing-subscriber`.
-struct Numbers(AtomicU64);
-
-impl Subscriber for Numbers {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(self.0.fetch_add(1, Relaxed))
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, _: &Event<'_>) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 fn of_a_function(gpu: &gpu::Gpu) {
     label_function!();
@@ -35,7 +17,8 @@ fn of_a_function(gpu: &gpu::Gpu) {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    dispatcher::set_global_default(Dispatch::new(Labels::around(Numbers(AtomicU64::new(1)))))?;
+    // A program has its own layers beside this one.
+    tracing_subscriber::registry().with(Labels::new()).init();
     let gpu = gpu::Gpu::open(false)?;
     of_a_function(&gpu);
     for step in 0..2 {

@@ -6,7 +6,8 @@
 //!
 //! Run it as
 //! `gapscope record --capture-only -- target/debug/examples/start_stop_capture steps.gapscope`, on a Mac as
-//! `MTL_CAPTURE_ENABLED=1 target/debug/examples/start_stop_capture steps.gputrace`.
+//! `MTL_CAPTURE_ENABLED=1 target/debug/examples/start_stop_capture steps.gputrace`. A second argument is how often a step
+//! does its work, for steps that keep the GPU busy.
 
 #[allow(dead_code)]
 mod gpu;
@@ -19,18 +20,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         true => "steps.gputrace",
         false => "steps.gapscope",
     };
-    let path = std::env::args()
-        .nth(1)
-        .unwrap_or_else(|| default.to_owned());
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().unwrap_or_else(|| default.to_owned());
+    let rounds = arguments.next().map_or(Ok(1), |n| n.parse::<u32>())?;
     for layer in 0..5 {
         // The recorder comes into the process with the GPU: these labels are in no recording.
         let _loading = label(&format!("load layer {layer}"));
     }
-    let gpu = gpu::Gpu::open(false)?;
+    let mut gpu = gpu::Gpu::open(false)?;
     // Warm-up: compiles the kernels, and is not in the capture.
     for _ in 0..3 {
         gpu.forward("warm-up", 1, false);
     }
+    gpu.rounds = rounds;
     if let Err(why) = start_capture_on(&gpu.device, &path) {
         println!("not captured: {why}");
     }

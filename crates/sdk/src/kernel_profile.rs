@@ -42,6 +42,7 @@ mod environment;
 mod global;
 mod handle;
 mod info;
+mod limits;
 mod profile;
 mod rows;
 mod sequence;
@@ -67,14 +68,15 @@ pub use global::{
     record_dispatch, reset,
 };
 pub use handle::ProfileHandle;
+pub use limits::Limits;
+pub use profile::Profile;
 #[cfg_attr(not(feature = "wgpu"), allow(unused_imports))]
 pub(crate) use profile::Source;
-pub use profile::{Limits, Profile};
 #[cfg_attr(not(feature = "wgpu"), allow(unused_imports))]
 pub(crate) use rows::ScopeEntry;
 pub use snapshot::Snapshot;
 #[cfg(feature = "trace")]
-pub use trace::TraceError;
+pub use trace::{TraceError, WriteError};
 
 #[cfg(test)]
 mod tests;

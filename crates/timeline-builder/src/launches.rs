@@ -7,7 +7,7 @@
 
 use crate::builder::{ProfiledLaunch, TimelineBuilder};
 use crate::event_waits::StreamPlace;
-use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind};
+use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FunctionId};
 use crate::output::{Joined, Output};
 use crate::rows::{self, CoveringSpan, TransferFacts, WorkPlace};
 use crate::slots::{GraphLaunch, LabelledCall, Launch, LaunchedWork, SlotContent};
@@ -15,6 +15,7 @@ use gapscope_model::cuda::FunctionClass;
 use gapscope_model::{LossKind, MemoryPlace, SubmissionKind, UNKNOWN_RESULT};
 use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
 use gapscope_trace::tables::{CommandBuffer, HostCall, OpaqueWorkKind, Submission};
+use rustc_hash::FxHashSet;
 
 impl TimelineBuilder {
     /// Takes a call that returned. A poll is folded with others. A call that may launch work waits for that work, one
@@ -124,7 +125,10 @@ impl TimelineBuilder {
                     self.bodies(None, out);
                 }
             }
-            (None, None) => self.without_any_call(work, out),
+            (None, None) => {
+                self.launches.count_unjoined(&work);
+                self.without_any_call(work, out);
+            }
         }
     }
 
@@ -327,6 +331,7 @@ impl TimelineBuilder {
         if copies_and_waits {
             self.host_call(&call, Some(queue), out);
         }
+        self.launches.functions_with_work.insert(call.function);
         let latest = &mut self.launches.latest_start_ns;
         *latest = (*latest).max(Some(call.span.start_ns));
         Launch {
@@ -431,9 +436,11 @@ impl TimelineBuilder {
     pub(crate) fn finish_launches(&mut self, missing: Option<&'static str>, out: &mut Output<'_>) {
         self.bodies(None, out);
         let captures = self.stream_captures.periods();
+        let without_rows = self.launches.functions_without_rows();
         for content in self.launches.take_all() {
             if let (SlotContent::PendingCall(pending), Some(reason)) = (&content, missing)
-                && let Some(lost) = self.never_came(&pending.call, &captures)
+                && let Some(lost) = self.never_came(&pending.call, &captures, &without_rows)
+                && !self.launches.take_unjoined(&lost)
             {
                 out.ledger.add(lost, 1, reason);
             }
@@ -441,11 +448,13 @@ impl TimelineBuilder {
         }
     }
 
-    /// Returns what a call launched of which nothing came; `None` where it launched nothing, or that is not known.
+    /// Returns what a call launched of which nothing came; `None` where it launched nothing, or that is not known. No transfers
+    /// come of the functions in `without_rows`.
     fn never_came(
         &self,
         call: &ApiCall,
         captures: &crate::stream_captures::Periods,
+        without_rows: &FxHashSet<FunctionId>,
     ) -> Option<LossKind> {
         let class = self.class(call);
         let kind = class
@@ -460,7 +469,8 @@ impl TimelineBuilder {
         // leave out the work of graphs, which are hardly ever empty.
         let always_leaves_work = kind == SubmissionKind::Kernel
             || kind == SubmissionKind::Graph && self.launches.counts_all_graphs;
-        let is_lost = always_leaves_work || Some(start_ns) > self.launches.latest_start_ns;
+        let is_late = Some(start_ns) > self.launches.latest_start_ns;
+        let is_lost = always_leaves_work || is_late && !without_rows.contains(&call.function);
         is_lost.then_some(match kind {
             SubmissionKind::Kernel => LossKind::Dispatches,
             SubmissionKind::Graph => LossKind::CommandBuffers,

@@ -2,12 +2,16 @@
 //! either half, gives both, and drops the oldest where memory is bounded.
 
 use crate::bounds::Bounds;
-use crate::input::{ApiCall, Correlation, DeviceWork};
+use crate::input::{ApiCall, Correlation, DeviceWork, DeviceWorkKind, FunctionId};
 use crate::rows::CoveringSpan;
+use gapscope_model::LossKind;
 use gapscope_trace::ids::{CommandBufferId, LabelId, QueueId, SubmissionId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// So many calls of a function without work show that no rows are written of its work. Fewer may be copies of nothing.
+const CALLS_WITHOUT_ROWS: u32 = 3;
 
 /// The launches of one process, by their correlations.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -26,6 +30,11 @@ pub(crate) struct Launches {
     pub(crate) latest_start_ns: Option<i64>,
     /// Launching calls that came while another one had their correlation.
     pub(crate) collisions: u64,
+    /// The functions of calls whose work has come.
+    pub(crate) functions_with_work: FxHashSet<FunctionId>,
+    /// Kernels and transfers without a correlation: calls without work may have launched them.
+    pub(crate) unjoined_dispatches: u64,
+    pub(crate) unjoined_transfers: u64,
     /// A launch of a graph that left no work is lost, and not one of an empty graph.
     pub(crate) counts_all_graphs: bool,
 }
@@ -121,6 +130,43 @@ impl Launches {
         };
         keys.push_back(key);
         self.slots.insert(correlation, Slot { serial, content });
+    }
+
+    /// Counts a piece of work that no number joins to a call.
+    pub(crate) fn count_unjoined(&mut self, work: &DeviceWork) {
+        match work.kind {
+            DeviceWorkKind::Kernel { .. } => self.unjoined_dispatches += 1,
+            DeviceWorkKind::Transfer { .. } => self.unjoined_transfers += 1,
+            DeviceWorkKind::PageMove { .. } | DeviceWorkKind::Graph => {}
+        }
+    }
+
+    /// Takes one piece of work of a kind from those that no number joins to a call. Returns false where none is left.
+    pub(crate) fn take_unjoined(&mut self, lost: &LossKind) -> bool {
+        let left = match lost {
+            LossKind::Dispatches => &mut self.unjoined_dispatches,
+            LossKind::Transfers => &mut self.unjoined_transfers,
+            _ => return false,
+        };
+        let is_left = *left > 0;
+        *left = left.saturating_sub(1);
+        is_left
+    }
+
+    /// Returns the functions of which no call has work, although several came before others that have some: no rows are written
+    /// of what they launch.
+    pub(crate) fn functions_without_rows(&self) -> FxHashSet<FunctionId> {
+        let mut early: FxHashMap<FunctionId, u32> = FxHashMap::default();
+        for slot in self.slots.values() {
+            if let SlotContent::PendingCall(LabelledCall { call, .. }) = &slot.content
+                && Some(call.span.start_ns) <= self.latest_start_ns
+                && !self.functions_with_work.contains(&call.function)
+            {
+                *early.entry(call.function).or_default() += 1;
+            }
+        }
+        early.retain(|_, calls| *calls >= CALLS_WITHOUT_ROWS);
+        early.into_keys().collect()
     }
 
     /// Takes a slot's content out; `None` where nothing is known under the correlation.

@@ -82,10 +82,10 @@ impl Stub {
     }
 }
 
-/// Checks that `gapscope report` prints each of `parts`, in lines of at most 80 columns.
+/// Checks that `gapscope report --full` prints each of `parts`, in lines of at most 80 columns.
 fn assert_report_has(recording: &Recording, parts: &[&str]) {
     let mut report = Command::new(product::built("gapscope"));
-    let text = Run::from_command(report.arg("report").arg(recording.path())).stdout;
+    let text = Run::from_command(report.args(["report", "--full"]).arg(recording.path())).stdout;
     for part in parts {
         assert_contains(&text, part);
     }

@@ -146,19 +146,17 @@ fn kernels_have_the_bytes_that_they_must_move_at_least() {
     }
 }
 
-/// Returns the first commands of the guide's section on comparing equal work.
-fn commands_of_the_guide() -> String {
-    let guide = std::fs::read_to_string(source("../../docs/guide.md")).expect("the guide");
-    let (_, section) = guide
-        .split_once("## Compare equal work\n")
-        .expect("the section");
-    let (_, block) = section.split_once("```sh\n").expect("commands");
+/// Returns the first commands of the page on comparing equal work.
+fn commands_of_the_page() -> String {
+    let page =
+        std::fs::read_to_string(source("../../docs/compare-labels.md")).expect("the page is there");
+    let (_, block) = page.split_once("```sh\n").expect("commands");
     let (commands, _) = block.split_once("```").expect("their end");
     commands.to_owned()
 }
 
 #[test]
-fn the_guides_experiment_answers_its_questions() {
+fn the_experiment_of_the_docs_answers_its_questions() {
     let folder = tempfile::tempdir().unwrap();
     let programs = built("fusion").parent().unwrap().to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -166,7 +164,7 @@ fn the_guides_experiment_answers_its_questions() {
     let script = format!(
         "cd '{}'\n{}",
         folder.path().display(),
-        commands_of_the_guide()
+        commands_of_the_page()
     );
     let run = Program::new(["sh", "-ec", &script], &Lavapipe)
         .variable("PATH", std::env::join_paths(paths).unwrap())
@@ -175,7 +173,7 @@ fn the_guides_experiment_answers_its_questions() {
     // The report, which recording prints, says whether the GPU or the host is the limit.
     let has_verdict = ["-BOUND ", "MIXED "].iter().any(|v| run.stderr.contains(v));
     assert!(has_verdict, "{}", run.stderr);
-    for said in ["Idle time by cause", "The gaps are ", "Gaps by length: "] {
+    for said in ["Timeline ", "Accuracy: ", "More: gapscope report --full"] {
         assert!(run.stderr.contains(said), "no {said:?} in {}", run.stderr);
     }
     // The comparison shows whether kernels are fused, whether less is submitted, and the cost.

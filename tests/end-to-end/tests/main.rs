@@ -23,6 +23,7 @@ mod cuda;
 mod cut_spools;
 mod deps;
 mod diff;
+mod docs;
 mod doctor;
 mod driver;
 mod endings;

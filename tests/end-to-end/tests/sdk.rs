@@ -369,7 +369,7 @@ fn under_capture_a_label_of_the_sdk_chooses_the_window() {
 }
 
 #[test]
-fn the_wait_of_a_capture_is_the_recordings_own_and_changes_no_verdict() {
+fn the_wait_of_a_capture_is_the_recordings_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("part.gapscope");
     let recording = example("start_stop_capture", &[path.to_str().unwrap()]).recorded();
@@ -389,6 +389,27 @@ fn the_wait_of_a_capture_is_the_recordings_own_and_changes_no_verdict() {
     assert!(recording_ns.is_some(), "{}", report["gaps"]);
     let code = report["code"].to_string();
     assert!(!code.contains("stop_capture"), "{code}");
+}
+
+#[test]
+fn a_capture_does_not_change_the_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("part.gapscope");
+    let report = |path: &str| {
+        let recording = example("start_stop_capture", &[path, "200"]).recorded();
+        recording.report()
+    };
+    // A name that is refused makes no capture.
+    let alone = report("none");
+    let captured = report(path.to_str().unwrap());
+    assert!(path.is_dir());
+    let verdict = |report: &Value| report["verdict"].as_str().unwrap().to_owned();
+    assert_eq!(verdict(&alone), "device-bound", "{alone}");
+    assert_eq!(verdict(&captured), verdict(&alone), "{captured}");
+    assert_eq!(
+        verdict(&crate::recording::report(&path, &[])),
+        verdict(&alone)
+    );
 }
 
 #[test]

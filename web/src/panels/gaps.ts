@@ -220,6 +220,11 @@ export class GapsPanel {
     return gap !== null;
   }
 
+  /** Whether the gaps are still being analysed. */
+  get isLoading(): boolean {
+    return this.idle.state === "loading";
+  }
+
   /** The message for when there is no gap to go to. */
   get why(): string {
     return this.idle.state === "loaded" ? "There are no gaps to go to." : this.idle.message;

@@ -2,6 +2,7 @@
 
 import { fill, h } from "../dom.ts";
 import type { Loadable } from "./loadable.ts";
+import { tsv } from "./tsv.ts";
 
 export interface Column<Row> {
   head: string;
@@ -37,6 +38,15 @@ export interface TableOptions<Row> {
 
 const ROWS_AT_ONCE = 100;
 
+/** The texts of all tables, by their elements. */
+const TABLES = new WeakMap<Element, () => string>();
+
+/** Returns the tables of a panel that have rows and are shown as tab-separated text, an empty line between them; "" where there is none. */
+export function copiedTables(panel: Element): string {
+  const shown = [...panel.querySelectorAll(".table")].filter((element) => element.checkVisibility() && element.querySelector("tbody tr"));
+  return shown.map((element) => TABLES.get(element)?.() ?? "").filter(Boolean).join("\n");
+}
+
 /** Shows rows in columns, sorted by the column whose heading the reader clicks. Only some rows are in the document; scrolling adds more. */
 export class Table<Row> {
   readonly element: HTMLElement;
@@ -63,11 +73,19 @@ export class Table<Row> {
     this.none = h("p", { class: "empty" });
     this.table = h("table", { "aria-label": options.name }, h("thead", {}, h("tr", {}, this.heads)), this.body);
     this.element = h("div", { class: "table", onscroll: () => this.more(), tabindex: "-1" }, this.table, this.none);
+    TABLES.set(this.element, () => this.copied);
     this.take({ state: "loading", message: "" });
   }
 
   get all(): readonly Row[] {
     return this.rows;
+  }
+
+  /** Returns the headings and all rows, those that are not in the document included, as tab-separated text. */
+  get copied(): string {
+    const { columns } = this.options;
+    const texts = this.rows.map((row) => columns.map(({ text }) => textOf(text(row))));
+    return tsv([columns.map(({ head }) => head), ...texts]);
   }
 
   /** Sets the sentence in place of a table without rows. */
@@ -157,6 +175,10 @@ export class Table<Row> {
       if (note) this.body.append(h("tr", { ...picks, class: pick ? "picks note-row" : "note-row" }, h("td", { colspan: columns.length }, note)));
     }
   }
+}
+
+function textOf(content: string | Node): string {
+  return typeof content === "string" ? content : (content.textContent ?? "");
 }
 
 function classes<Row>(column: Column<Row>): string {

@@ -3,6 +3,7 @@
 
 import type { Trace, Track } from "../data/trace.ts";
 import { h } from "../dom.ts";
+import { Texts } from "../draw/texts.ts";
 import { count, plural } from "../time/format.ts";
 import type { Arrangement } from "./arrangement.ts";
 import type { HeadRow, Layout, Row, TrackRow } from "./layout.ts";
@@ -53,6 +54,33 @@ export class Headers {
     this.element.style.height = `${layout.height}px`;
     this.updateTabStop();
     if (focused !== null && document.activeElement !== this.button(focused)) this.focus(focused);
+  }
+
+  /** Paints the names as they are seen now, into a column of a picture. */
+  paint(context: CanvasRenderingContext2D, { top, width, height }: { top: number; width: number; height: number }): void {
+    const body = this.element.closest(".tracks-body")?.getBoundingClientRect();
+    if (!body) return;
+    context.save();
+    context.beginPath();
+    context.rect(0, top, width, height);
+    context.clip();
+    const texts = document.createTreeWalker(this.element, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode;
+      const { parentElement } = text;
+      if (!parentElement || !parentElement.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+      const range = document.createRange();
+      range.selectNodeContents(text);
+      const place = range.getBoundingClientRect();
+      const style = getComputedStyle(parentElement);
+      context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+      context.fillStyle = style.color;
+      context.textBaseline = "middle";
+      // The name ends where the page cuts it.
+      const room = parentElement.getBoundingClientRect().right - place.left;
+      context.fillText(new Texts(context).cut(text.textContent ?? "", Math.max(room, 0) + 1), place.left - body.left, top + place.top - body.top + place.height / 2);
+    }
+    context.restore();
   }
 
   /** Returns the element of a row: the one from before where there is one, otherwise another. */

@@ -275,32 +275,34 @@ export class TimelinePainter {
     context.lineWidth = 1;
     context.fillStyle = context.strokeStyle = colours.counter;
     let first = counter.startingBefore(scale.range.from_ns);
-    let before: number | null = null;
-    context.beginPath();
+    /** The height of the line in each column, or null where the value is unknown. */
+    const line: (number | null)[] = [];
     for (let x = 0; x < width; x += 1) {
       const next = counter.startingBefore(scale.ns(x + 1));
       // The step in effect at the column's start counts, too.
       const from = Math.max(0, first - 1);
-      const value = counter.mostOf(from, next);
+      const greatest = counter.mostOf(from, next);
       first = next;
-      if (value !== null) {
-        const top = y(value);
-        // Where a column has many values, the mean is drawn darker than the greatest value.
-        const crowded = next - from > 2;
-        context.globalAlpha = crowded ? 0.16 : 0.35;
-        context.fillRect(x, Math.min(top, y(0)), 1, Math.abs(y(0) - top));
-        if (crowded) {
-          const mean = y(counter.meanOf(from, next));
-          context.globalAlpha = 0.5;
-          context.fillRect(x, Math.min(mean, y(0)), 1, Math.abs(y(0) - mean));
-        }
-        if (before === null) context.moveTo(x, top);
-        else context.lineTo(x, top);
-        context.lineTo(x + 1, top);
+      if (greatest === null) {
+        line.push(null);
+        continue;
       }
-      before = value;
+      // Where a column has many values, the line is their mean, and a paler band reaches to the greatest.
+      const [top, at] = [y(greatest), next - from > 2 ? y(counter.meanOf(from, next)) : y(greatest)];
+      context.globalAlpha = 0.25;
+      context.fillRect(x, Math.min(at, y(0)), 1, Math.abs(y(0) - at));
+      context.globalAlpha = 0.12;
+      if (top < at) context.fillRect(x, top, 1, at - top);
+      line.push(at);
     }
     context.globalAlpha = 1;
+    context.beginPath();
+    line.forEach((at, x) => {
+      if (at === null) return;
+      if (x === 0 || line[x - 1] === null) context.moveTo(x, at);
+      else context.lineTo(x, at);
+      context.lineTo(x + 1, at);
+    });
     context.stroke();
     const unit = row.track.overview.counter?.unit ?? "count";
     this.scaleMark({ context, texts }, `most ${quantity(most, unit)}`, row.top + 11);

@@ -189,6 +189,28 @@ export class Timeline {
     this.publish(performance.now() - started);
   }
 
+  /** The size of a picture of what is visible, in pixels of the page. */
+  get pictureSize(): { width: number; height: number } {
+    return { width: this.body.clientWidth, height: this.visible ? RULER_PX + this.body.clientHeight : 0 };
+  }
+
+  /** Paints ruler, tracks and their names as they are seen now. */
+  paintPicture(context: CanvasRenderingContext2D): void {
+    if (!this.visible) return;
+    const { colours } = this.appearance;
+    const { width, height } = this.pictureSize;
+    const names_px = this.headers.element.offsetWidth;
+    context.fillStyle = colours.panel;
+    context.fillRect(0, 0, width, height);
+    context.save();
+    context.translate(names_px, 0);
+    paintRuler(context, this.view, width - names_px, colours);
+    context.translate(0, RULER_PX);
+    this.painter.paint({ context, texts: new Texts(context), width: width - names_px, height: height - RULER_PX }, this.view, this.rows, this.body.scrollTop);
+    context.restore();
+    this.headers.paint(context, { top: RULER_PX, width: names_px, height: height - RULER_PX });
+  }
+
   /** Returns the tracks whose rows are visible, pinned ones included. */
   private inSight(scroll: number, height: number): Track[] {
     return this.rows.rows.flatMap((row) =>

@@ -2,7 +2,7 @@
 //!
 //! To add a cause, add its entry here and the place that finds it (`explain.rs`, or [`CallClass`] for what a host thread does).
 //! Report, page and exports read the entry; `UPDATE=1 cargo test -p gapscope-analysis causes` writes the tables in
-//! `docs/guide.md` and `python/gapscope/_causes.py` from it.
+//! `docs/verdicts.md` and `python/gapscope/_causes.py` from it.
 
 use gapscope_timeline::host::{CallClass, Segment};
 use gapscope_trace::manifest::Api;

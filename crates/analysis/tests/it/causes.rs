@@ -39,13 +39,13 @@ fn the_stable_name_is_that_of_the_json() {
 }
 
 #[test]
-fn the_guide_lists_all_causes() {
+fn the_reference_lists_all_causes() {
     const HEAD: &str =
         "| | cause | in JSON | what happened | what to do |\n|---|---|---|---|---|\n";
-    let path = in_repository("docs/guide.md");
-    let guide = std::fs::read_to_string(&path).expect("the guide is there");
-    let from = guide.find(HEAD).expect("the guide has the table") + HEAD.len();
-    let to = from + guide[from..].find("\n\n").expect("the table ends") + 1;
+    let path = in_repository("docs/verdicts.md");
+    let page = std::fs::read_to_string(&path).expect("the page is there");
+    let from = page.find(HEAD).expect("the page has the table") + HEAD.len();
+    let to = from + page[from..].find("\n\n").expect("the table ends") + 1;
     let rows: String = Cause::ALL
         .map(|cause| {
             let facts = cause.facts(Api::Unknown);
@@ -56,8 +56,8 @@ fn the_guide_lists_all_causes() {
         .concat();
     renew(
         &path,
-        &guide,
-        &format!("{}{rows}{}", &guide[..from], &guide[to..]),
+        &page,
+        &format!("{}{rows}{}", &page[..from], &page[to..]),
     );
 }
 

@@ -36,6 +36,18 @@ pub(super) enum Category {
 }
 
 impl Category {
+    /// Returns whether events of the category are work of a device.
+    pub(super) fn is_work(self) -> bool {
+        matches!(
+            self,
+            Category::Kernel
+                | Category::Copy
+                | Category::Fill
+                | Category::Device(_)
+                | Category::OtherProducer(_)
+        )
+    }
+
     /// Parses a category of any version: `Kernel` and `kernel`, `Memcpy` and `gpu_memcpy`.
     pub(super) fn parse(text: &[u8]) -> Category {
         match text {
@@ -77,4 +89,6 @@ pub(super) enum Producer {
     Ascend,
     /// Intel's unitrace.
     Unitrace,
+    /// The drawing of a trace of gapscope, without the trace behind it.
+    Gapscope,
 }

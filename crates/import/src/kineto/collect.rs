@@ -6,7 +6,7 @@ use super::counters::Counters;
 use super::document::Sink;
 use super::event::Event;
 use super::facts::{
-    Autograd, DocumentChoice, OpenRange, Scope, Synchronisation, TracePart, label_of,
+    Autograd, DocumentChoice, LeftOut, OpenRanges, Scope, Synchronisation, TracePart, label_of,
 };
 use super::join::{CollectedWork, WorkSource};
 use super::json;
@@ -16,7 +16,7 @@ use super::operands::Operands;
 use super::producers::{self, Producers};
 use super::source::Source;
 use super::streams::{Stream, Streams};
-use super::work::{WorkArgs, correlation};
+use super::work::{WorkArgs, category_by_args, correlation};
 use super::xla::XlaArgs;
 use crate::inventory::KernelFacts;
 use crate::output::NewTrace;
@@ -25,6 +25,7 @@ use crate::profile::{
 };
 use crate::{Error, GpuRows, Output};
 use gapscope_model::{LossKind, OverheadKind, UNKNOWN_RESULT};
+use gapscope_timeline_builder::rows;
 use gapscope_trace::build::{Interner, TextId};
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
@@ -66,9 +67,6 @@ pub(super) fn is_annotation_of_2021(event: &Event) -> bool {
         && !word.ends_with(b"record_param_comms")
         && (memchr::memchr(b'#', name).is_some() || memchr::memmem::find(name, b"::").is_none())
 }
-
-/// Asynchronous ranges that have begun, by category, name and id, each with the index of its thread's lane.
-type Pending = FxHashMap<(TextId, TextId, TextId), Vec<(u32, OpenRange)>>;
 
 /// The events that were collected so far.
 pub(super) struct Collector<'o, 'p> {
@@ -119,12 +117,16 @@ pub(super) struct Collector<'o, 'p> {
     /// The rows that the user says are a GPU's, and their scopes.
     pub(super) gpu_rows: &'o [GpuRows],
     pub(super) scopes: Vec<Scope>,
-    pub(super) pending: Pending,
+    pub(super) open: OpenRanges,
+    /// Counts calls and work in place of taking them; `None` where they are taken.
+    pub(super) left_out: Option<LeftOut>,
     pub(super) autograd: Autograd,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
     /// True if the calls are HIP's.
     pub(super) uses_hip: bool,
+    /// True if calls are Vulkan's.
+    pub(super) uses_vulkan: bool,
     /// The number of markers that have been written.
     pub(super) markers: u64,
 }
@@ -167,10 +169,12 @@ impl<'o, 'p> Collector<'o, 'p> {
             producers: Producers::default(),
             gpu_rows,
             scopes: Vec::new(),
-            pending: FxHashMap::default(),
+            open: OpenRanges::default(),
+            left_out: None,
             autograd: Autograd::default(),
             python_functions: 0,
             uses_hip: false,
+            uses_vulkan: false,
             markers: 0,
         }
     }
@@ -247,29 +251,39 @@ impl<'o, 'p> Collector<'o, 'p> {
         self.profile.inventory.lose(kind, 1, reason);
     }
 
-    /// Collects an event with a start and a duration, by its category or, where it has none, by its process and name.
-    fn complete(&mut self, event: &Event) -> Result<(), Error> {
-        if self.complete_scope(event) {
-            return Ok(());
-        }
+    /// Returns the category of an event with a start and a duration.
+    pub(super) fn category(&mut self, event: &Event) -> Category {
         let category = match producers::category_of(event) {
             Some(category) => category,
             None if event.category.is_empty() => self.lanes.category_of(event),
             None => Category::parse(event.category),
         };
+        match category {
+            Category::Other => category_by_args(event),
+            known => known,
+        }
+    }
+
+    /// Collects an event with a start and a duration, by its category or, where it has none, by its process and name.
+    pub(super) fn complete(&mut self, event: &Event) -> Result<(), Error> {
+        if self.complete_scope(event) {
+            return Ok(());
+        }
+        let category = self.category(event);
         if category == Category::DeviceAnnotation {
             // The labels of the work carry the same information.
             return Ok(());
         }
-        let is_work = matches!(
-            category,
-            Category::Kernel
-                | Category::Copy
-                | Category::Fill
-                | Category::Device(_)
-                | Category::OtherProducer(_)
-        );
-        if is_work {
+        if let Some(left_out) = &mut self.left_out
+            && (category == Category::Call || category.is_work())
+        {
+            match category {
+                Category::Call => left_out.calls += 1,
+                _ => left_out.work += 1,
+            }
+            return Ok(());
+        }
+        if category.is_work() {
             self.device_event(event, category);
             return Ok(());
         }
@@ -320,7 +334,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     }
 
     /// Collects work of a device. Where its times are absent or impossible, the work itself is known.
-    fn device_event(&mut self, event: &Event, category: Category) {
+    pub(super) fn device_event(&mut self, event: &Event, category: Category) {
         let span = self.shifted(event.start_ns.zip(event.end_ns()));
         match category {
             Category::Device(number) => self.device_work(event, number, span),
@@ -374,18 +388,34 @@ impl<'o, 'p> Collector<'o, 'p> {
     /// Collects a call of a runtime or driver.
     fn call(&mut self, event: &Event, span: Span) {
         self.uses_hip |= event.name.starts_with(b"hip");
+        self.uses_vulkan |= event.name.starts_with(b"vk");
         let Some(lane) = self.lane(event) else { return };
-        let lane = &self.lanes.all[lane as usize];
+        let lane = &mut self.lanes.all[lane as usize];
+        lane.is_host = true;
         let mut args = json::members(event.args);
         let id = args.find(|(key, _)| matches!(*key, b"correlation" | b"correlation_id"));
-        let function = self.profile.function(&json::text(event.name));
+        let name = json::text(event.name);
+        if let Some(kind) = producers::drawn_kind(event, &name) {
+            // A call of which gapscope's drawing says what it does.
+            let row = rows::one_host_call(
+                lane.process,
+                Some(lane.thread),
+                kind,
+                span,
+                Some(name.as_ref().into()),
+            );
+            rows::host_call(self.new.tables_mut(), row);
+            return;
+        }
+        let function = self.profile.function(&name);
         let class = self.profile.recorded.functions[function.0 as usize].class;
         let call = ApiCall {
             function,
             thread: Some(lane.thread),
             correlation: id
                 .and_then(|(_, value)| correlation(value))
-                .or_else(|| producers::connection(event.args)),
+                .or_else(|| producers::connection(event.args))
+                .or_else(|| producers::submission(event.args)),
             span,
             // The file does not have the results of polls.
             result: if class.is_poll() { UNKNOWN_RESULT } else { 0 },
@@ -393,6 +423,10 @@ impl<'o, 'p> Collector<'o, 'p> {
             host_functions: None,
             graph: None,
         };
+        if let Some(queue) = producers::drawn_queue(event) {
+            let index = self.profile.recorded.calls.len();
+            self.producers.drawn_calls.push((index, queue));
+        }
         self.profile.recorded.calls.push((lane.process, call));
     }
 

@@ -2,18 +2,16 @@
 //! them to a [`Sink`]. A file may hold several documents, one behind the other. A part that is not JSON costs itself
 //! only: reading goes on at the next event.
 
+mod recovery;
+
 use super::event::Event;
-use super::json::{Stop, byte, skip_space, skip_string, skip_value};
+use super::json::{Stop, skip_space, skip_string, skip_value};
 use super::preface;
 use super::source::{Ending, Source};
 
 /// The maximum size of an event, or of a value of the object around the events. A longer value is skipped and
 /// counted.
 const MAX_VALUE_BYTES: usize = 64 << 20;
-
-/// The maximum size of an event at which reading goes on behind a part that is not JSON. Longer ones are taken for
-/// strings that begin inside of that part.
-const MAX_RECOVERED_BYTES: usize = 1 << 20;
 
 /// A receiver of the parts of a document.
 pub(super) trait Sink {
@@ -48,6 +46,8 @@ pub(super) struct Summary {
     pub(super) broken_parts: u64,
     pub(super) broken_bytes: u64,
     pub(super) first_broken_at: u64,
+    /// The number of documents that end before they are complete, with another one behind them.
+    pub(super) unclosed_documents: u64,
     /// The number of bytes of the file, decompressed, as far as it could be read.
     pub(super) bytes: u64,
     /// The start of the content if the file is not JSON of this kind.
@@ -63,16 +63,31 @@ pub(super) struct Document {
     at: usize,
     /// The number of bytes of the document that precede the buffer.
     before: u64,
+    /// The number of bytes that searches for the next event have read in vain.
+    searched: usize,
     summary: Summary,
 }
 
 /// The error that the end of the file was reached.
 struct Ended;
 
+/// The next thing in a list of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Element {
+    /// An event or a broken part, which was read.
+    Read,
+    /// The end of the list, which was read.
+    Closed,
+    /// A document, at whose beginning the position is.
+    Document,
+    /// Nothing: the file ends.
+    FileEnd,
+}
+
 /// The reason why a value was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unread {
-    /// It is not JSON.
+    /// It is not JSON, or its end is missing and events follow.
     Bad,
     /// It never ends, which the summary notes, or it is too long and was skipped.
     Gone,
@@ -85,6 +100,7 @@ impl Document {
             buffer: Vec::new(),
             at: 0,
             before: 0,
+            searched: 0,
             summary: Summary::default(),
         }
     }
@@ -101,6 +117,8 @@ impl Document {
                 self.summary.foreign = Some(self.broken().unwrap_or("nothing".to_owned()));
             }
         }
+        // True behind the first event without an array around it.
+        let mut has_bare_events = false;
         while self.summary.foreign.is_none() && self.summary.cut.is_none() {
             match self.next_byte() {
                 // An array of documents.
@@ -110,32 +128,34 @@ impl Document {
                         break;
                     }
                     self.at += 1;
-                    let closed = self.events(sink)?;
                     // A writer that is killed leaves the closing bracket out.
-                    if !closed && self.summary.cut.is_none() {
+                    if self.events(sink)? == Element::FileEnd && self.summary.cut.is_none() {
                         self.summary.cut = self.broken();
                     }
                 }
-                // Events without an array around them, such as one a line, are one document.
-                Some(b'{') if preface::is_event(&self.buffer[self.at..]) => {
-                    if self.summary.documents == 0 && !self.begin(sink) {
-                        break;
-                    }
-                    self.events(sink)?;
-                }
                 Some(b'{') => {
-                    if !self.begin(sink) {
-                        break;
+                    // Events without an array around them, such as one a line, are one document.
+                    if !has_bare_events && self.is_at_event() {
+                        has_bare_events = true;
+                        if self.summary.documents == 0 && !self.begin(sink) {
+                            break;
+                        }
                     }
-                    self.at += 1;
-                    self.object(sink)?;
+                    if !has_bare_events && preface::has_phase(&self.buffer, self.at) {
+                        // An event that is damaged.
+                        self.recover(self.at);
+                    } else if !has_bare_events || self.element(sink)? == Element::Document {
+                        if !self.begin(sink) {
+                            break;
+                        }
+                        self.at += 1;
+                        self.object(sink)?;
+                    }
                 }
                 // Writers of a document a line may put something between them, such as a comma or a zero byte.
                 Some(b',' | b']' | 0) => self.at += 1,
                 Some(_) => {
-                    if self.recover(self.at) {
-                        self.events(sink)?;
-                    }
+                    self.recover(self.at);
                 }
                 None => {
                     self.summary.cut = self.broken();
@@ -228,50 +248,9 @@ impl Document {
         self.summary.cut = Some(why.unwrap_or_else(|| "the file ends in the middle".to_owned()));
     }
 
-    /// Moves from a part that is not JSON, which begins at `from`, to the next event behind the position, and counts what
-    /// lies between. Returns false if there is no further event.
-    fn recover(&mut self, from: usize) -> bool {
-        let from = self.before + from as u64;
-        let mut next = self.at + 1;
-        let found = loop {
-            let rest = self.buffer.get(next..).unwrap_or_default();
-            let Some(offset) = memchr::memchr(b'{', rest) else {
-                self.at = self.buffer.len();
-                next = 0;
-                match self.more() {
-                    Ok(()) => continue,
-                    Err(Ended) => break false,
-                }
-            };
-            next += offset;
-            match Event::read(&self.buffer, next) {
-                Ok((event, _)) if event.phase != 0 => {
-                    self.at = next;
-                    break true;
-                }
-                // An event that is not complete yet is read again with more of the file.
-                Err(Stop::More) if self.buffer.len() - next <= MAX_RECOVERED_BYTES => {
-                    self.at = next;
-                    next = match self.more() {
-                        Ok(()) => 0,
-                        Err(Ended) => 1,
-                    };
-                }
-                _ => next += 1,
-            }
-        };
-        let summary = &mut self.summary;
-        if summary.broken_parts == 0 {
-            summary.first_broken_at = from;
-        }
-        summary.broken_parts += 1;
-        summary.broken_bytes += self.before + self.at as u64 - from;
-        found
-    }
-
-    /// Reads events behind a part of the document that is not JSON. Returns false if there are none.
+    /// Reads events behind a part of the document that is not JSON. Returns false unless the end of their list comes.
     fn go_on<S: Sink>(&mut self, sink: &mut S) -> Result<bool, S::Error> {
-        Ok(self.recover(self.at) && self.events(sink)?)
+        Ok(self.recover(self.at) && self.events(sink)? == Element::Closed)
     }
 
     /// Reads the members of the object around the events.
@@ -296,9 +275,10 @@ impl Document {
                     };
                     if key == b"traceEvents" && self.next_byte() == Some(b'[') {
                         self.at += 1;
-                        let closed = self.events(sink)?;
-                        if !closed && self.summary.cut.is_none() {
-                            self.cut();
+                        match self.events(sink)? {
+                            Element::FileEnd if self.summary.cut.is_none() => self.cut(),
+                            Element::Document => return Ok(()),
+                            _ => {}
                         }
                     } else if !self.value(&key, sink)? && !self.go_on(sink)? {
                         return Ok(());
@@ -348,18 +328,29 @@ impl Document {
             match end(&self.buffer, self.at) {
                 Ok(end) => return Ok(end),
                 Err(Stop::Bad) => return Err(Unread::Bad),
-                Err(Stop::More) if self.buffer.len() - self.at > MAX_VALUE_BYTES => {
-                    self.skip();
-                    return Err(Unread::Gone);
-                }
-                Err(Stop::More) => {
-                    if self.more().is_err() {
-                        self.cut();
-                        return Err(Unread::Gone);
-                    }
-                }
+                Err(Stop::More) => self.extend()?,
             }
         }
+    }
+
+    /// Reads more of the file for the value at the position, which is not complete.
+    ///
+    /// # Errors
+    /// The value has no end, or it is too long.
+    fn extend(&mut self) -> Result<(), Unread> {
+        let bytes = self.buffer.len() - self.at;
+        let is_ended = bytes <= MAX_VALUE_BYTES && self.more().is_err();
+        if (is_ended || bytes > recovery::MAX_RECOVERED_BYTES) && self.has_event_inside() {
+            return Err(Unread::Bad);
+        }
+        if is_ended {
+            self.cut();
+        } else if bytes > MAX_VALUE_BYTES {
+            self.skip();
+        } else {
+            return Ok(());
+        }
+        Err(Unread::Gone)
     }
 
     /// Reads the value of a member and passes both to the sink. Returns false if the value is not JSON.
@@ -378,8 +369,23 @@ impl Document {
         }
     }
 
-    /// Reads events up to the end of their array. Returns false if the file ends before.
-    fn events<S: Sink>(&mut self, sink: &mut S) -> Result<bool, S::Error> {
+    /// Reads events up to the end of their list, the end of the file, or another document, which is counted.
+    fn events<S: Sink>(&mut self, sink: &mut S) -> Result<Element, S::Error> {
+        loop {
+            match self.element(sink)? {
+                Element::Read => {}
+                Element::Document => {
+                    self.summary.unclosed_documents += 1;
+                    return Ok(Element::Document);
+                }
+                end => return Ok(end),
+            }
+        }
+    }
+
+    /// Reads the next element of a list of events.
+    #[inline]
+    fn element<S: Sink>(&mut self, sink: &mut S) -> Result<Element, S::Error> {
         loop {
             self.at = skip_space(&self.buffer, self.at);
             match self.buffer.get(self.at) {
@@ -390,82 +396,56 @@ impl Document {
                 }
                 Some(b']') => {
                     self.at += 1;
-                    return Ok(true);
+                    return Ok(Element::Closed);
                 }
-                Some(_) => {
-                    match self.whole(skip_value) {
-                        Ok(end) if preface::is_text(&self.buffer[self.at..end]) => {
-                            if !self.recover(self.at) {
-                                return Ok(false);
-                            }
-                        }
-                        Ok(end) => {
-                            self.summary.odd += 1;
-                            self.at = end;
-                        }
-                        Err(Unread::Bad) if self.recover(self.at) => {}
-                        Err(Unread::Gone) if self.summary.cut.is_none() => {}
-                        Err(_) => return Ok(false),
-                    }
-                    continue;
-                }
+                Some(_) => return Ok(self.odd_value()),
                 None => {
                     sink.progress(&self.source)?;
                     match self.more() {
                         Ok(()) => continue,
-                        Err(Ended) => return Ok(false),
+                        Err(Ended) => return Ok(Element::FileEnd),
                     }
                 }
             }
             match Event::read(&self.buffer, self.at) {
+                Ok((event, _))
+                    if event.phase == 0 && preface::is_document(&self.buffer, self.at) =>
+                {
+                    return Ok(Element::Document);
+                }
                 Ok((event, end)) => {
                     self.summary.events += 1;
                     sink.event(&event)?;
                     self.at = end;
+                    return Ok(Element::Read);
+                }
+                Err(Stop::More) if preface::is_document(&self.buffer, self.at) => {
+                    return Ok(Element::Document);
                 }
                 Err(Stop::More) => {
                     sink.progress(&self.source)?;
-                    if self.buffer.len() - self.at > MAX_VALUE_BYTES {
-                        self.skip();
-                        continue;
-                    }
-                    if self.more().is_err() {
-                        self.cut();
-                        return Ok(false);
+                    if let Err(unread) = self.extend() {
+                        return Ok(self.behind(unread));
                     }
                 }
-                Err(Stop::Bad) => {
-                    if !self.recover(self.at) {
-                        return Ok(false);
-                    }
-                }
+                Err(Stop::Bad) => return Ok(self.behind(Unread::Bad)),
             }
         }
     }
 
-    /// Skips a value that is longer than the maximum, and counts it.
-    fn skip(&mut self) {
-        self.summary.too_long += 1;
-        let (mut depth, mut in_string, mut escaped) = (0u64, false, false);
-        loop {
-            while let Ok(next) = byte(&self.buffer, self.at) {
-                self.at += 1;
-                match (in_string, next) {
-                    (true, _) if escaped => escaped = false,
-                    (true, b'\\') => escaped = true,
-                    (_, b'"') => in_string = !in_string,
-                    (false, b'{' | b'[') => depth += 1,
-                    (false, b'}' | b']') => depth = depth.saturating_sub(1),
-                    _ => {}
-                }
-                if depth == 0 && !in_string {
-                    return;
-                }
+    /// Moves behind a value of a list of events that is no object, and counts it.
+    fn odd_value(&mut self) -> Element {
+        if preface::is_array_of_events(&self.buffer[self.at..]) {
+            return Element::Document;
+        }
+        match self.whole(skip_value) {
+            Ok(end) if preface::is_text(&self.buffer[self.at..end]) => self.behind(Unread::Bad),
+            Ok(end) => {
+                self.summary.odd += 1;
+                self.at = end;
+                Element::Read
             }
-            if self.more().is_err() {
-                self.cut();
-                return;
-            }
+            Err(unread) => self.behind(unread),
         }
     }
 }

@@ -36,7 +36,8 @@ impl<'a> Event<'a> {
             };
             match key {
                 b"ph" => event.phase = bare(value).first().copied().unwrap_or(0),
-                b"cat" => event.category = bare(value),
+                // A category that is no text says nothing.
+                b"cat" => event.category = if value[0] == b'"' { bare(value) } else { b"" },
                 b"name" => event.name = bare(value),
                 b"pid" => event.pid = bare(value),
                 b"tid" => event.tid = bare(value),

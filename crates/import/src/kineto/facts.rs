@@ -1,6 +1,7 @@
 //! The threads, labels and waits that the collector keeps until all events were read, and the part of a file that it
 //! collects.
 
+use super::event::Event;
 use crate::profile::{Correlation, Span};
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
@@ -65,8 +66,8 @@ pub(super) struct Lane {
     pub(super) name: Option<Box<str>>,
     /// The thread as the file writes it, where that is no id of a system's thread.
     pub(super) own: Option<Box<str>>,
-    /// The ranges that have begun and not ended, outermost first.
-    pub(super) open: Vec<OpenRange>,
+    /// True where it has operators, functions of Python or calls, so that it cannot be a row of a GPU.
+    pub(super) is_host: bool,
     /// The number of its ranges, and the name of the first.
     pub(super) ranges: u64,
     pub(super) first: Option<TextId>,
@@ -82,12 +83,53 @@ impl Lane {
     }
 }
 
-/// A range that has begun and not ended.
-#[derive(Debug, Clone, Copy)]
+/// The event that began a range which has not ended.
+#[derive(Debug, Clone)]
 pub(super) struct OpenRange {
-    pub(super) name: TextId,
-    pub(super) category: Option<TextId>,
-    pub(super) start_ns: i64,
+    category: Box<[u8]>,
+    name: Box<[u8]>,
+    pid: Box<[u8]>,
+    tid: Box<[u8]>,
+    args: Box<[u8]>,
+    start_ns: Option<i64>,
+}
+
+impl OpenRange {
+    pub(super) fn new(event: &Event) -> OpenRange {
+        OpenRange {
+            category: event.category.into(),
+            name: event.name.into(),
+            pid: event.pid.into(),
+            tid: event.tid.into(),
+            args: event.args.into(),
+            start_ns: event.start_ns,
+        }
+    }
+
+    /// Adds the arguments of the event that ends the range. The end of a list of arguments replaces equal ones before it.
+    pub(super) fn add_args(&mut self, args: &[u8]) {
+        self.args = match (&*self.args, args) {
+            ([first @ .., b'}'], [b'{', rest @ ..]) => [first, b",", rest].concat().into(),
+            ([], args) => args.into(),
+            _ => return,
+        };
+    }
+
+    /// Returns the event with its start and duration that says the same as the two events of the range.
+    pub(super) fn complete(&self, end_ns: Option<i64>) -> Event<'_> {
+        let times = self.start_ns.zip(end_ns);
+        Event {
+            phase: b'X',
+            category: &self.category,
+            name: &self.name,
+            pid: &self.pid,
+            tid: &self.tid,
+            start_ns: self.start_ns,
+            duration_ns: times.and_then(|(start_ns, end_ns)| end_ns.checked_sub(start_ns)),
+            id: b"",
+            args: &self.args,
+        }
+    }
 }
 
 /// A wait of the host or of a stream, as the device's profiler reports it. Streams have their ids in the file.
@@ -115,6 +157,22 @@ pub(super) fn label_of(name: &str) -> (&str, Option<&str>) {
         Some(number) => (STEP, Some(number)),
         None => (name, None),
     }
+}
+
+/// The ranges that have begun and not ended.
+#[derive(Debug, Default)]
+pub(super) struct OpenRanges {
+    /// Those of each thread, outermost first, by pid and tid with a zero byte between them.
+    pub(super) of_threads: FxHashMap<Box<[u8]>, Vec<OpenRange>>,
+    /// Asynchronous ones, by category, name and id.
+    pub(super) asynchronous: FxHashMap<(TextId, TextId, TextId), Vec<OpenRange>>,
+}
+
+/// The calls and the work of a file that is joined to the file of another tool, which has them too.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct LeftOut {
+    pub(super) calls: u64,
+    pub(super) work: u64,
 }
 
 /// The nodes of backward passes and the arrows to them.

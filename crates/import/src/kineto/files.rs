@@ -11,6 +11,7 @@ use super::json;
 use super::metadata::Metadata;
 use super::preface;
 use super::source::{self, Source};
+use crate::line_prefix::LinePrefix;
 use crate::{Error, Options, Output, ranks};
 use gapscope_trace::manifest::Rank;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,14 +62,16 @@ fn is_document(path: &Path) -> bool {
     let at = json::skip_space(&bytes[..filled], from);
     let has = |key: &[u8]| memchr::memmem::find(&bytes[..filled], key).is_some();
     match bytes[..filled].get(at) {
-        Some(b'{') if preface::is_event(&bytes[at..filled]) => true,
         Some(b'[') if preface::bytes(&bytes[at..filled]) == Some(0) => {
             let inside = json::skip_space(&bytes[..filled], at + 1);
             bytes[..filled].get(inside) == Some(&b'{')
                 && (has(b"\"ph\"") || has(b"\"traceEvents\""))
         }
         Some(b'{') => loop {
-            if memchr::memmem::find(&bytes[..filled], b"\"traceEvents\"").is_some() {
+            let start = &bytes[at..filled];
+            if memchr::memmem::find(start, b"\"traceEvents\"").is_some()
+                || preface::has_event_line(&start[..start.len().min(preface::LOOKED_AT)])
+            {
                 return true;
             }
             if filled < bytes.len() || filled >= LOOKED_AT {
@@ -82,6 +85,7 @@ fn is_document(path: &Path) -> bool {
             bytes.resize(preface::LOOKED_AT, 0);
             filled = fill(&mut *file, &mut bytes, filled);
             preface::bytes(&bytes[at..filled]).is_some()
+                && LinePrefix::find(&bytes[..filled]).is_none()
         }
         None => false,
     }

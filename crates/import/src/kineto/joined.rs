@@ -8,11 +8,10 @@ use super::category::Category;
 use super::collect::{Collector, is_annotation_of_2021, shift_of};
 use super::document::{Document, Sink, Summary};
 use super::event::Event;
-use super::facts::TracePart;
+use super::facts::{LeftOut, TracePart};
 use super::join::rank_prefix;
 use super::lanes::Lanes;
 use super::metadata::Metadata;
-use super::producers;
 use super::source::Source;
 use super::{files, json};
 use crate::Error;
@@ -243,6 +242,7 @@ pub(crate) fn add(
     let pids = profile.inventory.processes().map(|(_, pid)| pid).collect();
     let known_span_ns = profile.inventory.span_ns();
     let mut collector = Collector::new(output, new, part, &[]);
+    collector.left_out = Some(LeftOut::default());
     collector.main = by_pid.values().copied().min().unwrap_or(ProcessId(0));
     collector.lanes = Lanes::placed(pids, by_pid, threads);
     collector
@@ -252,8 +252,6 @@ pub(crate) fn add(
     let mut joining = Joining {
         collector,
         span_ns,
-        calls: 0,
-        work: 0,
         foreign: 0,
         outside: 0,
     };
@@ -272,8 +270,6 @@ struct Joining<'o, 'p> {
     collector: Collector<'o, 'p>,
     /// The time of the other tool's rows.
     span_ns: Range<i64>,
-    calls: u64,
-    work: u64,
     /// The events of processes that the other tool did not record.
     foreign: u64,
     /// The events before and after the other tool's rows.
@@ -284,13 +280,9 @@ impl Joining<'_, '_> {
     /// Returns whether a range is to be added, and counts it if it is not.
     fn takes(&mut self, event: &Event) -> bool {
         if event.phase == b'X' {
-            let category = match producers::category_of(event) {
-                Some(category) => category,
-                None => Category::parse(event.category),
-            };
-            match category {
-                Category::Call => self.calls += 1,
-                Category::Kernel | Category::Copy | Category::Fill => self.work += 1,
+            match self.collector.category(event) {
+                // The collector counts them.
+                category if category == Category::Call || category.is_work() => return true,
                 Category::Operator | Category::Python | Category::Annotation | Category::Other => {
                     return self.is_in_time(event) && self.is_of_the_run(event);
                 }
@@ -331,6 +323,7 @@ impl Joining<'_, '_> {
         collector.finish_ranges();
         collector.count_unread(summary);
         collector.add_steps_of_other_threads();
+        let LeftOut { calls, work } = collector.left_out.unwrap_or_default();
         let inventory = &mut collector.profile.inventory;
         for lane in &collector.lanes.all {
             if let Some(name) = &lane.name {
@@ -344,10 +337,9 @@ impl Joining<'_, '_> {
         inventory.lose("ranges of PyTorch's profiler", self.foreign, reason);
         let reason = "they are before or after what Nsight Systems recorded";
         inventory.lose("ranges of PyTorch's profiler", self.outside, reason);
-        if self.calls + self.work > 0 {
+        if calls + work > 0 {
             inventory.note(format!(
-                "{file} has calls ({}) and GPU work ({}) of its own, which are left out: those of Nsight Systems count.",
-                self.calls, self.work
+                "{file} has calls ({calls}) and GPU work ({work}) of its own, which are left out: those of Nsight Systems count."
             ));
         }
         collector.note_python();

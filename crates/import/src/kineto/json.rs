@@ -63,8 +63,10 @@ fn has_structure(word: u64) -> bool {
     found != 0
 }
 
-/// Returns the position behind the object or array whose bracket is at `at`.
+/// Returns the position behind the object or array whose bracket is at `at`. A bracket of the other kind at its end shows that
+/// its own is missing.
 pub(super) fn skip_container(bytes: &[u8], mut at: usize) -> Result<usize, Stop> {
+    let is_object = bytes.get(at) == Some(&b'{');
     let mut depth = 0u64;
     loop {
         while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -79,10 +81,13 @@ pub(super) fn skip_container(bytes: &[u8], mut at: usize) -> Result<usize, Stop>
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
+            end @ (b'}' | b']') => {
                 depth -= 1;
                 if depth == 0 {
-                    return Ok(at + 1);
+                    return match is_object == (end == b'}') {
+                        true => Ok(at + 1),
+                        false => Err(Stop::Bad),
+                    };
                 }
             }
             _ => {}
@@ -239,6 +244,8 @@ mod tests {
         assert_eq!(end(r#"{"a": 1"#), Err(Stop::More));
         assert_eq!(end(r#""a\""#), Err(Stop::More));
         assert_eq!(end("}"), Err(Stop::Bad));
+        assert_eq!(end(r#"{"a": [1}, "#), Err(Stop::More));
+        assert_eq!(end(r#"{"a": 1]"#), Err(Stop::Bad));
     }
 
     #[test]

@@ -136,7 +136,7 @@ impl Lanes {
             thread,
             name,
             own,
-            open: Vec::new(),
+            is_host: false,
             ranges: 0,
             first: None,
         });

@@ -56,15 +56,19 @@ impl Collector<'_, '_> {
         }
     }
 
-    /// Lists the rows with most ranges, and says how to import those of a GPU.
+    /// Lists the rows with most ranges that may be a GPU's, and says how to import them.
     pub(super) fn rows(&self) -> Option<String> {
         let pids = self.lanes.pids();
-        let mut lanes: Vec<&Lane> = self
-            .lanes
-            .all
-            .iter()
-            .filter(|lane| lane.ranges > 0)
-            .collect();
+        let is_of_host = |lane: &Lane| {
+            let process = &self.lanes.processes[lane.process.0 as usize];
+            // The main thread of a process has the process's number.
+            let is_main = process.pid > 1 && lane.own.is_none() && process.pid == lane.thread.0;
+            let name = lane.name.as_deref().unwrap_or_default();
+            lane.is_host || is_main || name == "main" || name.contains("CPU")
+        };
+        let lanes = self.lanes.all.iter();
+        let mut lanes: Vec<&Lane> =
+            (lanes.filter(|lane| lane.ranges > 0 && !is_of_host(lane))).collect();
         lanes.sort_by_key(|lane| Reverse(lane.ranges));
         let labels = &self.profile.inventory.labels;
         let row = |lane: &&Lane| {
@@ -109,6 +113,9 @@ impl Collector<'_, '_> {
         if let Some(why) = &summary.cut {
             inventory.losses.add(LossKind::FileRests, 1, why.clone());
         }
+        let unclosed = summary.unclosed_documents;
+        let reason = "a document ends before it is complete, where the next one begins";
+        inventory.lose(LossKind::FileParts, unclosed, reason);
         if summary.broken_parts > 0 {
             let read = summary.bytes.saturating_sub(summary.broken_bytes);
             let reason = format!(

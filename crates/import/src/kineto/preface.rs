@@ -2,7 +2,7 @@
 //! tells events and arrays of documents apart. The first bytes of a file go in.
 
 use super::event::Event;
-use super::json::{Stop, skip_space};
+use super::json::{Stop, member, skip_space};
 use memchr::memmem::find;
 
 /// How far into a file the first document may begin.
@@ -45,6 +45,52 @@ pub(super) fn is_event(start: &[u8]) -> bool {
         Ok((event, _)) => event.phase != 0,
         Err(Stop::More | Stop::Bad) => false,
     }
+}
+
+/// Returns whether a line of the bytes begins with an event: the first one may be damaged.
+pub(super) fn has_event_line(start: &[u8]) -> bool {
+    let mut lines = memchr::memmem::find_iter(start, b"\n{").map(|at| at + 1);
+    is_event(start) || lines.any(|at| is_event(&start[at..]))
+}
+
+/// Returns whether the object that begins at a position is a document: the array of its events begins in the bytes, and
+/// no phase of an event comes before it.
+pub(super) fn is_document(bytes: &[u8], at: usize) -> bool {
+    let mut at = at + 1;
+    loop {
+        at = skip_space(bytes, at);
+        if bytes.get(at) == Some(&b',') {
+            at = skip_space(bytes, at + 1);
+        }
+        let rest = bytes.get(at..).unwrap_or_default();
+        if let Some(behind) = rest.strip_prefix(KEYS[0]) {
+            let colon = skip_space(behind, 0);
+            let value = skip_space(behind, colon + 1);
+            return behind.get(colon) == Some(&b':') && behind.get(value) == Some(&b'[');
+        }
+        match member(bytes, at) {
+            Ok((Some((key, _)), next)) if key != b"ph" => at = next,
+            _ => return false,
+        }
+    }
+}
+
+/// Returns whether the object that begins at a position has the phase of an event, as far as its members can be read.
+pub(super) fn has_phase(bytes: &[u8], at: usize) -> bool {
+    let mut at = at + 1;
+    while let Ok((Some((key, _)), next)) = member(bytes, at) {
+        if key == b"ph" {
+            return true;
+        }
+        at = next;
+    }
+    false
+}
+
+/// Returns whether the bytes begin with an array of events.
+pub(super) fn is_array_of_events(start: &[u8]) -> bool {
+    let first = skip_space(start, 1);
+    start.first() == Some(&b'[') && start.get(first) == Some(&b'{') && is_event(&start[first..])
 }
 
 /// Returns whether what stands in place of a value is a word of a text.
@@ -91,5 +137,16 @@ mod tests {
         ));
         assert!(is_event(br#"{"name": "a", "ph": "X"}"#));
         assert!(!is_event(br#"{"traceEvents": []}"#));
+        assert!(has_event_line(
+            b"{\"ph\": \"X\", \"args\": {\n{\"ph\": \"X\"}"
+        ));
+        let document = br#"{"a": {"ph": "X"}, "traceEvents" : [{"ph": "X""#;
+        assert!(is_document(document, 0));
+        assert!(!is_document(br#"{"ph": "X", "traceEvents": []}"#, 0));
+        assert!(!is_document(br#"{"a": {"traceEvents": []}}"#, 0));
+        assert!(has_phase(br#"{"name": "a", "ph": "X", "args": {"#, 0));
+        assert!(!has_phase(br#"{"a": {"ph": "X"}, "traceEvents": ["#, 0));
+        assert!(is_array_of_events(br#"[ {"ph": "X"}]"#));
+        assert!(!is_array_of_events(br#"[1, {"ph": "X"}]"#));
     }
 }

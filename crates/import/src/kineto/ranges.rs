@@ -1,6 +1,7 @@
 //! Writes ranges of the host (operators, functions of Python, ranges of other profilers) as markers of threads. A
 //! range comes as one event, as a beginning and an end on one thread, or as those of an asynchronous range.
 
+use super::category::Category;
 use super::collect::{Collector, HOST};
 use super::event::Event;
 use super::facts::{Lane, OpenRange};
@@ -56,6 +57,7 @@ impl Collector<'_, '_> {
         let Some(lane) = self.lane(event) else {
             return Ok(());
         };
+        self.lanes.all[lane as usize].is_host = true;
         let (name, domain) = (self.text(event.name), self.text(domain));
         self.marker(lane, (name, domain, None), span, payload)
     }
@@ -75,77 +77,67 @@ impl Collector<'_, '_> {
         (!category.is_empty()).then(|| self.text(category))
     }
 
-    /// Returns the range that an event begins at a time, with the index of its lane.
-    fn opened(&mut self, event: &Event, start_ns: i64) -> Option<(u32, OpenRange)> {
-        let range = OpenRange {
-            name: self.text(event.name),
-            category: self.category_text(event.category),
-            start_ns,
-        };
-        Some((self.lane(event)?, range))
-    }
-
-    /// Writes the marker of a range that an event ends at a time. A range without a beginning is counted.
-    fn ended(
-        &mut self,
-        event: &Event,
-        end_ns: i64,
-        open: Option<(u32, OpenRange)>,
-    ) -> Result<(), Error> {
-        match open {
-            Some((lane, open)) if open.start_ns <= end_ns => {
-                let domain = self.text(HOST);
-                let span = Span::between(open.start_ns, end_ns);
-                if self.ended_scope(event, lane, open, span) {
-                    return Ok(());
-                }
-                self.marker(lane, (open.name, domain, open.category), span, None)
-            }
-            _ => {
-                let reason = "their beginning is not in the file";
-                self.lost("ends of ranges", event.category, reason);
-                Ok(())
-            }
-        }
-    }
-
-    /// Opens a range of a lane, inside those that are open.
+    /// Opens a range of a thread, inside those that are open.
     pub(super) fn begin(&mut self, event: &Event) {
-        let opened = self.moment(event).and_then(|ns| self.opened(event, ns));
-        if let Some((lane, open)) = opened {
-            self.lanes.all[lane as usize].open.push(open);
-        }
+        let key = [event.pid, b"\0", event.tid].concat();
+        let open = self.open.of_threads.entry(key.into()).or_default();
+        open.push(OpenRange::new(event));
     }
 
-    /// Ends the innermost open range of a lane.
+    /// Ends the innermost open range of a thread.
     pub(super) fn end(&mut self, event: &Event) -> Result<(), Error> {
-        let Some(end_ns) = self.moment(event) else {
-            return Ok(());
-        };
-        let Some(lane) = self.lane(event) else {
-            return Ok(());
-        };
-        let open = self.lanes.all[lane as usize].open.pop();
-        self.ended(event, end_ns, open.map(|open| (lane, open)))
+        let key = [event.pid, b"\0", event.tid].concat();
+        let open = self.open.of_threads.get_mut(key.as_slice());
+        let range = open.and_then(Vec::pop);
+        self.ended(event, range)
     }
 
     /// Begins or ends a range whose beginning and end have one category, name and id.
     pub(super) fn asynchronous(&mut self, event: &Event, begins: bool) -> Result<(), Error> {
-        let Some(at_ns) = self.moment(event) else {
-            return Ok(());
-        };
         let key = [event.category, event.name, event.id].map(|text| self.text(text));
+        let open = self.open.asynchronous.entry(key.into()).or_default();
         if begins {
-            let opened = self.opened(event, at_ns);
-            self.pending.entry(key.into()).or_default().extend(opened);
+            open.push(OpenRange::new(event));
             return Ok(());
         }
-        let open = self.pending.get_mut(&key.into()).and_then(Vec::pop);
-        self.ended(event, at_ns, open)
+        let range = open.pop();
+        self.ended(event, range)
     }
 
-    /// Writes an instant as a marker without duration, or a value of PyTorch's memory as one of its counters.
+    /// Takes a range with its end as a complete event. An end without a beginning is counted.
+    fn ended(&mut self, event: &Event, range: Option<OpenRange>) -> Result<(), Error> {
+        let Some(mut range) = range else {
+            let reason = "their beginning is not in the file";
+            self.lost("ends of ranges", event.category, reason);
+            return Ok(());
+        };
+        range.add_args(event.args);
+        self.complete(&range.complete(event.start_ns))
+    }
+
+    /// Takes the work that began and never ended: its times are not known.
+    pub(super) fn take_open_work(&mut self) {
+        let mut open = std::mem::take(&mut self.open);
+        let ranges = (open.of_threads.values_mut()).chain(open.asynchronous.values_mut());
+        for ranges in ranges {
+            ranges.retain(|range| {
+                let event = range.complete(None);
+                let category = self.category(&event);
+                if category.is_work() {
+                    self.device_event(&event, category);
+                }
+                !category.is_work()
+            });
+        }
+        self.open = open;
+    }
+
+    /// Writes an instant as a marker without duration, or a value of PyTorch's memory as one of its counters. Work is work,
+    /// whatever the phase of its event.
     pub(super) fn instant(&mut self, event: &Event) -> Result<(), Error> {
+        if Category::parse(event.category).is_work() {
+            return self.complete(event);
+        }
         let Some(at_ns) = self.moment(event) else {
             return Ok(());
         };
@@ -166,10 +158,10 @@ impl Collector<'_, '_> {
 
     /// Counts the ranges that began and never ended as losses.
     pub(super) fn finish_ranges(&mut self) {
-        let open: usize = self.lanes.all.iter().map(|lane| lane.open.len()).sum();
-        let pending: usize = self.pending.values().map(Vec::len).sum();
+        let open = &self.open;
+        let ranges = (open.of_threads.values()).chain(open.asynchronous.values());
+        let count: usize = ranges.map(Vec::len).sum();
         let reason = "their end is not in the file";
-        let count = (open + pending) as u64;
-        self.profile.inventory.lose("ranges", count, reason);
+        (self.profile.inventory).lose("ranges", count as u64, reason);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::collect::Collector;
 use super::event::Event;
-use super::facts::{OpenRange, Scope};
+use super::facts::Scope;
 use crate::Error;
 use crate::gpu_rows::{GpuRows, Row};
 use crate::profile::Span;
@@ -82,34 +82,6 @@ impl<'o> Collector<'o, '_> {
                 name,
             });
         }
-        true
-    }
-
-    /// Keeps a range that an event ends as a scope where its row is a GPU's; returns false for other ranges.
-    pub(super) fn ended_scope(
-        &mut self,
-        event: &Event,
-        lane: u32,
-        open: OpenRange,
-        span: Span,
-    ) -> bool {
-        if self.gpu_rows.is_empty() {
-            return false;
-        }
-        let labels = &self.profile.inventory.labels;
-        let category = open
-            .category
-            .map_or("", |category| labels.text_of(category));
-        let Some(rows) = self.gpu_row(event, category.as_bytes()) else {
-            return false;
-        };
-        let (device, name) = (rows.device, open.name);
-        self.scopes.push(Scope {
-            lane,
-            device,
-            span,
-            name,
-        });
         true
     }
 

@@ -1,9 +1,12 @@
 //! Parses the arguments of a device's events in PyTorch's files: an object of JSON goes in, and the facts of a
 //! kernel, copy or fill come out.
 
+use super::category::Category;
+use super::event::Event;
 use super::json::{bare, elements, members};
 use super::number::whole;
 use super::streams::Stream;
+use crate::functions::class_of;
 use crate::inventory::KernelFacts;
 use crate::profile::{Correlation, DeviceWorkKind, GraphId};
 use crate::transfers;
@@ -15,9 +18,10 @@ use gapscope_trace::tables::TransferKind;
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct WorkArgs<'a> {
     pub(super) correlation: Option<Correlation>,
-    device: Option<u32>,
+    /// The device and the stream that the arguments name: `Some(None)` for one that is no number.
+    device: Option<Option<u32>>,
     context: Option<u32>,
-    stream: Option<u32>,
+    stream: Option<Option<u32>>,
     /// The numbers of workgroups, and those of threads of a workgroup, in x, y and z.
     grid: [Option<u32>; 3],
     block: [Option<u32>; 3],
@@ -42,9 +46,9 @@ impl<'a> WorkArgs<'a> {
         for (key, value) in members(args) {
             match key {
                 b"correlation" => parsed.correlation = correlation(value),
-                b"device" => parsed.device = small(value),
+                b"device" => parsed.device = Some(small(value)),
                 b"context" => parsed.context = small(value),
-                b"stream" | b"queue" => parsed.stream = small(value),
+                b"stream" | b"queue" => parsed.stream = Some(small(value)),
                 b"grid" => parsed.grid = triple(value),
                 b"block" => parsed.block = triple(value),
                 b"registers per thread" => parsed.registers = small(value),
@@ -67,9 +71,9 @@ impl<'a> WorkArgs<'a> {
     pub(super) fn stream(&self, pid: &[u8], tid: &[u8]) -> Stream {
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         Stream {
-            device: self.device.or_else(|| small(pid)),
+            device: self.device.unwrap_or_else(|| small(pid)),
             context: self.context.unwrap_or(0),
-            stream: self.stream.or_else(|| small(tid)),
+            stream: self.stream.unwrap_or_else(|| small(tid)),
         }
     }
 
@@ -120,6 +124,33 @@ impl<'a> WorkArgs<'a> {
     }
 }
 
+/// Returns the category of an event whose own category is unknown, by what only the arguments of work and of calls have.
+pub(super) fn category_by_args(event: &Event) -> Category {
+    if event.args.is_empty() {
+        return Category::Other;
+    }
+    let is_function = || std::str::from_utf8(event.name).is_ok_and(|name| class_of(name).is_some());
+    let (mut has_correlation, mut has_stream, mut has_shape, mut has_bytes) =
+        (false, false, false, false);
+    for (key, _) in members(event.args) {
+        match key {
+            b"correlation" => has_correlation = true,
+            b"stream" => has_stream = true,
+            b"grid" | b"block" => has_shape = true,
+            b"bytes" => has_bytes = true,
+            _ => {}
+        }
+    }
+    let is_copy = || event.name.starts_with(b"Memcpy") || event.name.starts_with(b"CopyHost");
+    match (has_stream, has_shape) {
+        _ if has_correlation && is_function() => Category::Call,
+        (true, true) => Category::Kernel,
+        (true, _) if has_bytes && is_copy() => Category::Copy,
+        (true, _) if has_bytes && event.name.starts_with(b"Memset") => Category::Fill,
+        _ => Category::Other,
+    }
+}
+
 /// Parses a correlation, which some versions write as a text; 0 means none.
 pub(super) fn correlation(value: &[u8]) -> Option<Correlation> {
     let number = whole(value).filter(|number| *number != 0);
@@ -151,6 +182,8 @@ mod tests {
         let known = (stream.device, stream.context, stream.stream);
         assert_eq!(known, (Some(3), 0, Some(7)));
         let stream = WorkArgs::parse(b"{}").stream(b"\"GPU\"", b"");
+        assert_eq!((stream.device, stream.stream), (None, None));
+        let stream = WorkArgs::parse(br#"{"device": "cuda", "stream": -1}"#).stream(b"0", b"7");
         assert_eq!((stream.device, stream.stream), (None, None));
         let shape = args.kernel_facts(Labels::default().text(""));
         assert_eq!(

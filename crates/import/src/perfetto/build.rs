@@ -2,7 +2,8 @@
 //! rows. Work and calls may come in any order; [`Builder::complete`] writes what had to wait.
 
 use super::first_pass::FirstPass;
-use crate::doubtful_times;
+use super::works::Work;
+use crate::Error;
 use crate::inventory::Inventory;
 use crate::output::NewTrace;
 use gapscope_model::Span;
@@ -11,7 +12,7 @@ use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Timing};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The identity of a command buffer: its process, its submission and the handle in the file. In gapscope's own
@@ -77,6 +78,10 @@ pub(super) struct Builder {
     pending: FxHashMap<SubmissionId, PendingSubmission>,
     /// Submissions by pid and by the number that the driver gives.
     numbered: FxHashMap<(u32, u32), SubmissionId>,
+    /// The work so far.
+    pub works: Vec<Work>,
+    /// Queues that stand for streams of CUDA, although the file does not name the API of their device.
+    pub streams: FxHashSet<QueueId>,
     /// Names of objects by the number of their type in Vulkan (6 is a command buffer) and their handle.
     pub object_names: FxHashMap<(u64, u64), Arc<str>>,
 }
@@ -99,6 +104,8 @@ impl Builder {
             order: Vec::new(),
             pending: FxHashMap::default(),
             numbered: FxHashMap::default(),
+            works: Vec::new(),
+            streams: FxHashSet::default(),
             object_names: FxHashMap::default(),
         }
     }
@@ -220,29 +227,16 @@ impl Builder {
         }
     }
 
-    /// Extends the trace's time to work of the GPU; work without times is a loss of these.
-    pub fn placed_in_time(&mut self, span: Option<Span>) {
-        match span {
-            Some(span) => self.inventory.spans(span.start_ns, span.end_ns()),
-            None => (self.inventory).lose(LossKind::DispatchTimes, 1, doubtful_times::IMPOSSIBLE),
-        }
-    }
-
     /// Adds a command to a command buffer, and returns the command buffer's id and the command's position.
     pub fn command(
         &mut self,
         key: CommandBufferKey,
         queue: QueueId,
         submission: Option<SubmissionId>,
-        span_ns: Option<(i64, i64)>,
         work: WorkKind,
     ) -> (CommandBufferId, u32) {
         let known = self.command_buffer(key, queue);
         known.submission = known.submission.or(submission);
-        if let Some(span_ns) = span_ns.filter(|_| !known.exact) {
-            let (start, end) = known.span_ns.unwrap_or(span_ns);
-            known.span_ns = Some((start.min(span_ns.0), end.max(span_ns.1)));
-        }
         known.queue = queue;
         known.commands = known.commands.saturating_add(1);
         match work {
@@ -251,6 +245,19 @@ impl Builder {
             WorkKind::Opaque => {}
         }
         (known.id, known.commands - 1)
+    }
+
+    /// Extends the times of a command buffer to work in it, unless the file has its own times.
+    pub fn ran_in_command_buffer(&mut self, key: CommandBufferKey, span: Option<Span>) {
+        if let Some(span) = span
+            && let Some(known) = self
+                .command_buffers
+                .get_mut(&key)
+                .filter(|known| !known.exact)
+        {
+            let (start_ns, end_ns) = known.span_ns.unwrap_or((span.start_ns, span.end_ns()));
+            known.span_ns = Some((start_ns.min(span.start_ns), end_ns.max(span.end_ns())));
+        }
     }
 
     /// Adds a command buffer that has times of its own in the file.
@@ -293,8 +300,12 @@ impl Builder {
         })
     }
 
-    /// Writes the command buffers, and counts submissions whose call or work is missing.
-    pub fn complete(&mut self) {
+    /// Writes the work and the command buffers, and counts submissions whose call or work is missing.
+    ///
+    /// # Errors
+    /// The trace cannot be written.
+    pub fn complete(&mut self) -> Result<(), Error> {
+        self.write_works()?;
         let mut dangling = 0;
         for key in std::mem::take(&mut self.order) {
             let Some(known) = self.command_buffers.remove(&key) else {
@@ -345,5 +356,6 @@ impl Builder {
                 self.unwanted
             ));
         }
+        Ok(())
     }
 }

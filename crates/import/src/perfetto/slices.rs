@@ -4,6 +4,7 @@
 use super::build::{Builder, CommandBufferKey};
 use super::first_pass::TrackPlace;
 use super::track_event::{Detail, Event, GpuCategory, Step, gpu_category};
+use super::works::{Work, WorkRow};
 use crate::inventory::KernelFacts;
 use crate::{doubtful_times, functions, transfers};
 use gapscope_model::Span;
@@ -397,7 +398,6 @@ impl Builder {
         place: &TrackPlace,
         category: Option<GpuCategory>,
     ) {
-        self.placed_in_time(span);
         let transfer = match category {
             Some(category) => category == GpuCategory::Transfer,
             None => transfers::is_transfer(&event.name),
@@ -406,6 +406,10 @@ impl Builder {
         let (gpu, gpu_name) = gpu_of(event, transfer.then_some(kind));
         let device = self.numbered_device(process, gpu, gpu_name);
         let queue = self.queue(device, event.track, &place.name);
+        // Files that were made of PyTorch's name the streams of CUDA so.
+        if category.is_some() && place.name.starts_with("stream ") {
+            self.streams.insert(queue);
+        }
         let mut flows = event.flows.iter();
         let submission = flows
             .find_map(|flow| self.first_pass.flows.get(flow))
@@ -430,7 +434,12 @@ impl Builder {
                 bytes: event.unsigned("bytes").or(event.unsigned("copy_bytes")),
                 ..TransferFacts::default()
             };
-            rows::transfer(self.trace.tables_mut(), place, facts);
+            self.works.push(Work {
+                place,
+                span,
+                command_buffer: None,
+                row: WorkRow::Transfer(facts),
+            });
             return;
         }
         let list = |name| match event.detail(name) {
@@ -464,7 +473,12 @@ impl Builder {
             static_shared_bytes: number(&["LDS_Block_Size", "group_segment_size"]),
             ..KernelFacts::new(process, name)
         });
-        rows::dispatch(self.trace.tables_mut(), place, kernel, groups, None);
+        self.works.push(Work {
+            place,
+            span,
+            command_buffer: None,
+            row: WorkRow::Dispatch(kernel, groups),
+        });
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::build::{Builder, CommandBufferKey, WorkKind};
 use super::sequence::{Sequence, Specification};
+use super::works::{Work, WorkRow};
 use crate::inventory::KernelFacts;
 use crate::protobuf::{Message, Packed, Value};
 use crate::transfers;
@@ -140,7 +141,6 @@ impl Builder {
         };
         let device = self.device(process, stage.gpu, api, None);
         let queue = self.queue(device, queue_key, &queue_name);
-        self.placed_in_time(span);
         self.push(
             stage,
             specification,
@@ -188,7 +188,7 @@ impl Builder {
         let submission = numbered.map(|number| self.numbered(at.pid, number));
         let launched = self.first_pass.launched.get(&stage.id).copied();
         let submission = submission.or(launched);
-        let span_ns = at.span.map(|span| (span.start_ns, span.end_ns()));
+        let mut of_command_buffer = None;
         let (command_buffer, position) = match stage.command_buffer.filter(|handle| *handle != 0) {
             Some(handle) => {
                 let key = CommandBufferKey {
@@ -196,7 +196,8 @@ impl Builder {
                     submission: stage.submission,
                     handle,
                 };
-                let (id, position) = self.command(key, at.queue, submission, span_ns, work);
+                let (id, position) = self.command(key, at.queue, submission, work);
+                of_command_buffer = Some(key);
                 (Some(id), stage.position.unwrap_or(position))
             }
             None => (None, stage.position.unwrap_or(0)),
@@ -232,10 +233,10 @@ impl Builder {
             label,
             ..WorkPlace::new(at.queue, at.span)
         };
-        match work {
+        let (row, label) = match work {
             WorkKind::Dispatch => {
                 let kernel = self.kernel(&stage, kernel, name, at.process);
-                rows::dispatch(self.trace.tables_mut(), place, kernel, stage.grid, None);
+                (WorkRow::Dispatch(kernel, stage.grid), label)
             }
             WorkKind::Transfer => {
                 let facts = TransferFacts {
@@ -243,7 +244,7 @@ impl Builder {
                     bytes: stage.bytes,
                     ..TransferFacts::default()
                 };
-                rows::transfer(self.trace.tables_mut(), place, facts);
+                (WorkRow::Transfer(facts), label)
             }
             WorkKind::Opaque => {
                 let kind = match (own, specification.category) {
@@ -256,9 +257,15 @@ impl Builder {
                     true => label,
                     false => Some(self.inventory.labels.named(label, &name)),
                 };
-                rows::opaque_work(self.trace.tables_mut(), WorkPlace { label, ..place }, kind);
+                (WorkRow::Opaque(kind), label)
             }
-        }
+        };
+        self.works.push(Work {
+            place: WorkPlace { label, ..place },
+            span: at.span,
+            command_buffer: of_command_buffer,
+            row,
+        });
     }
 
     /// Returns the id of the label with a path, as gapscope's own exports write it: texts joined by ` / `, outermost

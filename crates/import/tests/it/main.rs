@@ -16,6 +16,7 @@ mod joined_planted;
 mod kineto;
 mod kineto_documents;
 mod kineto_faults;
+mod kineto_lines;
 mod kineto_truth;
 mod labels;
 mod live_and_imported;

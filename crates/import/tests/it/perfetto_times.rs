@@ -1,6 +1,6 @@
 //! Tests what becomes of times in Perfetto's files that cannot be true, by packets that the test writes.
 
-use crate::imported::{import_bytes, loss};
+use crate::imported::{import_bytes, loss, noted};
 use gapscope_trace::Trace;
 
 /// A message of Protocol Buffers that is being written.
@@ -105,4 +105,29 @@ fn times_that_count_from_zero_are_believed() {
     let trace = file(&spans, &spans);
     assert_eq!(trace.tables.dispatches.start_ns.iter().flatten().count(), 3);
     assert_eq!(trace.tables.markers.start_ns.iter().count(), 3);
+}
+
+/// How many dispatches have no times.
+fn untimed(trace: &Trace) -> usize {
+    let starts = trace.tables.dispatches.start_ns.iter();
+    starts.filter(|start| start.is_none()).count()
+}
+
+#[test]
+fn work_of_a_stream_that_contradicts_its_neighbours_has_no_times() {
+    let at = |number: u64| (NOW + number * 10_000, NOW + number * 10_000 + 8_000);
+    let regular: Vec<_> = (0..12).map(at).collect();
+    assert_eq!(untimed(&file(&regular, &[])), 0);
+    let mut long = regular.clone();
+    long[3].1 = NOW + 115_000;
+    let trace = file(&long, &[]);
+    assert_eq!(untimed(&trace), 1);
+    assert!(noted(&trace, "after later work of the same stream"));
+    let mut together = regular.clone();
+    (together[..4]).fill((NOW, NOW + 8_000));
+    let trace = file(&together, &[]);
+    assert_eq!(untimed(&trace), 4);
+    assert!(noted(&trace, "in the same nanosecond"));
+    let no_length: Vec<_> = regular.iter().map(|(start, _)| (*start, *start)).collect();
+    assert_eq!(untimed(&file(&no_length, &[])), 12);
 }

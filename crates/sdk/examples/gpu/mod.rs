@@ -33,6 +33,8 @@ pub struct Gpu {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,
     pub profiler: Profiler,
+    /// How often each kernel does its work in one dispatch.
+    pub rounds: u32,
     add: wgpu::ComputePipeline,
     sine: wgpu::ComputePipeline,
     add_sine: wgpu::ComputePipeline,
@@ -112,6 +114,7 @@ impl Gpu {
             device,
             queue,
             profiler,
+            rounds: 1,
             add,
             sine,
             add_sine,
@@ -135,7 +138,7 @@ impl Gpu {
             };
             for kernel in kernels {
                 pass.set_pipeline(kernel);
-                pass.dispatch_workgroups(GROUPS, 1, 1);
+                pass.dispatch_workgroups(GROUPS, 1, self.rounds);
             }
         }
         self.queue.submit([encoder.finish()]);

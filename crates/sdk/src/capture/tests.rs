@@ -358,7 +358,7 @@ fn relative_paths_are_those_of_the_moment_of_begin() {
 }
 
 /// Runs `units` units, and returns the outcome of each unit that ended a capture.
-fn run(trigger: &mut Trigger, f: &Fixture, units: u64) -> Vec<(u64, Captured)> {
+fn run(trigger: &Trigger, f: &Fixture, units: u64) -> Vec<(u64, Captured)> {
     let mut made = Vec::new();
     for unit in 1..=units {
         let _ = trigger.begin_unit(&f.device());
@@ -376,8 +376,8 @@ fn trigger(f: &Fixture) -> Trigger {
 #[test]
 fn a_trigger_skips_and_takes() {
     let f = Fixture::new();
-    let mut trigger = trigger(&f).skip(3).take(2);
-    let made = run(&mut trigger, &f, 10);
+    let trigger = trigger(&f).skip(3).take(2);
+    let made = run(&trigger, &f, 10);
     let [(last, captured)] = made.as_slice() else {
         panic!("{made:?}")
     };
@@ -390,11 +390,11 @@ fn a_trigger_skips_and_takes() {
 #[test]
 fn a_trigger_that_is_armed_again_captures_to_the_next_name() {
     let f = Fixture::new();
-    let mut trigger = trigger(&f).nth(2);
-    assert_eq!(run(&mut trigger, &f, 5)[0].0, 2);
+    let trigger = trigger(&f).nth(2);
+    assert_eq!(run(&trigger, &f, 5)[0].0, 2);
     let arm = trigger.arm();
     std::thread::spawn(move || arm.nth(3)).join().unwrap();
-    let made = run(&mut trigger, &f, 5);
+    let made = run(&trigger, &f, 5);
     assert_eq!(made[0].0, 3);
     assert_eq!(made[0].1.path(), Some(f.path("t-2.fake").as_path()));
 }
@@ -403,18 +403,18 @@ fn a_trigger_that_is_armed_again_captures_to_the_next_name() {
 fn a_failed_unit_does_not_use_the_trigger_up() {
     let f = Fixture::new();
     f.fake.refuses_start.store(true, Relaxed);
-    let mut trigger = trigger(&f).nth(1);
+    let trigger = trigger(&f).nth(1);
     assert_refused!(trigger.begin_unit(&f.device()), Start);
     assert_eq!(trigger.end_unit(), None);
     assert!(trigger.last_outcome().unwrap().is_err());
     f.fake.refuses_start.store(false, Relaxed);
-    assert_eq!(run(&mut trigger, &f, 3)[0].0, 1);
+    assert_eq!(run(&trigger, &f, 3)[0].0, 1);
 }
 
 #[test]
 fn units_inside_units_are_one() {
     let f = Fixture::new();
-    let mut trigger = trigger(&f).nth(1);
+    let trigger = trigger(&f).nth(1);
     trigger.begin_unit(&f.device()).unwrap();
     trigger.begin_unit(&f.device()).unwrap();
     assert_eq!(trigger.end_unit(), None);
@@ -425,18 +425,18 @@ fn units_inside_units_are_one() {
 #[test]
 fn a_signal_arms_a_trigger() {
     let f = Fixture::new();
-    let mut trigger = trigger(&f).disarmed();
+    let trigger = trigger(&f).disarmed();
     let usr2 = 12;
     trigger.arm_on_signal(usr2).unwrap();
-    assert!(run(&mut trigger, &f, 3).is_empty());
+    assert!(run(&trigger, &f, 3).is_empty());
     signal_hook::low_level::raise(usr2).unwrap();
-    assert_eq!(run(&mut trigger, &f, 3)[0].0, 1);
+    assert_eq!(run(&trigger, &f, 3)[0].0, 1);
 }
 
 #[test]
 fn a_unit_that_is_dropped_has_ended() {
     let f = Fixture::new();
-    let mut trigger = trigger(&f);
+    let trigger = trigger(&f);
     {
         let unit = trigger.unit(&f.device());
         assert_eq!(unit.captured(), Ok(()));

@@ -5,8 +5,8 @@ use super::once::{self, Once};
 use super::{Capture, CaptureDevice, Captured, Destination, NotCaptured};
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A trigger that chooses units of work (steps, tokens, frames) to capture: the N-th, n after skipping k, or the next
 /// one when the program or a signal asks for it.
@@ -15,23 +15,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
 ///
 /// fn decode(device: &impl CaptureDevice) {
-///     let mut trigger = Trigger::from_env(); // GAPSCOPE_CAPTURE, …_SKIP, …_TAKE
+///     let trigger = Trigger::from_env(); // GAPSCOPE_CAPTURE, …_SKIP, …_TAKE
 ///     for _token in 0..100 {
 ///         let _unit = trigger.unit(device); // starts the capture where it is due; dropping it ends the unit
 ///         // … encode and submit …
 ///     }
 /// }
 /// ```
+///
+/// Nothing stays borrowed while a unit is open, so that a trigger may be a field of a struct whose methods do the work.
 #[derive(Debug)]
 pub struct Trigger {
-    /// Where captures go, or why there are none.
-    destination: Result<Destination, NotCaptured>,
-    /// The number of units in one capture.
-    take: u64,
+    state: Arc<Mutex<State>>,
     /// How many units are left until the captured one.
     arm: Arm,
     /// Signal handlers set this flag.
     signalled: Arc<AtomicBool>,
+}
+
+/// The state of a trigger, which its open units share.
+#[derive(Debug)]
+struct State {
+    /// Where captures go, or why there are none.
+    destination: Result<Destination, NotCaptured>,
+    /// The number of units in one capture.
+    take: u64,
     /// The guard that lets one capture run at a time.
     once: &'static Once,
     /// The number of units that have started.
@@ -111,10 +119,7 @@ impl Trigger {
         let asked = environment::requested().and_then(|to| Ok((to, environment::units()?)));
         match asked {
             Ok((destination, Units { skip, take })) => {
-                let mut trigger = Trigger::new(Ok(destination));
-                trigger.take = take;
-                trigger.arm.nth(skip.saturating_add(1));
-                trigger
+                Trigger::new(Ok(destination)).skip(skip).take(take)
             }
             Err(why) => Trigger::new(Err(why)),
         }
@@ -134,22 +139,28 @@ impl Trigger {
     /// Creates a trigger that captures the first unit, or none because of an error.
     fn new(destination: Result<Destination, NotCaptured>) -> Trigger {
         Trigger {
-            destination,
-            take: 1,
+            state: Arc::new(Mutex::new(State {
+                destination,
+                take: 1,
+                once: &once::PROCESS,
+                units: 0,
+                depth: 0,
+                captured: 0,
+                running: None,
+                last: None,
+            })),
             arm: Arm(Arc::new(AtomicU64::new(1))),
             signalled: Arc::new(AtomicBool::new(false)),
-            once: &once::PROCESS,
-            units: 0,
-            depth: 0,
-            captured: 0,
-            running: None,
-            last: None,
         }
     }
 
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
     #[cfg(test)]
-    pub(super) fn once_per_process(mut self, once: &'static Once) -> Trigger {
-        self.once = once;
+    pub(super) fn once_per_process(self, once: &'static Once) -> Trigger {
+        self.state().once = once;
         self
     }
 
@@ -186,8 +197,8 @@ impl Trigger {
     /// let three_steps = Trigger::to("steps.gapscope").take(3);
     /// ```
     #[must_use]
-    pub fn take(mut self, units: u64) -> Trigger {
-        self.take = units.max(1);
+    pub fn take(self, units: u64) -> Trigger {
+        self.state().take = units.max(1);
         self
     }
 
@@ -240,7 +251,7 @@ impl Trigger {
     /// ```
     /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
     ///
-    /// fn step(trigger: &mut Trigger, device: &impl CaptureDevice) {
+    /// fn step(trigger: &Trigger, device: &impl CaptureDevice) {
     ///     if let Err(why) = trigger.begin_unit(device)
     ///         && !why.is_expected()
     ///     {
@@ -252,46 +263,44 @@ impl Trigger {
     ///     }
     /// }
     /// ```
-    pub fn begin_unit(
-        &mut self,
-        device: &(impl CaptureDevice + ?Sized),
-    ) -> Result<(), NotCaptured> {
-        self.depth += 1;
-        if self.depth > 1 {
-            return if self.running.is_some() {
-                Ok(())
-            } else {
-                Err(self.not_this())
+    pub fn begin_unit(&self, device: &(impl CaptureDevice + ?Sized)) -> Result<(), NotCaptured> {
+        let mut state = self.state();
+        let state = &mut *state;
+        state.depth += 1;
+        if state.depth > 1 {
+            return match state.running {
+                Some(_) => Ok(()),
+                None => Err(state.not_this(&self.arm)),
             };
         }
-        self.units += 1;
-        if self.running.is_some() {
+        state.units += 1;
+        if state.running.is_some() {
             return Ok(());
         }
-        let destination = self.destination.clone()?;
+        let destination = state.destination.clone()?;
         if self.signalled.swap(false, Relaxed) {
             self.arm.nth(1);
         }
         if !self.arm.count() {
-            return Err(self.not_this());
+            return Err(state.not_this(&self.arm));
         }
         let started = Capture::prepare(
             device.backend(),
-            numbered(&destination, self.captured + 1),
+            numbered(&destination, state.captured + 1),
             false,
-            self.once,
+            state.once,
         )
         .and_then(|mut capture| capture.begin().map(|()| capture));
         match started {
             Ok(capture) => {
-                self.running = Some(RunningCapture {
+                state.running = Some(RunningCapture {
                     capture,
-                    units_left: self.take,
+                    units_left: state.take,
                 });
                 Ok(())
             }
             Err(why) => {
-                self.last = Some(Err(why.clone()));
+                state.last = Some(Err(why.clone()));
                 // Only a successful capture counts.
                 let _ = self.arm.0.compare_exchange(0, 1, Relaxed, Relaxed);
                 Err(why)
@@ -305,7 +314,53 @@ impl Trigger {
     /// # use gapscope_sdk::Trigger;
     /// assert_eq!(Trigger::to("x.gapscope").end_unit(), None, "no unit has started");
     /// ```
-    pub fn end_unit(&mut self) -> Option<Result<Captured, NotCaptured>> {
+    pub fn end_unit(&self) -> Option<Result<Captured, NotCaptured>> {
+        self.state().end_unit()
+    }
+
+    /// Begins a unit that ends when it is dropped.
+    ///
+    /// ```
+    /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
+    ///
+    /// struct Server {
+    ///     trigger: Trigger,
+    ///     tokens: u64,
+    /// }
+    ///
+    /// impl Server {
+    ///     fn step(&mut self, device: &impl CaptureDevice) {
+    ///         let _unit = self.trigger.unit(device);
+    ///         self.decode();
+    ///     }
+    ///
+    ///     fn decode(&mut self) {
+    ///         // … encode and submit …
+    ///         self.tokens += 1;
+    ///     }
+    /// }
+    /// ```
+    pub fn unit(&self, device: &(impl CaptureDevice + ?Sized)) -> Unit {
+        Unit {
+            started: self.begin_unit(device),
+            state: Some(Arc::clone(&self.state)),
+        }
+    }
+
+    /// Returns the outcome of the last capture that this trigger tried.
+    ///
+    /// ```
+    /// # use gapscope_sdk::Trigger;
+    /// assert_eq!(Trigger::to("x.gapscope").last_outcome(), None);
+    /// ```
+    pub fn last_outcome(&self) -> Option<Result<Captured, NotCaptured>> {
+        self.state().last.clone()
+    }
+}
+
+impl State {
+    /// Ends a unit and returns the outcome of the capture if this was its last unit.
+    fn end_unit(&mut self) -> Option<Result<Captured, NotCaptured>> {
         self.depth = self.depth.checked_sub(1)?;
         if self.depth > 0 {
             return None;
@@ -322,40 +377,12 @@ impl Trigger {
         Some(outcome)
     }
 
-    /// Begins a unit that ends when it is dropped.
-    ///
-    /// ```
-    /// use gapscope_sdk::{Trigger, capture::CaptureDevice};
-    ///
-    /// fn step(trigger: &mut Trigger, device: &impl CaptureDevice) {
-    ///     let _unit = trigger.unit(device);
-    ///     // … encode and submit …
-    /// }
-    /// ```
-    pub fn unit(&mut self, device: &(impl CaptureDevice + ?Sized)) -> Unit<'_> {
-        let started = self.begin_unit(device);
-        Unit {
-            trigger: self,
-            started,
-        }
-    }
-
-    /// Returns the outcome of the last capture that this trigger tried.
-    ///
-    /// ```
-    /// # use gapscope_sdk::Trigger;
-    /// assert_eq!(Trigger::to("x.gapscope").last_outcome(), None);
-    /// ```
-    pub fn last_outcome(&self) -> Option<&Result<Captured, NotCaptured>> {
-        self.last.as_ref()
-    }
-
     /// Returns why the present unit is not captured.
-    fn not_this(&self) -> NotCaptured {
+    fn not_this(&self, arm: &Arm) -> NotCaptured {
         if let Err(why) = &self.destination {
             return why.clone();
         }
-        match self.arm.left() {
+        match arm.left() {
             0 if self.captured > 0 => NotCaptured::Spent,
             0 => NotCaptured::NotThisUnit {
                 unit: self.units,
@@ -369,31 +396,37 @@ impl Trigger {
     }
 }
 
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A unit of work, which ends when it is dropped.
 ///
 /// ```
 /// use gapscope_sdk::capture::Unit;
 ///
-/// fn said(unit: Unit<'_>) {
+/// fn said(unit: Unit) {
 ///     if let Err(why) = unit.captured() {
 ///         println!("{why}");
 ///     }
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Unit<'a> {
-    trigger: &'a mut Trigger,
+#[must_use = "the unit ends when this is dropped"]
+pub struct Unit {
+    /// The state of its trigger; `None` once the unit has ended.
+    state: Option<Arc<Mutex<State>>>,
     started: Result<(), NotCaptured>,
 }
 
-impl Unit<'_> {
+impl Unit {
     /// Tells whether this unit is being captured.
     ///
     /// # Errors
     /// The reason why it is not captured.
     ///
     /// ```
-    /// # fn example(unit: &gapscope_sdk::capture::Unit<'_>) {
+    /// # fn example(unit: &gapscope_sdk::capture::Unit) {
     /// let is_captured = unit.captured().is_ok();
     /// # }
     /// ```
@@ -404,21 +437,25 @@ impl Unit<'_> {
     /// Ends the unit and returns the outcome of the capture if this was its last unit.
     ///
     /// ```
-    /// # fn example(unit: gapscope_sdk::capture::Unit<'_>) {
+    /// # fn example(unit: gapscope_sdk::capture::Unit) {
     /// if let Some(Err(why)) = unit.end() {
     ///     eprintln!("not captured: {why}");
     /// }
     /// # }
     /// ```
-    pub fn end(self) -> Option<Result<Captured, NotCaptured>> {
-        let mut unit = std::mem::ManuallyDrop::new(self);
-        unit.trigger.end_unit()
+    pub fn end(mut self) -> Option<Result<Captured, NotCaptured>> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Option<Result<Captured, NotCaptured>> {
+        let state = self.state.take()?;
+        lock(&state).end_unit()
     }
 }
 
-impl Drop for Unit<'_> {
+impl Drop for Unit {
     fn drop(&mut self) {
-        self.trigger.end_unit();
+        self.finish();
     }
 }
 

@@ -35,8 +35,21 @@ pub enum TraceError {
     NothingInTime,
     /// The folder cannot be written.
     #[error(transparent)]
-    Write(#[from] gapscope_trace::Error),
+    Write(#[from] WriteError),
 }
+
+/// An error of writing the files of a trace, whose text says what failed and where.
+///
+/// ```
+/// use gapscope_sdk::kernel_profile::{TraceError, WriteError};
+///
+/// fn said(why: WriteError) -> String {
+///     TraceError::from(why).to_string()
+/// }
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct WriteError(gapscope_trace::Error);
 
 impl Profile {
     /// Writes a gapscope trace to the folder `path`, which must not exist: `gapscope report` and `gapscope view` open
@@ -65,9 +78,9 @@ impl Profile {
     /// ```
     pub fn write_trace(&self, path: impl AsRef<Path>) -> Result<(), TraceError> {
         let trace = trace(&self.gather())?;
-        let mut writer = TraceWriter::create(path.as_ref())?;
+        let mut writer = TraceWriter::create(path.as_ref()).map_err(WriteError)?;
         *writer.tables_mut() = trace.tables;
-        Ok(writer.finish(&trace.manifest)?)
+        Ok(writer.finish(&trace.manifest).map_err(WriteError)?)
     }
 }
 

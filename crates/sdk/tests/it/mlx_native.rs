@@ -1,80 +1,15 @@
-//! Tests that moving from mlx-native is a rename: the tests of mlx-native's `metal_capture`, and entries as its
-//! encoder records them, are the same here but for the name of the crate.
+//! Tests that moving from mlx-native is a rename: the tests of mlx-native's `metal_capture`, the items of its
+//! documentation, and entries as its encoder records them, are the same here but for the name of the crate.
 
-use gapscope_sdk::capture::{Backend, CaptureDevice, Destination, NotCaptured, Running};
+use crate::device::{MlxDevice, alone};
+use gapscope_sdk::capture::NotCaptured;
 use gapscope_sdk::mlx::kernel_profile::{
-    self, DispatchEntry, dump, dump_dispatches, record, record_dispatch,
+    self, DispatchEntry, ProfileEntry, convert_gpu_ticks_to_ns, dump, dump_dispatches,
+    is_dispatch_enabled, is_enabled, record, record_clock_pair, record_dispatch, reset,
 };
 use gapscope_sdk::mlx::metal_capture::{MetalCapture, reset_capture_consumed_for_test};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A device of the program, whose operations are noted in `log`.
-#[derive(Clone, Default)]
-struct MlxDevice {
-    log: Arc<Mutex<Vec<&'static str>>>,
-}
-
-impl MlxDevice {
-    fn new() -> Result<MlxDevice, NotCaptured> {
-        Ok(MlxDevice::default())
-    }
-
-    fn note(&self, what: &'static str) {
-        self.log.lock().unwrap().push(what);
-    }
-}
-
-impl CaptureDevice for MlxDevice {
-    fn backend(&self) -> Arc<dyn Backend> {
-        Arc::new(self.clone())
-    }
-}
-
-impl Backend for MlxDevice {
-    fn name(&self) -> &'static str {
-        "Metal"
-    }
-
-    fn extension(&self) -> &'static str {
-        "gputrace"
-    }
-
-    fn ready(&self, _: &Destination) -> Result<(), NotCaptured> {
-        Ok(())
-    }
-
-    fn synchronise(&self) -> Result<(), NotCaptured> {
-        self.note("wait");
-        Ok(())
-    }
-
-    fn start(&self, to: &Destination) -> Result<Box<dyn Running>, NotCaptured> {
-        self.note("start");
-        Ok(Box::new(Document(
-            self.clone(),
-            to.path().map(PathBuf::from),
-        )))
-    }
-}
-
-struct Document(MlxDevice, Option<PathBuf>);
-
-impl Running for Document {
-    fn stop(&mut self) -> Result<(), NotCaptured> {
-        self.0.note("stop");
-        if let Some(path) = &self.1 {
-            std::fs::write(path, "document").unwrap();
-        }
-        Ok(())
-    }
-}
-
-/// Locks the environment and the one capture, which all tests of the process share.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::path::Path;
+use std::process::Command;
 
 #[test]
 #[expect(clippy::undocumented_unsafe_blocks, reason = "as mlx-native has it")]
@@ -253,6 +188,64 @@ fn documented_decode() -> Vec<String> {
     lines
 }
 
+/// The functions of the documentation of `kernel_profile`, with the signatures that callers use.
+#[test]
+fn the_documented_functions_are_called_as_there() {
+    let _alone = alone();
+    let _: [fn() -> bool; 2] = [is_enabled, is_dispatch_enabled];
+    let _: fn() -> Vec<(String, ProfileEntry)> = dump;
+    reset();
+    record_clock_pair(1_000, 24);
+    record_clock_pair(2_000, 48);
+    // mlx-native returns the number itself, also for times that it cannot know.
+    assert_eq!(convert_gpu_ticks_to_ns(36), Some(1_500));
+    record("head", 5);
+    let ProfileEntry {
+        count,
+        total_ns,
+        min_ns,
+        max_ns,
+        ..
+    } = dump()[0].1;
+    assert_eq!((count, total_ns, min_ns, max_ns), (1, 5, 5, 5));
+    reset();
+    assert!(dump().is_empty() && dump_dispatches().is_empty());
+}
+
+/// Runs in a process of its own: see [`the_switches_of_the_documentation_are_read`].
+#[test]
+#[ignore = "another test runs it with the switches set"]
+fn switches() {
+    println!("[switches] {} {}", is_enabled(), is_dispatch_enabled());
+}
+
+#[test]
+fn the_switches_of_the_documentation_are_read() {
+    let switches = |variable: &str| {
+        let mut command = again("mlx_native::switches");
+        let ran = command.env(variable, "1").output().unwrap();
+        let said = String::from_utf8(ran.stdout).unwrap();
+        let line = said.lines().find_map(|line| line.split_once("[switches] "));
+        line.expect("it says them").1.to_owned()
+    };
+    assert_eq!(switches("MLX_PROFILE_CB"), "true false");
+    // Dispatches imply command buffers, as mlx-native's documentation says.
+    assert_eq!(switches("MLX_PROFILE_DISPATCH"), "true true");
+}
+
+#[test]
+fn a_panic_in_the_forward_pass_still_flushes_the_trace() {
+    capturing(|path, device| {
+        let pass = std::panic::catch_unwind(|| {
+            let _session = GraphSession::begin(device);
+            panic!("mid-forward-pass");
+        });
+        assert!(pass.is_err() && path.is_file());
+        let log = device.log.lock().unwrap().join(" ");
+        assert_eq!(log, "wait start encode wait stop");
+    });
+}
+
 #[test]
 fn the_snippets_of_the_documentation_run_as_they_are() {
     capturing(|path, device| {
@@ -282,14 +275,17 @@ fn last_outcome_also_tells_of_a_capture_that_did_not_start() {
     unsafe { std::env::remove_var("MLX_METAL_CAPTURE") };
 }
 
-/// Runs a test of this program again in a process of its own, and returns its lines of the SDK on standard error.
+/// Returns a command that runs a test of this program again in a process of its own.
+fn again(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--ignored"]);
+    command
+}
+
+/// Runs a test again with a path to capture to, and returns its lines of the SDK on standard error.
 fn lines_of(test: &str, capture: &Path) -> Vec<String> {
-    let program = std::env::current_exe().unwrap();
-    let ran = std::process::Command::new(program)
-        .args(["--exact", test, "--nocapture", "--ignored"])
-        .env("MLX_METAL_CAPTURE", capture)
-        .output()
-        .unwrap();
+    let mut command = again(test);
+    let ran = command.env("MLX_METAL_CAPTURE", capture).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     let said = String::from_utf8_lossy(&ran.stderr);
     let lines = said.lines().filter(|line| line.starts_with("[gapscope]"));

@@ -612,6 +612,27 @@ case!(
 );
 
 case!(
+    transfers_of_a_function_that_never_leaves_rows_are_not_lost,
+    IN_ORDER,
+    "sudden
+     call t1 c1 cudaMemsetAsync 10..11
+     call t1 c2 cudaMemsetAsync 12..13
+     call t1 c3 cudaMemsetAsync 14..15
+     call t1 c4 cudaLaunchKernel 30..31
+     kernel q7 c4 40..50
+     call t1 c5 cudaMemsetAsync 60..61
+     call t1 c6 cudaMemcpyAsync 62..63",
+    "submission cudaLaunchKernel@30 of kernel to q7
+     kernel 40..50 on q7 #0 by cudaLaunchKernel@30
+     launch cudaMemsetAsync 10..11
+     launch cudaMemsetAsync 12..13
+     launch cudaMemsetAsync 14..15
+     launch cudaMemsetAsync 60..61
+     launch cudaMemcpyAsync 62..63
+     lost 1 transfers"
+);
+
+case!(
     overheads_are_calls_that_nobody_made,
     EVERYWHERE,
     "overhead t1 10..20 COMMAND_BUFFER_FULL

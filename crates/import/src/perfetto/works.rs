@@ -1,0 +1,90 @@
+//! Keeps the work of devices until the file is read, takes the times away that cannot be true, and writes the rows.
+
+use super::build::{Builder, CommandBufferKey};
+use crate::Error;
+use crate::doubtful_times;
+use crate::doubtful_times::queues::{Doubts, TimedWork};
+use gapscope_model::Span;
+use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
+use gapscope_trace::LossKind;
+use gapscope_trace::ids::{KernelId, QueueId};
+use gapscope_trace::manifest::Api;
+use gapscope_trace::tables::OpaqueWorkKind;
+use rustc_hash::FxHashMap;
+
+/// A piece of work.
+pub(super) struct Work {
+    pub place: WorkPlace,
+    pub span: Option<Span>,
+    /// The command buffer in which it is.
+    pub command_buffer: Option<CommandBufferKey>,
+    pub row: WorkRow,
+}
+
+/// What the row of a piece of work has beside its place.
+pub(super) enum WorkRow {
+    Dispatch(KernelId, [Option<u32>; 3]),
+    Transfer(TransferFacts),
+    Opaque(OpaqueWorkKind),
+}
+
+impl Builder {
+    /// Takes the impossible times of all work away, and writes the rows.
+    ///
+    /// # Errors
+    /// The trace cannot be written.
+    pub(super) fn write_works(&mut self) -> Result<(), Error> {
+        let mut works = std::mem::take(&mut self.works);
+        self.doubt_times(&mut works);
+        for work in works {
+            match work.span {
+                Some(span) => self.inventory.spans(span.start_ns, span.end_ns()),
+                None => {
+                    let reason = doubtful_times::IMPOSSIBLE;
+                    self.inventory.lose(LossKind::DispatchTimes, 1, reason);
+                }
+            }
+            if let Some(key) = work.command_buffer {
+                self.ran_in_command_buffer(key, work.span);
+            }
+            let place = WorkPlace {
+                start_ns: work.span.map(|span| span.start_ns),
+                duration_ns: work.span.map(|span| span.duration_ns),
+                ..work.place
+            };
+            let tables = self.trace.tables_mut();
+            match work.row {
+                WorkRow::Dispatch(kernel, groups) => {
+                    rows::dispatch(tables, place, kernel, groups, None);
+                }
+                WorkRow::Transfer(facts) => rows::transfer(tables, place, facts),
+                WorkRow::Opaque(kind) => rows::opaque_work(tables, place, kind),
+            }
+            self.trace.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the times away that contradict those of other work of the same queue.
+    fn doubt_times(&mut self, works: &mut [Work]) {
+        let mut queues: FxHashMap<QueueId, Vec<TimedWork>> = FxHashMap::default();
+        for work in works {
+            let is_kernel = matches!(work.row, WorkRow::Dispatch(..));
+            let is_opaque = matches!(work.row, WorkRow::Opaque(..));
+            if work.span.is_some() && work.command_buffer.is_none() && !is_opaque {
+                let of_queue = queues.entry(work.place.queue).or_default();
+                of_queue.push(TimedWork {
+                    span: &mut work.span,
+                    is_kernel,
+                });
+            }
+        }
+        let mut doubts = Doubts::default();
+        for (queue, works) in queues {
+            let is_stream =
+                self.streams.contains(&queue) || self.inventory.api_of(queue) == Api::Cuda;
+            doubts.add_queue(works, is_stream);
+        }
+        doubts.note(&mut self.inventory);
+    }
+}
