@@ -48,15 +48,16 @@ mod wrong_arguments;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
-use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM};
+use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM, with_sql_apart};
 use gapscope_trace::{memory, panics};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     gapscope_recorder::survive_file_size_limit();
     panics::quiet();
-    let command = match Arguments::try_parse() {
+    let command = match Arguments::try_parse_from(arguments()) {
         Ok(arguments) => arguments.command,
         Err(error) => return wrong_arguments::refuse(error),
     };
@@ -71,6 +72,17 @@ fn main() -> ExitCode {
         page::note(&failure);
         ExitCode::from(failure.status)
     })
+}
+
+/// Returns the arguments of this process.
+fn arguments() -> Vec<OsString> {
+    let mut all = std::env::args_os();
+    let mut arguments: Vec<OsString> = all.by_ref().take(2).collect();
+    match arguments.get(1).is_some_and(|command| command == "query") {
+        true => arguments.extend(with_sql_apart(all)),
+        false => arguments.extend(all),
+    }
+    arguments
 }
 
 /// Does a command's task. Where this system cannot do it, the failure says which can.

@@ -130,6 +130,18 @@ fn graphs_that_are_a_loop_and_nothing_else_are_launched_by_their_calls() {
     );
 }
 
+/// The program first uses a second device, and loads code, after it has filtered its system calls.
+#[test]
+fn a_filter_of_system_calls_that_is_set_after_the_start_of_cuda_changes_nothing() {
+    let stub = Stub::new(&[]);
+    let program = stub.program("launch:100 sync filter launch:100 reload device:1 launch:100 sync");
+    program.run().ok();
+    let trace = program.recorded().trace();
+    assert_eq!(trace.manifest.losses, []);
+    assert_eq!(trace.manifest.devices.len(), 2);
+    assert_eq!(trace.tables.dispatches.len(), 302);
+}
+
 #[test]
 fn every_kernel_has_its_times_its_name_and_its_launch() {
     let stub = Stub::new(&[]);
