@@ -107,6 +107,7 @@ fn print(
         label,
         remarks,
         each_layer: false,
+        ranks: None,
         top: 10,
     };
     let terminal = |columns, colour| Terminal { columns, colour };
@@ -118,7 +119,7 @@ fn print(
         }
         2 => harmless(&terminal(40, true).draw(&report.document())),
         3 => harmless(&terminal(500, false).draw(&report.document())),
-        _ => harmless(&terminal(80, false).draw(&report.document())),
+        _ => harmless(&terminal(80, false).draw(&report.first_screen())),
     }
 }
 

@@ -206,7 +206,7 @@ COMPARISONS = [
         lambda: _sizes([100, 900]),
         lambda: _sizes([500]),
         equal_work=(False,),
-        says=(r"dispatches of other sizes",),
+        says=(r"Launched in other sizes",),
     ),
     Comparison(
         "sizes_in_another_order",
@@ -245,7 +245,7 @@ COMPARISONS = [
         lambda: steps(1, {"a_v2": 200, "b_v2": 200, "add": 50}),
         lambda: steps(2, {"a": 200, "b": 200, "add": 50}),
         equal_work=(None,),
-        says=(r"As many dispatches are of other kernels",),
+        says=(r"As many kernels ran, under other names or in other numbers",),
     ),
     Comparison(
         "renamed_and_slower",
@@ -264,7 +264,7 @@ COMPARISONS = [
         lambda: steps(4, count=3, slower={"gemm": 2, "softmax": 2, "add": 2}),
         lambda: steps(3, count=3),
         verdict="slower",
-        says=(r"cannot be judged", r"3 kernels with too few dispatches"),
+        says=(r"cannot be judged", r"3 kernels that ran too rarely"),
         never_says=(r"0 of 3 kernels",),
     ),
     Comparison(

@@ -84,7 +84,7 @@ def check_program(program: Scenario) -> list[str]:
         code, text = ask("report", "--json", str(trace))
         if code != 0:
             return [f"exit code {code}: {text}"]
-        _, report = ask("report", str(trace))
+        _, report = ask("report", "--full", str(trace))
         return contradictions(program.answer, json.loads(text), report)
 
 
@@ -104,7 +104,7 @@ def check_ranks(ranks: RanksScenario) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "program.gapscope"
         ranks.write(trace)
-        code, report = ask("report", str(trace))
+        code, report = ask("report", "--full", str(trace))
         report = re.sub(r"\s+", " ", report)
         wrong = [f"exit code {code}"] if code != 0 else []
         wrong += [

@@ -74,4 +74,7 @@ pub struct VerdictPart {
     pub share: f64,
     /// In one sentence.
     pub sentence: String,
+    /// What happened in that time, as the end of a sentence without its details: `it computed`.
+    #[serde(skip)]
+    pub clause: String,
 }

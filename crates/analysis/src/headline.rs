@@ -214,11 +214,15 @@ impl HeadlineInput<'_> {
             (true, _, _) => format!("before and after, {had_before}"),
             (false, _, _) => "the rest, such as warm-up, is not judged".to_owned(),
         };
+        let used = match window == work {
+            true => format!(" in which the program used {gpu}"),
+            false => String::new(),
+        };
         Some(format!(
-            "The verdict speaks of {} of the run of {}: the {} from {} on; {outside}.",
+            "The verdict is on the {}{used} ({} of the run of {}), from {} on; {outside}.",
+            Nanoseconds(window.length_ns()),
             Percent(share),
             Nanoseconds(wall_ns),
-            Nanoseconds(window.length_ns()),
             Nanoseconds(window.start_ns.saturating_sub(start_ns)),
         ))
     }

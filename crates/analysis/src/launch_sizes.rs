@@ -8,6 +8,7 @@
 use gapscope_timeline::launch_size::{LaunchSize, SizeMoments};
 use gapscope_timeline::quantity::{count, mean_count};
 use gapscope_timeline::thresholds::SAME_SIZE_SHARE;
+use gapscope_timeline::vocabulary::Words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -105,24 +106,24 @@ impl SizeChange {
         after > before
     }
 
-    /// Describes the launches of a kernel, such as `500 workgroups of 256 threads a dispatch instead of 1,000`.
-    fn launches(&self) -> String {
+    /// Describes the launches of a kernel, such as `500 workgroups of 256 threads instead of 1,000`, on average.
+    fn launches(&self, words: &Words) -> String {
         let [before, after] = self.groups.map(mean_count);
         let workgroups = match self.groups[1] {
-            1.0 => "workgroup",
-            _ => "workgroups",
+            1.0 => words.workgroup.one,
+            _ => words.workgroup.many,
         };
         match self.group_threads() {
             Some(threads) if is_same(threads) => format!(
-                "{after} {workgroups} of {} threads a dispatch instead of {before}",
+                "{after} {workgroups} of {} threads instead of {before}",
                 mean_count(threads[1])
             ),
             Some([first, second]) => format!(
-                "{after} {workgroups} of {} threads a dispatch instead of {before} of {}",
+                "{after} {workgroups} of {} threads instead of {before} of {}",
                 mean_count(second),
                 mean_count(first)
             ),
-            None => format!("{after} {workgroups} a dispatch instead of {before}"),
+            None => format!("{after} {workgroups} instead of {before}"),
         }
     }
 }
@@ -132,9 +133,13 @@ pub fn is_same([before, after]: [f64; 2]) -> bool {
     (after - before).abs() <= SAME_SIZE_SHARE * before.max(after)
 }
 
-/// Judges the sizes of the dispatches of kernels, and says in sentences what differs. `same_data` is true where the bytes bound
+/// Judges the sizes of the dispatches of kernels, and says in sentences what differs, in the words of an API. `same_data` is true where the bytes bound
 /// to all dispatches are known and the same, so that fewer threads do not mean less data.
-pub fn judge(kernels: &[SizedKernel], same_data: bool) -> (SizeEvidence, Vec<String>) {
+pub fn judge(
+    kernels: &[SizedKernel],
+    same_data: bool,
+    words: &Words,
+) -> (SizeEvidence, Vec<String>) {
     let (resized, as_many): (Vec<&SizedKernel>, Vec<_>) =
         (kernels.iter()).partition(|kernel| kernel.size.has_other_threads());
     let (mixed, alike): (Vec<&SizedKernel>, Vec<_>) =
@@ -147,14 +152,14 @@ pub fn judge(kernels: &[SizedKernel], same_data: bool) -> (SizeEvidence, Vec<Str
     if !mixed.is_empty() {
         let names = mixed.iter().map(|kernel| format!("`{}`", kernel.name));
         sentences.push(format!(
-            "Launched in dispatches of other sizes, with as many threads in all: {}.",
+            "Launched in other sizes, with as many threads in all: {}.",
             listed(names.collect())
         ));
     }
     if !reshaped.is_empty() {
         sentences.push(format!(
             "Launched in another shape, with as many threads: {}.",
-            told(&reshaped)
+            told(&reshaped, words)
         ));
     }
     // A kernel that was tuned runs all of its dispatches in other sizes; with one code, other sizes are other work.
@@ -184,21 +189,23 @@ pub fn judge(kernels: &[SizedKernel], same_data: bool) -> (SizeEvidence, Vec<Str
         };
         let fewer = if first.size.grew() { "more" } else { "fewer" };
         sentences.push(format!(
-            "{all} kernels ran in {fewer} workgroups of the same size: {}.",
-            told(&resized)
+            "{all} kernels ran in {fewer} {} of the same size: {}.",
+            words.workgroup.many,
+            told(&resized, words)
         ));
         return (SizeEvidence::Unequal, sentences);
     }
     sentences.push(format!(
         "Launched with another number of threads: {}. Whether that is other work, or the same work in other threads, is not known.",
-        told(&resized)
+        told(&resized, words)
     ));
     (SizeEvidence::Doubtful, sentences)
 }
 
 /// Lists the launches of the first of some kernels, and how many more there are.
-fn told(kernels: &[&SizedKernel]) -> String {
-    let text = |kernel: &&SizedKernel| format!("`{}` as {}", kernel.name, kernel.size.launches());
+fn told(kernels: &[&SizedKernel], words: &Words) -> String {
+    let text =
+        |kernel: &&SizedKernel| format!("`{}` as {}", kernel.name, kernel.size.launches(words));
     listed(kernels.iter().map(text).collect())
 }
 

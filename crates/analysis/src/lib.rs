@@ -23,6 +23,7 @@ pub mod equal_work;
 pub mod fill;
 pub mod finding;
 pub mod findings;
+pub mod first_step;
 pub mod gaps;
 pub mod headline;
 mod host_ranges;

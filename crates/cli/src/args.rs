@@ -9,9 +9,11 @@ mod replay;
 mod scripts;
 
 use anyhow::{Result, bail};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use gapscope_companion::{Mcp, Query, time};
 use gapscope_import::GpuRows;
+use gapscope_report::SECTIONS;
 use gapscope_trace::kernel_profile::Wanted;
 use gapscope_trace::manifest::SamplingMode;
 use std::ffi::OsString;
@@ -43,7 +45,7 @@ Environment:
                          machine's or of its control group's]
 
 Examples:
-  gapscope record -- ./my-program --steps 10     record a program and say why its GPU waits
+  gapscope record ./my-program --steps 10        record a program and say why its GPU waits
   gapscope report my-program.gapscope            print it again
   gapscope view my-program.gapscope              look at the timeline in the browser
   gapscope report --json my-program.gapscope     for scripts
@@ -85,8 +87,9 @@ pub enum Command {
 ///
 /// Runs the command unmodified, with the gapscope layer in its Vulkan loader, and writes a trace. Child processes are
 /// recorded too. The command keeps stdin, stdout and stderr; everything that gapscope says, the report included, goes
-/// to stderr, so that a pipe from the command carries the same as without gapscope. Ctrl-C reaches the command; the
-/// trace is complete nevertheless.
+/// to stderr, so that a pipe from the command carries the same as without gapscope. What is behind the command's name is the
+/// command's own. Progress is shown on the terminal only while the command writes elsewhere, with stdout and stderr.
+/// Ctrl-C reaches the command; the trace is complete nevertheless.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 What a trace holds, for whoever gets it:
@@ -110,14 +113,14 @@ Exit status:
   2    wrong option
 
 Examples:
-  gapscope record -- ./my-program --steps 10
-  gapscope record -o before.gapscope --mode command-buffer -- python train.py
-  gapscope record --delay 5s --time-limit 10s --no-report -- ./server
-  gapscope record --start-label 'step 3' -- ./my-program
-  gapscope record --capture-only -- ./my-program-with-the-sdk
-  gapscope record --label-modules -- python train.py
-  gapscope record --profile-kernel gemm:2 --profile-kernel 'fill<float>' -- python train.py
-  gapscope record --instructions=gemm -- python train.py")]
+  gapscope record ./my-program --steps 10
+  gapscope record -o before.gapscope --mode command-buffer python train.py
+  gapscope record --delay 5s --time-limit 10s --no-report ./server
+  gapscope record --start-label 'step 3' ./my-program
+  gapscope record --capture-only ./my-program-with-the-sdk
+  gapscope record --label-modules python train.py
+  gapscope record --profile-kernel gemm:2 --profile-kernel 'fill<float>' python train.py
+  gapscope record --instructions=gemm python train.py")]
 pub struct Record {
     /// Folder to write; it must not exist [default: NAME.gapscope or NAME-2.gapscope, …, of the command's name]
     #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
@@ -201,6 +204,10 @@ pub struct Record {
     #[arg(long)]
     pub no_report: bool,
 
+    /// Show no progress; the report is printed
+    #[arg(long)]
+    pub no_progress: bool,
+
     /// Print nothing but errors: no progress, no report
     #[arg(short, long)]
     pub quiet: bool,
@@ -225,7 +232,8 @@ pub struct Record {
     pub attach: Option<u32>,
 
     /// The command and its arguments
-    #[arg(last = true, required_unless_present = "attach", value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    #[arg(trailing_var_arg = true, required_unless_present = "attach", value_name = "CMD",
+          value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
@@ -250,10 +258,10 @@ Exit status:
   2    wrong option
 
 Examples:
-  gapscope capture -o step.gapcapture --submissions 3..4 -- ./my-program
-  gapscope capture --dispatches 100..110 -- python infer.py
-  gapscope capture --label 'step 3' -- ./my-program
-  gapscope capture --signal -- ./server      kill -USR2 begins the window, and ends it")]
+  gapscope capture -o step.gapcapture --submissions 3..4 ./my-program
+  gapscope capture --dispatches 100..110 python infer.py
+  gapscope capture --label 'step 3' ./my-program
+  gapscope capture --signal ./server      kill -USR2 begins the window, and ends it")]
 pub struct Capture {
     /// Folder to write; it must not exist [default: NAME.gapcapture or NAME-2.gapcapture, …, of the command's name]
     #[arg(short, long, value_name = "OUT.gapcapture", value_hint = ValueHint::DirPath)]
@@ -288,14 +296,15 @@ pub struct Capture {
     pub json: bool,
 
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
-/// Say what a trace shows: the verdict, the gaps and their causes, the kernels
+/// Say what a trace shows: the verdict, what to do first, the causes of idle time, the kernels
 ///
-/// Every report states the sampling mode and the error bound of its times. What was not recorded is listed; what is
-/// not known is `unknown`, never 0.
+/// Prints what a reader needs first; --full prints all that is known, as --markdown and --json do. Every report states the
+/// sampling mode and the error bound of its times. What was not recorded is listed; what is not known is `unknown`,
+/// never 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit status:
@@ -303,12 +312,23 @@ Exit status:
 
 Examples:
   gapscope report run.gapscope
+  gapscope report --full run.gapscope
+  gapscope report --section kernels --top 0 run.gapscope
   gapscope report --markdown run.gapscope > run.md
   gapscope report --json run.gapscope | jq .verdict
   gapscope report --html run.html run.gapscope
   gapscope report --label 'step 3' --top 5 run.gapscope
   gapscope report --compare-labels eager,compiled fusion.gapscope")]
 pub struct Report {
+    /// Print all sections, and not only what a reader needs first
+    #[arg(long, conflicts_with_all = ["section", "json", "html"])]
+    pub full: bool,
+
+    /// Print one section; may be given several times
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(SECTIONS),
+          conflicts_with_all = ["json", "html"])]
+    pub section: Vec<String>,
+
     /// Print JSON; its keys are stable
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,

@@ -111,9 +111,17 @@ fn check_output(output: &Path) -> Result<(), Failure> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    match folder.is_dir() {
-        true => Ok(()),
-        false => Err(failure!("there is no folder {}", folder.display())),
+    if !folder.is_dir() {
+        return Err(failure!("there is no folder {}", folder.display()));
+    }
+    // The layer makes the capture's folder only when the window begins.
+    match tempfile::tempdir_in(folder) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(failure!(
+            "{} cannot be written: {}; name another place with -o",
+            output.display(),
+            error.kind()
+        )),
     }
 }
 
@@ -286,7 +294,7 @@ fn why_nothing(notices: &[Notice], window: &Window) -> String {
         return reason.clone();
     }
     if !notices.contains(&Notice::Device) {
-        return "the command made no Vulkan device through the loader, or does not use Vulkan"
+        return "the command made no Vulkan device through the loader, or does not use Vulkan (`gapscope doctor` says what is missing)"
             .to_owned();
     }
     let most = notices.iter().filter_map(|notice| match notice {

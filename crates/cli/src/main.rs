@@ -15,7 +15,6 @@ mod completions;
 mod deps;
 mod diff;
 mod doctor;
-mod empty_arguments;
 mod exit;
 mod explain;
 mod export;
@@ -40,23 +39,27 @@ mod replay;
 mod report;
 mod schema;
 mod spirv_val;
+#[cfg(target_os = "linux")]
+mod terminal_line;
 mod trace;
 mod view;
+mod wrong_arguments;
 
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
-use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM};
+use gapscope_companion::{MCP_PROGRAM, QUERY_PROGRAM, with_sql_apart};
 use gapscope_trace::{memory, panics};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     gapscope_recorder::survive_file_size_limit();
     panics::quiet();
-    let command = match Arguments::try_parse() {
+    let command = match Arguments::try_parse_from(arguments()) {
         Ok(arguments) => arguments.command,
-        Err(error) => return empty_arguments::refuse(&error),
+        Err(error) => return wrong_arguments::refuse(error),
     };
     let limited = memory::apply_variable().map_err(|error| Failure::new(error.to_string()));
     let outcome = limited.and_then(|unchecked| {
@@ -69,6 +72,17 @@ fn main() -> ExitCode {
         page::note(&failure);
         ExitCode::from(failure.status)
     })
+}
+
+/// Returns the arguments of this process.
+fn arguments() -> Vec<OsString> {
+    let mut all = std::env::args_os();
+    let mut arguments: Vec<OsString> = all.by_ref().take(2).collect();
+    match arguments.get(1).is_some_and(|command| command == "query") {
+        true => arguments.extend(with_sql_apart(all)),
+        false => arguments.extend(all),
+    }
+    arguments
 }
 
 /// Does a command's task. Where this system cannot do it, the failure says which can.

@@ -1,6 +1,10 @@
-//! Chooses the path of a recording if the user names none.
+//! Chooses the path of a recording if the user names none, and says how another is named.
 
+#[cfg(target_os = "linux")]
+use crate::failure::Failure;
 use std::ffi::OsStr;
+#[cfg(target_os = "linux")]
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Returns `NAME.gapscope` in `folder` for the program NAME, or the first of `NAME-2.gapscope`, … that is free,
@@ -13,6 +17,26 @@ pub fn for_trace(folder: &Path, program: &OsStr) -> PathBuf {
 #[cfg(target_os = "linux")]
 pub fn for_capture(folder: &Path, program: &OsStr) -> PathBuf {
     free_path(folder, program, "gapcapture")
+}
+
+/// Turns an error of starting a recording into a failure. Where the output cannot be written, the failure says how another is
+/// named.
+#[cfg(target_os = "linux")]
+pub fn or_elsewhere(error: gapscope_recorder::Error) -> Failure {
+    let is_refused = match &error {
+        gapscope_recorder::Error::Trace(gapscope_trace::Error::Write { source, .. }) => {
+            source.kind() != ErrorKind::StorageFull
+        }
+        _ => false,
+    };
+    let failure = Failure::from(error);
+    match is_refused {
+        true => Failure {
+            sentence: format!("{failure}; name another place with -o"),
+            ..failure
+        },
+        false => failure,
+    }
 }
 
 /// Returns the first free path for a program's name and an extension.

@@ -1,5 +1,8 @@
-//! Shows the progress of a command as a line on stderr, if stderr is a terminal.
+//! Shows the progress of a command as a line on stderr, if stderr is a terminal; that of a recording only where the recorded
+//! program does not write to a terminal.
 
+#[cfg(target_os = "linux")]
+use crate::terminal_line::TerminalLine;
 #[cfg(target_os = "linux")]
 use gapscope_recorder::{Progress, Session};
 use gapscope_timeline::quantity as number;
@@ -22,22 +25,20 @@ pub fn line() -> ProgressBar {
     bar.with_style(style.expect("the template is constant"))
 }
 
-/// Shows the progress of a recording until it is finished. Returns at once if stderr is not a terminal.
+/// Shows the progress of a recording until it is finished. Returns at once where there is no terminal for it.
 #[cfg(target_os = "linux")]
 pub fn show(session: &Session) {
-    let bar = line();
-    if bar.is_hidden() {
+    let Some(mut line) = TerminalLine::beside_program() else {
         return;
-    }
+    };
     let mut drawn = Instant::now();
     while !session.is_finished() {
         if drawn.elapsed() >= REDRAW_INTERVAL {
-            bar.set_message(text(&session.progress()));
+            line.draw(&text(&session.progress()));
             drawn = Instant::now();
         }
         std::thread::sleep(POLL_INTERVAL);
     }
-    bar.finish_and_clear();
 }
 
 /// The time that work must take before a line is shown.

@@ -8,7 +8,7 @@ use crate::{exit, page, trace};
 use gapscope_analysis::{Findings, Options};
 use gapscope_comparison::ranks::{RankDigest, RankFindings, list, ranks};
 use gapscope_report::ranks::RanksReport;
-use gapscope_report::{Document, Terminal, markdown};
+use gapscope_report::{Terminal, markdown};
 use gapscope_timeline::quantity as number;
 use gapscope_trace::{Manifest, Names, rank_links};
 use std::collections::HashMap;
@@ -116,13 +116,12 @@ impl RanksInTrace {
         &self.0.findings
     }
 
-    /// Returns the part of the report about ranks.
-    pub fn document(&self, top: usize) -> Document {
+    /// Returns the comparison for the report on the trace, whose tables have `top` rows.
+    pub fn report(&self, top: usize) -> RanksReport<'_> {
         RanksReport {
             remarks: &[],
             ..self.0.report("", top)
         }
-        .within()
     }
 }
 
@@ -149,12 +148,17 @@ pub fn report(
     }
     let name = trace::name(&arguments.trace);
     let report = compared.report(&name, row_limit(arguments.top));
+    let document = match arguments.section.as_slice() {
+        [] if arguments.full || arguments.markdown => report.document(),
+        [] => report.first_screen(),
+        sections => report.some_sections(sections),
+    };
     let text = if arguments.json {
         report.json()?
     } else if arguments.markdown {
-        markdown::draw(&report.document())
+        markdown::draw(&document)
     } else {
-        page::stdout_terminal(&arguments.width).draw(&report.document())
+        page::stdout_terminal(&arguments.width).draw(&document)
     };
     page::write(&text)?;
     Ok(exit::after_reading(compared.whole))
@@ -167,8 +171,8 @@ pub fn after_recording(
     terminal: &Terminal,
 ) -> Result<String, Failure> {
     let compared = compare(paths, &Options::default(), None)?;
-    let report = compared.report(&trace::name(folder), 10).document();
-    Ok(terminal.draw(&report))
+    let name = trace::name(folder);
+    Ok(terminal.draw(&compared.report(&name, 10).first_screen()))
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// them in other places.
 const SYSTEM_ROOT: &str = "GAPSCOPE_SYSTEM_ROOT";
 
+/// The command that says what a machine lacks for recordings.
+const DOCTOR: &str = "gapscope doctor";
+
 /// Records a command, prints what the recording shows, and ends with the command's status.
 pub fn run(arguments: &Record) -> Result<ExitCode, Failure> {
     let (recorded, shown) = record(arguments).map_err(Failure::of_recording)?;
@@ -58,7 +61,7 @@ pub fn system_root() -> PathBuf {
 fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
     if arguments.attach.is_some() {
         return Err(Failure::new(
-            "--attach is not possible here: a Vulkan or CUDA program must be started by gapscope; give its command behind `--`",
+            "--attach is not possible here: a Vulkan or CUDA program must be started by gapscope; give its command",
         )
         .status(exit::USAGE));
     }
@@ -94,10 +97,10 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         system_root: system_root(),
     };
     let output = recording.output.clone();
-    let session = recording.start()?;
+    let session = recording.start().map_err(output_path::or_elsewhere)?;
     let live = || view::start_live(output.clone());
     let shown = arguments.view.then(live).flatten();
-    if !arguments.quiet {
+    if !arguments.quiet && !arguments.no_progress {
         progress::show(&session);
     }
     let recorded = session.wait();
@@ -144,7 +147,19 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
             return Ok(());
         }
         Outcome::NothingRecorded { reason, trace_kept } => {
-            return Err(nothing_recorded(recorded, reason, *trace_kept));
+            let failure = nothing_recorded(recorded, reason, *trace_kept);
+            let is_chosen = arguments.start_label.is_some()
+                || arguments.delay.is_some()
+                || arguments.capture_only;
+            return Err(match is_chosen || failure.sentence.contains(DOCTOR) {
+                true => failure,
+                false => Failure {
+                    sentence: format!(
+                        "{failure} (`{DOCTOR}` says what can be recorded on this machine)"
+                    ),
+                    ..failure
+                },
+            });
         }
     }
     if arguments.quiet {
@@ -162,14 +177,16 @@ fn print_outcome(arguments: &Record, recorded: &Recorded) -> Result<(), Failure>
         };
         let dispatches = number::count_of(recorded.dispatches, "dispatch", "dispatches");
         page::note(format!("{dispatches} in {path}; {lost}"));
-        let asked_in_vain =
-            |note: &&String| note.starts_with(NOT_SAMPLED) || note.contains(UNUSED_OPTION);
-        for note in recorded.notes.iter().filter(asked_in_vain) {
-            page::note(note);
-        }
     } else {
         report::say_after_recording(&recorded.output)?;
     }
+    let asked_in_vain =
+        |note: &&String| note.starts_with(NOT_SAMPLED) || note.contains(UNUSED_OPTION);
+    recorded
+        .notes
+        .iter()
+        .filter(asked_in_vain)
+        .for_each(page::note);
     Ok(())
 }
 

@@ -69,8 +69,14 @@ fn record(arguments: &Record) -> Result<Recorded, Failure> {
         time_limit: arguments.time_limit,
         xctrace: Xctrace::find(),
     };
-    let line = StatusLine::new(arguments.quiet);
-    let recorded = recording.run(|stage| line.show(stage));
+    let line = StatusLine::new(arguments.quiet || arguments.no_progress);
+    // The line would be drawn into what the command writes. A process that runs already writes elsewhere.
+    let is_shown = |stage| arguments.attach.is_some() || stage != Stage::Recording;
+    let recorded = recording.run(|stage| {
+        if is_shown(stage) {
+            line.show(stage);
+        }
+    });
     line.bar.finish_and_clear();
     Ok(recorded?)
 }

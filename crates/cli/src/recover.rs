@@ -13,7 +13,11 @@ pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
     let path = arguments.trace.display();
     let text = match recover(&arguments.trace, arguments.force)? {
         Recovered::AlreadyComplete => format!("{path} is complete already; nothing was changed.\n"),
-        Recovered::Completed { dispatches, losses } => {
+        Recovered::Completed {
+            dispatches,
+            losses,
+            ran_on,
+        } => {
             let dispatches = number::count_of(dispatches, "dispatch", "dispatches");
             let mut text = format!("{path} is complete now: {dispatches}.\n");
             for loss in losses {
@@ -23,6 +27,9 @@ pub fn run(arguments: &Recover) -> Result<ExitCode, Failure> {
                     loss.reason
                 ));
             }
+            ran_on.iter().for_each(|sentence| {
+                text.push_str(&format!("{sentence}\n"));
+            });
             text
         }
     };

@@ -117,6 +117,7 @@ fn text(
         remarks,
         top: row_limit(arguments.top),
         each_layer: arguments.each_layer,
+        ranks: ranks.map(|ranks| ranks.report(row_limit(arguments.top))),
     };
     if arguments.json {
         return Ok(match (arguments.slices, ranks) {
@@ -125,10 +126,11 @@ fn text(
             (None, None) => json::text(&report),
         }?);
     }
-    let mut document = report.document();
-    if let Some(ranks) = ranks {
-        document.blocks.extend(ranks.document(report.top).blocks);
-    }
+    let document = match arguments.section.as_slice() {
+        [] if arguments.full || arguments.markdown => report.document(),
+        [] => report.first_screen(),
+        sections => report.some_sections(sections),
+    };
     Ok(match arguments.markdown {
         true => markdown::draw(&document),
         false => terminal.draw(&document),
@@ -153,7 +155,7 @@ fn ranks_within(
 pub fn say_after_recording(trace: &Path) -> Result<(), Failure> {
     let report = after_recording(trace, &page::stderr_terminal())?;
     let path = trace.display();
-    let again = format!("The trace is in {path}; `gapscope report {path}` prints this again.");
+    let again = format!("The trace is in {path}: `gapscope report {path}` prints this again.");
     page::say(&format!("\n{report}\n  {again}\n"));
     Ok(())
 }
@@ -172,6 +174,11 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
             || activity(timeline, slices(terminal.columns)),
         );
         source_lines::add(&mut findings, &trace.manifest, &sources);
+        let top = 10;
+        let ranks = match note(timeline) {
+            Some(_) => Some(RanksInTrace::read(path, &options, None)?),
+            None => None,
+        };
         let report = gapscope_report::Report {
             trace: &trace::name(path),
             manifest: &trace.manifest,
@@ -179,15 +186,11 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
             activity: &activity,
             label: None,
             remarks,
-            top: 10,
+            top,
             each_layer: false,
+            ranks: ranks.as_ref().map(|ranks| ranks.report(top)),
         };
-        let mut document = report.document();
-        if note(timeline).is_some() {
-            let ranks = RanksInTrace::read(path, &options, None)?.document(report.top);
-            document.blocks.extend(ranks.blocks);
-        }
-        Ok(terminal.draw(&document))
+        Ok(terminal.draw(&report.first_screen()))
     })?
 }
 

@@ -37,6 +37,9 @@ mod record;
 mod report;
 #[path = "cli/schema.rs"]
 mod schema;
+#[cfg(target_os = "linux")]
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/view.rs"]
 mod view;
 

@@ -12,7 +12,7 @@ mod streams;
 mod time;
 
 pub use mcp::{DEFAULT_LONGEST_S, Mcp};
-pub use query::{AnswerFormat, Query};
+pub use query::{AnswerFormat, Query, with_sql_apart};
 pub use state::state_folder;
 pub use streams::{WriteError, one_line, say, steers, without_os_error_numbers, write};
 pub use time::{NotATime, time};

@@ -2,7 +2,7 @@
 
 use crate::time;
 use clap::{Args, ValueEnum, ValueHint};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,6 +73,23 @@ pub struct Query {
     pub traces: Vec<OsString>,
 }
 
+/// Returns the arguments such that SQL which begins with a comment (`-- …`) is no option: with a space before it.
+pub fn with_sql_apart(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    arguments.map(|argument| match begins_with_comment(&argument) {
+        true => [OsStr::new(" "), &argument].into_iter().collect(),
+        false => argument,
+    })
+}
+
+/// Returns true for `--` and a text with a space or line break before any `=`, which no option has in its name.
+fn begins_with_comment(argument: &OsStr) -> bool {
+    let text = argument.to_string_lossy();
+    let comment = text
+        .strip_prefix("--")
+        .and_then(|text| text.split('=').next());
+    comment.is_some_and(|text| text.contains(char::is_whitespace))
+}
+
 /// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "it would be printed in completions")]
@@ -82,4 +99,30 @@ pub enum AnswerFormat {
     Json,
     Rows,
     Parquet,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_told_from_options() {
+        for sql in [
+            "-- the first\nselect 1",
+            "--first\nselect 1",
+            "---- x\nselect 1 = 1",
+        ] {
+            assert!(begins_with_comment(OsStr::new(sql)), "{sql}");
+        }
+        for option in [
+            "--",
+            "--schema",
+            "--output=a file",
+            "--saved",
+            "-o",
+            "select 1 -- x",
+        ] {
+            assert!(!begins_with_comment(OsStr::new(option)), "{option}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
 //! How often a comparison of one run a side calls equal programs changed where something disturbs the runs, and how often it finds a
-//! planted change: `cargo run --release -p gapscope-comparison --example diff_disturbed -- PAIRS TRACE.gapscope…`
+//! planted change: `cargo run --release -p gapscope-comparison --example diff_disturbed -- PAIRS SEED TRACE.gapscope…`
 //!
 //! The dispatches of the traces go in, in their order. Each run of a pair takes them with noise of each kernel, drawn from the trace in
 //! blocks of neighbours, and is then disturbed by itself. A table comes out, with a row for each kind of disturbance.
@@ -181,11 +181,13 @@ enum Disturbance {
     Throttling,
     /// The same, and the clocks were recorded.
     ThrottlingWithClocks,
+    /// Each run has a clock of its own, up to a tenth below the greatest, which was not recorded.
+    OtherClocks,
     /// Every fiftieth dispatch waits for 20 µs at least, and every fiftieth is interrupted; the time has no variance.
     Pauses,
 }
 
-const DISTURBANCES: [(&str, Disturbance); 7] = [
+const DISTURBANCES: [(&str, Disturbance); 8] = [
     ("quiet", Disturbance::Quiet),
     ("drift", Disturbance::Drift),
     ("bursts", Disturbance::Bursts),
@@ -195,6 +197,7 @@ const DISTURBANCES: [(&str, Disturbance); 7] = [
         "throttling, clocks recorded",
         Disturbance::ThrottlingWithClocks,
     ),
+    ("other clocks", Disturbance::OtherClocks),
     ("pauses", Disturbance::Pauses),
 ];
 
@@ -231,6 +234,11 @@ impl Disturbance {
         let length = run.len();
         match self {
             Disturbance::Quiet | Disturbance::Throttling | Disturbance::ThrottlingWithClocks => {
+                None
+            }
+            Disturbance::OtherClocks => {
+                let slower = random.between(1.0, 1.1);
+                run.iter_mut().for_each(|launch| launch.us *= slower);
                 None
             }
             Disturbance::Drift => {
@@ -295,13 +303,16 @@ enum Planted {
     Small(f64),
 }
 
-const PLANTED: [(&str, Planted); 7] = [
+const PLANTED: [(&str, Planted); 10] = [
     ("equal", Planted::Nothing),
     ("all × 1.03", Planted::All(1.03)),
     ("all × 1.1", Planted::All(1.1)),
+    ("all × 1.2", Planted::All(1.2)),
     ("all × 1.3", Planted::All(1.3)),
     ("all × 1.5", Planted::All(1.5)),
+    ("all × 2", Planted::All(2.0)),
     ("greatest × 1.3", Planted::Greatest(1.3)),
+    ("greatest × 1.5", Planted::Greatest(1.5)),
     ("small × 1.3", Planted::Small(1.3)),
 ];
 
@@ -413,8 +424,14 @@ fn trace(series: &Series, run: &[Launch], surroundings: &MachineRecord) -> Trace
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (pairs, traces) = arguments.split_first().expect("PAIRS TRACE…");
-    let pairs: u64 = pairs.parse().expect("a number of pairs");
+    let [pairs, seed, traces @ ..] = arguments.as_slice() else {
+        panic!("PAIRS SEED TRACE…");
+    };
+    let [pairs, first_seed] = [pairs, seed].map(|number| {
+        number
+            .parse::<u64>()
+            .expect("a number of pairs, and a seed")
+    });
     let mut all: Vec<Series> = traces.iter().map(|trace| Series::new(trace)).collect();
     // Kernels go by numbers in the traces that are made.
     for series in &mut all {
@@ -440,7 +457,7 @@ fn main() {
                                 &all[seed as usize % all.len()],
                                 disturbance,
                                 planted,
-                                1000 * seed + 7,
+                                1000 * seed + first_seed,
                             )
                         };
                         seeds.map(one).collect::<Vec<ComparisonAnswer>>()

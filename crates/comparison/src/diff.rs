@@ -17,6 +17,7 @@
 
 mod change;
 mod changes;
+mod common_change;
 mod digest;
 mod disturbance;
 mod equal;
@@ -45,13 +46,13 @@ pub use change::{Change, ChangeKind, NotJudged};
 pub use gate::{Gate, GateError, GateOf, Limit, gate_metrics};
 pub use matching::How;
 pub use metric::{Metric, Unit};
-pub use options::{ASSUMED_SPREAD, LEVEL, Options};
+pub use options::{LEVEL, Options};
 pub use result::{
     Diff, EqualWork, Flaw, GateResult, GateStatus, Method, SamplesOf, Side, Verdict, WorkFigure,
 };
 pub use run::{Machine, RunDigest};
 pub use unlike::unlike_machines;
-pub use words::{chance, change, interval, value};
+pub use words::{at_least, chance, change, interval, value};
 
 use changes::Comparison;
 use estimate::Design;
@@ -75,6 +76,7 @@ impl Diff {
             gates: comparison.gates(&options.gates, options),
             method: method(before, after, &design, options, &comparison),
             matched: comparison.matched(),
+            words: comparison.words(),
             changes: comparison.changes,
             next: Vec::new(),
         };
@@ -129,7 +131,7 @@ const MIN_TURNS: usize = 4;
 fn design(before: &[RunDigest], after: &[RunDigest], options: &Options) -> Design {
     Design {
         turns: turns(before, after),
-        spread: AssumedSpread::new(before, after, options),
+        spread: AssumedSpread::new(options),
     }
 }
 
@@ -169,7 +171,7 @@ fn method(
         _ if design.turns.is_some() => SamplesOf::RunsInTurns,
         _ => SamplesOf::Runs,
     };
-    let spread = |run: &RunDigest| design.spread.at(run, Some(Metric::WallTime));
+    let spread = |run: &RunDigest| design.spread.of_metric(run, Metric::WallTime);
     let assumed_spread = (before.iter().chain(after).map(spread).reduce(f64::max))
         .filter(|_| samples == SamplesOf::OneRun);
     Method {
@@ -182,7 +184,7 @@ fn method(
             before.len(),
             after.len(),
             samples,
-            assumed_spread.map(|_| design.spread.basis(before, after)),
+            comparison.width(),
             options.level,
         ),
     }

@@ -4,7 +4,7 @@
 
 use clap::{Args, Command, FromArgMatches};
 use gapscope_companion::{
-    AnswerFormat, INCOMPLETE, Query, WriteError, one_line, say, state_folder,
+    AnswerFormat, INCOMPLETE, Query, WriteError, one_line, say, state_folder, with_sql_apart,
     without_os_error_numbers, write,
 };
 use gapscope_files::NewFile;
@@ -27,7 +27,8 @@ fn main() -> ExitCode {
         .bin_name("gapscope query")
         .version(env!("CARGO_PKG_VERSION"))
         .max_term_width(100);
-    let matches = Query::augment_args(command).get_matches();
+    let given = with_sql_apart(std::env::args_os());
+    let matches = Query::augment_args(command).get_matches_from(given);
     let arguments = Query::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // Functions of the engine panic on values that it does not foresee. The sentence below stands for what a panic prints.
     std::panic::set_hook(Box::new(|_| {}));

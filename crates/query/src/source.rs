@@ -4,7 +4,7 @@
 use crate::Error;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use gapscope_trace::{Manifest, read_manifest};
+use gapscope_trace::{Manifest, meant_trace, read_manifest};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -71,12 +71,19 @@ impl Traces {
             skipped: Vec::new(),
             partitions: Vec::new(),
         };
-        let mut known = HashSet::new();
+        let (mut known, mut links) = (HashSet::new(), Vec::new());
         for argument in given {
-            let paths = expand(argument)?;
-            let only = paths.len() == 1 && given.len() == 1;
-            for path in paths {
+            let found = expand(argument)?;
+            let only = found.paths.len() == 1 && given.len() == 1;
+            for path in found.paths {
                 traces.add(path, only, &mut known)?;
+            }
+            links.extend(found.links);
+        }
+        for link in links {
+            // Nothing is missing where the trace itself was found too.
+            if !link.canonicalize().is_ok_and(|path| known.contains(&path)) {
+                traces.skip_link(&link);
             }
         }
         if traces.sources.is_empty() {
@@ -126,7 +133,11 @@ impl Traces {
                     partitions: Vec::new(),
                 });
                 for rank in ranks {
-                    self.add(folder.join(format!("rank={rank}")), false, known)?;
+                    let own = folder.join(format!("rank={rank}"));
+                    match own.is_symlink() {
+                        true => self.skip_link(&own),
+                        false => self.add(own, false, known)?,
+                    }
                 }
             }
             Ok(_) => self.skipped.push(format!(
@@ -145,6 +156,15 @@ impl Traces {
             }
         }
         Ok(())
+    }
+
+    /// Skips a link that the user has not named.
+    fn skip_link(&mut self, link: &Path) {
+        self.skipped.push(format!(
+            "{} is a symbolic link, or inside of one, which may lead anywhere and is not followed: name it without a \
+             pattern, or put the trace itself there",
+            link.display()
+        ));
     }
 
     /// Finds the columns from folders, and the values of each trace.
@@ -176,11 +196,21 @@ fn is_integer(text: &str) -> bool {
         .is_ok_and(|number| number.to_string() == text)
 }
 
+/// The paths that an argument stands for.
+struct ExpandedPaths {
+    paths: Vec<PathBuf>,
+    /// The paths that a pattern found through a link.
+    links: Vec<PathBuf>,
+}
+
 /// Expands an argument into paths. An existing path is taken literally, whatever characters it has.
-fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
+fn expand(argument: &OsStr) -> Result<ExpandedPaths, Error> {
     let path = Path::new(argument);
     if path.symlink_metadata().is_ok() {
-        return Ok(vec![path.to_owned()]);
+        return Ok(ExpandedPaths {
+            paths: vec![path.to_owned()],
+            links: Vec::new(),
+        });
     }
     let text = argument
         .to_str()
@@ -188,7 +218,14 @@ fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
     let Some(pattern) = text else {
         return Err(Error::NoTrace(match argument.is_empty() {
             true => "\"\" is not a path: name a trace".to_owned(),
-            false => format!("{} does not exist", path.display()),
+            false => match meant_trace(path) {
+                Some(meant) => format!(
+                    "{} does not exist: is {} meant?",
+                    path.display(),
+                    meant.display()
+                ),
+                None => format!("{} does not exist", path.display()),
+            },
         }));
     };
     let options = glob::MatchOptions {
@@ -206,7 +243,21 @@ fn expand(argument: &OsStr) -> Result<Vec<PathBuf>, Error> {
              folders"
         )));
     }
-    Ok(found)
+    let (links, paths) = (found.into_iter()).partition(|path| is_behind_link(pattern, path));
+    Ok(ExpandedPaths { paths, links })
+}
+
+/// Returns true where a path that a pattern found is a link, or inside of one. Links in the part before the pattern's first
+/// `*`, `?` or `[` do not count, because the user has named them.
+fn is_behind_link(pattern: &str, found: &Path) -> bool {
+    let parts = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().filter(|part| *part != Component::CurDir);
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let is_literal = |part: &OsString| !part.to_string_lossy().contains(['*', '?', '[']);
+    let named = parts(Path::new(pattern)).into_iter().take_while(is_literal);
+    let (named, all) = (named.count(), parts(found));
+    (named + 1..=all.len()).any(|end| all[..end].iter().collect::<PathBuf>().is_symlink())
 }
 
 /// Returns true for an argument that is SQL rather than a trace: it starts with an SQL keyword, or has several words

@@ -7,7 +7,7 @@ mod tables;
 pub use junit::text as junit;
 
 use crate::document::{Block, Document, Table, Text, Tone};
-use crate::json::pretty;
+use crate::stable_json::pretty;
 use crate::{fit, markdown as page};
 use gapscope_comparison::diff::{
     Diff, GateResult, GateStatus, SamplesOf, Verdict, WorkFigure, value,
@@ -177,10 +177,10 @@ impl DiffReport<'_> {
         let mut blocks = Table::with_rows(&known)
             .word("work", |figure| figure.what.as_str())
             .number("before", |figure| {
-                tables::value_of(figure.before, figure.unit)
+                tables::value_of(figure.before, figure.unit, figure.at_least[0])
             })
             .number("after", |figure| {
-                tables::value_of(figure.after, figure.unit)
+                tables::value_of(figure.after, figure.unit, figure.at_least[1])
             })
             .word("", |figure| match figure.equal {
                 Some(true) => Text::new().with(Tone::Good, "equal"),

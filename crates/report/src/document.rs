@@ -20,6 +20,8 @@ pub enum Block {
     Heading(String, String),
     /// A sentence, which is wrapped as needed.
     Sentence(Text),
+    /// A sentence that stands by itself, with space around it.
+    Apart(Text),
     /// An entry of a list.
     Item(Text),
     /// A table.
@@ -131,6 +133,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The title of the column of notes, where a renderer draws notes as a column.
     pub note_title: String,
+    /// True where nothing is said of columns and names that have no room.
+    pub is_brief: bool,
 }
 
 /// A column of a table.
@@ -302,6 +306,12 @@ impl<'a, T> TableBuilder<'a, T> {
         for (row, value) in self.table.rows.iter_mut().zip(self.rows) {
             row.note = note(value);
         }
+        self
+    }
+
+    /// Says nothing of columns and names that have no room.
+    pub fn brief(mut self) -> Self {
+        self.table.is_brief = true;
         self
     }
 

@@ -133,6 +133,6 @@ impl Explanation {
     ///
     /// Fails where JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        crate::json::pretty(self)
+        crate::stable_json::pretty(self)
     }
 }

@@ -233,7 +233,7 @@ fn take_last(text: &str, columns: usize) -> String {
 }
 
 /// Returns the first characters that fit into `columns`.
-pub(crate) fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
+pub fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
     chars
         .take_while(|c| {

@@ -2,6 +2,7 @@
 //! the recording. Keys are stable: keys may be added, and none is renamed or removed.
 
 use crate::page::Report;
+use crate::stable_json::{VERSION, pretty};
 use gapscope_analysis::Findings;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::unread::CAUSES;
@@ -9,9 +10,6 @@ use gapscope_comparison::ranks::RankFindings;
 use gapscope_trace::manifest::Exit;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// The version of the meaning of the keys.
-pub(crate) const VERSION: u32 = 1;
 
 /// What `gapscope report --json` prints of a trace.
 ///
@@ -92,9 +90,4 @@ pub fn text_with_ranks(report: &Report, ranks: &RankFindings) -> Result<String, 
         ranks: Some(ranks),
         ..Json::new(report)
     })
-}
-
-/// Returns a value as indented JSON text, which ends with a line feed.
-pub(crate) fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
 }

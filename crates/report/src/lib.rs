@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod command;
 pub mod diff;
 pub mod document;
 pub mod explanation;
@@ -18,12 +19,14 @@ mod page;
 pub mod ranks;
 mod section;
 pub mod source_lines;
+mod stable_json;
 pub mod terminal;
 
 pub use document::{Block, Document, Text, Tone};
 pub use head::HeadSentences;
 // `quantity` formats numbers with their units; here it goes by `number`.
+pub use command::command_line;
 use gapscope_timeline::quantity as number;
-pub use page::{Report, command_line};
+pub use page::{Report, SECTIONS};
 pub use section::timeline::slices;
 pub use terminal::Terminal;

@@ -29,7 +29,9 @@ pub fn draw(document: &Document) -> String {
                     page.push_str(&format!("\n*{}*\n", escaped(aside)));
                 }
             }
-            Block::Sentence(text) => page.push_str(&format!("{}\n", inline(text))),
+            Block::Sentence(text) | Block::Apart(text) => {
+                page.push_str(&format!("{}\n", inline(text)));
+            }
             Block::Item(text) => page.push_str(&format!("- {}\n", inline(text))),
             Block::Picture(lines) => {
                 page.push_str("```text\n");

@@ -2,11 +2,11 @@
 //! collective is an operation that all ranks of a communicator take part in; its skew is the time from the first
 //! rank's arrival to the last one's. The straggler is the rank that the others wait for most.
 
+use crate::command::short_command;
 use crate::document::{Block, Document, Table, Text, Tone};
-use crate::json::pretty;
 use crate::number;
-use crate::page::short_command;
 use crate::section::{duration, or_unknown};
+use crate::stable_json::pretty;
 use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
 use gapscope_trace::Manifest;
@@ -29,9 +29,71 @@ pub struct RanksReport<'a> {
     pub top: usize,
 }
 
+/// The number of ranks on the first screen: all, where they are no more, else those that the table of ranks has first.
+const FIRST_RANKS: usize = 8;
+
 impl RanksReport<'_> {
     /// Returns the report as a document.
     pub fn document(&self) -> Document {
+        let mut blocks = self.head();
+        blocks.extend(self.tables());
+        blocks.extend(self.accuracy());
+        Document { blocks }
+    }
+
+    /// Returns what a reader needs first, as a document: the verdict, and the ranks.
+    pub fn first_screen(&self) -> Document {
+        let mut blocks = self.head();
+        let few = RanksReport {
+            top: self.top.min(FIRST_RANKS),
+            ..*self
+        };
+        blocks.extend(few.ranks());
+        let clock = match self.findings.clock_error_ns {
+            Some(ns) => format!(
+                "times of any two ranks compare within {}",
+                number::duration(ns)
+            ),
+            None => "within what times of two ranks compare is not known".to_owned(),
+        };
+        let mut text = Text::new().strong("Accuracy: ").and(format!("{clock}."));
+        if !self.remarks.is_empty() {
+            let remarks = number::count_of(self.remarks.len() as u64, "remark", "remarks");
+            text.push(
+                Tone::Warning,
+                format!(" {remarks} on what is not known: --section accuracy."),
+            );
+        }
+        blocks.push(Block::Apart(text));
+        let text = format!(
+            "More: gapscope report --full; of one rank: gapscope report {}/rank=N.",
+            self.folder
+        );
+        blocks.push(Block::Sentence(Text::new().faint(text)));
+        Document { blocks }
+    }
+
+    /// Returns some sections of the report, by their names, as a document. A name that only reports on one rank have says so.
+    pub fn some_sections(&self, names: &[String]) -> Document {
+        let shown = names.iter().flat_map(|name| match name.as_str() {
+            "verdict" => self.head(),
+            "ranks" => self.tables(),
+            "accuracy" => self.accuracy(),
+            name => {
+                let text = format!(
+                    "A folder of ranks has the sections verdict, ranks and accuracy; for {name}: gapscope report --section {name} {}/rank=N",
+                    self.folder
+                );
+                vec![Block::Apart(text.into())]
+            }
+        });
+        Document {
+            blocks: shown.collect(),
+        }
+    }
+
+    /// Returns the title, the verdict and the sentences on the ranks.
+    fn head(&self) -> Vec<Block> {
         let findings = self.findings;
         let aside = match findings.world_size {
             Some(size) if size as usize != findings.ranks.len() => {
@@ -48,13 +110,11 @@ impl RanksReport<'_> {
                 _ => text.and(sentence),
             }));
         }
-        blocks.extend(self.tables());
-        blocks.extend(self.accuracy());
-        Document { blocks }
+        blocks
     }
 
     /// Returns the section of a report on one trace that describes the ranks in it.
-    pub fn within(&self) -> Document {
+    pub(crate) fn within(&self) -> Vec<Block> {
         let findings = self.findings;
         let count = number::count_of(findings.ranks.len() as u64, "rank", "ranks");
         let mut blocks = vec![Block::Heading("Ranks in this trace".into(), count)];
@@ -62,7 +122,23 @@ impl RanksReport<'_> {
         let sentences = findings.sentences.iter();
         blocks.extend(sentences.map(|text| Block::Sentence(text.as_str().into())));
         blocks.extend(self.tables());
-        Document { blocks }
+        blocks
+    }
+
+    /// Returns the sentences on ranks that belong to the verdict on a trace with several.
+    pub(crate) fn beside_verdict(&self) -> Vec<Block> {
+        let count = number::count_of(self.findings.ranks.len() as u64, "rank", "ranks");
+        let lead = format!("{count} are in this trace, and its figures are of all of them: ");
+        let mut text = Text::new().strong(lead);
+        if let Some(Block::Sentence(verdict)) = self.verdict() {
+            verdict
+                .spans
+                .into_iter()
+                .for_each(|(tone, span)| text.push(tone, span));
+            text.push(Tone::Plain, " ");
+        }
+        text.push(Tone::Plain, self.findings.sentences.join(" "));
+        vec![Block::Sentence(text)]
     }
 
     /// Returns a sentence on what bounds the speed of all ranks together.
@@ -290,7 +366,7 @@ impl RanksReport<'_> {
     /// Fails where JSON cannot be written.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         pretty(&Json {
-            report_version: crate::json::VERSION,
+            report_version: crate::stable_json::VERSION,
             gapscope_version: &self.manifest.gapscope_version,
             trace: self.folder,
             command: &self.manifest.command,

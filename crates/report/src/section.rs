@@ -5,6 +5,7 @@ pub(crate) mod accuracy;
 pub(crate) mod code;
 pub(crate) mod command_buffers;
 pub(crate) mod counters;
+pub(crate) mod do_first;
 pub(crate) mod equal_work;
 pub(crate) mod gaps;
 pub(crate) mod instructions;

@@ -55,7 +55,7 @@ impl Terminal {
         match block {
             Block::Title(title, aside) => self.rule(page, title, aside, ' '),
             Block::Heading(title, aside) => self.rule(page, title, aside, '─'),
-            Block::Sentence(text) => self.paragraph(page, text, "", 0),
+            Block::Sentence(text) | Block::Apart(text) => self.paragraph(page, text, "", 0),
             Block::Item(text) => self.paragraph(page, text, "• ", 2),
             Block::Table(table) => self.table(page, table),
             Block::Picture(lines) => {
@@ -126,6 +126,9 @@ impl Terminal {
                 }
             }
         }
+        if table.is_brief {
+            return;
+        }
         let mut missing = layout.left_out.clone();
         let first = table.columns.first().filter(|column| column.code);
         let cut = |(row, clip): (&Row, &String)| row.cells[0].plain_text() != *clip;
@@ -187,6 +190,8 @@ fn joins(before: &Block, block: &Block) -> bool {
     match (before, block) {
         (Block::Heading(..), _) | (Block::Item(_), Block::Item(_)) => true,
         (Block::Sentence(_), Block::Item(_) | Block::Sentence(_)) => true,
+        (Block::Apart(_), Block::Item(_)) => true,
+        (Block::Apart(_) | Block::Item(_), Block::Sentence(text)) => text.is_faint(),
         // A remark belongs to its table.
         (Block::Table(_), Block::Sentence(text)) => text.is_faint(),
         _ => false,

@@ -53,12 +53,19 @@ fn with_report<R>(trace: &Trace, options: &Options, show: impl FnOnce(&Report) -
         remarks: &[],
         top: 10,
         each_layer: false,
+        ranks: None,
     })
 }
 
 fn terminal(trace: &Trace) -> String {
     with_report(trace, &Options::default(), |report| {
         drawn(&report.document())
+    })
+}
+
+fn first_screen(trace: &Trace) -> String {
+    with_report(trace, &Options::default(), |report| {
+        drawn(&report.first_screen())
     })
 }
 
@@ -83,6 +90,9 @@ macro_rules! snapshots {
             let trace = read(include_str!(concat!("traces/", stringify!($name), ".txt")));
             let page = terminal(&trace);
             insta::assert_snapshot!(concat!(stringify!($name), "-terminal"), page);
+            let page = first_screen(&trace);
+            assert!(page.lines().count() <= 40, "more than 40 lines:\n{page}");
+            insta::assert_snapshot!(concat!(stringify!($name), "-first"), page);
             with_report(&trace, &Options::default(), |report| {
                 let page = markdown::draw(&report.document());
                 insta::assert_snapshot!(concat!(stringify!($name), "-markdown"), page);
@@ -101,6 +111,24 @@ snapshots!(
     cuda_waits,
     nothing
 );
+
+#[test]
+fn each_section_has_a_name_by_which_it_is_asked_for() {
+    let trace = read(HOST_BOUND);
+    with_report(&trace, &Options::default(), |report| {
+        let whole = drawn(&report.document());
+        let page = |name: &str| drawn(&report.some_sections(&[name.to_owned()]));
+        for name in gapscope_report::SECTIONS {
+            let page = page(name);
+            let is_part = page.lines().all(|line| whole.contains(line));
+            let is_empty = page.contains(&format!("The trace has nothing for the section {name}."));
+            assert!(is_part != is_empty, "{name}: {page}");
+        }
+        assert_says(&page("kernels"), "matmul");
+        assert_lacks(&page("kernels"), "HOST-BOUND");
+        assert_says(&page("counters"), "nothing for the section counters");
+    });
+}
 
 #[test]
 fn advice_begins_at_its_share() {
@@ -565,8 +593,21 @@ fn ranks_side_by_side() {
     let page = drawn(&report.document());
     insta::assert_snapshot!("ranks-terminal", page);
     insta::assert_snapshot!("ranks-json", report.json().unwrap());
-    let within = drawn(&report.within());
-    assert!(within.contains("Ranks in this trace"), "{within}");
+    insta::assert_snapshot!("ranks-first", drawn(&report.first_screen()));
+    let trace = &traces[0];
+    with_report(trace, &Options::default(), |of_trace| {
+        let with_ranks = Report {
+            ranks: Some(report),
+            ..*of_trace
+        };
+        let page = drawn(&with_ranks.document());
+        assert_says(&page, "Ranks in this trace");
+        // What ranks do to each other comes right behind the verdict.
+        let first = words(&drawn(&with_ranks.first_screen()));
+        let said = first.find("2 ranks are in this trace");
+        assert!(said < first.find("Timeline"), "{first}");
+        assert!(said.is_some(), "{first}");
+    });
 }
 
 #[test]

@@ -326,8 +326,20 @@ thresholds! {
         "Where one run of each side is compared, by how much its kernels got slower from its start to its end counts as the spread from run to run, too, up to this.",
         "GPUs that get hot lose up to a quarter of their clock; times that grow more do so by the program's sizes.";
     DRIFTING_SHARE: f64 = 0.9, Share,
-        "By as much as this share of a run's dispatches, by kernels, got slower from its start to its end, the run drifted.",
+        "A run drifted by no more than this share of its dispatches, by kernels, may have got slower from its start to its end within their errors.",
         "A GPU that gets hot slows all kernels alike; a program with growing sizes has kernels without.";
+    ASSUMED_SPREAD: f64 = 0.01, Share,
+        "Where one run of each side is compared, the time of a run is assumed to vary by this from run to run (standard deviation of its logarithm).",
+        "Runs on a GPU of known clocks differ by about 1 %.";
+    UNCLOCKED_SPREAD: f64 = 0.025, Share,
+        "Where the clocks of a GPU were not recorded, and one run of each side is compared, times in which the GPU works are assumed to vary by this besides.",
+        "Warm GPUs run up to a tenth slower than cold ones, and neither side says how warm its GPU was.";
+    SOFTWARE_SPREAD: f64 = 0.05, Share,
+        "Where one run of each side is compared, times on a software device are assumed to vary by this from run to run.",
+        "Its processors also run the program, and whatever else the machine does.";
+    HOPELESS_FACTOR: f64 = 10.0, Times,
+        "Runs that could show only changes above this factor are said to show no change of the figure.",
+        "No one looks for so great a change, and its exact size says only that the runs differ in everything.";
     LEAST_EVALUATIONS: usize = 6, Count,
         "Evaluations that each side needs for an interval.",
         "The smallest and the greatest of 5 hold the median in 94 of 100 cases, those of 6 in 97.";

@@ -3,7 +3,7 @@
 
 use crate::Timeline;
 use gapscope_trace::LossKind;
-use gapscope_trace::manifest::Api;
+use gapscope_trace::manifest::{Api, Loss};
 use gapscope_trace::tables::{OpaqueWorkKind, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,9 +32,26 @@ pub struct UnknownCount {
     pub count: Count,
     /// How many there are at least; null where none was recorded.
     pub at_least: Option<u64>,
+    /// True where some of them were lost, and not only counted in another way.
+    #[serde(skip)]
+    pub is_lost: bool,
     /// Why the count is not known, as a phrase.
     pub because: String,
 }
+
+/// The losses by each of which at least so many pieces of GPU work have no times.
+pub const WORK_LOSSES: &[LossKind] = &[
+    LossKind::Dispatches,
+    LossKind::DispatchRows,
+    LossKind::Transfers,
+    LossKind::Copies,
+    LossKind::CopiesBetweenDevices,
+    LossKind::Fills,
+    LossKind::CommandBuffers,
+    LossKind::CudaActivities,
+    LossKind::CudaActivitiesAtSuddenEnd,
+    LossKind::GpuIntervals,
+];
 
 /// Returns the counts of a trace that are not known, each at most once. Where work is selected, these are the counts of which
 /// nothing was recorded.
@@ -47,10 +64,11 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
     let submissions = timeline.submission_count();
     let has_work = dispatches + transfers + command_buffers + tables.opaque_work.len() as u64 > 0;
     let mut unknown = Vec::new();
-    let mut add = |count, rows: u64, because: String| {
+    let mut add = |count, rows: u64, (because, is_lost): (String, bool)| {
         unknown.push(UnknownCount {
             count,
             at_least: (rows > 0).then_some(rows),
+            is_lost,
             because,
         });
     };
@@ -68,7 +86,7 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
             Count::Submissions,
             Count::Transfers,
         ] {
-            add(count, 0, because.to_owned());
+            add(count, 0, (because.to_owned(), false));
         }
         return unknown;
     }
@@ -77,15 +95,20 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
             .losses
             .iter()
             .filter(|loss| kinds.contains(&loss.kind));
-        losses.map(|loss| loss.reason.to_string()).next()
+        // What the profiler of another tool did not take lies outside of what the file is of.
+        let is_inside = |loss: &Loss| !is_imported || loss.kind != LossKind::CudaActivities;
+        let mut losses = losses.peekable();
+        let because = losses.peek()?.reason.to_string();
+        Some((because, losses.any(is_inside)))
     };
     let mut opaque = tables.opaque_work.kind.iter();
     let whole_graphs = (opaque.any(|kind| *kind == OpaqueWorkKind::Graph))
-        .then(|| "graphs were recorded as a whole".to_owned());
+        .then(|| ("graphs were recorded as a whole".to_owned(), false));
     // Calls would tell that there are none.
     let none_of = |rows: u64| {
         (rows == 0 && submissions == 0 && is_imported)
             .then(|| "the file has none, and no calls that would launch some".to_owned())
+            .map(|because| (because, false))
     };
     use LossKind::*;
     let in_all = [
@@ -112,7 +135,8 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         add(Count::Transfers, transfers, because);
     }
     let no_calls = (submissions == 0 && has_work)
-        .then(|| "the trace does not have the calls that submitted the work".to_owned());
+        .then(|| "the trace does not have the calls that submitted the work".to_owned())
+        .map(|because| (because, false));
     let without_submissions = no_calls
         .clone()
         .or_else(|| lost(&[HostCallsOfWork, Submissions]));
@@ -126,7 +150,8 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         .all(|device| matches!(device.api, Api::Cuda | Api::Hip));
     let without_command_buffers = match (command_buffers, has_work) {
         (0, true) if !launches => {
-            Some("the trace does not say in which command buffers the work was".to_owned())
+            let because = "the trace does not say in which command buffers the work was";
+            Some((because.to_owned(), false))
         }
         (0, true) => no_calls,
         _ => None,

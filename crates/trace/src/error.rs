@@ -71,6 +71,14 @@ pub enum Error {
         /// A guess at what the path leads to.
         found: String,
     },
+    /// Nothing is at the path of a trace, and a trace whose name differs by its extension is beside it.
+    #[error("{} does not exist: is {} meant?", path.display(), meant.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+        /// The trace that is there.
+        meant: PathBuf,
+    },
     /// A later gapscope wrote the trace.
     #[error(
         "{} has trace format {version}, and this gapscope reads up to {FORMAT_VERSION}: open it with a newer gapscope, such as the one that wrote it",

@@ -64,7 +64,7 @@ pub use gapscope_model::{
 pub use manifest::Manifest;
 pub use names::Names;
 pub use ranks::{rank_folders, rank_links};
-pub use reader::{DispatchPieces, Selection, read, read_manifest};
+pub use reader::{DispatchPieces, Selection, meant_trace, read, read_manifest};
 pub use sizes::{TableSize, table_sizes};
 pub use tables::Tables;
 pub use text::{TextError, TextProblem};

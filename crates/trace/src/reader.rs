@@ -21,6 +21,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 pub use crate::versions::{has_table, is_optional};
+pub use foreign::meant_trace;
 pub use pieces::DispatchPieces;
 pub use selection::Selection;
 pub use tail::Tail;

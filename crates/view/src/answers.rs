@@ -70,6 +70,7 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
         remarks: analysed.remarks,
         top: usize::MAX,
         each_layer: false,
+        ranks: None,
     };
     let names = &timeline.kernel_names;
     let mut rows: FxHashMap<&str, Vec<usize>> = FxHashMap::default();

@@ -82,10 +82,10 @@ impl Stub {
     }
 }
 
-/// Checks that `gapscope report` prints each of `parts`, in lines of at most 80 columns.
+/// Checks that `gapscope report --full` prints each of `parts`, in lines of at most 80 columns.
 fn assert_report_has(recording: &Recording, parts: &[&str]) {
     let mut report = Command::new(product::built("gapscope"));
-    let text = Run::from_command(report.arg("report").arg(recording.path())).stdout;
+    let text = Run::from_command(report.args(["report", "--full"]).arg(recording.path())).stdout;
     for part in parts {
         assert_contains(&text, part);
     }
@@ -128,6 +128,18 @@ fn graphs_that_are_a_loop_and_nothing_else_are_launched_by_their_calls() {
         1,
         "those of bodies are on the stream of the launch"
     );
+}
+
+/// The program first uses a second device, and loads code, after it has filtered its system calls.
+#[test]
+fn a_filter_of_system_calls_that_is_set_after_the_start_of_cuda_changes_nothing() {
+    let stub = Stub::new(&[]);
+    let program = stub.program("launch:100 sync filter launch:100 reload device:1 launch:100 sync");
+    program.run().ok();
+    let trace = program.recorded().trace();
+    assert_eq!(trace.manifest.losses, []);
+    assert_eq!(trace.manifest.devices.len(), 2);
+    assert_eq!(trace.tables.dispatches.len(), 302);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Tests programs that fail, end early or consist of several processes.
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Stdio;
+use std::time::Duration;
 
 use gapscope_trace::manifest::Exit;
 use gapscope_trace::tables::{Table, Timing};
@@ -11,7 +13,7 @@ use crate::counts::compare;
 use crate::driver::{Driver, Fake, Lavapipe};
 use crate::losses;
 use crate::product;
-use crate::recording::{Program, planted};
+use crate::recording::{Program, Run, open, planted};
 
 #[test]
 fn a_killed_program_leaves_a_complete_trace() {
@@ -227,6 +229,97 @@ fn a_signal_at_any_moment_leaves_no_folder_that_nothing_opens() {
         running.wait().expect("its end");
         assert!(!trace.exists(), "after {after_ms} ms");
     }
+}
+
+/// Starts a recording in a process group of its own, as a shell does.
+fn in_own_group(program: &Program, folder: &std::path::Path) -> std::process::Child {
+    let mut command = program.record_command(folder);
+    command
+        .process_group(0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().expect("gapscope")
+}
+
+/// Sends SIGINT to a whole process group, as the terminal does at Ctrl-C.
+fn interrupt(group: &std::process::Child) {
+    let group = format!("-{}", group.id());
+    // The group may have ended.
+    let _ = std::process::Command::new("kill")
+        .args(["-INT", "--", &group])
+        .status();
+}
+
+#[test]
+fn an_interrupt_at_any_stage_leaves_a_whole_trace_or_none() {
+    let program = planted("host-sleep --iterations 12 --sleep-us 50000");
+    for after_ms in [0, 5, 10, 20, 40, 80, 160, 320, 640, 900] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut running = in_own_group(&program, folder.path());
+        for _ in 0..2 {
+            std::thread::sleep(Duration::from_millis(after_ms));
+            interrupt(&running);
+        }
+        running.wait().expect("its end");
+        let trace = folder.path().join("t.gapscope");
+        if trace.exists() {
+            open(&trace);
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_while_the_trace_is_written_does_not_cut_it() {
+    let fake = Fake::new(&[("DISPATCH_NS", "100")]);
+    let program = Program::planted("steady --n 2000 --iterations 200", &fake);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut running = in_own_group(&program, folder.path());
+    let children = format!("/proc/{0}/task/{0}/children", running.id());
+    let runs = || {
+        let children = std::fs::read_to_string(&children).unwrap_or_default();
+        let name = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        (children.split_whitespace())
+            .any(|pid| name(pid).is_ok_and(|name| name.trim() == "planted"))
+    };
+    while !runs() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    while runs() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for _ in 0..10 {
+        interrupt(&running);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    running.wait().expect("its end");
+    let trace = open(&folder.path().join("t.gapscope"));
+    assert_eq!(trace.tables.dispatches.len(), 400_000);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_before_the_program_starts() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recording = planted("steady --n 1").record_command(folder.path());
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "mount -o remount,ro none \"$0\" && exec \"$@\""]);
+    command.arg(folder.path());
+    command
+        .arg(recording.get_program())
+        .args(recording.get_args());
+    for (name, value) in recording.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    let Some(run) = Run::on_small_disk(&command, folder.path(), 300, "true") else {
+        return;
+    };
+    run.assert_status(125);
+    assert_eq!(run.stdout, "");
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    let said = run.stderr.to_lowercase();
+    assert!(
+        said.contains("t.gapscope") && said.contains("read-only"),
+        "{said}"
+    );
 }
 
 #[test]

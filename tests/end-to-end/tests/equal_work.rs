@@ -173,7 +173,7 @@ fn the_experiment_of_the_docs_answers_its_questions() {
     // The report, which recording prints, says whether the GPU or the host is the limit.
     let has_verdict = ["-BOUND ", "MIXED "].iter().any(|v| run.stderr.contains(v));
     assert!(has_verdict, "{}", run.stderr);
-    for said in ["Idle time by cause", "The gaps are ", "Gaps by length: "] {
+    for said in ["Timeline ", "Accuracy: ", "More: gapscope report --full"] {
         assert!(run.stderr.contains(said), "no {said:?} in {}", run.stderr);
     }
     // The comparison shows whether kernels are fused, whether less is submitted, and the cost.

@@ -1,25 +1,20 @@
-//! Tests programs that limit themselves, filter their system calls, close what they have not opened or handle every
-//! signal, and a spool that somebody cuts while the program is recorded. The program's output and exit status must be
-//! those without gapscope, and its work must be in the trace.
+//! Tests programs that limit themselves, filter their system calls, close what they have not opened or handle every signal. The
+//! program's output and exit status must be those without gapscope, and its work must be in the trace.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use gapscope_trace::LossKind;
-use gapscope_trace::tables::Table;
 
 use crate::counts::{check, compare};
 use crate::driver::{Driver, Fake, Lavapipe};
 use crate::product;
-use crate::recording::{Program, Run, assert_contains, open, planted};
-use crate::truth::Truth;
+use crate::recording::{Program, Run, open, planted};
 
 /// Enough dispatches for several chunks of the spool.
 const WORK: &str = "steady --n 40 --iterations 200 --spin 10";
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     let own = std::fs::metadata("/proc/self").expect("this process's folder");
     own.uid() == 0
 }
@@ -107,238 +102,113 @@ fn children_that_use_no_gpu_are_no_processes_of_the_trace_and_end_as_they_would(
     }
 }
 
-/// A recording that runs while the test meddles with its spool.
-struct Running {
-    session: Child,
-    folder: tempfile::TempDir,
-}
-
-impl Running {
-    /// Starts the recording of a program that submits for some seconds, and waits until it has begun.
-    fn start(driver: &dyn Driver) -> Running {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut command = Command::new(product::built("gapscope"));
-        command.envs(driver.variables());
-        command.args(["record", "--no-report", "-o"]);
-        command.arg(folder.path().join("t.gapscope")).arg("--");
-        command.arg(product::built("planted"));
-        command.args([
-            "host-sleep",
-            "--n",
-            "400",
-            "--iterations",
-            "60",
-            "--spin",
-            "10",
-        ]);
-        command.args(["--sleep-us", "50000"]);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let running = Running {
-            session: command.spawn().expect("gapscope starts"),
-            folder,
-        };
-        running.until(|| running.chunks() > 0);
-        running
+#[test]
+fn children_by_other_calls_than_fork_and_a_loader_that_is_unloaded_change_nothing() {
+    for conduct in [
+        "spawns",
+        "spawns --moment instance",
+        "unload --moment start",
+        "unload",
+    ] {
+        let trace = check(&format!("{WORK} --conduct {conduct}"), &Lavapipe);
+        assert_eq!(trace.manifest.losses, [], "{conduct}");
+        assert_eq!(trace.manifest.processes.len(), 1, "{conduct}");
     }
-
-    fn trace(&self) -> std::path::PathBuf {
-        self.folder.path().join("t.gapscope")
-    }
-
-    fn chunks(&self) -> usize {
-        let files = files_in(&self.trace().join("spool"));
-        let chunks = files.iter().filter(|file| file.ends_with("chunk"));
-        chunks.count()
-    }
-
-    fn until(&self, what: impl Fn() -> bool) {
-        let begun = Instant::now();
-        while !what() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(30),
-                "it takes too long"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// Cuts each file of the spool, also through links, and deletes each third one, again and again.
-    fn meddle(&self, rounds: u32) {
-        for round in 0..rounds {
-            for (number, file) in files_in(&self.trace().join("spool")).iter().enumerate() {
-                if (number + round as usize) % 3 == 2 {
-                    let _ = std::fs::remove_file(file);
-                } else if let Ok(file) = std::fs::OpenOptions::new().write(true).open(file) {
-                    // A pool refuses.
-                    let _ = file.set_len(u64::from(round % 2) * 100);
-                }
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Waits for the end, and returns the run.
-    fn end(self) -> (Run, tempfile::TempDir) {
-        let output = self.session.wait_with_output().expect("gapscope ends");
-        let run = Run {
-            status: output.status,
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        };
-        (run, self.folder)
-    }
-}
-
-/// Returns the files and links in a folder and the folders in it.
-fn files_in(folder: &Path) -> Vec<String> {
-    let mut files = Vec::new();
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()) {
-        match path.is_dir() {
-            true => files.extend(files_in(&path)),
-            false => files.push(path.to_string_lossy().into_owned()),
-        }
-    }
-    files.sort();
-    files
 }
 
 #[test]
-fn a_spool_that_is_cut_and_deleted_while_recording_costs_nothing() {
-    let running = Running::start(&Lavapipe);
-    running.meddle(20);
-    let (run, folder) = running.end();
-    let run = run.ok();
-    let mut trace = open(&folder.path().join("t.gapscope"));
-    trace
-        .manifest
-        .losses
-        .retain(|loss| loss.kind != LossKind::StackSamples);
+fn a_thread_needs_no_larger_stack_than_without_the_hook() {
+    let fake = Fake::new(&[("DISPATCH_NS", "100")]);
+    let program = |kib: u32| Program::planted(&format!("steady --n 10 --stack-kib {kib}"), &fake);
+    let mut sizes = (16..=512).step_by(16);
+    let least = sizes.find(|kib| program(*kib).run().status.success());
+    let recording = program(least.expect("a size that is enough")).recorded();
+    compare(&recording.trace().tables, &recording.truth());
+}
+
+#[test]
+fn a_program_with_clocks_of_its_own_is_recorded_whole() {
+    if !is_root() {
+        return eprintln!("skipped: only root makes a time namespace");
+    }
+    let planted = product::built("planted");
+    // A machine that has just started has no time to take away.
+    for offset in ["100000", "-60"] {
+        let command = format!("unshare --time --monotonic {offset} --boottime {offset} --fork");
+        let words = command
+            .split(' ')
+            .chain([planted.to_str().expect("UTF-8"), "steady"]);
+        let recording = Program::new(words, &Lavapipe).recorded();
+        let trace = recording.trace();
+        compare(&trace.tables, &recording.truth());
+        assert_eq!(trace.manifest.losses, [], "{offset}");
+        let notes = &trace.manifest.notes;
+        let says = |note: &String| note.contains("has clocks of its own");
+        assert!(notes.iter().any(says), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_session_in_a_pid_namespace_without_a_proc_of_its_own_names_no_stranger() {
+    if !is_root() {
+        return eprintln!("skipped: only root makes a PID namespace");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let recording = planted("steady").record_command(folder.path());
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork"]);
+    command
+        .arg(recording.get_program())
+        .args(recording.get_args());
+    for (name, value) in recording.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let run = Run::from_command(&mut command).ok();
+    let trace = open(&folder.path().join("t.gapscope"));
     compare(&trace.tables, &run.truth());
+    let notes = &trace.manifest.notes;
+    assert!(
+        notes.iter().all(|n| !n.contains("still running")),
+        "{notes:?}"
+    );
+    assert!(
+        notes.iter().any(|n| n.starts_with("/proc shows")),
+        "{notes:?}"
+    );
     assert_eq!(trace.manifest.losses, []);
 }
 
 #[test]
-fn a_spool_folder_that_is_removed_while_recording_costs_nothing() {
-    let running = Running::start(&Lavapipe);
-    let spool = running.trace().join("spool");
-    let begun = Instant::now();
-    // The session makes new files meanwhile.
-    while std::fs::remove_dir_all(&spool).is_err() {
-        assert!(begun.elapsed().as_secs() < 10, "the folder stays");
-    }
-    let (run, folder) = running.end();
-    let run = run.ok();
-    let trace = open(&folder.path().join("t.gapscope"));
-    compare(&trace.tables, &run.truth());
-}
-
-/// Kills the session, and returns what the program prints, which runs on.
-fn kill_session(running: &mut Running) {
-    running.session.kill().expect("killed");
-    running.session.wait().expect("its end");
-}
-
-fn recover(trace: &Path) -> Run {
-    let begun = Instant::now();
-    loop {
-        let run = Run::from_command(
-            Command::new(product::built("gapscope"))
-                .arg("recover")
-                .arg(trace),
+fn a_limit_on_descriptors_is_the_programs_and_does_not_end_the_recording() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (number, limit) in ["-Sn 16", "-n 24"].into_iter().enumerate() {
+        let planted = product::built("planted");
+        let script = format!("ulimit -Sn >&2; exec '{}' steady", planted.display());
+        let folder = folder.path().join(number.to_string());
+        std::fs::create_dir(&folder).expect("a folder");
+        let program = Program::new(["sh", "-c", &script], &Lavapipe);
+        let recording = program.record_command(&folder);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]);
+        command
+            .arg(recording.get_program())
+            .args(recording.get_args());
+        command.envs(Lavapipe.variables());
+        let run = Run::from_command(&mut command).ok();
+        let most = limit.split(' ').nth(1).expect("a number");
+        assert!(
+            run.stderr.lines().any(|line| line == most),
+            "{}",
+            run.stderr
         );
-        if run.status.success() || begun.elapsed() > Duration::from_secs(30) {
-            return run.ok();
-        }
-        assert_contains(&run.stderr, "runs");
-        std::thread::sleep(Duration::from_millis(50));
+        let trace = open(&folder.join("t.gapscope"));
+        compare(&trace.tables, &run.truth());
+        let gpu = trace.manifest.losses.iter();
+        let gpu = gpu.filter(|loss| loss.kind != LossKind::StackSamples);
+        assert_eq!(gpu.count(), 0, "{limit}: {:?}", trace.manifest.losses);
     }
-}
-
-#[test]
-fn a_session_that_is_killed_loses_nothing_and_a_cut_spool_is_recovered_as_far_as_it_goes() {
-    for meddles in [false, true] {
-        let mut running = Running::start(&Lavapipe);
-        kill_session(&mut running);
-        if meddles {
-            running.meddle(10);
-        }
-        recover(&running.trace());
-        let trace = open(&running.trace());
-        let mut stdout = String::new();
-        let pipe = running.session.stdout.as_mut().expect("a pipe");
-        std::io::Read::read_to_string(pipe, &mut stdout).expect("text");
-        let truth = Truth::parse(&stdout);
-        let dispatches = trace.tables.dispatches.len() as u64;
-        if meddles {
-            // The program has run to its end, and what was written after the last cut is there.
-            assert!(
-                dispatches > 0 && dispatches <= truth.sum("dispatches"),
-                "{dispatches}"
-            );
-        } else {
-            compare(&trace.tables, &truth);
-        }
-    }
-}
-
-#[test]
-fn a_program_that_starts_after_its_session_was_killed_and_its_keeper_lives_is_recovered_too() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let trace = folder.path().join("t.gapscope");
-    let planted = product::built("planted");
-    let script = format!(
-        "'{0}' host-sleep --iterations 20 --sleep-us 50000 & '{0}' steady; sleep 0.5; '{0}' steady; wait",
-        planted.display()
-    );
-    let mut command = Command::new(product::built("gapscope"));
-    command.envs(Lavapipe.variables());
-    command.args(["record", "--no-report", "-o"]).arg(&trace);
-    command.args(["--", "sh", "-c", &script]);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut running = Running {
-        session: command.spawn().expect("gapscope starts"),
-        folder,
-    };
-    running.until(|| running.chunks() > 0);
-    kill_session(&mut running);
-    let mut stdout = String::new();
-    let pipe = running.session.stdout.as_mut().expect("a pipe");
-    std::io::Read::read_to_string(pipe, &mut stdout).expect("text");
-    recover(&trace);
-    let recovered = open(&trace);
-    compare(&recovered.tables, &Truth::parse(&stdout));
-    assert_eq!(recovered.manifest.processes.len(), 3);
-}
-
-#[test]
-fn a_full_disk_ends_the_recording_and_not_the_program() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let program = planted("steady --n 200 --iterations 100");
-    let recover = format!(
-        "mount -o remount,size=64m none \"$0\" && '{}' recover \"$0/t.gapscope\" >&2 && cat \"$0/t.gapscope/trace.json\"",
-        product::built("gapscope").display()
-    );
-    let recording = program.record_command(folder.path());
-    let Some(run) = Run::on_small_disk(&recording, folder.path(), 300, &recover) else {
-        return;
-    };
-    run.assert_status(125);
-    assert_contains(run.stderr.to_lowercase(), "no space");
-    assert_contains(&run.stderr, "`gapscope recover ");
-    assert_contains(&run.stderr, "is complete now");
-    assert_contains(&run.stdout, "The recording's session ended with an error");
-    let result = |run: &Run| {
-        let rest = run.stdout.split("result_hash").nth(1).expect("a result");
-        rest[..21].to_owned()
-    };
-    assert_eq!(result(&run), result(&program.run().ok()));
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod conditions;
 mod counters;
 mod counts;
 mod cuda;
+mod cut_spools;
 mod deps;
 mod diff;
 mod docs;

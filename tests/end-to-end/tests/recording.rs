@@ -256,10 +256,10 @@ impl Recording {
         trace
     }
 
-    /// Returns the output of `gapscope report` as one line.
+    /// Returns the output of `gapscope report --full` as one line.
     pub fn text(&self) -> String {
         let mut command = Command::new(product::built("gapscope"));
-        let report = Run::from_command(command.arg("report").arg(self.path()))
+        let report = Run::from_command(command.args(["report", "--full"]).arg(self.path()))
             .ok()
             .stdout;
         report.split_whitespace().collect::<Vec<_>>().join(" ")

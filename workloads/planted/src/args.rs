@@ -67,6 +67,9 @@ pub struct Args {
     /// From which moment on it behaves so
     #[arg(long, value_enum, default_value_t = Moment::Work)]
     pub moment: Moment,
+    /// Run all on a thread whose stack has so many KiB
+    #[arg(long)]
+    pub stack_kib: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -198,6 +201,10 @@ pub enum Conduct {
     Forks,
     /// A child that filters its system calls as filter-kill does, and ends by exit
     SandboxedChild,
+    /// 40 other programs, by posix_spawn and by vfork and execve
+    Spawns,
+    /// The Vulkan loader is loaded, used and unloaded three times
+    Unload,
 }
 
 /// Where in the run a program behaves so.

@@ -1,7 +1,7 @@
 //! Behaves as few programs do, at a point of the run that the command line chooses: limits itself, filters its system
 //! calls, closes what it has not opened, or handles every signal. A recorder must not change how such a program ends.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
@@ -54,6 +54,8 @@ fn behave(conduct: Conduct) -> Result<()> {
             }
             unsafe { libc::exit(0) }
         }),
+        Conduct::Spawns => spawns(),
+        Conduct::Unload => (0..3).try_for_each(|_| load_and_unload()),
     }
 }
 
@@ -225,6 +227,10 @@ fn child(work: impl FnOnce()) -> Result<()> {
         work();
         unsafe { libc::_exit(9) };
     }
+    wait_for(child)
+}
+
+fn wait_for(child: libc::pid_t) -> Result<()> {
     let mut status = 0;
     check(unsafe { libc::waitpid(child, &mut status, 0) })?;
     match status {
@@ -245,6 +251,56 @@ fn forks() -> Result<()> {
                 _ => libc::_exit(0),
             }
         })?;
+    }
+    Ok(())
+}
+
+/// The arguments and the empty environment of a program that does nothing.
+const TRUE: &CStr = c"/bin/true";
+
+extern "C" fn execute(_: *mut c_void) -> c_int {
+    let words = [TRUE.as_ptr(), std::ptr::null()];
+    unsafe {
+        libc::execve(TRUE.as_ptr(), words.as_ptr(), words[1..].as_ptr());
+        libc::_exit(9)
+    }
+}
+
+fn spawns() -> Result<()> {
+    for _ in 0..20 {
+        let words = [TRUE.as_ptr().cast_mut(), std::ptr::null_mut()];
+        let mut spawned = 0;
+        let error = unsafe {
+            libc::posix_spawn(
+                &mut spawned,
+                TRUE.as_ptr(),
+                std::ptr::null(),
+                std::ptr::null(),
+                words.as_ptr(),
+                words[1..].as_ptr(),
+            )
+        };
+        if error != 0 {
+            bail!(std::io::Error::from_raw_os_error(error));
+        }
+        wait_for(spawned)?;
+        // The C library's `vfork` cannot be called from Rust; these are its flags.
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let mut stack = vec![0u8; 64 << 10];
+        let top = unsafe { stack.as_mut_ptr().add(stack.len()) };
+        let child = unsafe { libc::clone(execute, top.cast(), flags, std::ptr::null_mut()) };
+        check(child)?;
+        wait_for(child)?;
+    }
+    Ok(())
+}
+
+fn load_and_unload() -> Result<()> {
+    let entry = unsafe { ash::Entry::load() }?;
+    let instance = unsafe { entry.create_instance(&ash::vk::InstanceCreateInfo::default(), None) }?;
+    unsafe {
+        instance.enumerate_physical_devices()?;
+        instance.destroy_instance(None);
     }
     Ok(())
 }

@@ -33,8 +33,17 @@ fn main() -> ExitCode {
         .to_possible_value()
         .map_or_else(String::new, |value| value.get_name().to_owned());
     let mut truth = Truth::start(mode);
-    let run = conduct::at(args::Moment::Start, &args);
-    match run.and_then(|()| modes::run(&args, &mut truth)) {
+    let mut work =
+        || conduct::at(args::Moment::Start, &args).and_then(|()| modes::run(&args, &mut truth));
+    let run = match args.stack_kib {
+        None => work(),
+        Some(kib) => std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(kib << 10);
+            let thread = thread.spawn_scoped(scope, work)?;
+            thread.join().expect("a thread that does not panic")
+        }),
+    };
+    match run {
         Ok(()) => {
             truth.print();
             ExitCode::SUCCESS

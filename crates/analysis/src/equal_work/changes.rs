@@ -5,6 +5,7 @@ use super::work_cost::WorkCost;
 use crate::copy_sizes::other_copies;
 use crate::gaps::Cause;
 use crate::launch_sizes::{SizeChange, SizeEvidence, SizedKernel, is_same, judge};
+use gapscope_timeline::vocabulary::Words;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -72,7 +73,8 @@ pub(super) fn sizes(comparison: &WorkComparison) -> Option<(SizeEvidence, Vec<St
     let common: Vec<SizedKernel> = common.collect();
     let bytes = before.bound_bytes();
     let same_data = bytes.is_some() && bytes == after.bound_bytes();
-    (!common.is_empty()).then(|| judge(&common, same_data))
+    let words = Words::common([before.api, after.api]);
+    (!common.is_empty()).then(|| judge(&common, same_data, &words))
 }
 
 /// Judges the transfers of both sides.

@@ -58,10 +58,7 @@ impl<'a> SentenceWriter<'a> {
             comparison,
             before: &before.name,
             after: &after.name,
-            words: match before.api == after.api {
-                true => Words::new(before.api),
-                false => Words::new(Default::default()),
-            },
+            words: Words::common([before.api, after.api]),
         }
     }
 

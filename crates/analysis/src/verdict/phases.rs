@@ -7,7 +7,8 @@
 //!
 //! A phase has [`VERDICT_PHASE_SHARE`] of the time and [`PHASE_WORKS`] pieces of work, no gap makes up [`PHASE_DIFFERENCE`] of its time
 //! alone, and some part of its time differs by that share from another phase's. Idle time before work counts for the
-//! label of that work. The critical path of the whole program is cut at the phases' borders ([`paths`]), and a phase is judged by its
+//! label of that work, except before its first work on a device: what fills the time until a phase begins is no part of it. A label that
+//! says that its work is a warm-up is no phase. The critical path of the whole program is cut at the phases' borders ([`paths`]), and a phase is judged by its
 //! part, so that no phase contradicts the whole: a phase of copies that kernels wait for is bound by the copies, however much
 //! computes beside. Labels whose work runs at the same time are no phases. Nothing is told where these sums, which leave out how
 //! much kernels fill, give another verdict on the whole than [`Judgement`](super::Judgement).
@@ -293,6 +294,13 @@ impl Sum {
     }
 }
 
+/// Returns true for the text of a label that says that its work is a warm-up, such as `warm-up` or `Warmup 3`.
+fn names_warm_up(label: &str) -> bool {
+    let letters = label.chars().filter(|letter| letter.is_alphanumeric());
+    let letters: String = letters.flat_map(char::to_lowercase).collect();
+    letters.starts_with("warmup") || letters.starts_with("warmingup")
+}
+
 /// The labels of the outermost level of which several have work.
 #[derive(Debug, Default)]
 struct PhaseLabels {
@@ -371,8 +379,9 @@ impl PhaseLabels {
             return Vec::new();
         }
         let labels = self.texts.iter().zip(sums);
-        let mut labels: Vec<(&String, &Sum)> =
-            labels.filter(|(_, sum)| sum.is_phase(whole_ns)).collect();
+        let mut labels: Vec<(&String, &Sum)> = labels
+            .filter(|(label, sum)| sum.is_phase(whole_ns) && !names_warm_up(label))
+            .collect();
         labels.sort_by_key(|(_, sum)| Reverse(sum.window_ns()));
         labels.truncate(MAX_PHASES);
         let differ = labels.iter().any(|(_, one)| {

@@ -94,6 +94,27 @@ impl Times<'_> {
             total_ns,
             share,
             sentence: format!("{} ({}) {text}.", Nanoseconds(total_ns), Percent(share)),
+            clause: self.clause(&text),
+        }
+    }
+
+    /// Returns the words on a part of the time without their details, and with a pronoun for the device.
+    fn clause(&self, text: &str) -> String {
+        let pronoun = match self.several() {
+            true => "they",
+            false => "it",
+        };
+        // A doubt about what ran is no detail.
+        let from = text.find(" may have ").unwrap_or(0);
+        let end = text[from..].find([';', ':']);
+        let text = &text[..end.map_or(text.len(), |end| from + end)];
+        let (lead, subject) = match text.strip_prefix("at least, ") {
+            Some(subject) => ("at least, ", subject),
+            None => ("", text),
+        };
+        match subject.strip_prefix(self.device()) {
+            Some(rest) => format!("{lead}{pronoun}{rest}"),
+            None => text.to_owned(),
         }
     }
 

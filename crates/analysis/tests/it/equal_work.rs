@@ -449,7 +449,7 @@ fn workgroups_and_threads_are_part_of_equal_work() {
         (
             (500, 512, 300),
             SizeEvidence::Equal,
-            "Launched in another shape, with as many threads: `gemm` as 500 workgroups of 512 threads",
+            "Launched in another shape, with as many threads: `gemm` as 500 blocks of 512 threads",
         ),
         (
             (250, 512, 300),

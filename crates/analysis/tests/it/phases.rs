@@ -11,14 +11,19 @@ struct Steps(u64, i64, i64, &'static str);
 
 /// A program of such steps, one after the other. Calls come right before their work.
 fn program(steps: &[Steps]) -> Findings {
+    labelled("eval", steps)
+}
+
+/// The same program with another text of the third label.
+fn labelled(third: &str, steps: &[Steps]) -> Findings {
     let mut text = "manifest start_ns=0 sampling_mode=dispatch
         process id=1 pid=10 hook=cuda
         thread process=1 thread=7 name=main
         device id=1 process=1 api=cuda name=GPU uuid=aa clock.error_ns=1000
         queue id=1 device=1
-        label id=1 text=run\nlabel id=2 text=train parent=1\nlabel id=3 text=eval parent=1
+        label id=1 text=run\nlabel id=2 text=train parent=1\nlabel id=3 text=\"THIRD\" parent=1
         kernel id=1 process=1 name=work\n"
-        .to_owned();
+        .replace("THIRD", third);
     let (mut at, mut id) = (0, 0);
     for Steps(count, busy, period, label) in steps {
         for _ in 0..*count {
@@ -67,6 +72,41 @@ fn labels_with_verdicts_of_their_own_are_phases_also_where_they_take_turns() {
         assert_eq!(notes.len(), 2);
         assert!(notes[0].starts_with("Under train, "), "{}", notes[0]);
         assert!(notes[1].contains("host-bound (host 8"), "{}", notes[1]);
+    }
+}
+
+#[test]
+fn the_time_until_a_label_begins_is_no_part_of_its_phase() {
+    // Between training and evaluation nothing runs for longer than the host lets the GPU wait in all of the evaluation.
+    let findings = program(&[
+        Steps(49, 99, 100, "label=2"),
+        Steps(1, 99, 1_500, "label=2"),
+        Steps(50, 40, 100, "label=3"),
+    ]);
+    let phases = &findings.phases;
+    let eval = phases
+        .iter()
+        .find(|phase| phase.label.as_deref() == Some("eval"));
+    let eval = eval.expect("the evaluation is a phase");
+    assert!(
+        (4_900_000_000..5_000_000_000).contains(&eval.window_ns),
+        "{eval:?}"
+    );
+}
+
+#[test]
+fn a_label_of_warm_up_is_no_phase() {
+    for (text, is_phase) in [("eval", true), ("warm-up", false), ("Warm up 2", false)] {
+        let findings = labelled(
+            text,
+            &[Steps(50, 99, 100, "label=2"), Steps(50, 10, 100, "label=3")],
+        );
+        let labels: Vec<_> = findings.phases.iter().map(|phase| &phase.label).collect();
+        assert_eq!(
+            labels.iter().any(|label| label.is_some()),
+            is_phase,
+            "{text}: {labels:?}"
+        );
     }
 }
 

@@ -103,8 +103,16 @@ fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if let Ok(entries) = std::fs::read_dir(path) {
         for entry in entries.flatten() {
             let run = entry.path();
-            if !rank_folders(&run).is_empty() || read_manifest(&run).is_ok() {
-                runs.push(run);
+            let is_trace = || !rank_folders(&run).is_empty() || read_manifest(&run).is_ok();
+            match run.is_symlink() {
+                true if run.join("trace.json").exists() => {
+                    return Err(failure!(
+                        "{} is a symbolic link, which may lead anywhere and is not followed: name the traces themselves",
+                        run.display()
+                    ));
+                }
+                false if is_trace() => runs.push(run),
+                _ => {}
             }
         }
     }

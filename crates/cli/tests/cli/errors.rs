@@ -67,6 +67,15 @@ fn a_read_only_folder_is_named() {
         said.starts_with("gapscope: /sys/x.gapscope cannot be written: "),
         "{said}"
     );
+    assert!(said.ends_with("; name another place with -o"), "{said}");
+    let workplace = Workplace::new();
+    for command in ["record", "capture"] {
+        let mut command = workplace.command(&[command, "true"]);
+        let output = command.current_dir("/sys").output().unwrap();
+        assert_status(&output, 125);
+        let said = sentence(&workplace, &output);
+        assert!(said.ends_with("; name another place with -o"), "{said}");
+    }
 }
 
 #[test]
@@ -212,4 +221,72 @@ fn an_empty_argument_is_said_to_be_empty() {
         assert!(said.starts_with("gapscope: \"\" is given for "), "{said}");
         assert!(said.contains(named), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn options_behind_the_commands_name_are_its_own() {
+    let workplace = Workplace::new();
+    for arguments in [
+        &["record", "-o", "out", "echo", "-o", "--mode", "--", "x"][..],
+        &[
+            "record", "-o", "out", "--", "echo", "-o", "--mode", "--", "x",
+        ],
+    ] {
+        let output = workplace.run(arguments);
+        assert_status(&output, 125);
+        assert_eq!(text(&output.stdout), "-o --mode -- x\n", "{arguments:?}");
+    }
+    let output = workplace.run(&["capture", "-o", "out.gapcapture", "echo", "-o"]);
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+}
+
+#[test]
+fn a_program_or_a_trace_in_place_of_a_task_gets_the_line_to_type() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let said = fails(&workplace, &["true", "--steps", "a b"], 2);
+    assert_contains(&said, "type `gapscope record true --steps 'a b'`");
+    let said = fails(&workplace, &["/bin/true"], 2);
+    assert_contains(&said, "/bin/true is a program and no task");
+    let said = fails(&workplace, &["run.gapscope"], 2);
+    assert_contains(&said, "type `gapscope report run.gapscope`");
+    let output = workplace.run(&["reprot", "run.gapscope"]);
+    assert_status(&output, 2);
+    assert_contains(text(&output.stderr), "'report'");
+}
+
+#[test]
+fn a_wrong_option_gets_a_guess() {
+    let workplace = Workplace::new();
+    for (arguments, guess) in [
+        (&["record", "--limit", "3s", "true"][..], "'--time-limit'"),
+        (&["record", "--out", "x", "true"], "'--output'"),
+        (&["report", "--jason", "x"], "'--json'"),
+        (
+            &["bench", "device", "--seconds", "x"],
+            "gapscope bench device",
+        ),
+    ] {
+        let output = workplace.run(arguments);
+        assert_status(&output, 2);
+        let said = text(&output.stderr);
+        assert_contains(&said, guess);
+        assert!(
+            !said.contains("as a value") || guess.contains("bench"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_name_without_its_extension_gets_a_guess() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    for command in ["report", "info", "explain"] {
+        let said = fails(&workplace, &[command, "run"], 1);
+        assert_eq!(said, "gapscope: run does not exist: is run.gapscope meant?");
+    }
+    std::fs::write(workplace.path("run"), "\x7fELF").unwrap();
+    let said = fails(&workplace, &["report", "run"], 1);
+    assert_contains(&said, "is run.gapscope meant?");
 }

@@ -208,6 +208,7 @@ fn lines(command: &str) -> Option<&'static [&'static str]> {
         "capture" => &["capture -o {} -- true"],
         "report" => &[
             "report {}",
+            "report --full {}",
             "report --json {}",
             "report --markdown {}",
             "report --html out.html {}",

@@ -107,7 +107,7 @@ fn a_file_whose_gpu_rows_are_not_known_says_what_to_type_and_is_imported_by_it()
     assert_status(&output, 0);
     let page = text(&output.stderr);
     assert!(page.contains("1 piece of GPU work in b.gapscope"), "{page}");
-    let output = workplace.run(&["report", "b.gapscope"]);
+    let output = workplace.run(&["report", "--full", "b.gapscope"]);
     assert!(
         text(&output.stdout).contains("blur"),
         "{}",

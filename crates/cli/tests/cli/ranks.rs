@@ -22,7 +22,7 @@ fn recording(workplace: &Workplace) {
 fn a_folder_of_ranks_is_reported_side_by_side() {
     let workplace = Workplace::new();
     recording(&workplace);
-    let output = workplace.run(&["report", "--all", "run.gapscope"]);
+    let output = workplace.run(&["report", "--full", "--all", "run.gapscope"]);
     assert_status(&output, 0);
     let page = text(&output.stdout);
     for part in [
@@ -204,7 +204,7 @@ fn ranks_in_one_trace_are_said_and_compared() {
     }
     let first = RANKS[0].replace(" rank.rank=0 rank.world_size=2 rank.local_rank=0", "");
     workplace.trace_of("run.gapscope", &(first + &other));
-    let output = workplace.run(&["report", "--all", "run.gapscope"]);
+    let output = workplace.run(&["report", "--full", "--all", "run.gapscope"]);
     assert_status(&output, 0);
     let page = text(&output.stdout);
     for part in [
@@ -232,7 +232,7 @@ fn a_rank_that_is_a_link_is_named_as_missing() {
     let rank = workplace.path("run.gapscope/rank=1");
     std::fs::rename(&rank, workplace.path("other")).unwrap();
     std::os::unix::fs::symlink("../other", rank).unwrap();
-    let output = workplace.run(&["report", "--all", "run.gapscope"]);
+    let output = workplace.run(&["report", "--full", "--all", "run.gapscope"]);
     assert_status(&output, 3);
     let page = text(&output.stdout);
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");

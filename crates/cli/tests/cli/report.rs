@@ -24,16 +24,41 @@ fn a_pipe_gets_eighty_columns_without_colour() {
 }
 
 #[test]
+fn the_first_screen_is_short_and_the_rest_is_asked_for() {
+    let workplace = Workplace::new();
+    workplace.trace("run.gapscope");
+    let page = stdout(&workplace, &["report", "run.gapscope"]);
+    assert!(page.lines().count() <= 40, "{page}");
+    assert_contains(&page, "Do first: prepare work ahead");
+    let full = stdout(&workplace, &["report", "--full", "run.gapscope"]);
+    assert_contains(&full, "Launch latency");
+    let some = words("report --section memory --section labels run.gapscope");
+    let some = stdout(&workplace, &some);
+    assert!(some.starts_with("Device memory"), "{some}");
+    assert_contains(&some, "\nLabels");
+    let markdown = words("report --markdown --section labels run.gapscope");
+    assert!(stdout(&workplace, &markdown).starts_with("## Labels"));
+    let output = workplace.run(&["report", "--section", "kernel", "run.gapscope"]);
+    assert_status(&output, 2);
+    for said in ["command-buffers, transfers", "'kernels'"] {
+        assert_contains(text(&output.stderr), said);
+    }
+}
+
+#[test]
 fn text_is_as_wide_as_is_asked_for() {
     let workplace = Workplace::new();
     workplace.trace("run.gapscope");
     let widest = |page: &str| page.lines().map(|line| line.chars().count()).max();
-    let page = stdout(&workplace, &["report", "run.gapscope"]);
+    let page = stdout(&workplace, &["report", "--full", "run.gapscope"]);
     let advice = page.lines().find(|line| line.contains("also min, max"));
     let columns = advice.unwrap().trim().rsplit_once(' ').unwrap().1;
     // At that width the table is complete; at one column less it is not.
     let less = (columns.parse::<usize>().unwrap() - 1).to_string();
-    let at = |columns: &str| stdout(&workplace, &["report", "--width", columns, "run.gapscope"]);
+    let at = |columns: &str| {
+        let arguments = ["report", "--full", "--width", columns, "run.gapscope"];
+        stdout(&workplace, &arguments)
+    };
     assert!(!at(columns).contains("also min, max"), "{}", at(columns));
     assert!(at(&less).contains("also whole names:"), "{}", at(&less));
     assert_eq!(widest(&at("150")), Some(150));
@@ -280,10 +305,11 @@ fn an_explanation_has_each_number_of_the_report() {
             }
         };
         let page = |command| {
-            let output = workplace.run(&[command, "--width", "400", &trace]);
+            let output =
+                workplace.run(&[&words(command)[..], &["--width", "400", &trace]].concat());
             text(&output.stdout)
         };
-        let (report, explanation) = (page("report"), page("explain"));
+        let (report, explanation) = (page("report --full"), page("explain"));
         let mut missing = numbers(&report);
         for number in numbers(&explanation) {
             missing.remove(&number);

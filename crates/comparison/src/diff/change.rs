@@ -52,6 +52,10 @@ pub struct Change {
     /// True where the figure is too small a part of the time to be tested.
     #[serde(skip)]
     pub(super) is_small: bool,
+    /// True for each side, before and after, of which some of what the figure counts was lost: the figure is a lower bound there, and
+    /// is not compared.
+    #[serde(skip_serializing_if = "is_whole")]
+    pub at_least: [bool; 2],
     /// The number of runs before and after.
     pub samples: [u64; 2],
     /// How the kernel was matched.
@@ -74,6 +78,11 @@ pub struct Change {
     pub typical: Option<Box<Change>>,
 }
 
+/// Returns true where no side's figure is a lower bound.
+pub(super) fn is_whole(at_least: &[bool; 2]) -> bool {
+    *at_least == [false; 2]
+}
+
 /// The reason why it is not said whether a figure changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotJudged {
@@ -81,6 +90,8 @@ pub enum NotJudged {
     Small,
     /// A side's figure is not known.
     Unknown,
+    /// Some of what the figure counts was lost on a side.
+    Lost,
     /// How much the figure varies is not known, as where one run a side has few dispatches.
     Noise,
 }
@@ -132,6 +143,7 @@ impl Change {
             least_ratio_told: None,
             noise: estimate.noise,
             is_small: false,
+            at_least: estimate.at_least,
             samples,
             matched: None,
             before_names: Vec::new(),
@@ -152,7 +164,8 @@ impl Change {
         match (self.before, self.after) {
             _ if self.significant || self.p_noise.is_some() => None,
             (Some(_), Some(_)) if self.is_small => Some(NotJudged::Small),
-            (Some(_), Some(_)) => Some(NotJudged::Noise),
+            (Some(_), Some(_)) if self.at_least == [false; 2] => Some(NotJudged::Noise),
+            _ if self.at_least != [false; 2] => Some(NotJudged::Lost),
             _ => Some(NotJudged::Unknown),
         }
     }

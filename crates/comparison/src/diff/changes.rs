@@ -3,6 +3,7 @@
 //! divided; the blocks of a figure are its sums over consecutive parts of a run.
 
 use super::change::{Change, ChangeKind};
+use super::common_change::CommonChange;
 use super::disturbance::{Disturbance, drifts};
 use super::estimate::{self, Design, Estimate, Sample};
 use super::evaluations::Evaluated;
@@ -13,6 +14,8 @@ use super::run::{KernelDigest, RunDigest, add_sizes};
 use super::sentences;
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::launch_size::SizeMoments;
+use gapscope_timeline::quantity::share;
+use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::manifest::Api;
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::SQRT_2;
@@ -20,6 +23,9 @@ use std::f64::consts::SQRT_2;
 /// The least share of the time that is tested. Kernels below this share of the GPU time of both sides, and causes
 /// below this share of the time from start to end, are not tested, because each test makes the others less sensitive.
 const TESTED_SHARE: f64 = 0.001;
+
+/// The part of the greatest reason of an interval's width from which on another is told.
+const MIN_REASON: f64 = 0.2;
 
 /// The two sides of a comparison, before and after, and their changes.
 pub(super) struct Comparison<'a> {
@@ -31,6 +37,8 @@ pub(super) struct Comparison<'a> {
     pub pairs: Vec<Pair<'a>>,
     /// The disturbances of one run of each side; `None` where runs measure that themselves, or the user gave the spread.
     disturbance: Option<Disturbance<'a>>,
+    /// By how much the kernels of one run a side changed together; `None` as above.
+    common: Option<CommonChange<'a>>,
     /// By how much kernels got slower in the course of one run of each side.
     drift: [f64; 2],
     /// The changes of figures and kernels, the most important first.
@@ -59,6 +67,7 @@ impl<'a> Comparison<'a> {
         };
         let mut comparison = Comparison {
             disturbance: single.map(|runs| Disturbance::new(&pairs, runs)),
+            common: single.map(|_| CommonChange::new(&pairs)),
             drift: single.map_or([0.0; 2], drifts),
             sides: [before, after],
             design,
@@ -114,26 +123,76 @@ impl<'a> Comparison<'a> {
                 Sample {
                     value: value.map(|value| value / divisor),
                     blocks: reading.map_or(&[], |reading| &reading.blocks),
-                    spread: (self.design.spread.at(digest, Some(metric))).hypot(self.drift[side]),
+                    spread: (self.design.spread.of_metric(digest, metric)).hypot(self.drift[side]),
                 }
             };
             runs.map(sample).collect::<Vec<_>>()
         });
+        let at_least = self.at_least(metric);
+        if at_least != [false; 2] {
+            return Estimate::bounds(&before, &after, at_least);
+        }
         match metric.unit() {
             Unit::Ns => Estimate::from_times(&before, &after, self.design),
             Unit::Bytes | Unit::Count => Estimate::from_counts(&before, &after, self.design),
         }
     }
 
-    /// Returns the API whose words suit all runs; that of no name where they used several.
-    fn api(&self) -> Api {
+    /// Returns for each side whether a figure is a lower bound there: some of what it counts was lost in a run, or one side lacks
+    /// what the other has.
+    fn at_least(&self, metric: Metric) -> [bool; 2] {
+        let any = |side: usize, of: fn(&RunDigest) -> &BTreeSet<Metric>| {
+            let mut runs = self.sides[side].iter();
+            runs.any(|run| of(run).contains(&metric))
+        };
+        let partial = [0, 1].map(|side| any(side, |run| &run.partial));
+        [0, 1].map(|side| {
+            let lacks = partial[side] && !partial[1 - side];
+            lacks || any(side, |run| &run.at_least)
+        })
+    }
+
+    /// Returns the words that suit the APIs of all runs.
+    pub fn words(&self) -> Words {
         let runs = self.sides.iter().flat_map(|runs| runs.iter());
-        let names = runs.flat_map(|run| &run.machine.interfaces);
-        let names: BTreeSet<&String> = names.collect();
-        let mut all = [Api::Cuda, Api::Hip, Api::Vulkan, Api::Metal].into_iter();
-        all.find(|api| names.iter().all(|name| **name == api.as_str()))
-            .filter(|_| !names.is_empty())
-            .unwrap_or_default()
+        let apis = runs.flat_map(|run| {
+            let names = run.machine.interfaces.iter();
+            names.map(|name| Api::from_text_or_unknown(name))
+        });
+        Words::common(apis)
+    }
+
+    /// Says what the width of the interval of the time from start to end comes from, with the greatest part first; `None` where runs
+    /// measure that.
+    pub fn width(&self) -> Option<String> {
+        let ([before], [after]) = (self.sides[0], self.sides[1]) else {
+            return None;
+        };
+        let runs = [before, after];
+        let mut reasons = self.design.spread.reasons(&runs);
+        if let Some(inside) = self.estimate(Metric::WallTime).inside {
+            let text = format!(
+                "parts of these runs, which differ among themselves ({} of the ratio)",
+                share(inside)
+            );
+            reasons.push((inside / SQRT_2, text));
+        }
+        let drift = self.drift[0].max(self.drift[1]);
+        if drift > 0.0 {
+            let has_clocks = runs.iter().all(|run| run.surroundings.clocks.is_some());
+            let text = match has_clocks {
+                true => "clocks of the GPU that were not the same",
+                false => "kernels that got slower or faster in the course of a run",
+            };
+            reasons.push((drift, format!("{text} ({})", share(drift))));
+        }
+        reasons.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let greatest = reasons.first()?.0;
+        let texts = reasons.iter();
+        let texts: Vec<&str> = (texts.filter(|(spread, _)| *spread >= MIN_REASON * greatest))
+            .map(|(_, text)| text.as_str())
+            .collect();
+        Some(texts.join("; "))
     }
 
     /// Returns the changes of all figures, and of the idle time of each cause that a run has.
@@ -149,7 +208,7 @@ impl<'a> Comparison<'a> {
             _ => true,
         };
         let metrics = Metric::WHOLE.into_iter().chain(causes).filter(wanted);
-        let api = self.api();
+        let words = self.words();
         let change = |metric: Metric| {
             let kind = match (metric, metric.unit()) {
                 (Metric::IdleOf(_), _) => ChangeKind::Idle,
@@ -159,7 +218,7 @@ impl<'a> Comparison<'a> {
             let estimate = self.estimate(metric);
             let mut change =
                 Change::new(kind, metric.key(), metric.unit(), estimate, self.samples());
-            change.what = metric.name(api);
+            change.what = metric.name(&words);
             change
         };
         metrics.map(change).collect()
@@ -245,12 +304,25 @@ impl<'a> Comparison<'a> {
     /// Returns true where the number of dispatches is known of every run.
     pub fn is_counted(&self) -> bool {
         let mut runs = self.sides.iter().flat_map(|runs| runs.iter());
-        runs.all(RunDigest::is_counted)
+        runs.all(RunDigest::is_counted) && self.at_least(Metric::Dispatches) == [false; 2]
+    }
+
+    /// Returns for each side whether the dispatches of some pairs are a lower bound: some of its dispatches were lost, and these
+    /// kernels have other numbers of them on both sides. Of kernels that ran as often, none was lost.
+    fn lacks_dispatches(&self, pairs: &[&Pair]) -> [bool; 2] {
+        let at_least = self.at_least(Metric::Dispatches);
+        let sum = |side: usize| -> f64 { pairs.iter().map(|pair| self.count(side, pair)).sum() };
+        match at_least != [false; 2] && sum(0) != sum(1) {
+            true => at_least,
+            false => [false; 2],
+        }
     }
 
     /// Estimates the change of the summed time of the kernels in some pairs.
     pub fn estimate_of(&self, pairs: &[&Pair]) -> Estimate {
         let disturbed = self.disturbed(pairs);
+        let common = self.common(pairs);
+        let lacks = self.lacks_dispatches(pairs);
         let sides = [0, 1].map(|side| {
             let kernels: Vec<&SideKernel> = (pairs.iter())
                 .flat_map(|pair| [&pair.before, &pair.after][side])
@@ -261,7 +333,9 @@ impl<'a> Comparison<'a> {
                 let is_timed =
                     |digest: &&KernelDigest| digest.timed == digest.count || digest.timed > 0;
                 // Where dispatches were lost, nobody knows of which kernels they were.
-                let known = self.sides[side][run].is_counted() && there.iter().all(is_timed);
+                let known = self.sides[side][run].is_counted()
+                    && there.iter().all(is_timed)
+                    && !(lacks[side] && there.is_empty());
                 // Dispatches of unknown times are assumed to take as long as the others.
                 let ns = (there.iter().filter(|digest| digest.timed > 0))
                     .map(|digest| {
@@ -269,13 +343,16 @@ impl<'a> Comparison<'a> {
                     })
                     .fold(0.0, |sum, ns| sum + ns);
                 let value = known.then(|| ns / self.divisor(side, run, true));
-                let spread = self.design.spread.at(&self.sides[side][run], None);
+                let spread = (self.design.spread).of_kernel(&self.sides[side][run], common);
                 let spread = spread.hypot(self.drift[side]).hypot(disturbed / SQRT_2);
                 (value, blocks(&there), spread)
             };
             (0..self.sides[side].len()).map(of_run).collect::<Vec<_>>()
         });
         let [before, after] = [&sides[0], &sides[1]].map(|side| borrowed(side));
+        if lacks != [false; 2] {
+            return Estimate::bounds(&before, &after, lacks);
+        }
         let mut estimate = Estimate::from_times(&before, &after, self.design);
         if self.are_on_one_side(pairs) {
             // A kernel that is in all runs of one side and in none of the other is no noise.
@@ -289,15 +366,14 @@ impl<'a> Comparison<'a> {
 
     /// Returns how much what disturbed one run of each side may have changed the kernels in some pairs, as a logarithm.
     fn disturbed(&self, pairs: &[&Pair]) -> f64 {
-        let kernels = |side: usize| -> Vec<&KernelDigest> {
-            let kernels = pairs
-                .iter()
-                .flat_map(|pair| [&pair.before, &pair.after][side]);
-            kernels.filter_map(|kernel| kernel.runs[0]).collect()
-        };
         (self.disturbance.as_ref()).map_or(0.0, |disturbance| {
-            disturbance.logarithm_of([&kernels(0), &kernels(1)])
+            disturbance.logarithm_of([&in_first_run(pairs, 0), &in_first_run(pairs, 1)])
         })
+    }
+
+    /// Returns by how much the kernels outside of some pairs changed together, as a logarithm; `None` where that is not known.
+    fn common(&self, pairs: &[&Pair]) -> Option<f64> {
+        self.common.as_ref()?.of_others(&in_first_run(pairs, 0))
     }
 
     /// Returns true for kernels of which some are in every run of one side, and none is in a run of the other.
@@ -410,7 +486,7 @@ impl<'a> Comparison<'a> {
 
     /// Describes in sentences the kernels that were matched although their names differ.
     pub fn matched(&self) -> Vec<String> {
-        sentences::matched(&self.pairs)
+        sentences::matched(&self.pairs, &self.words())
     }
 }
 
@@ -427,6 +503,12 @@ fn borrowed(samples: &[OwnedSample]) -> Vec<Sample<'_>> {
             spread: *spread,
         })
         .collect()
+}
+
+/// Returns the kernels of some pairs in the first run of a side.
+fn in_first_run<'p>(pairs: &[&Pair<'p>], side: usize) -> Vec<&'p KernelDigest> {
+    let kernels = (pairs.iter()).flat_map(|pair| [&pair.before, &pair.after][side]);
+    kernels.filter_map(|kernel| kernel.runs[0]).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

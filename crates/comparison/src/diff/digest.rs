@@ -16,12 +16,12 @@ use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity;
 use gapscope_timeline::thresholds::MISSING_WORK_SHARE;
-use gapscope_timeline::unknown_counts::{Count, unknown_counts};
+use gapscope_timeline::unknown_counts::{Count, WORK_LOSSES, unknown_counts};
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::manifest::{Api, Manifest, SamplingMode};
 use gapscope_trace::tables::{Dispatches, Table};
-use gapscope_trace::{LossKind, Selection};
+use gapscope_trace::{LossKind, Selection, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl RunDigest {
@@ -107,19 +107,15 @@ impl RunDigest {
         }
     }
 
-    /// Makes sums and counts unknown where more work than [`MISSING_WORK_SHARE`] has no times or no row: a run of which the
+    /// Makes times unknown where more work than [`MISSING_WORK_SHARE`] has no times or no row: a run of which the
     /// other side has all work would seem slower for it.
     fn forget_what_is_not_whole(&mut self, timeline: &Timeline) {
         let trace = timeline.trace;
         let transfers = &trace.tables.transfers;
-        let lost = |kinds: &[LossKind]| -> u64 {
-            let losses = trace.manifest.losses.iter();
-            let losses = losses.filter(|loss| kinds.contains(&loss.kind));
-            losses.map(|loss| loss.count).sum()
-        };
-        let lost_dispatches = lost(&[LossKind::Dispatches, LossKind::DispatchRows]);
-        let lost_transfers = lost(&[LossKind::Transfers, LossKind::Copies, LossKind::Fills]);
-        let lost = lost_dispatches.saturating_add(lost_transfers);
+        let losses = trace.manifest.losses.iter();
+        let lost = losses
+            .filter(|loss| WORK_LOSSES.contains(&loss.kind) && is_inside(trace, &loss.kind))
+            .fold(0, |sum: u64, loss| sum.saturating_add(loss.count));
         let rows = timeline.dispatches.count() as u64 + transfers.len() as u64;
         let untimed = match trace.manifest.sampling_mode {
             SamplingMode::Dispatch => {
@@ -138,10 +134,6 @@ impl RunDigest {
                 }
             }
             self.idle_known = false;
-        }
-        let dispatches = timeline.dispatches.count() as u64;
-        if is_missing(lost_dispatches, dispatches.saturating_add(lost_dispatches)) {
-            self.set(Metric::Dispatches, None);
         }
     }
 
@@ -172,14 +164,30 @@ impl RunDigest {
         );
         for unknown in unknown_counts(timeline) {
             let metrics: &[Metric] = match unknown.count {
-                Count::Dispatches => &[Metric::Dispatches],
+                Count::Dispatches => &[
+                    Metric::Dispatches,
+                    Metric::Workgroups,
+                    Metric::Threads,
+                    Metric::BoundBytes,
+                ],
                 Count::CommandBuffers => &[Metric::CommandBuffers],
                 Count::Submissions => &[Metric::Submissions],
-                Count::Transfers => &[Metric::Transfers, Metric::TransferBytes],
+                Count::Transfers => &[
+                    Metric::Transfers,
+                    Metric::TransferBytes,
+                    Metric::TransferTime,
+                ],
             };
-            // A lower bound compares with another one, as both sides lack the like.
-            if unknown.at_least.is_none() {
-                metrics.iter().for_each(|metric| self.set(*metric, None));
+            match (unknown.at_least, unknown.is_lost) {
+                (None, _) => metrics.iter().for_each(|metric| self.set(*metric, None)),
+                (Some(_), true) => {
+                    self.at_least.extend(metrics);
+                    // Imports leave out the launches whose work a file lacks.
+                    if is_imported(&trace.manifest) {
+                        self.at_least.insert(Metric::Submissions);
+                    }
+                }
+                (Some(_), false) => self.partial.extend(metrics),
             }
         }
         for table in &trace.unread {
@@ -235,6 +243,17 @@ impl Machine {
     }
 }
 
+/// Returns true for the file of another tool.
+fn is_imported(manifest: &Manifest) -> bool {
+    let mut processes = manifest.processes.iter();
+    processes.any(|process| process.other_tool().is_some())
+}
+
+/// Returns true where a loss is of the time that a trace is of: the activities that the profiler of another tool did not take lie outside.
+fn is_inside(trace: &Trace, kind: &LossKind) -> bool {
+    *kind != LossKind::CudaActivities || !is_imported(&trace.manifest)
+}
+
 /// Returns true where a figure is unknown if a table is not complete.
 fn rests_on(metric: Metric, table: &str) -> bool {
     match metric {
@@ -283,9 +302,10 @@ fn flaws(timeline: &Timeline, remarks: &[String]) -> Vec<String> {
         flaws.push(format!("Lost: {}: {}.", quantity::loss(loss), loss.reason));
     }
     if !timeline.dispatches.untimed.is_empty() && manifest.sampling_mode == SamplingMode::Dispatch {
+        let dispatch = Vocabulary::new(manifest).words().dispatch;
         flaws.push(format!(
-            "{} dispatches have no known times.",
-            timeline.dispatches.untimed.len()
+            "{} have no known times.",
+            dispatch.count(timeline.dispatches.untimed.len() as u64)
         ));
     }
     let notes = conditions::conditions(timeline, &counters::recorded(timeline));

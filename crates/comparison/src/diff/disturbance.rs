@@ -262,46 +262,70 @@ pub(super) fn drifts(runs: [&RunDigest; 2]) -> [f64; 2] {
     runs.map(drift)
 }
 
-/// Returns by how much the kernels of a run got slower, or faster, from its start to its end: as much as
-/// [`DRIFTING_SHARE`] of them did, as sizes change in a program, and mostly not those of all kernels alike.
+/// Returns by how much the kernels of a run got slower, or faster, from its start to its end: by as much as half of them did for certain, and no more
+/// than [`DRIFTING_SHARE`] of them may have, within the error of each. A GPU that gets hot slows all alike; where sizes change in a
+/// program, some kernels surely did not get slower.
 fn drift(run: &RunDigest) -> f64 {
     let parts = run.place.parts() as f64;
-    let mut slopes: Vec<(f64, f64)> = (run.kernels.iter())
+    let slopes: Vec<(Slope, f64)> = (run.kernels.iter())
         .filter_map(|kernel| {
             let own = kernel.parts.all();
             let (first, last) = (own.first()?, own.last()?);
             let is_spread = f64::from(last.number - first.number) >= parts / 2.0;
             let slope = slope(own).filter(|_| own.len() >= MIN_DRIFT_PARTS && is_spread)?;
             let dispatches = own.iter().map(|part| part.count as f64);
-            Some((slope * parts, dispatches.sum()))
+            Some((slope, dispatches.sum()))
         })
         .collect();
-    slopes.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let others = (1.0 - DRIFTING_SHARE) * slopes.iter().map(|(_, weight)| weight).sum::<f64>();
-    let (least, greatest) = (
-        beyond(others, slopes.iter()),
-        beyond(others, slopes.iter().rev()),
-    );
-    least.max(-greatest).clamp(0.0, DRIFT_SPREAD)
+    let weights = || slopes.iter().map(|(_, weight)| *weight);
+    let squares: f64 = weights().map(|weight| weight * weight).sum();
+    // So many kernels with equally many dispatches would say as much.
+    let number = weights().sum::<f64>().powi(2) / squares;
+    if slopes.is_empty() {
+        return 0.0;
+    }
+    let of_sign = |sign: f64| {
+        let most = |slope: &Slope| sign * slope.by + MAX_ERRORS * slope.error;
+        let at = |share: f64| lower(&slopes, share, |slope| sign * slope.by);
+        // The standard error of the median, from the quartiles.
+        let error = 0.93 * (at(0.75) - at(0.25)) / number.sqrt();
+        (at(0.5) - error).min(lower(&slopes, 1.0 - DRIFTING_SHARE, most)) * parts
+    };
+    of_sign(1.0).max(of_sign(-1.0)).clamp(0.0, DRIFT_SPREAD)
 }
 
-/// Returns the first of some slopes that is beyond a weight; 0 where there is none.
-fn beyond<'a>(mut weight: f64, mut slopes: impl Iterator<Item = &'a (f64, f64)>) -> f64 {
-    let first = slopes.find(|(_, own)| {
-        weight -= own;
-        weight < 0.0
+/// The number of standard errors by which a slope may be greater than it seems.
+const MAX_ERRORS: f64 = 2.0;
+
+/// Returns the value below which a share of the weight of some slopes lies; 0 without slopes.
+fn lower(slopes: &[(Slope, f64)], share: f64, value: impl Fn(&Slope) -> f64) -> f64 {
+    let mut values: Vec<(f64, f64)> = slopes
+        .iter()
+        .map(|(slope, weight)| (value(slope), *weight))
+        .collect();
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut rest = share * values.iter().map(|(_, weight)| weight).sum::<f64>();
+    let found = values.iter().find(|(_, weight)| {
+        rest -= weight;
+        rest < 0.0
     });
-    first.map_or(0.0, |(slope, _)| *slope)
+    found.map_or(0.0, |(value, _)| *value)
 }
 
-/// Returns the slope of the logarithms of a kernel's times over the numbers of its parts.
-fn slope(parts: &[RunPart]) -> Option<f64> {
-    let weights = parts.iter().map(|part| part.count as f64);
+/// The slope of the logarithms of a kernel's times over the numbers of its parts, with its standard error.
+#[derive(Debug, Clone, Copy)]
+struct Slope {
+    by: f64,
+    error: f64,
+}
+
+/// Returns the slope of a kernel by least squares; `None` where its parts do not show it.
+fn slope(parts: &[RunPart]) -> Option<Slope> {
     let points = || {
         let points = parts.iter();
         points.map(|part| [part.count as f64, f64::from(part.number), part.mean().ln()])
     };
-    let whole: f64 = weights.sum();
+    let whole: f64 = points().map(|point| point[0]).sum();
     let mean = |axis: usize| points().map(|point| point[0] * point[axis]).sum::<f64>() / whole;
     let (x, y) = (mean(1), mean(2));
     let [mut along, mut both] = [0.0, 0.0];
@@ -309,5 +333,8 @@ fn slope(parts: &[RunPart]) -> Option<f64> {
         along += weight * (at - x).powi(2);
         both += weight * (at - x) * (by - y);
     }
-    (along > 0.0 && both.is_finite()).then(|| both / along)
+    let by = both / along;
+    let rest = points().map(|[weight, at, of]| weight * (of - y - by * (at - x)).powi(2));
+    let error = (rest.sum::<f64>() / (parts.len() as f64 - 2.0) / along).sqrt();
+    (by.is_finite() && error.is_finite()).then_some(Slope { by, error })
 }

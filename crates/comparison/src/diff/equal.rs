@@ -11,7 +11,7 @@ use gapscope_analysis::copy_sizes::other_copies;
 use gapscope_analysis::launch_sizes::{SizeEvidence, SizedKernel, is_same, judge};
 use gapscope_timeline::quantity;
 use gapscope_timeline::thresholds::SAME_SIZE_SHARE;
-use gapscope_trace::manifest::Api;
+use gapscope_timeline::vocabulary::Words;
 
 /// The figures that must be equal on both sides for their times to be comparable.
 const WORK: [Metric; 7] = [
@@ -45,6 +45,7 @@ struct KnownFigure {
 /// equal if its change is within noise.
 pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
     let evaluated = comparison.evaluated.as_ref();
+    let words = comparison.words();
     let mut known = Vec::new();
     for metric in WORK {
         let key = metric.key();
@@ -54,15 +55,17 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
         };
         // Only a figure that varies from run to run has a p-value.
         let varies = change.p_alone.is_some();
-        let equal = change.before.zip(change.after).map(|(before, after)| {
+        let figures = (change.before.zip(change.after)).filter(|_| change.at_least == [false; 2]);
+        let equal = figures.map(|(before, after)| {
             let once = evaluated.is_some() && is_same([before, after]);
             before == after || once || (varies && !change.significant)
         });
         let figure = WorkFigure {
-            what: metric.name(Api::Unknown),
+            what: metric.name(&words),
             unit: change.unit,
             before: change.before,
             after: change.after,
+            at_least: change.at_least,
             equal,
         };
         known.push(KnownFigure {
@@ -71,7 +74,7 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
             varies,
         });
     }
-    let mut work = judged(comparison, &known);
+    let mut work = judged(comparison, &known, &words);
     work.per_evaluation = evaluated.is_some();
     work.evaluation = evaluated.map(|evaluated| evaluated.path.clone());
     let mut figures: Vec<WorkFigure> = known.into_iter().map(|known| known.figure).collect();
@@ -84,6 +87,7 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
             unit: Unit::Count,
             before,
             after,
+            at_least: [false; 2],
             equal: before.zip(after).map(|(before, after)| before == after),
         };
         work.sentences.splice(0..0, other_evaluations(&evaluations));
@@ -94,7 +98,7 @@ pub(super) fn equal_work(comparison: &Comparison) -> EqualWork {
 }
 
 /// Judges whether the work is equal, by its figures and by the sizes of single dispatches and transfers.
-fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
+fn judged(comparison: &Comparison, figures: &[KnownFigure], words: &Words) -> EqualWork {
     let find = |metric: Metric| figures.iter().find(|known| known.metric == metric);
     let equal = |metric: Metric| find(metric).and_then(|known| known.figure.equal);
     let differs = |metric: Metric| equal(metric) == Some(false);
@@ -120,7 +124,11 @@ fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
     let other_sizes = differs(Metric::Workgroups) || differs(Metric::Threads);
     // Sizes that differ from run to run say nothing where their sums are the same.
     let (evidence, mut sentences) = match as_often && (other_sizes || !varies(Metric::Workgroups)) {
-        true => judge(&sized(comparison), equal(Metric::BoundBytes) == Some(true)),
+        true => judge(
+            &sized(comparison),
+            equal(Metric::BoundBytes) == Some(true),
+            words,
+        ),
         false => (SizeEvidence::Equal, Vec::new()),
     };
     // Other threads of no kernel that is on both sides are those of kernels that are on one.
@@ -128,7 +136,7 @@ fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
         && evidence == SizeEvidence::Equal
         && (differs(Metric::Threads) || (equal(Metric::Threads).is_none() && other_sizes));
     let other_runs = (as_often && !varies(Metric::Dispatches))
-        .then(|| other_runs(comparison))
+        .then(|| other_runs(comparison, words))
         .flatten();
     let copied_alike = !differs(Metric::Transfers) && !differs(Metric::TransferBytes);
     let other_copies = (copied_alike && !varies(Metric::TransferBytes))
@@ -139,7 +147,10 @@ fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
         })
         .flatten();
     let is_known = figures.iter().any(|known| known.figure.equal.is_some());
+    let not_recorded = not_recorded(figures);
+    let is_partial = not_recorded.is_some();
     let in_doubt = fused.is_some()
+        || not_recorded.is_some()
         || other_kernels
         || other_runs.is_some()
         || evidence == SizeEvidence::Doubtful;
@@ -153,8 +164,10 @@ fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
     let dispatches = find(Metric::Dispatches).and_then(|known| known.figure.before);
     let unknown = [Metric::Workgroups, Metric::BoundBytes].map(|metric| equal(metric).is_none());
     let sizes_unknown = equal_work != Some(false)
+        && !is_partial
         && dispatches.is_some_and(|count| count > 0.0)
         && unknown == [true; 2];
+    sentences.splice(0..0, not_recorded);
     sentences.extend(other_runs);
     sentences.extend(other_copies);
     sentences.extend(fused.filter(|_| equal_work.is_none() && in_doubt));
@@ -168,8 +181,9 @@ fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
             "on either side"
         };
         sentences.push(format!(
-            "How large the dispatches were is not known {sides}: neither their workgroups are, nor the bytes bound to them. As many \
-             dispatches that do less look the same."
+            "How much each {} did is not known {sides}: neither its {} are, nor the bytes bound to it. As many {} that do less look the \
+             same.",
+            words.dispatch.one, words.workgroup.many, words.dispatch.many
         ));
     }
     EqualWork {
@@ -180,6 +194,23 @@ fn judged(comparison: &Comparison, figures: &[KnownFigure]) -> EqualWork {
         sentences,
         ..EqualWork::default()
     }
+}
+
+/// Returns the sentence that some of the work is not in the traces; `None` where all is, as far as that is known.
+fn not_recorded(figures: &[KnownFigure]) -> Option<String> {
+    let lacks = |side: usize| {
+        let mut figures = figures.iter();
+        figures.any(|known| known.figure.at_least[side])
+    };
+    let sides = match [lacks(0), lacks(1)] {
+        [false, false] => return None,
+        [true, false] => "before",
+        [false, true] => "after",
+        [true, true] => "on both sides",
+    };
+    Some(format!(
+        "Some of the work {sides} was not recorded: counts that it touches are lower bounds (≥), and are not compared."
+    ))
 }
 
 /// Returns true for a pair that is one kernel, as far as names and codes tell.
@@ -200,8 +231,13 @@ fn sized<'a>(comparison: &Comparison<'a>) -> Vec<SizedKernel<'a>> {
             ran_as_often: is_same(comparison.counts(pair)),
         })
     };
+    // Of a kernel that lost dispatches, nobody knows how large these were.
+    let is_whole = |pair: &&Pair| {
+        let [before, after] = comparison.counts(pair);
+        comparison.is_counted() || before == after
+    };
     let pairs = comparison.pairs.iter().filter(is_one_kernel);
-    pairs.filter_map(sized).collect()
+    pairs.filter(is_whole).filter_map(sized).collect()
 }
 
 /// The maximum number of kernels that a sentence on other runs names.
@@ -209,7 +245,7 @@ const MAX_NAMED: usize = 3;
 
 /// Returns a sentence on kernels that are on one side alone or ran another number of times, where as many dispatches are on
 /// both sides; `None` where they are hardly any of these.
-fn other_runs(comparison: &Comparison) -> Option<String> {
+fn other_runs(comparison: &Comparison, words: &Words) -> Option<String> {
     if !comparison.is_counted() {
         return None;
     }
@@ -247,7 +283,8 @@ fn other_runs(comparison: &Comparison) -> Option<String> {
         texts.push(format!("and {more} more"));
     }
     Some(format!(
-        "As many dispatches are of other kernels: {}. Whether they do the same work is not known.",
+        "As many {} ran, under other names or in other numbers: {}. Whether they do the same work is not known.",
+        words.dispatch.many,
         texts.join(", ")
     ))
 }
@@ -287,7 +324,11 @@ fn other_evaluations(figure: &WorkFigure) -> Option<String> {
 fn differing(work: &EqualWork, figures: &[WorkFigure]) -> Option<String> {
     let other = figures.iter().filter_map(|figure| {
         let (before, after) = figure.before.zip(figure.after)?;
-        let [before, after] = [before, after].map(|number| value(number, figure.unit));
+        let texts = [before, after].map(|number| value(number, figure.unit));
+        let [before, after] = match texts[0] == texts[1] {
+            true => [before, after].map(|number| value(number, Unit::Count)),
+            false => texts,
+        };
         (figure.equal == Some(false)).then(|| format!("{} {before} → {after}", figure.what))
     });
     let each = match work.per_evaluation {
@@ -296,7 +337,7 @@ fn differing(work: &EqualWork, figures: &[WorkFigure]) -> Option<String> {
     };
     let figures = match other.collect::<Vec<_>>() {
         none if none.is_empty() => String::new(),
-        some => format!(": {}", some.join(", ")),
+        some => format!("{each}: {}", some.join(", ")),
     };
     match (work.is_empty, work.equal) {
         ([true, true], _) => Some("Neither side has any GPU work.".to_owned()),
@@ -304,9 +345,9 @@ fn differing(work: &EqualWork, figures: &[WorkFigure]) -> Option<String> {
         ([false, true], _) => Some("There is no GPU work after.".to_owned()),
         (_, Some(true)) => None,
         (_, Some(false)) => Some(format!(
-            "The work is not equal{each}{figures}. A difference in time may be a difference in work."
+            "The work is not equal{figures}. A difference in time may be a difference in work."
         )),
-        (_, None) if work.in_doubt => Some(format!("The work may not be equal{each}{figures}.")),
+        (_, None) if work.in_doubt => Some(format!("The work may not be equal{figures}.")),
         (_, None) => Some("Whether the work is equal is not known.".to_owned()),
     }
 }

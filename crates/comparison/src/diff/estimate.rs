@@ -9,6 +9,8 @@
 //! pair where both did the work in the same order. Neighbours resemble each other where something slows a run for a while, so
 //! that the error of their sum is taken from the length of blocks that shows the greatest. How much runs differ besides is
 //! then assumed (`spread.rs`).
+//!
+//! A figure of which a side lost a part is a lower bound there, and not compared.
 
 use super::spread::AssumedSpread;
 use super::student;
@@ -51,6 +53,11 @@ pub(super) struct Estimate {
     pub exact: bool,
     /// The noise that a difference must exceed; `None` where it is not known.
     pub noise: Option<Noise>,
+    /// The standard error that the parts of two runs show, of the logarithm of the ratio; `None` where runs are compared, or there are
+    /// too few parts.
+    pub inside: Option<f64>,
+    /// True for each side of which some of what the figure counts was lost, so that its value is a lower bound.
+    pub at_least: [bool; 2],
 }
 
 /// The noise of a difference: its standard error, with the degrees of freedom.
@@ -103,6 +110,7 @@ impl Estimate {
             p: (first != second && b.len() > 1 && a.len() > 1).then_some(0.0),
             exact: true,
             noise: None,
+            ..Estimate::default()
         }
     }
 
@@ -124,7 +132,20 @@ impl Estimate {
         Some(noise.least_ratio(level))
     }
 
-    /// Returns the estimate of a figure that is known on at most one side.
+    /// Returns the figures, which are not compared, as those of some sides are lower bounds.
+    pub fn bounds(before: &[Sample], after: &[Sample], at_least: [bool; 2]) -> Estimate {
+        Estimate {
+            at_least,
+            ..Estimate::partial(before, after)
+        }
+    }
+
+    /// Returns true where a figure is known on both sides, and more than a lower bound.
+    pub fn is_known(&self) -> bool {
+        self.before.is_some() && self.after.is_some() && self.at_least == [false; 2]
+    }
+
+    /// Returns the estimate of a figure that cannot be compared, such as one that is known on at most one side.
     fn partial(before: &[Sample], after: &[Sample]) -> Estimate {
         let mean_of = |samples: &[Sample]| {
             let known: Option<Vec<f64>> = samples.iter().map(|sample| sample.value).collect();
@@ -189,7 +210,10 @@ impl Estimate {
             }
             _ => None,
         };
-        Estimate::from_difference(b, a, difference, true)
+        Estimate {
+            inside: inside.map(|(error, _)| error),
+            ..Estimate::from_difference(b, a, difference, true)
+        }
     }
 
     /// Makes the chance and the interval from a difference, which is one of logarithms or a part of the value before.

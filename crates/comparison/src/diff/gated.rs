@@ -33,13 +33,20 @@ impl<'a> Comparison<'a> {
         let estimate = estimate.unwrap_or_default();
         let level = options.level / gates as f64;
         let least_ratio = estimate.least_ratio(level);
-        let status = match estimate.before.zip(estimate.after) {
+        let figures = (estimate.before.zip(estimate.after)).filter(|_| estimate.is_known());
+        let status = match figures {
             None if options.allow_unknown => GateStatus::UnknownAllowed,
             None => GateStatus::Unknown,
             Some((before, after)) => status(gate.limit, &estimate, [before, after], level),
         };
-        let unknown = unknown_sides([estimate.before, estimate.after]);
-        let sentence = match (estimate.before.zip(estimate.after), &gate.of) {
+        let sides = [(estimate.before, 0), (estimate.after, 1)];
+        let unknown =
+            unknown_sides(sides.map(|(figure, side)| figure.filter(|_| !estimate.at_least[side])));
+        let unknown = match estimate.is_known() || estimate.at_least == [false; 2] {
+            true => unknown.to_owned(),
+            false => format!("{unknown}, as some of the work was not recorded"),
+        };
+        let sentence = match (figures, &gate.of) {
             (None, GateOf::Kernel(name)) if !has_figure => format!("no kernel is called `{name}`."),
             (None, GateOf::Kernel(name)) => {
                 format!("the times of `{name}` are not known {unknown}.")
@@ -102,7 +109,8 @@ fn status(limit: Limit, estimate: &Estimate, [before, after]: [f64; 2], level: f
         Limit::Share(share) => ratio - 1.0 > share,
         Limit::Absolute(by) => after - before > by,
     };
-    if before == after || estimate.exact {
+    // Equal times of two runs may be equal by chance.
+    if estimate.exact || (before == after && estimate.noise.is_none()) {
         return match beyond {
             true => GateStatus::Broken,
             false => GateStatus::Held,

@@ -1,7 +1,7 @@
 //! The figures by which runs are compared (times, counts, sizes), with their names and units.
 
 use gapscope_analysis::gaps::Cause;
-use gapscope_trace::manifest::Api;
+use gapscope_timeline::vocabulary::Words;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -85,9 +85,13 @@ impl Metric {
     }
 
     /// Returns the name of the figure for people, in the words of an API.
-    pub fn name(self, api: Api) -> String {
+    pub fn name(self, words: &Words) -> String {
         match self {
-            Metric::IdleOf(cause) => format!("idle: {}", cause.facts(api).name),
+            Metric::IdleOf(cause) => format!("idle: {}", cause.facts(words.api).name),
+            Metric::Dispatches => words.dispatch.many.to_owned(),
+            Metric::Workgroups => words.workgroup.many.to_owned(),
+            Metric::Submissions => words.submission.many.to_owned(),
+            Metric::CommandBuffers => words.command_buffer.many.to_owned(),
             whole => whole.facts().1.to_owned(),
         }
     }

@@ -5,16 +5,13 @@ use super::gate::Gate;
 /// The share of diffs in which noise alone may make a difference as great as one that is reported.
 pub const LEVEL: f64 = 0.01;
 
-/// The assumed spread of a run's time from run to run, where each side has only one run, as the standard deviation of
-/// the time's logarithm: first on a GPU, then on a software device, which shares its processor with the program.
-pub const ASSUMED_SPREAD: [f64; 2] = [0.01, 0.05];
-
 /// The options of a comparison of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// The share of diffs that may report noise, as [`LEVEL`].
     pub level: f64,
-    /// The assumed spread of times, as [`ASSUMED_SPREAD`]; `None` to choose it by the devices.
+    /// The assumed spread of times from run to run, where each side has only one run, as the standard deviation of the time's
+    /// logarithm; `None` to choose the spread by the devices and by what was recorded of them.
     pub assumed_spread: Option<f64>,
     /// The gates to check: limits on changes, such as `gpu_time > 3%`.
     pub gates: Vec<Gate>,

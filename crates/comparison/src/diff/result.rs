@@ -1,10 +1,11 @@
 //! The types of the result of a comparison of runs; `diff.rs` makes them, reports show them. An evaluation is one
 //! instance of a label around work that a run does again and again.
 
-use super::change::Change;
+use super::change::{Change, is_whole};
 use super::metric::Unit;
 #[cfg(doc)]
 use super::options::LEVEL;
+use gapscope_timeline::vocabulary::Words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,6 +28,9 @@ pub struct Diff {
     pub changes: Vec<Change>,
     /// The gates, in the order in which they were given.
     pub gates: Vec<GateResult>,
+    /// The words that suit the APIs of both sides.
+    #[serde(skip)]
+    pub words: Words,
     /// How the figures were compared.
     pub method: Method,
     /// Kernels that were matched although their names or labels differ, in sentences.
@@ -204,6 +208,9 @@ pub struct WorkFigure {
     pub before: Option<f64>,
     /// After.
     pub after: Option<f64>,
-    /// Whether they are equal; absent where one is not known.
+    /// True for each side, before and after, of which some of what the figure counts was not recorded: the figure is a lower bound there.
+    #[serde(skip_serializing_if = "is_whole")]
+    pub at_least: [bool; 2],
+    /// Whether they are equal; absent where one is not known, or a lower bound.
     pub equal: Option<bool>,
 }

@@ -39,6 +39,13 @@ pub struct RunDigest {
     pub(super) transfer_sizes: Option<BTreeMap<String, SizeMoments>>,
     /// True if idle time was computed: a cause without a figure then has none.
     pub(super) idle_known: bool,
+    /// The figures that are lower bounds, as some of what they count was lost.
+    #[serde(default)]
+    pub(super) at_least: BTreeSet<Metric>,
+    /// The figures that count a part by the way in which the run was recorded, such as kernels where graphs were recorded as a whole; they
+    /// compare with those of a run that was recorded alike.
+    #[serde(default)]
+    pub(super) partial: BTreeSet<Metric>,
 }
 
 /// The machine on which a run was recorded, and the way of recording.
@@ -228,6 +235,8 @@ impl RunDigest {
         self.evaluations
             .retain(|own| other.evaluations.contains(own));
         self.idle_known &= other.idle_known;
+        self.at_least.extend(other.at_least);
+        self.partial.extend(other.partial);
         self.transfer_sizes = self.transfer_sizes.zip(other.transfer_sizes).map(add_sizes);
         self
     }

@@ -8,8 +8,9 @@ use super::matching::{How, Pair, SideKernel};
 use super::names;
 use super::result::{Diff, GateStatus, SamplesOf, Verdict};
 use super::run::RunDigest;
-use super::words::{change, from_change, interval, value};
+use super::words::{change, could_show, interval, value};
 use gapscope_timeline::quantity;
+use gapscope_timeline::vocabulary::Words;
 use std::collections::BTreeMap;
 
 /// Returns the name of a pair of kernels.
@@ -34,8 +35,9 @@ pub(super) fn kernel(pair: &Pair) -> String {
 }
 
 /// Returns sentences on the kernels that were matched though their names differ.
-pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
-    let mut sentences: Vec<String> = pairs.iter().filter_map(renamed).collect();
+pub(super) fn matched(pairs: &[Pair], words: &Words) -> Vec<String> {
+    let renamed = pairs.iter().filter_map(|pair| renamed(pair, words));
+    let mut sentences: Vec<String> = renamed.collect();
     let mut moved: BTreeMap<[&str; 2], Vec<String>> = BTreeMap::new();
     for pair in pairs.iter().filter(|pair| pair.how == How::Moved) {
         if let (Some(before), Some(after)) = (pair.before.first(), pair.after.first()) {
@@ -70,7 +72,7 @@ pub(super) fn matched(pairs: &[Pair]) -> Vec<String> {
 const MAX_NAMED: usize = 4;
 
 /// Returns the sentence for a pair of kernels with other names; `None` for other pairs.
-fn renamed(pair: &Pair) -> Option<String> {
+fn renamed(pair: &Pair, words: &Words) -> Option<String> {
     let (before, after) = (pair.before.first()?, pair.after.first()?);
     match pair.how {
         How::SameCode if pair.has_other_code() => Some(format!(
@@ -82,8 +84,8 @@ fn renamed(pair: &Pair) -> Option<String> {
             before.name, after.name
         )),
         How::Replaced if before.path.is_empty() => Some(format!(
-            "`{}` became `{}`: matched because it ran as often, with as many workgroups and threads.",
-            before.name, after.name
+            "`{}` became `{}`: matched because it ran as often, with as many {} and threads.",
+            before.name, after.name, words.workgroup.many
         )),
         How::Replaced => Some(format!(
             "`{}` became `{}`: matched by their label and how often they ran; whether they do the same is not known.",
@@ -104,12 +106,13 @@ fn renamed(pair: &Pair) -> Option<String> {
     }
 }
 
-/// Returns the sentence that tells how figures were compared. `assumed` describes the spread that is assumed of times.
+/// Returns the sentence that tells how figures were compared. `width` says what makes the interval of the time from start to end as
+/// wide as it is.
 pub(super) fn method(
     before: usize,
     after: usize,
     samples: SamplesOf,
-    assumed: Option<String>,
+    width: Option<String>,
     level: f64,
 ) -> String {
     let runs = |count: usize| quantity::count_of(count as u64, "run", "runs");
@@ -124,9 +127,9 @@ pub(super) fn method(
     };
     match samples {
         SamplesOf::OneRun => format!(
-            "One run a side: how much runs differ from each other was not measured. It is assumed that the time of a run varies by {}, \
-             which is in the intervals; give gates a wider margin, or record several runs. {told}",
-            assumed.unwrap_or_default()
+            "One run a side: how much runs differ from each other was not measured. The interval of the time from start to end is as wide \
+             as it is because of: {}. Percentages are standard deviations. Give gates a wider margin, or record several runs. {told}",
+            width.unwrap_or_default()
         ),
         SamplesOf::Runs => format!(
             "{} before, {} after: a run is a sample.{alone} {told}",
@@ -168,12 +171,9 @@ pub(super) fn gate(
         _ => String::new(),
     };
     let end = match (status, least_ratio) {
-        (GateStatus::Noise | GateStatus::Undecided, Some(least)) if !least.is_finite() => {
-            ". Not judged: parts of these runs differ too much among themselves for any change to show; record several runs of each side".to_owned()
-        }
         (GateStatus::Noise | GateStatus::Undecided, Some(least)) => format!(
-            ". Not judged: these runs could show only changes above {}; record more runs of each side",
-            from_change(least)
+            ". Not judged: {}; record more runs of each side",
+            could_show(least)
         ),
         (GateStatus::Noise | GateStatus::Undecided, None) => {
             ". Not judged: how much this varies from run to run is not known; record several runs of each side".to_owned()

@@ -4,8 +4,9 @@ use super::change::{Change, ChangeKind};
 use super::matching::How;
 use super::metric::Metric;
 use super::result::{Diff, Verdict};
-use super::words::{FACTOR_FROM, change, factor, from_change, interval, unknown_sides, value};
+use super::words::{FACTOR_FROM, change, could_show, factor, interval, unknown_sides, value};
 use gapscope_timeline::quantity;
+use gapscope_timeline::thresholds::HOPELESS_FACTOR;
 
 /// The maximum number of reasons that the verdict names.
 const MAX_REASONS: usize = 3;
@@ -78,9 +79,10 @@ pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
     }
     sentence.push('.');
     if told.is_some() && diff.equal_work.sizes_unknown {
-        sentence.push_str(
-            " How large the dispatches were is not known: less work would look the same.",
-        );
+        sentence.push_str(&format!(
+            " How much each {} did is not known: less work would look the same.",
+            diff.words.dispatch.one
+        ));
     }
     (verdict, sentence)
 }
@@ -111,15 +113,20 @@ fn unclear(change: &Change) -> String {
         Some(_) if is_likely(change) => {
             format!("{}, which is likely and not certain", headline(change))
         }
-        Some(((_, _), least)) if !least.is_finite() => {
-            "they could not be told apart (parts of these runs differ too much among themselves for any change to show)".to_owned()
+        Some((_, least)) if least >= HOPELESS_FACTOR => {
+            format!(
+                "the two sides could not be told apart ({})",
+                could_show(least)
+            )
         }
         Some((((low, high), ratio), least)) => format!(
-            "they could not be told apart ({}; these runs could show only changes above {})",
+            "the two sides could not be told apart ({}; {})",
             interval(ratio, low, high),
-            from_change(least)
+            could_show(least)
         ),
-        None => "they could not be told apart (how much runs vary is not known)".to_owned(),
+        None => {
+            "the two sides could not be told apart (how much runs vary is not known)".to_owned()
+        }
     }
 }
 
@@ -261,7 +268,7 @@ fn kernel(diff: &Diff, changes: &[&Change]) -> Option<String> {
 fn counts(change: &Change) -> String {
     match change.counts {
         Some([before, after]) if before > 0.0 && (after / before - 1.0).abs() > 0.01 => format!(
-            " in {} instead of {} dispatches",
+            " and runs {} times instead of {}",
             quantity::mean_count(after),
             quantity::mean_count(before)
         ),
@@ -279,7 +286,7 @@ fn takes(ratio: f64) -> String {
     format!("takes {percent:.1} % {word}")
 }
 
-/// Returns texts on launches, which are as before where their numbers are the same, and on gaps and GPU time, of which
+/// Returns texts on launches and submissions, which are as many as before where their numbers are the same, and on gaps and GPU time, of which
 /// only the changes are known that could have been told.
 fn unchanged(diff: &Diff) -> Vec<String> {
     let find = |metric: Metric| {
@@ -289,15 +296,23 @@ fn unchanged(diff: &Diff) -> Vec<String> {
     };
     let mut texts = Vec::new();
     let is_same = |metric: Metric| {
-        find(metric).is_some_and(|change| change.before.is_some() && change.before == change.after)
+        find(metric).is_some_and(|change| {
+            change.before.is_some()
+                && change.before == change.after
+                && change.at_least == [false; 2]
+        })
     };
     if is_same(Metric::Dispatches) && is_same(Metric::Submissions) {
-        texts.push("launches are as before".to_owned());
+        let words = &diff.words;
+        texts.push(format!(
+            "as many {} and {} as before",
+            words.dispatch.many, words.submission.many
+        ));
     }
     let unclear = |(metric, name): (Metric, &'static str)| {
         let change = find(metric)?;
         let both = change.before.is_some() && change.after.is_some();
-        (both && !change.significant).then_some((name, change))
+        (both && !change.significant && change.at_least == [false; 2]).then_some((name, change))
     };
     let figures = [(Metric::IdleTime, "gaps"), (Metric::GpuTime, "GPU time")];
     let (likely, unclear): (Vec<_>, Vec<_>) =
@@ -311,20 +326,21 @@ fn unchanged(diff: &Diff) -> Vec<String> {
             ));
         }
     }
-    let least = unclear
-        .iter()
-        .filter_map(|(_, change)| change.least_ratio_told)
-        .reduce(f64::max);
-    let names: Vec<&str> = unclear.iter().map(|(name, _)| *name).collect();
-    if !names.is_empty() {
+    let least = |change: &Change| change.least_ratio_told;
+    let (hopeless, some): (Vec<_>, Vec<_>) = (unclear.into_iter())
+        .partition(|(_, change)| least(change).is_some_and(|least| least >= HOPELESS_FACTOR));
+    for group in [some, hopeless] {
+        let names: Vec<&str> = group.iter().map(|(name, _)| *name).collect();
         let names = quantity::listed(&names);
-        texts.push(match least {
-            Some(least) => format!(
-                "{names} could not be told apart (only changes above {} would show)",
-                from_change(least)
-            ),
-            None => format!("whether {names} changed is not known"),
-        });
+        let greatest = group.iter().filter_map(|(_, change)| least(change));
+        match greatest.reduce(f64::max) {
+            _ if group.is_empty() => {}
+            Some(least) => texts.push(format!(
+                "{names} could not be told apart ({})",
+                could_show(least)
+            )),
+            None => texts.push(format!("whether {names} changed is not known")),
+        }
     }
     texts
 }

@@ -2,6 +2,7 @@
 
 use super::metric::Unit;
 use gapscope_timeline::quantity;
+use gapscope_timeline::thresholds::HOPELESS_FACTOR;
 
 /// The factor from which on a change is written as a factor, not as a percentage.
 pub(super) const FACTOR_FROM: f64 = 1.5;
@@ -13,7 +14,26 @@ pub fn value(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Ns => quantity::duration_f64(value),
         Unit::Bytes => quantity::bytes(value.round().max(0.0) as u64),
+        // Of a great number, a part of one says nothing.
+        Unit::Count if value >= 1e3 => quantity::count(value.round() as u64),
         Unit::Count => quantity::mean_count(value),
+    }
+}
+
+/// Formats a value with its unit, with a sign where it is a lower bound.
+pub fn at_least(number: f64, unit: Unit, is_bound: bool) -> String {
+    let sign = if is_bound { "≥ " } else { "" };
+    format!("{sign}{}", value(number, unit))
+}
+
+/// Says what changes two runs could show, by the least ratio above 1 that is told from noise.
+pub(super) fn could_show(least: f64) -> String {
+    match least < HOPELESS_FACTOR {
+        true => format!(
+            "these runs could show only changes above {}",
+            from_change(least)
+        ),
+        false => "these runs could show no change of this figure".to_owned(),
     }
 }
 
@@ -37,7 +57,7 @@ pub fn change(ratio: f64) -> String {
 }
 
 /// Formats a ratio above 1 as the size of a change in either direction: `4.2 %`, `2.10 ×`.
-pub fn from_change(ratio: f64) -> String {
+fn from_change(ratio: f64) -> String {
     match ratio >= FACTOR_FROM {
         true => factor(ratio),
         false => signed(ratio).trim_start_matches('+').to_owned(),

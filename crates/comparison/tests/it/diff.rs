@@ -1,5 +1,6 @@
 //! Text traces of a loop -> comparisons of runs of it.
 
+mod losses;
 mod noise;
 
 use gapscope_comparison::diff::{Diff, Gate, Options, RunDigest, Verdict};
@@ -57,6 +58,14 @@ struct Loop {
     device: &'static str,
     /// The part of the time in which tasks waited for a processor, in per cent.
     waited: Option<u32>,
+    /// The clock of the GPU in MHz; `None` where it was not recorded.
+    clock: Option<u32>,
+    /// By how much longer the kernels take at the start and at the end of the run, as a GPU that gets hot.
+    heat: [f64; 2],
+    /// The API that the device was used through.
+    api: &'static str,
+    /// Losses of the trace, as rows of its text.
+    losses: &'static str,
     /// Another number gives other noise.
     seed: u32,
 }
@@ -69,6 +78,10 @@ fn looped(kernels: &[Kernel]) -> Loop {
         bound: 0,
         device: "NVIDIA H100",
         waited: None,
+        clock: Some(1980),
+        heat: [0.0; 2],
+        api: "vulkan",
+        losses: "",
         seed: 1,
     }
 }
@@ -78,12 +91,13 @@ impl Loop {
         let mut text = format!(
             "manifest sampling_mode=dispatch start_ns=0 end_ns=10s
              process id=1 pid=10
-             device id=1 process=1 name=\"{}\" uuid=aa clock.error_ns=0
+             {}
+             device id=1 process=1 api={} name=\"{}\" uuid=aa clock.error_ns=0
              queue id=1 device=1
              label id=1 text=step
              buffer id=1 process=1 device=1 bytes={}
              binding id=1 buffer=1 bytes={} access=read\n",
-            self.device, self.bound, self.bound
+            self.losses, self.api, self.device, self.bound, self.bound
         );
         for (at, kernel) in self.kernels.iter().enumerate() {
             let id = at + 1;
@@ -103,12 +117,14 @@ impl Loop {
         let mut random = self.seed;
         let mut at_ns = 1_000_000;
         let mut id = 0;
-        for _ in 0..self.steps {
+        for step in 0..self.steps {
+            let part = f64::from(step) / f64::from(self.steps);
+            let hot = 1.0 + self.heat[0] + (self.heat[1] - self.heat[0]) * part;
             let begin_ns = at_ns;
             for (row, kernel) in self.kernels.iter().enumerate() {
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let noise = 1.0 + (f64::from(random >> 16) / 65_536.0 - 0.5) * 0.03;
-                let ns = (kernel.us * 1e3 * noise) as i64;
+                let ns = (kernel.us * 1e3 * noise * hot) as i64;
                 id += 1;
                 text += &format!(
                     "submission id={id} process=1 queue=1 kind=kernel thread=7 start_ns={} duration_ns=3us\n\
@@ -134,6 +150,14 @@ impl Loop {
                 begin_ns - 20_000,
                 at_ns - begin_ns
             );
+        }
+        if let Some(clock) = self.clock {
+            text += "counter id=2 name=\"SM clock\" unit=hertz source=nvml device=1\n";
+            for part in 0..20 {
+                let start_ns = at_ns * part / 20;
+                text +=
+                    &format!("counter_value counter=2 start_ns={start_ns} value={clock}000000\n");
+            }
         }
         Trace::from_text(&text).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -215,14 +239,14 @@ fn workgroups_and_their_sizes_are_part_of_equal_work() {
             base.clone(),
             sized(500, 512, 0.9),
             Some(true),
-            "Launched in another shape, with as many threads: `gemm` as 500 workgroups of 512 threads a dispatch instead of 1,000 of 256",
+            "Launched in another shape, with as many threads: `gemm` as 500 workgroups of 512 threads instead of 1,000 of 256",
         ),
         (
             "one kernel does more in a thread",
             base.clone(),
             gemm_only(GEMM.sized(250, 256)),
             None,
-            "`gemm` as 250 workgroups of 256 threads a dispatch instead of 1,000. Whether that is other work, or the same work in other threads, is not known.",
+            "`gemm` as 250 workgroups of 256 threads instead of 1,000. Whether that is other work, or the same work in other threads, is not known.",
         ),
         (
             "all kernels do more in a thread, in other workgroups",
@@ -263,14 +287,14 @@ fn workgroups_and_their_sizes_are_part_of_equal_work() {
             sized(1000, 0, 1.0),
             sized(500, 0, 1.0),
             None,
-            "`gemm` as 500 workgroups a dispatch instead of 1,000",
+            "`gemm` as 500 workgroups instead of 1,000",
         ),
         (
             "nothing known of sizes",
             looped(&[GEMM, SOFTMAX]),
             looped(&[kernel("gemm", 200.0), kernel("softmax", 50.0)]),
             Some(true),
-            "How large the dispatches were is not known: less work would look the same.",
+            "How much each dispatch did is not known: less work would look the same.",
         ),
         (
             "one kernel less",
@@ -392,7 +416,7 @@ fn what_noise_hides_could_not_be_told_apart() {
     let base = looped(&[GEMM, SOFTMAX]);
     let diff = diff(&base, &base, &[]);
     assert_eq!(diff.verdict, Verdict::NoDifference);
-    let text = "they could not be told apart (";
+    let text = "the two sides could not be told apart (";
     assert!(diff.sentence.contains(text), "{}", diff.sentence);
     let text = "these runs could show only changes above 4";
     assert!(diff.sentence.contains(text), "{}", diff.sentence);

@@ -31,7 +31,11 @@ impl Collector<'_, '_> {
         let is_amd = |name: &str| name.contains("AMD") || name.contains("Instinct");
         let mut devices = self.metadata.devices.iter();
         let uses_hip = self.uses_hip || devices.any(|device| is_amd(&device.name));
-        self.profile.api = if uses_hip { Api::Hip } else { Api::Cuda };
+        self.profile.api = match uses_hip {
+            _ if self.uses_vulkan => Api::Vulkan,
+            true => Api::Hip,
+            false => Api::Cuda,
+        };
         self.forget_zero_times();
         let recorded = &mut self.profile.recorded;
         let calls = &mut recorded.calls;

@@ -89,4 +89,6 @@ pub(super) enum Producer {
     Ascend,
     /// Intel's unitrace.
     Unitrace,
+    /// The drawing of a trace of gapscope, without the trace behind it.
+    Gapscope,
 }

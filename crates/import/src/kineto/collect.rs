@@ -25,6 +25,7 @@ use crate::profile::{
 };
 use crate::{Error, GpuRows, Output};
 use gapscope_model::{LossKind, OverheadKind, UNKNOWN_RESULT};
+use gapscope_timeline_builder::rows;
 use gapscope_trace::build::{Interner, TextId};
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
@@ -124,6 +125,8 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) python_functions: u64,
     /// True if the calls are HIP's.
     pub(super) uses_hip: bool,
+    /// True if calls are Vulkan's.
+    pub(super) uses_vulkan: bool,
     /// The number of markers that have been written.
     pub(super) markers: u64,
 }
@@ -171,6 +174,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             autograd: Autograd::default(),
             python_functions: 0,
             uses_hip: false,
+            uses_vulkan: false,
             markers: 0,
         }
     }
@@ -384,19 +388,34 @@ impl<'o, 'p> Collector<'o, 'p> {
     /// Collects a call of a runtime or driver.
     fn call(&mut self, event: &Event, span: Span) {
         self.uses_hip |= event.name.starts_with(b"hip");
+        self.uses_vulkan |= event.name.starts_with(b"vk");
         let Some(lane) = self.lane(event) else { return };
         let lane = &mut self.lanes.all[lane as usize];
         lane.is_host = true;
         let mut args = json::members(event.args);
         let id = args.find(|(key, _)| matches!(*key, b"correlation" | b"correlation_id"));
-        let function = self.profile.function(&json::text(event.name));
+        let name = json::text(event.name);
+        if let Some(kind) = producers::drawn_kind(event, &name) {
+            // A call of which gapscope's drawing says what it does.
+            let row = rows::one_host_call(
+                lane.process,
+                Some(lane.thread),
+                kind,
+                span,
+                Some(name.as_ref().into()),
+            );
+            rows::host_call(self.new.tables_mut(), row);
+            return;
+        }
+        let function = self.profile.function(&name);
         let class = self.profile.recorded.functions[function.0 as usize].class;
         let call = ApiCall {
             function,
             thread: Some(lane.thread),
             correlation: id
                 .and_then(|(_, value)| correlation(value))
-                .or_else(|| producers::connection(event.args)),
+                .or_else(|| producers::connection(event.args))
+                .or_else(|| producers::submission(event.args)),
             span,
             // The file does not have the results of polls.
             result: if class.is_poll() { UNKNOWN_RESULT } else { 0 },
@@ -404,6 +423,10 @@ impl<'o, 'p> Collector<'o, 'p> {
             host_functions: None,
             graph: None,
         };
+        if let Some(queue) = producers::drawn_queue(event) {
+            let index = self.profile.recorded.calls.len();
+            self.producers.drawn_calls.push((index, queue));
+        }
         self.profile.recorded.calls.push((lane.process, call));
     }
 

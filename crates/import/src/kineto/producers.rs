@@ -5,18 +5,20 @@
 //! |---|---|---|
 //! | Triton's Proton | category `kernel` with a `call_stack`, whose innermost name is the kernel's | nothing: the file has no calls |
 //! | torch_npu and MindSpore on Ascend (`trace_view.json`) | events with a `Task Type` and a `Stream Id` | `connection_id`, which calls have in a list |
+//! | gapscope's drawings without the trace behind them, such as those that another tool has saved again | categories `dispatch`, `transfer` and `opaque work` with a `position` | `submission`, which launches have too; the arrows of other calls; of work in a command buffer, the `submission` of that |
 //! | Intel's unitrace (Level Zero, OpenCL) | category `gpu_op`; the name ends with the launch's shape, or the bytes of a copy | `id`, which an arrow from inside of the call has |
 
 use super::category::{Category, Producer};
 use super::event::Event;
-use super::json::{bare, elements, members};
+use super::json::{self, bare, elements, members};
 use super::number::whole;
 use super::streams::Stream;
 use super::work::correlation;
+use crate::functions::class_of;
 use crate::profile::Correlation;
 use crate::transfers;
 use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::tables::TransferKind;
+use gapscope_trace::tables::{HostCallKind, TransferKind};
 use memchr::memmem::find;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -36,6 +38,65 @@ pub(super) struct Producers {
     pub(super) arrows: FxHashMap<(ProcessId, ThreadId), Vec<(i64, Correlation)>>,
     /// Tasks of Ascend that are no work.
     pub(super) waits: u64,
+    /// Of gapscope's drawings: the number of the submission of each command buffer, and the number that stands at the end of each
+    /// arrow, by the arrow's number.
+    pub(super) submissions: FxHashMap<Correlation, Correlation>,
+    /// The number of the work or command buffer of the latest slice, at which arrows end.
+    pub(super) latest: Option<Correlation>,
+    /// The calls of gapscope's drawings, by their index, with the number of the queue that they use.
+    pub(super) drawn_calls: Vec<(usize, Option<u64>)>,
+}
+
+/// Added to the indexes of calls of gapscope's drawings that have no submission.
+pub(super) const OTHER_CALLS: u64 = 1 << 60;
+
+/// Added to the numbers of command buffers of gapscope's drawings, so that they are no numbers of submissions.
+const COMMAND_BUFFERS: u64 = 1 << 62;
+/// Added to the numbers of arrows of gapscope's drawings.
+pub(super) const ARROWS: u64 = 1 << 61;
+
+/// Returns a number of gapscope's drawings, which count from 0, as one that joins.
+fn number(value: &[u8], base: u64) -> Option<Correlation> {
+    let number = whole(value).and_then(|number| u64::try_from(number).ok());
+    let number = number.filter(|number| *number < ARROWS);
+    number.map(|number| Correlation(base + number + 1))
+}
+
+/// Returns the number of the submission in the arguments of gapscope's drawings.
+pub(super) fn submission(args: &[u8]) -> Option<Correlation> {
+    let mut members = members(args);
+    let (_, value) = members.find(|(key, _)| *key == b"submission")?;
+    number(value, 0)
+}
+
+/// Returns whether an event is a call of gapscope's drawings, and the number of the queue that it uses.
+pub(super) fn drawn_queue(event: &Event) -> Option<Option<u64>> {
+    if !matches!(event.category, b"launch" | b"host call") {
+        return None;
+    }
+    let mut members = members(event.args);
+    let queue = members.find(|(key, _)| *key == b"queue");
+    Some(queue.and_then(|(_, value)| u64::try_from(whole(value)?).ok()))
+}
+
+/// Returns the kind that gapscope's drawing gives a call of a function that gapscope does not know by its name; `None` for calls
+/// that submit, and for other calls.
+pub(super) fn drawn_kind(event: &Event, name: &str) -> Option<HostCallKind> {
+    if event.category != b"host call" || class_of(name).is_some() {
+        return None;
+    }
+    let mut members = members(event.args);
+    let (_, kind) = members.find(|(key, _)| *key == b"call")?;
+    let kind = HostCallKind::from_text_or_unknown(&json::text(bare(kind)));
+    (kind != HostCallKind::Submit).then_some(kind)
+}
+
+/// Returns the numbers of the submission and of the command buffer in the arguments of gapscope's drawings.
+pub(super) fn drawn_place(args: &[u8]) -> [Option<Correlation>; 2] {
+    let mut members = members(args);
+    let value = members.find(|(key, _)| *key == b"command_buffer");
+    let command_buffer = value.and_then(|(_, value)| number(value, COMMAND_BUFFERS));
+    [submission(args), command_buffer]
 }
 
 /// The arguments of device work.
@@ -87,6 +148,20 @@ impl<'a> Args<'a> {
 pub(super) fn category_of(event: &Event) -> Option<Category> {
     let has = |key: &[u8]| find(event.args, key).is_some();
     match event.category {
+        b"dispatch" | b"transfer" | b"opaque work" if has(b"\"position\"") => {
+            Some(Category::OtherProducer(Producer::Gapscope))
+        }
+        b"command buffer" if has(b"\"command_buffer\"") => {
+            Some(Category::OtherProducer(Producer::Gapscope))
+        }
+        b"launch" if has(b"\"submits\"") => Some(Category::Call),
+        b"host call" if has(b"\"busy_ns\"") => Some(Category::Call),
+        b"label" if has(b"\"scope\":\"thread\"") || has(b"\"scope\": \"thread\"") => {
+            Some(Category::Annotation)
+        }
+        // What gapscope computed, and labels of work, which the work has too.
+        b"gap" if has(b"\"gap_ns\"") => Some(Category::DeviceAnnotation),
+        b"label" if has(b"\"scope\"") => Some(Category::DeviceAnnotation),
         b"gpu_op" => Some(Category::OtherProducer(Producer::Unitrace)),
         b"kernel" if has(b"\"call_stack\"") => Some(Category::OtherProducer(Producer::Proton)),
         // Proton's bars of callers repeat the time of their kernels.
@@ -124,7 +199,7 @@ impl Producers {
         // is on the first device.
         let (device, stream) = match producer {
             // unitrace counts made-up processes of devices, and their rows, down from 2^32.
-            Producer::Unitrace => {
+            Producer::Unitrace | Producer::Gapscope => {
                 let next = self.devices.len() as u32;
                 let device = *self.devices.entry(event.pid.into()).or_insert(next);
                 let next = self.rows.len() as u32;

@@ -3,12 +3,18 @@
 use super::category::Producer;
 use super::collect::Collector;
 use super::event::Event;
+use super::facts::Synchronisation;
 use super::json::{self, bare, elements};
-use super::producers::{Args, Shape, copy_kind, decoded, is_function, split_shape};
+use super::number::whole;
+use super::producers::{
+    ARROWS, Args, OTHER_CALLS, Shape, copy_kind, decoded, drawn_place, is_function, split_shape,
+};
 use super::work::correlation;
 use crate::inventory::KernelFacts;
-use crate::profile::{DeviceWork, DeviceWorkKind, Span};
+use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, Span};
 use gapscope_trace::ids::ProcessId;
+use gapscope_trace::tables::TransferKind;
+use rustc_hash::FxHashMap;
 
 impl Collector<'_, '_> {
     /// Collects device work of another producer.
@@ -18,6 +24,9 @@ impl Collector<'_, '_> {
         producer: Producer,
         span: Option<Span>,
     ) {
+        if producer == Producer::Gapscope {
+            return self.drawn_work(event, span);
+        }
         let args = Args::parse(event.args);
         if args.is_no_work() {
             self.producers.waits += 1;
@@ -31,7 +40,7 @@ impl Collector<'_, '_> {
         let name = decoded(&written);
         let (name, shape) = match producer {
             Producer::Unitrace => split_shape(&name),
-            Producer::Proton | Producer::Ascend => (&*name, Shape::default()),
+            _ => (&*name, Shape::default()),
         };
         let is_copy = args.is_copy()
             || (shape.bytes.is_some() || is_function(name.as_bytes(), b"zeCommandList"))
@@ -70,8 +79,145 @@ impl Collector<'_, '_> {
         self.push_work(event, stream.device, args.correlation, work);
     }
 
+    /// Collects work of gapscope's drawings, or notes the submission of a command buffer.
+    fn drawn_work(&mut self, event: &Event, span: Option<Span>) {
+        let [submission, command_buffer] = drawn_place(event.args);
+        self.producers.latest = command_buffer.or(submission);
+        if event.category == b"command buffer" {
+            let submissions = &mut self.producers.submissions;
+            submissions.extend(command_buffer.zip(submission));
+            return;
+        }
+        let stream = self
+            .producers
+            .stream(event, Producer::Gapscope, &Args::default());
+        let Some(queue) = self.stream(stream) else {
+            return;
+        };
+        let (mut groups, mut bytes, mut label) = ([None; 3], None, None);
+        for (key, value) in json::members(event.args) {
+            let number = || whole(value).and_then(|number| u64::try_from(number).ok());
+            let size = || number().and_then(|size| u32::try_from(size).ok());
+            match key {
+                b"groups_x" => groups[0] = size(),
+                b"groups_y" => groups[1] = size(),
+                b"groups_z" => groups[2] = size(),
+                b"bytes" => bytes = number(),
+                b"label" => label = Some(json::text(bare(value))),
+                _ => {}
+            }
+        }
+        let name = json::text(event.name);
+        let kind = match event.category {
+            b"transfer" => DeviceWorkKind::Transfer {
+                kind: TransferKind::from_text_or_unknown(&name),
+                bytes,
+                host_memory: None,
+            },
+            b"dispatch" => {
+                let facts = KernelFacts::new(ProcessId::default(), self.profile.text(&name));
+                DeviceWorkKind::Kernel {
+                    kernel: self.shapes.id(facts),
+                    groups,
+                }
+            }
+            _ => DeviceWorkKind::Graph,
+        };
+        let labels = &mut self.profile.inventory.labels;
+        let label = label.and_then(|path| {
+            let mut texts = path.split(" / ").filter(|text| !text.is_empty());
+            let first = labels.named(None, texts.next()?);
+            Some(texts.fold(first, |around, text| labels.named(Some(around), text)))
+        });
+        let work = DeviceWork {
+            queue,
+            span,
+            of_graph: command_buffer.is_some(),
+            graph: None,
+            label,
+            kind,
+        };
+        let correlation = command_buffer.or(submission);
+        self.push_work(event, stream.device, correlation, work);
+    }
+
+    /// Takes an arrow of gapscope's drawings, which leads from a call to its work or command buffer; returns false for other
+    /// arrows.
+    fn drawn_arrow(&mut self, event: &Event) -> bool {
+        let Some(id) = correlation(event.id).filter(|_| event.category == b"submit") else {
+            return false;
+        };
+        let id = Correlation(id.0.wrapping_add(ARROWS));
+        if event.phase == b'f' {
+            let latest = self.producers.latest;
+            self.producers
+                .submissions
+                .extend(latest.map(|work| (id, work)));
+        } else if event.phase == b's'
+            && let Some(at_ns) = self.moment(event)
+            && let Some(lane) = self.lane(event)
+        {
+            let lane = &self.lanes.all[lane as usize];
+            let arrows = &mut self.producers.arrows;
+            let own = arrows.entry((lane.process, lane.thread)).or_default();
+            own.push((at_ns, id));
+        }
+        true
+    }
+
+    /// Joins the calls and the work of gapscope's drawings: gives both the numbers of submissions, and calls that wait their queues.
+    fn join_drawn(&mut self) {
+        let producers = std::mem::take(&mut self.producers);
+        let of = |number: Correlation| producers.submissions.get(&number).copied();
+        // The stream and the source of the work of each submission.
+        let mut places = FxHashMap::default();
+        for work in &mut self.works {
+            if let Some(number) = work.correlation {
+                let number = of(number).unwrap_or(number);
+                work.correlation = Some(number);
+                if !producers.drawn_calls.is_empty() {
+                    places.insert(number, (work.work.queue, work.source));
+                }
+            }
+        }
+        let calls = &mut self.profile.recorded.calls;
+        let mut queues = FxHashMap::default();
+        for (index, queue) in &producers.drawn_calls {
+            // An arrow leads to a command buffer, and that has a submission.
+            let (_, call) = &mut calls[*index];
+            let end = call.correlation.and_then(of);
+            call.correlation = (end.and_then(of)).or(end).or(call.correlation);
+            let place = call.correlation.and_then(|number| places.get(&number));
+            queues.extend(queue.zip(place.copied()));
+        }
+        for (index, queue) in &producers.drawn_calls {
+            let (_, call) = &mut calls[*index];
+            if call.correlation.is_some() {
+                continue;
+            }
+            // What such a call launched is not drawn.
+            call.correlation = Some(Correlation(OTHER_CALLS + *index as u64));
+            if let Some((stream, source)) = queue.and_then(|queue| queues.get(&queue)) {
+                self.synchronisations.push(Synchronisation {
+                    source: *source,
+                    correlation: call.correlation,
+                    stream: Some(*stream),
+                    waits_on: None,
+                    recorded_by: None,
+                });
+            }
+        }
+        if producers.latest.is_some() || !producers.drawn_calls.is_empty() {
+            self.profile.inventory.note("The file is a drawing of gapscope without the trace behind it: work without times, losses and the accuracy of the trace's clocks are not in it.");
+        }
+        self.producers = producers;
+    }
+
     /// Takes an arrow that unitrace writes from a call to its work; returns false for other arrows.
     pub(super) fn arrow_of_producer(&mut self, event: &Event) -> bool {
+        if self.drawn_arrow(event) {
+            return true;
+        }
         let is_own = matches!(
             event.category,
             b"data_flow" | b"data_flow_sync" | b"cl_data_flow" | b"cl_data_flow_sync"
@@ -117,5 +263,6 @@ impl Collector<'_, '_> {
                 .filter(|(at_ns, _)| *at_ns <= call.span.end_ns());
             call.correlation = inside.map(|(_, id)| *id);
         }
+        self.join_drawn();
     }
 }

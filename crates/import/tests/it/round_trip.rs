@@ -404,3 +404,90 @@ fn the_drawing_of_perfetto_alone_keeps_launches_and_calls_with_their_functions()
     );
     assert_eq!(after.dispatches.len(), 2);
 }
+
+/// What a drawing keeps of a trace: how much work is timed and how much of it has a call, the verdict, and the time in which the
+/// host was late, in percent of that of the trace itself.
+#[derive(Debug, PartialEq)]
+struct Drawn {
+    dispatches: usize,
+    launched: usize,
+    transfers: usize,
+    verdict: String,
+    host_late_percent: i64,
+}
+
+impl Drawn {
+    fn new(trace: &Trace, whole: &Trace) -> Drawn {
+        let dispatches = &trace.tables.dispatches;
+        let rows = (0..dispatches.len()).filter(|row| {
+            dispatches.start_ns.at(*row).is_some() && dispatches.duration_ns.at(*row).is_some()
+        });
+        let rows: Vec<usize> = rows.collect();
+        let launched = rows.iter().filter(|row| {
+            dispatches.submission.at(**row).is_some()
+                || dispatches.command_buffer.at(**row).is_some()
+        });
+        let findings =
+            |trace| serde_json::to_value(Findings::new(trace, &Analyses::default())).unwrap();
+        let host_late_ns = |trace| {
+            let findings = findings(trace);
+            let causes = findings["gaps"].as_array().into_iter().flatten();
+            let late = causes.filter(|cause| cause["cause"] == "host-late");
+            late.filter_map(|cause| cause["total_ns"].as_i64())
+                .sum::<i64>()
+        };
+        let whole_ns = host_late_ns(whole).max(1);
+        Drawn {
+            dispatches: rows.len(),
+            launched: launched.count(),
+            transfers: trace.tables.transfers.len(),
+            verdict: findings(trace)["verdict"].to_string(),
+            host_late_percent: (host_late_ns(trace) * 100 + whole_ns / 2) / whole_ns,
+        }
+    }
+}
+
+#[test]
+fn drawings_of_chrome_that_another_tool_saved_again_keep_launches_and_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut differ = Vec::new();
+    for (name, path) in traces(folder.path()) {
+        let is_drawn_whole = matches!(
+            name,
+            "a recording of CUDA"
+                | "Kineto, H100"
+                | "Kineto, 2021"
+                | "Nsight Systems"
+                | "rocprofv3"
+                | "a recording of Vulkan"
+                | "rocpd"
+                | "two GPUs"
+        );
+        if !is_drawn_whole {
+            continue;
+        }
+        let before = whole(&path);
+        let mut drawing = Vec::new();
+        chrome::write(&Scene::new(&before), &mut drawing).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&drawing).unwrap();
+        let events = serde_json::to_vec_pretty(&document["traceEvents"]).unwrap();
+        let after = import_bytes(folder.path(), "saved.json", &events);
+        assert!(
+            after
+                .manifest
+                .notes
+                .iter()
+                .any(|note| note.contains("is a drawing"))
+        );
+        let (mut before, after) = (Drawn::new(&before, &before), Drawn::new(&after, &before));
+        if name == "a recording of Vulkan" {
+            // A dispatch without times leaves its verdict open, and is not drawn.
+            assert_eq!(before.verdict, "\"unknown\"");
+            before.verdict.clone_from(&after.verdict);
+        }
+        if before != after {
+            differ.push(format!("{name}: {before:?} is {after:?}"));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}

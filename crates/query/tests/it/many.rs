@@ -41,8 +41,57 @@ fn one_trace_given_twice_counts_once() {
     let folder = TestFolder::new();
     folder.trace("a.gapscope", TEXT);
     std::os::unix::fs::symlink(folder.path("a.gapscope"), folder.path("link.gapscope")).unwrap();
-    let session = folder.session(&["a.gapscope", "a.gapscope", "*.gapscope"]);
+    let session = folder.session(&["a.gapscope", "a.gapscope", "link.gapscope", "*.gapscope"]);
     assert_eq!(count(&session, "dispatches"), 4);
+    let session = folder.session(&["*.gapscope"]);
+    assert_eq!(
+        session.traces().skipped,
+        [""; 0],
+        "the trace itself is found"
+    );
+}
+
+/// A folder of traces may be a stranger's, and its links may lead to traces of the reader.
+#[test]
+fn links_that_nobody_has_named_are_named_and_not_followed() {
+    let folder = TestFolder::new();
+    let mut trace = Trace::from_text(TEXT).unwrap();
+    trace.manifest.ranks = vec![0, 1];
+    folder.write("runs/t.gapscope", trace);
+    folder.trace("runs/t.gapscope/rank=0", TEXT);
+    folder.trace("mine/own.gapscope", TEXT);
+    let link = |to: &str, at: &str| {
+        std::os::unix::fs::symlink(folder.path(to), folder.path(at)).unwrap();
+    };
+    link("mine/own.gapscope", "runs/t.gapscope/rank=1");
+    link("mine/own.gapscope", "runs/x.gapscope");
+    link("mine", "runs/folder");
+    link("runs", "named");
+    for (given, traces, links) in [
+        ("runs/t.gapscope", 2, vec!["runs/t.gapscope/rank=1"]),
+        (
+            "runs/*.gapscope",
+            2,
+            vec!["runs/t.gapscope/rank=1", "runs/x.gapscope"],
+        ),
+        ("named/t*", 2, vec!["named/t.gapscope/rank=1"]),
+        ("runs/t.gapscope/rank=*", 1, vec!["runs/t.gapscope/rank=1"]),
+        ("named/x.gapscope", 1, vec![]),
+    ] {
+        let session = folder.session(&[given]);
+        assert_eq!(count(&session, "traces"), traces, "{given}");
+        let skipped = &session.traces().skipped;
+        assert_eq!(skipped.len(), links.len(), "{skipped:?}");
+        for (sentence, link) in skipped.iter().zip(links) {
+            let begin = format!("{} is a symbolic link", folder.path(link).display());
+            assert!(sentence.starts_with(&begin), "{sentence}");
+        }
+    }
+    let refused = folder.open(&["runs/*/own.gapscope"]).unwrap_err();
+    assert!(
+        refused.to_string().contains("is a symbolic link"),
+        "{refused}"
+    );
 }
 
 #[test]

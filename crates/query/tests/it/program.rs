@@ -65,6 +65,30 @@ fn a_table_is_for_people_and_the_other_forms_for_programs() {
 }
 
 #[test]
+fn sql_that_begins_with_a_comment_is_sql() {
+    let folder = folder();
+    for sql in [
+        "-- the answer = 1\nselect 1 as n",
+        "--note\nselect 1 as n",
+        "/* note */ select 1 as n",
+    ] {
+        for arguments in [
+            ["t.gapscope", sql, "--format", "csv"],
+            ["--format", "csv", "t.gapscope", sql],
+        ] {
+            let output = folder.run(&arguments);
+            assert_eq!(text(&output.stdout), "n\n1\n", "{}", text(&output.stderr));
+        }
+    }
+    let output = folder.run(&["t.gapscope", "--frmat", "csv"]);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "an option that does not exist"
+    );
+}
+
+#[test]
 fn what_is_no_question_fails_with_one_sentence() {
     let folder = folder();
     for sql in [

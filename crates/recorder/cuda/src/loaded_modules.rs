@@ -34,6 +34,7 @@ const MAX_WRITTEN_BYTES: usize = 256 << 20;
 
 const TOO_MANY: &str = "the process loaded more than is kept";
 const UNREADABLE: &str = "its file could not be read";
+const FILTERED: &str = "its file was not read, because the program filters its system calls";
 const UNKNOWN_FORMAT: &str = "it is neither PTX nor a cubin nor a fat binary";
 
 /// The parameter by which a call names the code that it loads.
@@ -191,6 +192,11 @@ impl WrittenModules {
             self.write_one(recorder, &copy);
         }
         for path in files {
+            // Opening a file could end a program that filters its system calls.
+            if recorder.spool().filters_calls() {
+                lose(recorder, FILTERED);
+                continue;
+            }
             match read(path) {
                 Some(bytes) if bytes.len() <= MAX_MODULE_BYTES => self.write_one(recorder, &bytes),
                 Some(_) => {}

@@ -14,6 +14,8 @@ mod routes;
 mod times;
 mod work;
 
+pub use devices::read_module_version;
+
 use crate::cupti::Cupti;
 use crate::cupti::fields::Record;
 use crate::cupti::numbers::{self, kind};

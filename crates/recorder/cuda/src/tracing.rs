@@ -34,6 +34,7 @@ extern "C" fn now() -> u64 {
 /// Sets CUPTI up, switches on what is always on, reads the user's requests, and starts the flusher, the thread that
 /// flushes now and then. Recording starts when the session (gapscope's process that writes the trace) says so.
 fn prepare(recorder: &'static Recorder, cupti: &Cupti) {
+    crate::records::read_module_version();
     if let Err((reason, code)) = set_up(recorder, cupti) {
         let answer = cupti.describe(code);
         let sentence = format!("No GPU work of CUDA was recorded: {reason} ({answer}).");

@@ -231,10 +231,19 @@ impl Drain {
                     (trace, id, Damage::default())
                 }
             };
+            let pid_here = procfs::pid_here(&spool);
+            if pid_here.is_some_and(procfs::has_own_clocks) {
+                let (assembler, _) = self.trace_mut(trace);
+                assembler.note(&format!(
+                    "Process {} has clocks of its own (a time namespace): its times differ by a fixed amount from those of \
+                     other processes, of stacks and of the machine's conditions.",
+                    spool.pid()
+                ));
+            }
             self.processes.push(DrainedProcess {
                 id,
                 trace,
-                pid_here: procfs::pid_here(&spool),
+                pid_here,
                 spool,
                 earlier_damage,
                 ended: false,

@@ -5,13 +5,15 @@
 //! [`Keeper::start`] begins it, [`Keeper::end`] ends it with the session, and [`dismiss`] ends it for a recovery.
 #![allow(unsafe_code)]
 
+mod pools;
+
 use crate::procfs;
 use gapscope_files::ContainedPath;
-use gapscope_spool::pool::{self, Pool, SPARES};
 use gapscope_spool::{ProcessSpool, SpoolReader};
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
+use pools::Pools;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -24,6 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOCK_FILE: &str = "keeper";
 /// The file in the spool that asks the keeper to end.
 const END_FILE: &str = "end";
+/// The time for which the keeper tries again to write to a full disk after the end of all processes.
+const FULL_DISK_PATIENCE: Duration = Duration::from_secs(30);
+/// The name that the keeper's file gets when not everything could be written.
+const UNWRITTEN_FILE: &str = "unwritten";
 /// The name that the keeper's file gets when the session ends with an error. A full disk has room for a new name.
 const FAILED_FILE: &str = "failed";
 /// The file in the spool that says that the keeper has written everything after the end of the session.
@@ -33,8 +39,11 @@ const KEPT_FILE: &str = "kept";
 #[derive(Debug)]
 pub struct Keeper {
     process: libc::pid_t,
-    /// The keeper sees the end of the session by the end of this stream.
-    _stream: UnixStream,
+    /// Each side sees the end of the other by the end of this stream.
+    stream: UnixStream,
+    root: PathBuf,
+    /// The pools that the session makes itself after somebody has killed the keeper.
+    pools: Option<Pools>,
 }
 
 impl Keeper {
@@ -58,10 +67,26 @@ impl Keeper {
                 let mut ready = [0];
                 // A keeper that could not begin has closed its end.
                 let _ = stream.read(&mut ready);
+                let _ = stream.set_nonblocking(true);
                 Some(Keeper {
                     process,
-                    _stream: stream,
+                    stream,
+                    root: root.to_owned(),
+                    pools: None,
                 })
+            }
+        }
+    }
+
+    /// Does the keeper's work from its end on, where somebody has killed it. Call it again and again.
+    pub fn replace_killed(&mut self) {
+        match &mut self.pools {
+            Some(pools) => pools.renew(),
+            // The keeper writes nothing more.
+            None => {
+                if matches!(self.stream.read(&mut [0]), Ok(0)) {
+                    self.pools = Some(Pools::new(&self.root));
+                }
             }
         }
     }
@@ -76,19 +101,38 @@ impl Keeper {
     }
 }
 
+/// What the keeper has written of the program's work after the end of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Everything.
+    Whole,
+    /// Not all, because files could not be written.
+    Unwritten,
+    /// Nothing from the moment on at which the keeper was killed too, or began to hang.
+    KeeperKilled,
+}
+
 /// Ends the keeper of a session that was killed, and waits until all that it has is in files. The program's later work is
-/// not recorded. Returns false where the keeper was killed too, or hangs, so that what it had is lost.
-pub fn dismiss(root: &Path) -> bool {
+/// not recorded.
+pub fn dismiss(root: &Path) -> Kept {
     let root = ContainedPath::from(root);
+    let unwritten = root.join(UNWRITTEN_FILE);
     let Ok(lock) = root.join(LOCK_FILE).open() else {
-        return true;
+        return match unwritten.is_file() {
+            true => Kept::Unwritten,
+            false => Kept::Whole,
+        };
     };
     let _ = root.join(END_FILE).create();
     let begun = Instant::now();
     while !is_free(&lock) && begun.elapsed() < PATIENCE {
         std::thread::sleep(INTERVAL / 4);
     }
-    root.join(KEPT_FILE).is_file()
+    match unwritten.is_file() {
+        true => Kept::Unwritten,
+        false if root.join(KEPT_FILE).is_file() => Kept::Whole,
+        false => Kept::KeeperKilled,
+    }
 }
 
 /// Keeps for a recovery that the session ends with an error, such as one of a full disk, while the program may still run.
@@ -109,77 +153,6 @@ fn is_free(lock: &File) -> bool {
     unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// The pools of a spool, in the keeper.
-struct Pools {
-    root: PathBuf,
-    /// The pools that wait to be claimed, by slot; absent where none could be made.
-    spares: Vec<Option<KeptPool>>,
-    claimed: Vec<KeptPool>,
-    /// The number of pools so far.
-    made: u64,
-}
-
-/// A pool that this process holds.
-struct KeptPool {
-    /// Its first page.
-    pool: Pool,
-    /// Keeps the memory.
-    _file: File,
-    /// Its name in the spool.
-    path: PathBuf,
-}
-
-impl Pools {
-    fn new(root: &Path) -> Pools {
-        Pools {
-            root: root.to_owned(),
-            spares: (0..SPARES).map(|_| None).collect(),
-            claimed: Vec::new(),
-            made: 0,
-        }
-    }
-
-    /// Makes new pools for those that have been claimed, and lets those go that nobody reads any more.
-    fn renew(&mut self) {
-        for slot in 0..self.spares.len() {
-            let is_claimed = |kept: &KeptPool| kept.pool.is_claimed();
-            if let Some(claimed) = self.spares[slot].take_if(|kept| is_claimed(kept)) {
-                self.claimed.push(claimed);
-            }
-            if self.spares[slot].is_none() {
-                self.spares[slot] = self.make(slot as u32).ok();
-            }
-        }
-        self.claimed.retain(|kept| {
-            let keep = !kept.pool.is_finished();
-            if !keep {
-                let _ = fs::remove_file(&kept.path);
-            }
-            keep
-        });
-    }
-
-    /// Makes a pool, names it for the session, and then for hooks.
-    fn make(&mut self, slot: u32) -> io::Result<KeptPool> {
-        let (own, number) = (std::process::id(), self.made);
-        self.made += 1;
-        let file = pool::create(&format!("gapscope-{own}-{number}"))?;
-        let target = format!("/proc/{own}/fd/{}", file.as_raw_fd());
-        let path = self.root.join(pool::pool_name(number));
-        std::os::unix::fs::symlink(&target, &path)?;
-        let new = self.root.join("spare.new");
-        let _ = fs::remove_file(&new);
-        std::os::unix::fs::symlink(&target, &new)?;
-        fs::rename(&new, self.root.join(pool::spare_name(slot)))?;
-        let (pool, _) = Pool::open(&path).map_err(io::Error::other)?;
-        Ok(KeptPool {
-            pool,
-            _file: file,
-            path,
-        })
-    }
-}
-
 /// Runs in the keeper, to its end.
 fn keep(root: &Path, mut session: UnixStream) {
     leave_the_session(&session);
@@ -188,17 +161,22 @@ fn keep(root: &Path, mut session: UnixStream) {
         return;
     }
     let mut pools = Pools::new(root);
-    pools.renew();
-    if session.write_all(&[0]).is_err() {
+    if session.write_all(&[0]).is_err() || session.set_nonblocking(true).is_err() {
         return;
     }
-    let _ = session.set_read_timeout(Some(INTERVAL));
     // The session writes nothing: the stream ends where the session was killed.
     while session.read(&mut [0]).is_err() {
+        pools.wait(Some(session.as_fd()), INTERVAL);
         pools.renew();
     }
+    keep_without_session(root, &mut pools);
+}
+
+/// Writes what the program records to files, until all processes have ended or a recovery asks for the end.
+fn keep_without_session(root: &Path, pools: &mut Pools) {
     let mut reader = SpoolReader::attach(root);
     let mut processes: Vec<ProcessSpool> = Vec::new();
+    let mut last_life = Instant::now();
     loop {
         pools.renew();
         let ends = root.join(END_FILE).exists() || !root.exists();
@@ -208,17 +186,28 @@ fn keep(root: &Path, mut session: UnixStream) {
         };
         processes.extend(reader.new_processes().unwrap_or_default());
         let live = processes.iter().any(alive);
+        if live {
+            last_life = Instant::now();
+        }
+        let mut is_kept = true;
         for process in &mut processes {
             if ends {
                 process.control().record(false);
             }
-            process.keep();
+            is_kept &= process.keep().is_ok();
         }
-        if ends || !live {
-            let _ = ContainedPath::from(root).join(KEPT_FILE).create();
+        // A full disk may have room again.
+        let gives_up = !live && last_life.elapsed() > FULL_DISK_PATIENCE;
+        if ends || gives_up || (is_kept && !live) {
+            let spool = ContainedPath::from(root);
+            let _ = match is_kept {
+                true => spool.join(KEPT_FILE).create().map(drop),
+                // A full disk has room for a new name.
+                false => spool.join(LOCK_FILE).rename(&spool.join(UNWRITTEN_FILE)),
+            };
             return;
         }
-        std::thread::sleep(INTERVAL);
+        pools.wait(None, INTERVAL);
     }
 }
 
@@ -243,10 +232,5 @@ fn leave_the_session(session: &UnixStream) {
             }
         }
         libc::chdir(c"/".as_ptr());
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
     }
 }

@@ -7,7 +7,7 @@ use crate::drain;
 use crate::label_injection::LabelInjection;
 use crate::unhooked_processes::cuda::{CUDA_INJECTION, NVTX_INJECTION, other_tools_library};
 use crate::vulkan_loader::{LAYER_NAME, LAYERS};
-use crate::{Error, inherited_signals, procfs};
+use crate::{Error, inherited_settings, procfs};
 use gapscope_model::kernel_profile::Wanted;
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_trace::Names;
@@ -138,7 +138,7 @@ impl Recording {
         if self.stdout_to_stderr {
             command.stdout(std::io::stderr());
         }
-        inherited_signals::pass_to(&mut command);
+        inherited_settings::pass_to(&mut command);
         let path = Path::new(program);
         let started_ns = monotonic_ns();
         let child = command.spawn().map_err(|source| Error::NotExecutable {

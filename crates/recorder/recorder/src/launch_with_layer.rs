@@ -10,7 +10,7 @@ use gapscope_trace::manifest::Exit;
 
 use crate::launch::{add_layer, check_program, exit_of};
 use crate::signals::Signals;
-use crate::{Error, inherited_signals};
+use crate::{Error, inherited_settings};
 
 /// A program to run with a layer.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl LaunchWithLayer {
         command.args(&self.command[1..]);
         add_layer(&mut command, &self.folder, self.name, &self.library)?;
         command.env(self.variable.0, &self.variable.1);
-        inherited_signals::pass_to(&mut command);
+        inherited_settings::pass_to(&mut command);
         let path = Path::new(program);
         let signals = Signals::catch().map_err(Error::io(path))?;
         let mut child = command.spawn().map_err(|source| Error::NotExecutable {

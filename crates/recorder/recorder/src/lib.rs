@@ -14,7 +14,7 @@ mod conditions;
 pub mod counters;
 mod drain;
 mod error;
-mod inherited_signals;
+mod inherited_settings;
 mod keeper;
 mod label_injection;
 mod launch;
@@ -22,6 +22,7 @@ mod launch_with_layer;
 pub mod machine;
 #[cfg(test)]
 mod made_up;
+mod memory_limit;
 mod nested_recordings;
 mod outcome;
 mod procfs;

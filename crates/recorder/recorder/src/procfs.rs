@@ -2,16 +2,62 @@
 
 use gapscope_model::memory_maps::mappings;
 use gapscope_spool::{HostClock, ProcessSpool, filters, pid_namespace};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// Whether the numbers in `/proc` are those of this process's PID namespace. After `unshare --pid` without
+/// `--mount-proc` they are those of another one, in which a number is a stranger's.
+static SHOWS_OWN_NAMESPACE: LazyLock<bool> = LazyLock::new(|| own_number() == std::process::id());
+
+/// The note on a recording without the facts that `/proc` has of processes.
+pub const FOREIGN_PROC: &str = "/proc shows the processes of another PID namespace, so stacks were not sampled, and programs that no hook \
+     records were not noticed: mount the own one first, as `unshare --mount-proc` does.";
+
+/// Returns true where `/proc` shows the processes of this process's PID namespace.
+pub fn shows_own_namespace() -> bool {
+    *SHOWS_OWN_NAMESPACE
+}
+
+/// Returns the number of this process in `/proc`.
+pub fn own_number() -> u32 {
+    let number = fs::read_link("/proc/self").ok();
+    let number = number.and_then(|number| number.to_str()?.parse().ok());
+    number.unwrap_or(std::process::id())
+}
+
+/// Returns the folder of a process; `None` where it cannot be told from that of a stranger.
+fn folder(pid: u32) -> Option<PathBuf> {
+    match shows_own_namespace() {
+        true => Some(format!("/proc/{pid}").into()),
+        false => (pid == std::process::id()).then(|| "/proc/self".into()),
+    }
+}
+
+/// Returns true while a process runs, which is asked without `/proc`.
+fn runs(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    // The descriptor is readable once the process has ended.
+    process.is_some_and(|process| {
+        let mut ended = [PollFd::new(&process, PollFlags::IN)];
+        poll(&mut ended, Some(&Timespec::default())) == Ok(0)
+    })
+}
 
 /// Returns true while the process that began to record at `start_ns` (monotonic clock) lives. A later process with
 /// the same id does not count.
 pub fn is_alive(pid: u32, start_ns: i64) -> bool {
+    if !shows_own_namespace() {
+        return runs(pid);
+    }
     let Some(stat) = Stat::read(pid) else {
         return false;
     };
@@ -22,7 +68,16 @@ pub fn is_alive(pid: u32, start_ns: i64) -> bool {
     // The start time includes time asleep; the monotonic clock does not.
     let asleep_ns = HostClock::Boottime.now_ns() - HostClock::Monotonic.now_ns();
     let started_ns = stat.start_ticks.saturating_mul(NS_PER_TICK) - asleep_ns;
-    !stat.ended && started_ns <= start_ns.saturating_add(ROUNDING_NS)
+    let is_same = started_ns <= start_ns.saturating_add(ROUNDING_NS);
+    !stat.ended && (is_same || has_own_clocks(pid))
+}
+
+/// Returns true for a process whose clocks differ from those of this process by a fixed amount (a time namespace).
+pub fn has_own_clocks(pid: u32) -> bool {
+    let namespace = |folder: PathBuf| fs::metadata(folder.join("ns/time")).ok();
+    let own = namespace("/proc/self".into()).map(|facts| facts.ino());
+    let others = folder(pid).and_then(namespace).map(|facts| facts.ino());
+    others.is_some() && others != own
 }
 
 /// Returns the id of a recorded process in this PID namespace; `None` when the process is gone.
@@ -45,8 +100,10 @@ pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
     others.find(|pid| maps_it(*pid)).or_else(|| {
         // A process that may not be inspected is taken to have the id that it recorded, unless that id is one of another
         // namespace, where the process with that id here is a stranger.
-        let maps = fs::read(format!("/proc/{inner}/maps"));
-        let is_hidden = maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        let maps = folder(inner).map(|folder| fs::read(folder.join("maps")));
+        let is_hidden = maps.is_some_and(|maps| {
+            maps.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+        });
         (is_hidden && namespace == 0).then_some(inner)
     })
 }
@@ -54,7 +111,7 @@ pub fn pid_here(process: &ProcessSpool) -> Option<u32> {
 /// Returns the id that a process has in its own (the innermost) PID namespace, if that is another one than this
 /// process's.
 fn innermost_pid(pid: u32) -> Option<u32> {
-    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = fs::read(folder(pid)?.join("status")).ok()?;
     let status = String::from_utf8_lossy(&status);
     let numbers = status
         .lines()
@@ -66,13 +123,14 @@ fn innermost_pid(pid: u32) -> Option<u32> {
 /// Returns the name of a thread, by ids of this PID namespace; `None` when the thread is gone.
 pub fn thread_name(pid: u32, thread: u32) -> Option<String> {
     // The kernel may cut the name inside a character.
-    let name = fs::read(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
+    let name = fs::read(folder(pid)?.join(format!("task/{thread}/comm"))).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
 /// Returns the ids of all processes.
 fn all_pids() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let proc = shows_own_namespace().then(|| fs::read_dir("/proc"));
+    let entries = proc.into_iter().flatten().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
@@ -93,10 +151,8 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {
         next += 1;
-        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-            continue;
-        };
-        for thread in threads.flatten() {
+        let threads = folder(pid).map(|folder| fs::read_dir(folder.join("task")));
+        for thread in threads.into_iter().flatten().flatten().flatten() {
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
             found.extend(
                 children
@@ -110,7 +166,8 @@ pub fn descendants(pid: u32) -> Vec<u32> {
 
 /// Returns the files that a process has mapped, in the order of its memory; none when the process may not be read.
 pub fn mapped_files(pid: u32) -> Vec<PathBuf> {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = folder(pid).and_then(|folder| fs::read(folder.join("maps")).ok());
+    let maps = maps.unwrap_or_default();
     let paths = mappings(&maps).filter_map(|mapping| mapping.path);
     let paths = paths.map(|path| path.strip_suffix(b" (deleted)").unwrap_or(path));
     let mut files: Vec<PathBuf> = paths
@@ -122,7 +179,7 @@ pub fn mapped_files(pid: u32) -> Vec<PathBuf> {
 
 /// Returns the value of an environment variable that a process was started with.
 pub fn environment(pid: u32, variable: &str) -> Option<String> {
-    let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let all = fs::read(folder(pid)?.join("environ")).ok()?;
     all.split(|byte| *byte == 0)
         .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
         .find(|(name, _)| *name == variable)
@@ -131,7 +188,7 @@ pub fn environment(pid: u32, variable: &str) -> Option<String> {
 
 /// Returns how many filters of system calls (seccomp) a process has; `None` when it is gone or may not be inspected.
 pub fn system_call_filters(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = fs::read_to_string(folder(pid)?.join("status")).ok()?;
     filters::count(&status)
 }
 
@@ -155,7 +212,7 @@ struct Stat {
 
 impl Stat {
     fn read(pid: u32) -> Option<Stat> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = fs::read(folder(pid)?.join("stat")).ok()?;
         // The name, in parentheses, may contain anything and be cut inside a character.
         let stat = String::from_utf8_lossy(&stat);
         let (_, fields) = stat.rsplit_once(") ")?;

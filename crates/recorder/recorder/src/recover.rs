@@ -2,7 +2,8 @@
 //! (the state that the session kept in the trace's folder) with what is left in the spool (the events that the
 //! program's processes wrote).
 
-use crate::drain::{self, Drain};
+use crate::drain::{self, Drain, DrainedProcess};
+use crate::keeper::Kept;
 use crate::{Error, keeper, nested_recordings, procfs};
 use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
@@ -14,6 +15,9 @@ const SESSION_KILLED: &str = "The recording's session was killed; the trace was 
 /// The note on a trace whose keeper was killed with the session.
 const KEEPER_KILLED: &str = "The process gapscope-keeper, which writes what a program does after the session's end, was ended too: what the \
      program did in the last moments before and afterwards is in no count.";
+/// The note on a trace whose keeper could not write everything.
+const KEEPER_FAILED: &str = "The process gapscope-keeper, which writes what a program does after the session's end, could not write everything, as on \
+     a full disk: what the program did in the meantime may be in no count.";
 /// The note on a trace whose session could not go on.
 const SESSION_FAILED: &str = "The recording's session ended with an error, such as one of a full disk; the trace was completed by `gapscope \
      recover`. What the program did afterwards is in no count, and how the command ended is not known.";
@@ -29,6 +33,8 @@ pub enum Recovered {
         dispatches: u64,
         /// The losses: things that were not recorded, with their numbers and reasons.
         losses: Vec<Loss>,
+        /// A sentence on each recorded process that runs on.
+        ran_on: Vec<String>,
     },
 }
 
@@ -74,19 +80,22 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
     };
     let mut drain = Drain::resume(folder)?;
     drain.drain_all()?;
-    for process in drain.processes().iter().filter(|p| p.is_alive()) {
-        process.record(false);
-    }
+    let alive = drain.processes().iter().filter(|p| p.is_alive());
+    let ran_on: Vec<String> = alive.map(DrainedProcess::leave_running).collect();
     let inner = nested_recordings::inner_traces(&spool);
     let finished = drain.finish(|manifest| {
         manifest.notes.extend(nested_recordings::note(&inner));
         manifest.notes.push(why.to_owned());
-        if !kept {
-            manifest.notes.push(KEEPER_KILLED.to_owned());
+        match kept {
+            Kept::Whole => {}
+            Kept::Unwritten => manifest.notes.push(KEEPER_FAILED.to_owned()),
+            Kept::KeeperKilled => manifest.notes.push(KEEPER_KILLED.to_owned()),
         }
+        manifest.notes.extend(ran_on.iter().cloned());
     })?;
     Ok(Recovered::Completed {
         dispatches: finished.dispatches,
         losses: finished.losses,
+        ran_on,
     })
 }

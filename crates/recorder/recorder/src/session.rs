@@ -7,13 +7,14 @@ use crate::counters::{self, Counters};
 use crate::drain::{Drain, DrainedProcess, RecordingHeader, spool_folder};
 use crate::keeper::{self, Keeper};
 use crate::launch::{LaunchedProgram, Recording, Start, check_program, exit_of};
+use crate::memory_limit::{KILLED_FOR_MEMORY, MemoryKills};
 use crate::outcome::{Outcome, Recorded};
 use crate::progress::{Progress, RecentActivity};
 use crate::signals::{self, Signals};
 use crate::unhooked_processes::Watcher;
 use crate::unhooked_processes::cuda::nvtx_note;
 use crate::windows::{RemainingTraces, Windows};
-use crate::{Error, nested_recordings, procfs};
+use crate::{Error, inherited_settings, nested_recordings, procfs};
 use gapscope_spool::{env, monotonic_ns};
 use gapscope_stacks::{Options, Stacks};
 use gapscope_trace::manifest::Exit;
@@ -42,6 +43,9 @@ const NICENESS: i32 = 5;
 /// The words of the notes on options that did nothing, after the option's name.
 pub const UNUSED_OPTION: &str = "did nothing: it";
 
+/// The exit status of a shell whose program SIGKILL has ended.
+const KILLED_IN_SHELL: i32 = 128 + libc::SIGKILL;
+
 /// The note on a program that a filter of system calls has ended.
 const ENDED_BY_FILTER: &str = "The program was ended by a filter of system calls (SIGSYS). Recording needs openat, mmap, fcntl, \
      prctl and clone3 when the program makes its first Vulkan instance and device, or first uses CUDA: where it runs to its end \
@@ -65,6 +69,7 @@ impl Recording {
     pub fn start(self) -> Result<Session, Error> {
         let program = self.command.first().ok_or(Error::NoCommand)?;
         check_program(program)?;
+        inherited_settings::raise_descriptor_limit();
         // A signal from here on must not leave a folder behind that is no trace yet.
         let signals = Signals::catch().map_err(Error::io(Path::new(program)))?;
         let header = RecordingHeader {
@@ -125,8 +130,12 @@ impl Session {
         let watcher = Watcher::start(pid, &recording.layer, recording.cuda.as_deref(), spool);
         let notice = nested_recordings::Notice::leave(drain.folder());
         let shared = progress.clone();
+        let memory_kills = MemoryKills::watch(&recording.system_root);
         let conditions = Conditions::start(recording.system_root.clone());
-        let stacks = recording.stack_rate_hz.map(|rate_hz| {
+        let rate_hz = recording
+            .stack_rate_hz
+            .filter(|_| procfs::shows_own_namespace());
+        let stacks = rate_hz.map(|rate_hz| {
             let root = "/".into();
             Stacks::start(Options { rate_hz, root })
         });
@@ -147,6 +156,7 @@ impl Session {
                 failure: None,
                 windows: Windows::default(),
                 conditions,
+                memory_kills,
                 stacks,
                 counters,
             };
@@ -206,14 +216,22 @@ struct RecordingRun {
     failure: Option<Error>,
     windows: Windows,
     conditions: Conditions,
+    memory_kills: MemoryKills,
     /// The samplers of stacks and of hardware counters; absent when the user asked for none.
     stacks: Option<Stacks>,
     counters: Option<Counters>,
 }
 
 impl RecordingRun {
+    /// Runs the recording to its end, and tells a later recovery when it has failed.
+    fn run(self, watcher: Watcher) -> Result<Recorded, Error> {
+        let spool = spool_folder(self.drain.folder());
+        let recorded = self.run_to_end(watcher);
+        recorded.inspect_err(|_| keeper::note_failure(&spool))
+    }
+
     /// Runs the recording to its end, and finishes its trace, or removes it when no process recorded anything.
-    fn run(mut self, watcher: Watcher) -> Result<Recorded, Error> {
+    fn run_to_end(mut self, watcher: Watcher) -> Result<Recorded, Error> {
         let exit = self.drain_until_exit();
         let end_ns = monotonic_ns();
         let background = self.wait_for_background();
@@ -233,7 +251,6 @@ impl RecordingRun {
         }
         self.keeper.take().into_iter().for_each(Keeper::end);
         if let Some(failure) = self.failure {
-            keeper::note_failure(&spool_folder(self.drain.folder()));
             return Err(failure);
         }
         if let Some(counters) = &mut self.counters {
@@ -249,6 +266,14 @@ impl RecordingRun {
         let inner = nested_recordings::inner_traces(&spool_folder(&output));
         let start = &self.recording.start;
         let mut nothing = nothing_recorded(&self.drain, start, &unhooked, &inner, background);
+        let is_killed = matches!(
+            exit,
+            Exit::Signal(libc::SIGKILL) | Exit::Code(KILLED_IN_SHELL)
+        );
+        let is_killed = is_killed && self.memory_kills.has_more();
+        if let (true, Some(Outcome::NothingRecorded { reason, .. })) = (is_killed, &mut nothing) {
+            *reason = KILLED_FOR_MEMORY.to_owned();
+        }
         if let Some(outcome) = nothing.take_if(|nothing| {
             nothing
                 .without_work()
@@ -294,8 +319,14 @@ impl RecordingRun {
             Some((reason, _)) => notes.push(format!("{reason}.")),
             None => notes.extend(nested_recordings::note(&inner)),
         }
+        if is_killed && nothing.is_none() {
+            notes.push(format!("At the end, {KILLED_FOR_MEMORY}."));
+        }
         if exit == Exit::Signal(libc::SIGSYS) {
             notes.push(ENDED_BY_FILTER.to_owned());
+        }
+        if !procfs::shows_own_namespace() {
+            notes.push(procfs::FOREIGN_PROC.to_owned());
         }
         notes.extend(self.unused_options());
         notes.extend(self.recording.labels.missing_note(&output));
@@ -353,6 +384,9 @@ impl RecordingRun {
             }
             let pid = self.child.process.id();
             self.signals.pass_on(pid);
+            if let Some(keeper) = &mut self.keeper {
+                keeper.replace_killed();
+            }
             self.keep_time_limit(pid);
             self.tick(&mut checkpointed);
             self.pause();
@@ -372,17 +406,7 @@ impl RecordingRun {
                 return Vec::new();
             }
             if ended.elapsed() >= MAX_OUTLIVE {
-                return running()
-                    .map(|process| {
-                        process.record(false);
-                        let pid = process.pid();
-                        let name = procfs::process_name(pid).unwrap_or_default();
-                        format!(
-                            "{name} (process {pid}) was still running when the recording ended; what it did later is not \
-                             in the trace."
-                        )
-                    })
-                    .collect();
+                return running().map(DrainedProcess::leave_running).collect();
             }
             self.tick(&mut checkpointed);
             std::thread::sleep(DRAIN_INTERVAL);
@@ -484,7 +508,9 @@ impl RecordingRun {
             Start::After(_) | Start::Label(_) => self.recording_since_ns.is_some(),
         };
         if is_recorded {
-            let processes = self.drain.processes().iter().map(DrainedProcess::pid);
+            let processes = self.drain.processes().iter();
+            let processes = processes.filter(|_| procfs::shows_own_namespace());
+            let processes = processes.map(DrainedProcess::pid);
             self.conditions.follow(processes, self.drain.device_facts());
             let updates = self.conditions.take();
             self.drain.take_condition_updates(updates);
@@ -495,7 +521,9 @@ impl RecordingRun {
     /// Takes samples of hardware counters: of each GPU from its first use on.
     fn take_counters(&mut self) {
         if let Some(counters) = &mut self.counters {
-            let process = self.drain.processes().last().map(DrainedProcess::pid);
+            let process = self.drain.processes().last();
+            let process = process.filter(|_| procfs::shows_own_namespace());
+            let process = process.map(DrainedProcess::pid);
             let mut updates = counters.follow(self.drain.device_facts(), process);
             updates.extend(counters.take());
             self.drain.take_counter_updates(updates);

@@ -8,8 +8,7 @@ use crate::pool::{Blocks, Pool};
 use crate::{Error, VERSION};
 use gapscope_files::ContainedPath;
 use memmap2::MmapRaw;
-use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -215,13 +214,17 @@ impl PoolChunk {
     }
 
     /// Writes what has been committed since the last call to `file`, appends it to `reader`, and gives the memory back
-    /// once the chunk is sealed. A file that cannot be written is missing only when this process is killed.
+    /// once the chunk is sealed.
+    ///
+    /// # Errors
+    /// The file cannot be written, and the records stay for the next call. With a `reader`, the file is needed only when this
+    /// process is killed, and there is no error; neither is there for a file that somebody has deleted.
     pub fn collect(
         self,
-        (pool, memory): (&Pool, &File),
+        pool: &Pool,
         file: &ContainedPath,
         reader: Option<&mut ChunkReader>,
-    ) {
+    ) -> io::Result<()> {
         let header = header_of(&self.blocks);
         // The seal is read before the records: once sealed, the committed records are complete.
         let sealed = header.sealed.load(Acquire) != 0;
@@ -235,7 +238,10 @@ impl PoolChunk {
             std::slice::from_raw_parts(start, committed - collected)
         };
         if !new.is_empty() || sealed {
-            let _ = self.write(file, collected, new, sealed);
+            match self.write(file, collected, new, sealed) {
+                Err(error) if reader.is_none() && !is_meddling(&error) => return Err(error),
+                _ => {}
+            }
         }
         if let Some(reader) = reader {
             reader.records.extend_from_slice(new);
@@ -244,8 +250,9 @@ impl PoolChunk {
         header.collected.store(committed as u64, Relaxed);
         if sealed {
             header.magic.store(0, Relaxed);
-            pool.free(memory, self.blocks);
+            pool.free(self.blocks);
         }
+        Ok(())
     }
 
     /// Writes new records to the chunk's file, then the header that counts them.
@@ -256,9 +263,10 @@ impl PoolChunk {
         new: &[u8],
         sealed: bool,
     ) -> io::Result<()> {
+        // Somebody may have deleted the file: what comes from now on is kept.
         let file = match collected {
             0 => file.create_new().or_else(|_| file.open_for_changes())?,
-            _ => file.open_for_changes()?,
+            _ => file.open_for_changes().or_else(|_| file.create_new())?,
         };
         file.write_all_at(new, (HEADER_BYTES + collected) as u64)?;
         let mut header = Vec::with_capacity(FILE_HEADER_BYTES);
@@ -270,6 +278,14 @@ impl PoolChunk {
         header.resize(HEADER_BYTES, 0);
         file.write_all_at(&header, 0)
     }
+}
+
+/// Returns true for an error of a file that somebody has replaced, or whose folder is gone, which no later attempt mends.
+pub(crate) fn is_meddling(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::InvalidInput | ErrorKind::AlreadyExists
+    )
 }
 
 /// The reading end of a chunk, which may still be written to: a copy of its committed records. A mapping of the file
@@ -370,11 +386,6 @@ impl ChunkReader {
     /// Returns the size of the chunk.
     pub fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    /// Forgets the records, which are kept in the chunk's file.
-    pub fn forget(&mut self) {
-        self.records = Vec::new();
     }
 
     /// Returns the record at `offset` (bytes behind the header; 0 is the first record), or `None` when nothing more

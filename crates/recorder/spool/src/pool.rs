@@ -9,13 +9,15 @@
 //! block FIRST_BLOCK ..   chunks, each in consecutive blocks
 //! ```
 
+pub mod handover;
+
 use crate::page::Page;
 use crate::{Error, VERSION, limits};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -41,9 +43,9 @@ const TAKEN: u32 = 1;
 /// A state from this on is that of the first block of a chunk: this number plus the chunk's number of blocks.
 const FIRST_OF: u32 = 2;
 
-/// Returns the name in the spool of the pool with this number, which the session opens.
-pub fn pool_name(number: u64) -> String {
-    format!("pool-{number}")
+/// Returns the name in the spool of a pool, which the session opens: `maker` is the process that has made it.
+pub fn pool_name(maker: u32, number: u64) -> String {
+    format!("pool-{maker}-{number}")
 }
 
 /// Returns the name in the spool of a pool that waits to be claimed.
@@ -121,50 +123,56 @@ impl Pool {
     }
 
     /// Claims one of the pools that wait in the spool `root`, and maps it for good; `None` where there is none, as
-    /// without a session. The calls are those of the loading of a library, and `fcntl`.
+    /// without a session. The calls are those of the loading of a library, and `fcntl`; where no pool waits, the keeper is asked for one.
     pub(crate) fn claim(root: &Path) -> Option<Pool> {
         let process = std::process::id();
         for turn in 0..SPARES {
             let slot = process.wrapping_add(turn) % SPARES;
-            let file = match open(&root.join(spare_name(slot))) {
-                Ok(file) => file,
-                Err(error) if error.kind() == ErrorKind::NotFound && turn == 0 => return None,
+            match open(&root.join(spare_name(slot))) {
+                Ok(file) => match Pool::claim_file(&file) {
+                    None => continue,
+                    claimed => return claimed,
+                },
+                Err(error) if error.kind() == ErrorKind::NotFound && turn == 0 => break,
                 Err(_) => continue,
-            };
-            let Ok(page) = Pool::map(&file, TABLE) else {
-                continue;
-            };
-            if page.page().pool_version.load(Acquire) != VERSION {
-                return None;
             }
-            let claimed = &page.page().claimed;
-            if claimed.compare_exchange(0, 1, AcqRel, Acquire).is_err() {
-                continue;
-            }
-            let mut bytes = mappable_bytes();
-            while bytes >= LEAST_BYTES {
-                if let Ok(pool) = Pool::map(&file, bytes) {
-                    // SAFETY: the range is that of the mapping. A dump of the program shall not hold the records.
-                    unsafe {
-                        libc::madvise(pool.start.as_ptr().cast(), bytes, libc::MADV_DONTDUMP)
-                    };
-                    return Some(pool);
-                }
-                bytes /= 2;
-            }
-            page.page().claimed.store(0, Release);
         }
+        Pool::claim_file(&handover::ask(root)?)
+    }
+
+    /// Claims and maps this pool for good; `None` where another process has claimed it or the memory is refused.
+    fn claim_file(file: &File) -> Option<Pool> {
+        let page = Pool::map(file, TABLE).ok()?;
+        if page.page().pool_version.load(Acquire) != VERSION {
+            return None;
+        }
+        let claimed = &page.page().claimed;
+        claimed.compare_exchange(0, 1, AcqRel, Acquire).ok()?;
+        let mut bytes = mappable_bytes();
+        while bytes >= LEAST_BYTES {
+            if let Ok(pool) = Pool::map(file, bytes) {
+                // SAFETY: the range is that of the mapping. A dump of the program shall not hold the records.
+                unsafe { libc::madvise(pool.start.as_ptr().cast(), bytes, libc::MADV_DONTDUMP) };
+                return Some(pool);
+            }
+            bytes /= 2;
+        }
+        claimed.store(0, Release);
         None
     }
 
-    /// Maps a pool that the spool names, for the session.
+    /// Maps a pool that the spool names, for the session, and returns the name that `/proc/PID/maps` shows of it. The mapping
+    /// needs no descriptor.
     ///
     /// # Errors
     /// It is gone, or no pool that nobody can cut.
-    pub fn open(path: &Path) -> Result<(Pool, File), Error> {
+    pub fn open(path: &Path) -> Result<(Pool, PathBuf), Error> {
         let file = open(path).map_err(|e| Error::io(path, e))?;
         let pool = Pool::map(&file, POOL_BYTES).map_err(|e| Error::io(path, e))?;
-        Ok((pool, file))
+        let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let name = name.unwrap_or_default().into_os_string().into_string();
+        let name = name.unwrap_or_default();
+        Ok((pool, name.trim_end_matches(" (deleted)").into()))
     }
 
     fn map(file: &File, bytes: usize) -> io::Result<Pool> {
@@ -264,18 +272,10 @@ impl Pool {
     }
 
     /// Gives the memory of a chunk back, to the system too: whoever takes it next finds zeros.
-    pub(crate) fn free(&self, file: &File, chunk: Blocks) {
-        let (from, bytes) = (chunk.first * BLOCK_BYTES, chunk.bytes);
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: the descriptor is open.
-        let freed = unsafe {
-            libc::fallocate(
-                file.as_raw_fd(),
-                mode,
-                from as libc::off_t,
-                bytes as libc::off_t,
-            )
-        };
+    pub(crate) fn free(&self, chunk: Blocks) {
+        let bytes = chunk.bytes;
+        // SAFETY: the blocks are mapped, and the thread that wrote them has left them.
+        let freed = unsafe { libc::madvise(chunk.start.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
         if freed != 0 {
             // SAFETY: the blocks are mapped, and the thread that wrote them has left them.
             unsafe { chunk.start.as_ptr().write_bytes(0, bytes) };
@@ -311,13 +311,18 @@ fn open(path: &Path) -> io::Result<File> {
     options.read(true).write(true);
     let file =
         (options.custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY)).open(path)?;
-    // SAFETY: the descriptor is open.
-    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-    match seals >= 0
-        && seals & libc::F_SEAL_SHRINK != 0
-        && file.metadata()?.len() == POOL_BYTES as u64
-    {
+    match is_sealed(&file) {
         true => Ok(file),
         false => Err(io::Error::other("it is no memory that nobody can cut")),
     }
+}
+
+/// Returns true for a file of a pool's size that nobody can cut.
+fn is_sealed(file: &File) -> bool {
+    // SAFETY: the descriptor is open.
+    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+    let bytes = file.metadata().map(|facts| facts.len());
+    seals >= 0
+        && seals & libc::F_SEAL_SHRINK != 0
+        && bytes.is_ok_and(|bytes| bytes == POOL_BYTES as u64)
 }

@@ -3,16 +3,14 @@
 //! [`SpoolReader::new_processes`] finds processes; for each, [`ProcessSpool::drain`] delivers events again and again,
 //! and [`ProcessSpool::delete_consumed`] deletes what has been kept elsewhere.
 
-use crate::chunk::{ChunkReader, PoolChunk};
+use crate::chunk::{ChunkReader, PoolChunk, is_meddling};
 use crate::pool::Pool;
 use crate::{Control, Error, Event, ids};
 use gapscope_files::ContainedPath;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet, VecDeque};
-use std::fs::File;
-use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +38,8 @@ pub struct SpoolReader {
 #[derive(Debug)]
 struct OpenPool {
     pool: Arc<Pool>,
-    file: File,
+    /// Its name in `/proc/PID/maps`.
+    mapping: PathBuf,
 }
 
 impl SpoolReader {
@@ -75,11 +74,11 @@ impl SpoolReader {
             // A pool that is just going is found no more.
             if is_pool
                 && !self.known.contains(path)
-                && let Ok((pool, file)) = Pool::open(path)
+                && let Ok((pool, mapping)) = Pool::open(path)
             {
                 self.known.insert(path.to_owned());
                 let pool = Arc::new(pool);
-                pools.push(OpenPool { pool, file });
+                pools.push(OpenPool { pool, mapping });
             }
         }
         let mut claimed = Vec::new();
@@ -237,7 +236,8 @@ impl ProcessSpool {
         let _ = gapscope_files::create_private_folder(folder.path());
         let mut process = ProcessSpool::new(folder, control);
         process.pool = Some(pool);
-        process.keep_page();
+        // The next collection tries again.
+        let _ = process.keep_page();
         process
     }
 
@@ -258,12 +258,13 @@ impl ProcessSpool {
     }
 
     /// Writes the control page of a pool to the file from which it is recovered.
-    fn keep_page(&self) {
-        if let Some(open) = &self.pool {
-            let file = self.folder.join("control");
-            let _ = (file.create_new().or_else(|_| file.open_for_changes()))
-                .and_then(|file| file.write_all_at(&open.pool.page_bytes(), 0));
-        }
+    fn keep_page(&self) -> io::Result<()> {
+        let Some(open) = &self.pool else {
+            return Ok(());
+        };
+        let file = self.folder.join("control");
+        let file = file.create_new().or_else(|_| file.open_for_changes())?;
+        file.write_all_at(&open.pool.page_bytes(), 0)
     }
 
     /// Takes what the process has committed by now: from its pool, whose records are written to files too, or from the
@@ -293,19 +294,33 @@ impl ProcessSpool {
             }
             let own = log.chunks.iter_mut().find(|own| own.path == path);
             let reader = own.and_then(|own| own.reader.as_mut());
-            chunk.collect((&open.pool, &open.file), &path, reader);
+            // Without a reader, the chunk has been delivered, and its file is needed no more.
+            let _ = chunk.collect(&open.pool, &path, reader);
         }
-        self.keep_page();
+        // The page is needed when this process is killed, and the next collection tries again.
+        let _ = self.keep_page();
     }
 
     /// Writes what the process has committed by now to its files, and delivers nothing: for whoever goes on with the work
     /// of a session that was killed.
-    pub fn keep(&mut self) {
-        self.collect();
-        let chunks = self.logs.values_mut().flat_map(|log| &mut log.chunks);
-        chunks
-            .filter_map(|chunk| chunk.reader.as_mut())
-            .for_each(ChunkReader::forget);
+    ///
+    /// # Errors
+    /// A file cannot be written, as on a full disk. What it lacks stays in the pool for the next call.
+    pub fn keep(&mut self) -> io::Result<()> {
+        let Some(open) = &self.pool else {
+            return Ok(());
+        };
+        match gapscope_files::create_private_folder(self.folder.path()) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let mut kept = self.keep_page();
+        kept = kept.or_else(|error| is_meddling(&error).then_some(()).ok_or(error));
+        for chunk in PoolChunk::all(&open.pool) {
+            let path = self.folder.join(chunk.file_name());
+            kept = kept.and(chunk.collect(&open.pool, &path, None));
+        }
+        kept
     }
 
     /// Says that nothing more will be read, so that the memory of a pool goes.
@@ -318,9 +333,7 @@ impl ProcessSpool {
     /// Returns the name by which the process's mapping of its spool is known in `/proc/PID/maps`, from its last parts.
     pub fn mapping(&self) -> PathBuf {
         match &self.pool {
-            Some(open) => std::fs::read_link(format!("/proc/self/fd/{}", open.file.as_raw_fd()))
-                .map(|name| PathBuf::from(name.to_string_lossy().trim_end_matches(" (deleted)")))
-                .unwrap_or_default(),
+            Some(open) => open.mapping.clone(),
             None => {
                 let folder = self.folder.path().file_name().unwrap_or_default();
                 Path::new(folder).join("control")

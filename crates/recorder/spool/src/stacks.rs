@@ -97,6 +97,10 @@ fn record_stack(spool: &Spool, at_ns: i64, source: SampleSource) {
         stack_ns: at_ns,
         ..LAST.get()
     });
+    // Reading the interpreter's memory opens a file. The session samples the stacks of such a process too.
+    if spool.filters_calls() {
+        return;
+    }
     let Some(python) = python() else {
         return;
     };

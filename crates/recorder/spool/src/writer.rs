@@ -193,6 +193,11 @@ impl Spool {
         }
     }
 
+    /// Returns true where this process filters its system calls, so that one which a hook can do without might end it.
+    pub fn filters_calls(&self) -> bool {
+        filters::has_own() || self.folder().is_some_and(ProcessFolder::filters_calls)
+    }
+
     /// Returns the shared counters of this process.
     pub fn control(&self) -> Option<&'static Control> {
         self.folder().map(|folder| &folder.control)

@@ -490,7 +490,7 @@ fn ready_pool(root: &Path) -> std::fs::File {
     let file = pool::create("test").expect("memory");
     let target = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
     for name in [
-        pool::pool_name(0),
+        pool::pool_name(1, 0),
         pool::spare_name(std::process::id() % pool::SPARES),
     ] {
         std::os::unix::fs::symlink(&target, root.join(name)).expect("a link");
@@ -561,7 +561,7 @@ fn what_a_pool_held_is_recovered_from_files() {
         // The session is killed, and its keeper goes on.
         drop(session);
         let mut reader = SpoolReader::attach(folder.path());
-        reader.new_processes().unwrap().remove(0).keep();
+        reader.new_processes().unwrap().remove(0).keep().unwrap();
     });
     let mut process = only_process(folder.path());
     assert!((0..30_000).eq(frees(&mut process, DrainUntil::End)));

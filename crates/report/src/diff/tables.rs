@@ -4,7 +4,7 @@
 use crate::document::{Block, Table, TableBuilder, Text, Tone};
 use crate::section::{or_unknown, rest};
 use gapscope_comparison::diff::{
-    Change, ChangeKind, Diff, How, NotJudged, Unit, chance, change, interval, value,
+    Change, ChangeKind, Diff, How, NotJudged, Unit, at_least, chance, change, interval, value,
 };
 use gapscope_timeline::quantity;
 use std::collections::BTreeMap;
@@ -60,13 +60,16 @@ fn section(title: &str, aside: &str, what: &str, changes: &[&Change], top: usize
 
 /// Adds the columns of changes: before, after, change, interval and chance.
 fn with_figures<'a>(table: TableBuilder<'a, &'a Change>) -> TableBuilder<'a, &'a Change> {
-    let side = |of: &Change, value: Option<f64>, absent: How| match of.matched == Some(absent) {
-        true => Text::new().faint("–"),
-        false => value_of(value, of.unit),
+    let side = |of: &Change, value: Option<f64>, side: usize| {
+        let absent = [How::OnlyAfter, How::OnlyBefore][side];
+        match of.matched == Some(absent) && !of.at_least[side] {
+            true => Text::new().faint("–"),
+            false => value_of(value, of.unit, of.at_least[side]),
+        }
     };
     table
-        .number("before", |of| side(of, of.before, How::OnlyAfter))
-        .number("after", |of| side(of, of.after, How::OnlyBefore))
+        .number("before", |of| side(of, of.before, 0))
+        .number("after", |of| side(of, of.after, 1))
         .number("change", |of| changed(of))
         .number("95 % of it", |of| match (of.ratio, of.low, of.high) {
             (Some(ratio), Some(low), Some(high)) if low != high => {
@@ -92,6 +95,7 @@ fn changed(of: &Change) -> Text {
         (true, false) => Tone::Good,
     };
     match (of.before, of.after, of.ratio) {
+        _ if of.at_least != [false; 2] => Text::new().faint("unknown"),
         (Some(before), Some(after), _) if before == after => Text::new().faint("the same"),
         (Some(_), Some(_), Some(ratio)) => Text::new().with(tone, change(ratio)),
         (Some(_), Some(_), None) => Text::new().with(tone, "new"),
@@ -99,9 +103,9 @@ fn changed(of: &Change) -> Text {
     }
 }
 
-/// Formats a value with its unit.
-pub(super) fn value_of(number: Option<f64>, unit: Unit) -> Text {
-    or_unknown(number, |number| value(number, unit))
+/// Formats a value with its unit, which may be a lower bound.
+pub(super) fn value_of(number: Option<f64>, unit: Unit, is_bound: bool) -> Text {
+    or_unknown(number, |number| at_least(number, unit, is_bound))
 }
 
 /// Makes the section on kernels, `each` naming what counts are of: an evaluation or a run.
@@ -158,8 +162,11 @@ fn not_judged(reasons: &BTreeMap<NotJudged, u64>) -> String {
         match reason {
             NotJudged::Small => format!("{kernels} of less than 0.1 % of the GPU time"),
             NotJudged::Unknown => format!("{kernels} without known times on both sides"),
+            NotJudged::Lost => {
+                format!("{kernels} of which some may be among the work that was not recorded")
+            }
             NotJudged::Noise => format!(
-                "{kernels} with too few dispatches for one run a side to tell a change from noise"
+                "{kernels} that ran too rarely for one run a side to tell a change from noise"
             ),
         }
     });
@@ -202,6 +209,9 @@ fn note(of: &Change, several: bool) -> Option<Text> {
         Some(format!("before: {before}, {how}"))
     };
     let said = match of.matched {
+        Some(How::OnlyBefore | How::OnlyAfter) if of.at_least != [false; 2] => {
+            Some("not in what was recorded of the other side".to_owned())
+        }
         Some(How::OnlyBefore) => Some("only before".to_owned()),
         Some(How::OnlyAfter) => Some("only after".to_owned()),
         Some(How::Fused | How::Split) => Some(of.what.clone()),

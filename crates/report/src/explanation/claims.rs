@@ -3,8 +3,8 @@
 use super::sentences::sentences;
 use super::{Claim, ClaimKind, Figure, MAX_WORKS, Row};
 use crate::head::HeadSentences;
-use crate::section::{accuracy, instructions, limits, thread_text, verdict};
-use crate::{number, page};
+use crate::number;
+use crate::section::{accuracy, do_first, instructions, limits, thread_text, verdict};
 use gapscope_analysis::Findings;
 use gapscope_analysis::gaps::{Cause, Gap, GapTotal, gap_numbers};
 use gapscope_analysis::kernels::Kernel;
@@ -37,6 +37,9 @@ pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String
     claims.extend(Teller::beside_verdict(head.notes));
     let devices = verdict::devices(findings).map(|text| text.plain_text());
     claims.extend(Teller::beside_verdict(devices.collect()));
+    let do_first = do_first::plain_text(findings, teller.words);
+    let do_first = do_first.filter(|_| findings.knows(CAUSES));
+    claims.extend(Teller::beside_verdict(do_first.into_iter().collect()));
     claims.extend(Teller::beside_verdict(head.details));
     claims.extend(teller.largest_costs());
     claims.extend(teller.unknown(remarks));
@@ -102,7 +105,7 @@ impl Teller<'_> {
 
     /// Tells which command was recorded.
     fn command(&self) -> Option<Claim> {
-        let command = page::short_command(&self.timeline.trace.manifest);
+        let command = crate::command::short_command(&self.timeline.trace.manifest);
         (!command.is_empty()).then(|| Claim {
             kind: ClaimKind::Program,
             text: format!("The command was {command}."),

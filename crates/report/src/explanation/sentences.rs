@@ -32,7 +32,7 @@ pub(super) fn sentences(timeline: &Timeline, findings: &Findings, claims: &[Clai
         texts: Vec::new(),
     };
     let unread = unread::head(findings, &sections);
-    for section in sections {
+    for mut section in sections {
         let kind = match OF_IDLE_TIME.contains(&section.title) {
             true => ClaimKind::Idle,
             false => ClaimKind::Work,
@@ -78,7 +78,7 @@ impl Texts<'_> {
                         self.figures(format!("{heading}: {}.", row_text(&table, row)));
                     }
                 }
-                Block::Sentence(text) | Block::Item(text) => {
+                Block::Sentence(text) | Block::Apart(text) | Block::Item(text) => {
                     let text = text.plain_text();
                     // A footnote, which begins with a small letter, means nothing without its table.
                     let is_footnote = text.starts_with(char::is_lowercase);

@@ -16,6 +16,52 @@ pub(crate) fn short(findings: &Findings) -> String {
     }
 }
 
+/// Makes the line for the first screen: sampling, clock error, and what was lost.
+pub(crate) fn first(findings: &Findings, remarks: &[String]) -> Vec<Block> {
+    const NAMED: usize = 3;
+    let mut text = Text::new().strong("Accuracy: ").and(short(findings));
+    if findings.losses.is_empty() && findings.unread.is_empty() {
+        text = text.and(", nothing lost");
+    }
+    text.push(Tone::Plain, ".");
+    let losses = &findings.losses;
+    if !losses.is_empty() {
+        let named = losses.iter().take(NAMED).map(number::loss);
+        let mut named: Vec<String> = named.collect();
+        if losses.len() > NAMED {
+            named.push(format!("{} more", losses.len() - NAMED));
+        }
+        text = text
+            .with(Tone::Warning, " Lost")
+            .and(format!(": {}.", number::listed(&named)));
+    }
+    if findings.drift.violation_count > 0 {
+        text = text
+            .and(" ")
+            .with(Tone::Warning, findings.drift.sentence.as_str());
+    }
+    let conditions = findings.conditions.iter().filter(|note| !note.is_usual);
+    let notes = findings.notes.len() + conditions.count();
+    let reasons = match (losses.is_empty(), notes) {
+        (true, 0) => None,
+        (true, notes) => Some(number::count_of(notes as u64, "note", "notes")),
+        (false, 0) => Some("The reasons".to_owned()),
+        (false, notes) => {
+            let notes = number::count_of(notes as u64, "note", "notes");
+            Some(format!("The reasons and {notes}"))
+        }
+    };
+    let more = reasons.map(|reasons| format!(" {reasons}: --section accuracy."));
+    text.push(Tone::Faint, more.unwrap_or_default());
+    let mut blocks = vec![Block::Apart(text)];
+    // Remarks on the reading of a trace are of what is missing or damaged.
+    let remarks = remarks
+        .iter()
+        .map(|remark| Text::new().with(Tone::Warning, remark));
+    blocks.extend(remarks.map(Block::Item));
+    blocks
+}
+
 /// Makes the section, which every report has. `remarks` are sentences about the reading of the trace.
 pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];

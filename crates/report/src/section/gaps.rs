@@ -16,21 +16,10 @@ use gapscope_timeline::vocabulary::Words;
 /// Makes the section; none where the verdict rests on no time. `places` formats the times at which gaps start.
 pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Places) -> Vec<Block> {
     let idle = &findings.idle_time;
-    // Shares are of the verdict's time, which excludes idle time that the recording itself caused.
-    let window = findings.verdict_evidence.window_ns.unwrap_or(0);
-    let mut gaps = findings.gaps.iter();
-    let left_out = gaps.find(|gap| gap.cause == Cause::Recording);
-    let left_out_ns = left_out.map_or(0, |gap| gap.total_ns);
-    if window == 0 {
+    let Some((window, heading)) = heading(findings) else {
         return Vec::new();
-    }
-    let aside = format!(
-        "{} of {} in {}",
-        number::share_of(idle.total_ns.saturating_sub(left_out_ns), window),
-        number::duration(window),
-        number::count_of(idle.gap_count, "gap", "gaps"),
-    );
-    let mut blocks = vec![Block::Heading("Idle time by cause".into(), aside)];
+    };
+    let mut blocks = vec![heading];
     if findings.gaps.is_empty() {
         blocks.push(Block::Sentence(
             "The GPU was never idle between its first and its last work.".into(),
@@ -41,10 +30,6 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     let counts = |gap: &GapTotal| gap.cause != Cause::Recording;
     let tone = |gap: &GapTotal| Tone::Cause(gap.cause.facts(words.api).family);
     let table = Table::with_rows(&idle.causes)
-        .word("", |gap| {
-            let letter = gap.cause.facts(words.api).letter;
-            Text::new().with(tone(gap), letter.to_string())
-        })
         .text("cause", |gap| {
             Text::new().strong(gap.cause.facts(words.api).name)
         })
@@ -97,6 +82,61 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     }
     blocks.extend(longest(findings, words, top.min(5), places));
     blocks
+}
+
+/// Returns the time of which idle time is a share, and the heading; `None` where no time was judged.
+fn heading(findings: &Findings) -> Option<(i64, Block)> {
+    let idle = &findings.idle_time;
+    // Shares are of the verdict's time, which excludes idle time that the recording itself caused.
+    let window_ns = findings.verdict_evidence.window_ns.filter(|ns| *ns > 0)?;
+    let mut gaps = findings.gaps.iter();
+    let left_out = gaps.find(|gap| gap.cause == Cause::Recording);
+    let left_out_ns = left_out.map_or(0, |gap| gap.total_ns);
+    let aside = format!(
+        "{} of {} in {}",
+        number::share_of(idle.total_ns.saturating_sub(left_out_ns), window_ns),
+        number::duration(window_ns),
+        number::count_of(idle.gap_count, "gap", "gaps"),
+    );
+    let heading = Block::Heading("Idle time by cause".into(), aside);
+    Some((window_ns, heading))
+}
+
+/// Returns the causes with at least the share of the judged time from which on advice is given.
+pub(crate) fn large(findings: &Findings) -> Vec<&GapTotal> {
+    let window_ns = findings.verdict_evidence.window_ns.unwrap_or(i64::MAX);
+    let counts = |gap: &&GapTotal| {
+        gap.cause != Cause::Recording && number::ratio(gap.total_ns, window_ns) >= ADVICE_SHARE
+    };
+    findings.idle_time.causes.iter().filter(counts).collect()
+}
+
+/// Makes the part for the first screen: the causes that count, each with its code; none where no cause counts.
+pub(crate) fn first(findings: &Findings, words: &Words) -> Vec<Block> {
+    let Some((window_ns, heading)) = heading(findings) else {
+        return Vec::new();
+    };
+    let causes = large(findings);
+    if causes.is_empty() {
+        return Vec::new();
+    }
+    let tone = |gap: &GapTotal| Tone::Cause(gap.cause.facts(words.api).family);
+    let share = |gap: &GapTotal| number::ratio(gap.total_ns, window_ns);
+    let table = Table::with_rows(&causes)
+        .text("cause", |gap| {
+            Text::new().strong(gap.cause.facts(words.api).name)
+        })
+        .number("total", |gap| number::duration(gap.total_ns))
+        .number("share", |gap| number::share(share(gap)))
+        .number("gaps", |gap| count(gap.count))
+        .bars(|gap| Text::new().with(tone(gap), bar(share(gap), 24)))
+        .notes("code", |gap| {
+            let note = CauseNote::new(findings, gap);
+            // Against what is not known nothing helps: the text in place of advice says why it is not.
+            let reason = note.advice.filter(|_| gap.cause == Cause::Unknown);
+            note.code.or(reason).map(Text::from)
+        });
+    vec![heading, Block::Table(table.brief().build())]
 }
 
 /// Returns a sentence on how much idle time could have another cause, and the bounds of the verdict's sides (host,

@@ -6,26 +6,89 @@ use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::limits::{BytesEvidence, NoPeakShare};
+use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::manifest::SamplingMode;
 use gapscope_trace::tables::{Dispatches, Table as _};
 
+/// The number of kernels on the first screen.
+const FIRST_KERNELS: usize = 5;
+
+/// Returns the heading, in the words of the API, which may call a dispatch a kernel.
+fn heading(findings: &Findings, words: &Words) -> Block {
+    let dispatched = words.dispatch.count(*findings.dispatch_count);
+    let dispatched = rows(findings, Dispatches::NAME, dispatched);
+    let all = findings.kernels.len() as u64;
+    let aside = match words.dispatch.one {
+        "kernel" => format!("{dispatched}, {} different", number::count(all)),
+        _ => format!(
+            "{dispatched} of {}",
+            number::count_of(all, "kernel", "kernels")
+        ),
+    };
+    Block::Heading("Kernels".into(), aside)
+}
+
+/// Makes the part for the first screen: the kernels that take most time.
+pub(crate) fn first(findings: &Findings, words: &Words) -> Vec<Block> {
+    let kernels = &findings.kernels;
+    if kernels.is_empty() {
+        return Vec::new();
+    }
+    let shown = &kernels[..kernels.len().min(FIRST_KERNELS)];
+    let table = Table::with_rows(shown)
+        .name("kernel", |kernel| Text::new().strong(kernel.name.as_str()))
+        .number("count", |kernel| count(kernel.count));
+    let timed: u64 = kernels.iter().map(|k| k.durations.timed_count).sum();
+    if timed == 0 {
+        return vec![
+            heading(findings, words),
+            Block::Table(table.brief().build()),
+            Block::Sentence(Text::new().faint(why_untimed(findings))),
+        ];
+    }
+    let table = table
+        .number("total", |kernel| duration(kernel.durations.total_ns))
+        .number("of busy time", |kernel| {
+            or_unknown(kernel.busy_share, number::share)
+        })
+        .number("mean", |kernel| mean(kernel.durations.mean_ns));
+    let mut blocks = vec![
+        heading(findings, words),
+        Block::Table(table.brief().build()),
+    ];
+    blocks.extend(untimed(findings));
+    blocks
+}
+
+/// Says why no dispatch has a time.
+fn why_untimed(findings: &Findings) -> &'static str {
+    match findings.sampling_mode {
+        SamplingMode::CommandBuffer => {
+            "No times of dispatches: they were recorded in command-buffer mode; --mode dispatch has them."
+        }
+        SamplingMode::Pass => "No times of dispatches: passes were timed as a whole.",
+        _ => "No times of dispatches: see what was lost, below.",
+    }
+}
+
+/// Says how many dispatches have no known times; `None` where all have.
+fn untimed(findings: &Findings) -> Option<Block> {
+    let untimed: u64 = findings.kernels.iter().map(|k| k.untimed_count).sum();
+    let text = format!(
+        "{} have no known times and are in the counts only.",
+        number::count_of(untimed, "dispatch", "dispatches")
+    );
+    (untimed > 0).then(|| Block::Sentence(Text::new().faint(text)))
+}
+
 /// Makes the section; none without kernels.
-pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize) -> Vec<Block> {
     let kernels = &findings.kernels;
     if kernels.is_empty() {
         return Vec::new();
     }
     let timed: u64 = kernels.iter().map(|k| k.durations.timed_count).sum();
-    let aside = format!(
-        "{} of {}",
-        rows(
-            findings,
-            Dispatches::NAME,
-            number::count_of(*findings.dispatch_count, "dispatch", "dispatches")
-        ),
-        number::count_of(kernels.len() as u64, "kernel", "kernels"),
-    );
-    let mut blocks = vec![Block::Heading("Kernels".into(), aside)];
+    let mut blocks = vec![heading(findings, words)];
     let shown = &kernels[..kernels.len().min(top)];
     if timed == 0 {
         let table = Table::with_rows(shown)
@@ -34,14 +97,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
         blocks.push(Block::Table(table.build()));
         rest(&mut blocks, kernels.len(), shown.len(), "kernels");
         blocks.extend(variants(shown));
-        let why = match findings.sampling_mode {
-            SamplingMode::CommandBuffer => {
-                "No times of dispatches: they were recorded in command-buffer mode; --mode dispatch has them."
-            }
-            SamplingMode::Pass => "No times of dispatches: passes were timed as a whole.",
-            _ => "No times of dispatches: see what was lost, below.",
-        };
-        blocks.push(Block::Sentence(Text::new().faint(why)));
+        blocks.push(Block::Sentence(Text::new().faint(why_untimed(findings))));
         return blocks;
     }
     let has_bytes = shown.iter().any(|kernel| kernel.bytes_at_least.is_some());
@@ -86,14 +142,7 @@ pub(crate) fn blocks(findings: &Findings, top: usize) -> Vec<Block> {
     rest(&mut blocks, kernels.len(), shown.len(), "kernels");
     blocks.extend(variants(shown));
     blocks.extend(bytes_note(shown));
-    let untimed: u64 = kernels.iter().map(|k| k.untimed_count).sum();
-    if untimed > 0 {
-        let text = format!(
-            "{} have no known times and are in the counts only.",
-            number::count_of(untimed, "dispatch", "dispatches")
-        );
-        blocks.push(Block::Sentence(Text::new().faint(text)));
-    }
+    blocks.extend(untimed(findings));
     let sum: f64 = kernels.iter().filter_map(|k| k.busy_share).sum();
     let overlaps = |k: &Kernel| k.durations.total_ns > k.busy_ns;
     let overlap = match () {

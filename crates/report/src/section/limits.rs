@@ -163,12 +163,25 @@ fn limit_name(limit: Option<KernelLimit>, unit: Option<LimitingUnit>) -> String 
 
 /// Returns a sentence on what limits a kernel, or `None` where that is not known.
 pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
-    let Some(limit) = kernel.limit else {
+    if kernel.limit.is_none() {
         let because = kernel.counters.as_ref()?.unknown_because.as_ref()?;
         return Some(format!("What limits it is unknown. {because}"));
-    };
+    }
+    let mut text = what_limits(kernel)?;
+    if let Some(ns) = kernel.winnable_ns {
+        text.push_str(&format!(
+            "; {} could be saved at most",
+            number::duration(ns)
+        ));
+    }
+    Some(text + ".")
+}
+
+/// Returns a sentence, without its full stop, on what limits a kernel; `None` where that is not known.
+pub(crate) fn what_limits(kernel: &Kernel) -> Option<String> {
+    let limit = kernel.limit?;
     if limit == KernelLimit::Short {
-        return Some("It takes hardly longer than the shortest kernel does.".to_owned());
+        return Some("It takes hardly longer than the shortest kernel does".to_owned());
     }
     let mut text = match kernel.phases.as_slice() {
         [] => clause(limit, kernel.limited_by, &reached(kernel).plain_text()),
@@ -189,13 +202,7 @@ pub(crate) fn sentence(kernel: &Kernel) -> Option<String> {
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    if let Some(ns) = kernel.winnable_ns {
-        text.push_str(&format!(
-            "; {} could be saved at most",
-            number::duration(ns)
-        ));
-    }
-    Some(text + ".")
+    Some(text)
 }
 
 /// Says what limits a kernel or a phase of it, and which share of the limit is reached.

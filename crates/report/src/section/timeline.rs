@@ -1,15 +1,17 @@
 //! Makes the section with a picture of the timeline: a line for each device and queue with the busy share of each
-//! slice of time, under devices a line with the causes of idle time, and an axis of times.
+//! slice of time, under devices a line with the causes of idle time, an axis of times, and the legend of the causes.
 
 use super::{Places, most, rest};
 use crate::document::{Block, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::activity::{Activity, ActivityRow, Slice};
+use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::Vocabulary;
 use gapscope_timeline::busy;
 use gapscope_timeline::vocabulary::UNKNOWN_DEVICE;
 use gapscope_trace::ids::QueueId;
+use std::collections::BTreeSet;
 
 /// The number of columns for the name of a row.
 const NAME_COLUMNS: usize = 12;
@@ -27,6 +29,13 @@ pub const fn slices(columns: usize) -> usize {
     }
 }
 
+/// The number of devices on the first screen.
+const FIRST_DEVICES: usize = 8;
+/// The number of queues on the first screen, where one device has several.
+const FIRST_QUEUES: usize = 3;
+/// The number of notes on the verdict and of causes of idle time up to which the first screen has queues.
+const MAX_BESIDE_QUEUES: usize = 4;
+
 /// Makes the section, with times that `places` formats; none without rows of activity. Of devices and of queues it has the `top` that
 /// were busy for longest.
 pub(crate) fn blocks(
@@ -34,6 +43,36 @@ pub(crate) fn blocks(
     names: &Vocabulary,
     activity: &Activity,
     top: usize,
+    places: Places,
+) -> Vec<Block> {
+    picture(findings, names, activity, [top, top], places)
+}
+
+/// Makes the part for the first screen: few devices, or one with few queues. A report that says much else has no queues there.
+pub(crate) fn first(
+    findings: &Findings,
+    names: &Vocabulary,
+    activity: &Activity,
+    places: Places,
+) -> Vec<Block> {
+    let devices = activity.rows.iter().filter(|row| row.queue_id.is_none());
+    let says_much =
+        findings.headline.len() + super::gaps::large(findings).len() > MAX_BESIDE_QUEUES;
+    let queues = match devices.count() {
+        1 if !says_much => FIRST_QUEUES,
+        _ => 0,
+    };
+    let mut blocks = picture(findings, names, activity, [FIRST_DEVICES, queues], places);
+    blocks.truncate(2);
+    blocks
+}
+
+/// Makes the picture under its heading, and says how many devices and queues it lacks. `top` is the number of devices and of queues.
+fn picture(
+    findings: &Findings,
+    names: &Vocabulary,
+    activity: &Activity,
+    top: [usize; 2],
     places: Places,
 ) -> Vec<Block> {
     let Some(longest) = activity.rows.iter().map(|row| row.slices.len()).max() else {
@@ -44,25 +83,29 @@ pub(crate) fn blocks(
     let mut lines = Vec::new();
     let (of_devices, of_queues): (Vec<&ActivityRow>, Vec<&ActivityRow>) =
         (activity.rows.iter()).partition(|row| row.queue_id.is_none());
-    let busiest = |rows: Vec<&ActivityRow>| -> Vec<ActivityKey> {
+    let busiest = |rows: Vec<&ActivityRow>, top: usize| -> Vec<ActivityKey> {
         let shown = most(&rows, top, |row| {
             row.slices.iter().map(|slice| slice.busy_ns).sum()
         });
         shown.into_iter().map(|at| key(rows[at])).collect()
     };
     let counts = [of_devices.len(), of_queues.len()];
-    let [devices_shown, queues_shown] = [of_devices, of_queues].map(busiest);
+    let devices_shown = busiest(of_devices, top[0]);
+    let queues_shown = busiest(of_queues, top[1]);
     let is_shown = |row: &&ActivityRow| match row.queue_id {
         None => devices_shown.contains(&key(row)),
         Some(_) => queues_shown.contains(&key(row)),
     };
+    let mut drawn = BTreeSet::new();
     for row in activity.rows.iter().filter(is_shown) {
         lines.push(busy_line(&devices, names, row));
-        if row.queue_id.is_none() && row.slices.iter().any(|s| s.idle_cause.is_some()) {
+        if row.queue_id.is_none() && row.slices.iter().any(|s| drawn_cause(s).is_some()) {
             lines.push(idle_line(names, row));
+            drawn.extend(row.slices.iter().filter_map(drawn_cause));
         }
     }
     lines.push(axis(places, activity.window.start_ns, span, longest));
+    lines.extend(legend(findings, names, &drawn, longest));
     let slice = number::duration(span / longest.max(1) as i64);
     let mut blocks = vec![
         Block::Heading(
@@ -131,16 +174,54 @@ fn idle_line(names: &Vocabulary, row: &ActivityRow) -> Text {
     let title = "idle by";
     let mut line = Text::new().faint(format!("{title:width$}", width = NAME_COLUMNS + 1));
     for slice in &row.slices {
-        let idle = slice.length_ns - slice.busy_ns;
-        match slice.idle_cause {
-            Some(cause) if idle * 10 >= slice.length_ns => {
+        match drawn_cause(slice) {
+            Some(cause) => {
                 let facts = cause.facts(names.words().api);
                 line.push(Tone::Cause(facts.family), facts.letter.to_string());
             }
-            _ => line.push(Tone::Plain, " "),
+            None => line.push(Tone::Plain, " "),
         }
     }
     line
+}
+
+/// Returns the cause whose letter stands under a slice, where that is idle for at least a tenth of its length.
+fn drawn_cause(slice: &Slice) -> Option<Cause> {
+    let idle_ns = slice.length_ns - slice.busy_ns;
+    slice.idle_cause.filter(|_| idle_ns * 10 >= slice.length_ns)
+}
+
+/// Returns lines that say what the drawn letters stand for, the causes with most idle time first.
+fn legend(
+    findings: &Findings,
+    names: &Vocabulary,
+    drawn: &BTreeSet<Cause>,
+    columns: usize,
+) -> Vec<Text> {
+    const GUTTER: usize = 3;
+    let causes = findings.idle_time.causes.iter().map(|total| total.cause);
+    let causes = causes.filter(|cause| drawn.contains(cause));
+    // The lines are as wide as those of the picture, with the shares at their end.
+    let room = NAME_COLUMNS + 1 + columns + 8;
+    let mut lines: Vec<Text> = Vec::new();
+    for cause in causes {
+        let facts = cause.facts(names.words().api);
+        let width = fit::width(facts.name) + 2;
+        let line = match lines.last_mut() {
+            Some(line) if line.width() + GUTTER + width <= room => {
+                line.push(Tone::Plain, " ".repeat(GUTTER));
+                line
+            }
+            _ => {
+                lines.push(Text::new());
+                let last = lines.len() - 1;
+                &mut lines[last]
+            }
+        };
+        line.push(Tone::Cause(facts.family), facts.letter.to_string());
+        line.push(Tone::Faint, format!(" {}", facts.name));
+    }
+    lines
 }
 
 /// Draws times at the ends and in the middle.

@@ -7,7 +7,10 @@ use gapscope_analysis::Findings;
 use gapscope_trace::UnreadTable;
 
 /// A section of a report, and the tables that it rests on.
+#[derive(Default)]
 pub(crate) struct Section {
+    /// The name by which the section is asked for, one of `SECTIONS`.
+    pub name: &'static str,
     /// The name of the section in a sentence.
     pub title: &'static str,
     /// The names of the tables that the section rests on.
@@ -16,25 +19,38 @@ pub(crate) struct Section {
     pub counts: bool,
     /// The content of the section for the case that all tables can be read.
     pub blocks: Vec<Block>,
+    /// The part of it that is on the first screen; empty where nothing is.
+    pub first: Vec<Block>,
 }
 
 impl Section {
     /// Returns whether what the section rests on is not known, not even as a lower bound.
-    fn is_left_out(&self, findings: &Findings) -> bool {
+    pub fn is_left_out(&self, findings: &Findings) -> bool {
         let known = findings.knows(self.rests_on);
         !(known || self.counts && findings.knows_some(self.rests_on))
     }
 
     /// Returns the content of the section as far as it is known.
-    pub fn known(mut self, findings: &Findings) -> Vec<Block> {
+    pub fn known(&mut self, findings: &Findings) -> Vec<Block> {
+        let blocks = std::mem::take(&mut self.blocks);
+        self.as_far_as_known(blocks, findings)
+    }
+
+    /// Returns the part of the section that is on the first screen, as far as it is known.
+    pub fn first_screen(&mut self, findings: &Findings) -> Vec<Block> {
+        let blocks = std::mem::take(&mut self.first);
+        self.as_far_as_known(blocks, findings)
+    }
+
+    fn as_far_as_known(&self, mut blocks: Vec<Block>, findings: &Findings) -> Vec<Block> {
         if self.is_left_out(findings) {
             return Vec::new();
         }
-        if !findings.knows(self.rests_on) && !self.blocks.is_empty() {
+        if !findings.knows(self.rests_on) && !blocks.is_empty() {
             let text = Text::new().with(Tone::Warning, "At least: some rows could not be read.");
-            self.blocks.insert(1, Block::Sentence(text));
+            blocks.insert(1, Block::Sentence(text));
         }
-        self.blocks
+        blocks
     }
 }
 

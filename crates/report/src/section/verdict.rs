@@ -10,6 +10,7 @@ use gapscope_analysis::fill::KernelFill;
 use gapscope_analysis::headline::{HeadlineKind, HeadlineNote};
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::busy;
+use gapscope_timeline::quantity::Percent;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_timeline::unknown_counts::Count;
 use gapscope_timeline::vocabulary::Words;
@@ -19,6 +20,80 @@ use std::cmp::Reverse;
 
 /// Makes the section: the verdict, its evidence, kernels that fill little of the GPU, each device, and the totals.
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
+    let mut blocks = verdict(findings, String::new());
+    for part in &findings.verdict_evidence.parts {
+        blocks.push(Block::Item(Text::new().and(part.sentence.as_str())));
+    }
+    blocks.extend(underfilled(findings, words).map(Block::Item));
+    blocks.extend(devices(findings).map(Block::Item));
+    blocks.push(Block::Sentence(totals(findings, words)));
+    if !findings.warm_up.reason.is_empty() {
+        let reason = findings.warm_up.reason.as_str();
+        blocks.push(Block::Sentence(Text::new().faint(reason)));
+    }
+    blocks
+}
+
+/// Makes the part for the first screen: the verdict, what the rest of the time was, and the verdicts on several devices.
+pub(crate) fn first(findings: &Findings) -> Vec<Block> {
+    let mut blocks = verdict(findings, rest_of_time(findings));
+    blocks.extend(devices_by_verdict(findings).into_iter().map(Block::Item));
+    blocks
+}
+
+/// Returns a sentence on the parts of the time that the verdict does not name, as far as they count; empty where none does.
+fn rest_of_time(findings: &Findings) -> String {
+    let evidence = &findings.verdict_evidence;
+    let parts = evidence
+        .parts
+        .iter()
+        .filter(|part| part.share >= ADVICE_SHARE);
+    let parts = parts.map(|part| (part, Percent(part.share).to_string()));
+    let others = parts.filter(|(_, share)| !evidence.sentence.contains(share.as_str()));
+    let others: Vec<String> = others
+        .map(|(part, share)| format!("for {share} {}", part.clause))
+        .collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => format!(" F{}.", &others.join(", ")[1..]),
+    }
+}
+
+/// Returns for each verdict the devices that have it, where there are several devices.
+fn devices_by_verdict(findings: &Findings) -> Vec<Text> {
+    let names = busy::names(&findings.devices);
+    let devices = &findings.idle_time.devices;
+    let mut groups: Vec<(Bound, Vec<&str>)> = Vec::new();
+    for device in devices {
+        let name = names[device.device as usize].as_str();
+        match groups
+            .iter_mut()
+            .find(|(bound, _)| *bound == device.verdict)
+        {
+            Some((_, of)) => of.push(name),
+            None => groups.push((device.verdict, vec![name])),
+        }
+    }
+    let group = |(bound, of): &(Bound, Vec<&str>)| {
+        let text = match of.len() {
+            all if all == devices.len() => format!("Each of the {all} GPUs is {bound}."),
+            1 => format!("{} is {bound}.", of[0]),
+            several => format!(
+                "{several} of {} GPUs are {bound}: {}.",
+                devices.len(),
+                number::listed(of)
+            ),
+        };
+        text.into()
+    };
+    match devices.len() {
+        0 | 1 => Vec::new(),
+        _ => groups.iter().map(group).collect(),
+    }
+}
+
+/// Makes the verdict, with `more` behind its sentence, and the notes that belong to it.
+fn verdict(findings: &Findings, more: String) -> Vec<Block> {
     let bound = findings.verdict;
     let tone = match bound {
         Bound::DeviceBound => Tone::Good,
@@ -29,29 +104,20 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     if !evidence.sentence.is_empty() {
         text = text.and("  ").strong(evidence.sentence.as_str());
     }
+    text = text.and(more);
     // Times that contradict each other come before the verdict, which they may make wrong.
     let (before, after): (Vec<_>, Vec<_>) =
         (findings.headline.iter()).partition(|note| note.kind == HeadlineKind::Contradiction);
     let sentence = |note: &HeadlineNote| {
-        Block::Sentence(Text::new().with(Tone::Warning, note.sentence.as_str()))
+        let tone = match note.kind {
+            HeadlineKind::JoinedFile | HeadlineKind::Scope | HeadlineKind::Phase => Tone::Plain,
+            _ => Tone::Warning,
+        };
+        Block::Sentence(Text::new().with(tone, note.sentence.as_str()))
     };
     let mut blocks: Vec<Block> = before.into_iter().map(sentence).collect();
     blocks.push(Block::Sentence(text));
     blocks.extend(after.into_iter().map(sentence));
-    for part in &evidence.parts {
-        blocks.push(Block::Item(Text::new().and(part.sentence.as_str())));
-    }
-    if let Some(advice) = findings.advice_on_work() {
-        let text = Text::new().strong("What to do: ");
-        blocks.push(Block::Sentence(text.and(format!("{}.", advice.text))));
-    }
-    blocks.extend(underfilled(findings, words).map(Block::Item));
-    blocks.extend(devices(findings).map(Block::Item));
-    blocks.push(Block::Sentence(totals(findings, words)));
-    if !findings.warm_up.reason.is_empty() {
-        let reason = findings.warm_up.reason.as_str();
-        blocks.push(Block::Sentence(Text::new().faint(reason)));
-    }
     blocks
 }
 

@@ -28,7 +28,7 @@ fn facts(document: &Document) -> Vec<String> {
         |text: &Text| facts.push(text.plain_text().trim().trim_end_matches('.').to_owned());
     for block in &document.blocks {
         match block {
-            Block::Sentence(text) | Block::Item(text) => add(text),
+            Block::Sentence(text) | Block::Apart(text) | Block::Item(text) => add(text),
             Block::Table(table) => {
                 for row in &table.rows {
                     let cells = table.columns.iter().zip(&row.cells);
@@ -66,6 +66,7 @@ fn an_explanation_says_everything_that_the_report_says() {
             remarks: &remarks,
             top: 10,
             each_layer: false,
+            ranks: None,
         };
         let explanation = Explanation::new(name, &timeline, &findings, &remarks);
         let verdict = explanation.verdict.to_uppercase();
@@ -122,6 +123,7 @@ fn reports_and_explanations_of_many_processes_stay_short() {
             remarks: &[],
             top,
             each_layer: false,
+            ranks: None,
         };
         let explained = Explanation::new("forked", &timeline, &findings, &[]).claims;
         let report = drawn(&report.document());

@@ -93,7 +93,12 @@ impl Words {
     /// Returns the words of the API that all devices were used through, or those that suit several where the devices
     /// differ.
     pub(super) fn from_devices(manifest: &Manifest) -> Words {
-        let mut apis = manifest.devices.iter().map(|device| device.api);
+        Words::common(manifest.devices.iter().map(|device| device.api))
+    }
+
+    /// Returns the words of an API where all are that one, or else those that suit several.
+    pub fn common(apis: impl IntoIterator<Item = Api>) -> Words {
+        let mut apis = apis.into_iter();
         let first = apis.next().unwrap_or_default();
         Words::new(match apis.all(|api| api == first) {
             true => first,

@@ -1,14 +1,22 @@
 //! Describes a file or folder that is not a trace.
 
 use crate::Error;
+use crate::manifest;
 use gapscope_files::ContainedPath;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns the error that `path` is not a trace, with a guess at what it is.
 pub(super) fn error(path: &Path) -> Error {
+    let meant = meant_trace(path);
     if let Err(e) = path.metadata() {
-        return Error::read(path)(e);
+        return match meant {
+            Some(meant) => Error::Missing {
+                path: path.to_owned(),
+                meant,
+            },
+            None => Error::read(path)(e),
+        };
     }
     let found = if path.is_dir() {
         folder(path)
@@ -18,10 +26,24 @@ pub(super) fn error(path: &Path) -> Error {
             Err(e) => return Error::read(path)(e),
         }
     };
+    let found = match meant {
+        Some(meant) => format!("{found}; is {} meant?", meant.display()),
+        None => found.to_owned(),
+    };
     Error::Foreign {
         path: path.to_owned(),
-        found: found.to_owned(),
+        found,
     }
+}
+
+/// Returns the trace that a path without its extension means, as `run` may mean `run.gapscope`; `None` where there is no such
+/// trace.
+pub fn meant_trace(path: &Path) -> Option<PathBuf> {
+    let mut name = path.file_name()?.to_owned();
+    name.push(".gapscope");
+    let meant = path.with_file_name(name);
+    let manifest = ContainedPath::new(&meant, manifest::FILE_NAME);
+    manifest.open().is_ok().then_some(meant)
 }
 
 /// Guesses by its extension what a folder is.
@@ -58,7 +80,7 @@ fn file(bytes: &[u8]) -> &'static str {
     } else if begins(&[0x1f, 0x8b]) {
         "it is a file compressed by gzip, such as a Chrome or Kineto trace"
     } else if begins(b"\x7fELF") {
-        "it is a program; record it with `gapscope record -- PROGRAM`"
+        "it is a program; record it with `gapscope record PROGRAM`"
     } else if has(b"\"traceEvents\"") {
         "it looks like a Chrome or Kineto trace in JSON"
     } else if has(b"\"format_version\"") && has(b"\"sampling_mode\"") {

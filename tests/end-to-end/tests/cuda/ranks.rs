@@ -43,7 +43,7 @@ fn ranks_have_a_trace_each_under_one_folder() {
     );
     let mut command = Command::new(product::built("gapscope"));
     let one = Run::from_command(command.arg("report").arg(recording.path().join("rank=1"))).ok();
-    assert_contains(&one.stdout, "70 dispatches");
+    assert_contains(&one.stdout, "70 kernels");
 }
 
 #[test]

@@ -40,11 +40,14 @@
 //! | `fork-exit:STEP` | the same, and ends by `exit` |
 //! | `capture:STEP` | a step with recording on, by the in-process interface; with a path in `GAPSCOPE_CAPTURE`, a capture of its own |
 //! | `flushes:N`, `calls:N` | waits until CUPTI has been flushed, or the driver called, N times more |
+//! | `filter` | from then on, a system call that opens a file ends the program |
 //! | `sync`, `sleep:MS`, `no-cuda` | waits; `no-cuda` as the first step leaves CUDA alone |
 //! | `exit:CODE`, `_exit`, `abort`, `kill` | ends |
 
 #[path = "program/cuda.rs"]
 mod cuda;
+#[path = "program/filter.rs"]
+mod filter;
 #[path = "program/nvtx.rs"]
 mod nvtx;
 #[path = "program/nvtx_tables.rs"]
@@ -152,6 +155,7 @@ fn run(cuda: &Cuda, step: &str) {
         "sync" => cuda.synchronise(),
         "flushes" => cuda.await_flushes(number(0)),
         "calls" => cuda.await_calls(number(0)),
+        "filter" => filter::set(),
         "sleep" => std::thread::sleep(Duration::from_millis(number(0))),
         "exit" => std::process::exit(number(0) as i32),
         // SAFETY: they end the process, as they should.

@@ -72,6 +72,7 @@ impl Walk {
         for (device, gpu) in timeline.gpus.iter().enumerate() {
             let mut slices = vec![Unions::default(); SLICES];
             let mut by_label = vec![Unions::default(); walk.labels.len()];
+            let mut first_start_ns = vec![None; walk.labels.len()];
             let mut place = 0;
             for work in &gpu.works {
                 let inside = work.interval.intersection(window);
@@ -80,6 +81,7 @@ impl Walk {
                 }
                 let content = timeline.content(&work);
                 let label = labels.index(timeline, &work);
+                first_start_ns[label].get_or_insert(work.interval.start_ns);
                 by_label[label].add(inside, content);
                 walk.labels[label].works += 1;
                 walk.labels[label].add_hull(inside);
@@ -103,16 +105,17 @@ impl Walk {
             let mut place = 0;
             visit_gaps(&explainer, device, |gap, [_, after], parts| {
                 let gap_ns = gap.intersection(window).length_ns();
-                let label = &mut walk.labels[labels.index(timeline, after)];
-                label.longest_gap_ns = label.longest_gap_ns.max(gap_ns);
+                let label = labels.index(timeline, after);
+                // What fills the time until the first work of a label is no part of its phase.
+                let is_before = first_start_ns[label]
+                    .is_none_or(|first_start_ns| after.interval.start_ns <= first_start_ns);
+                let label = Some(label).filter(|_| !is_before || labels.texts.is_empty());
+                if let Some(label) = label {
+                    let longest_ns = &mut walk.labels[label].longest_gap_ns;
+                    *longest_ns = (*longest_ns).max(gap_ns);
+                }
                 for part in parts.iter().filter(|part| part.cause != Cause::Recording) {
-                    walk.add_idle(
-                        &bounds,
-                        &mut place,
-                        part,
-                        labels.index(timeline, after),
-                        window,
-                    );
+                    walk.add_idle(&bounds, &mut place, part, label, window);
                 }
                 if gap_ns > 0 {
                     let slice = slice_of(&bounds, gap.intersection(window).start_ns);
@@ -127,13 +130,13 @@ impl Walk {
         walk
     }
 
-    /// Adds idle time with a cause to its slices and to a label.
+    /// Adds idle time with a cause to its slices, and to its label where it has one.
     fn add_idle(
         &mut self,
         bounds: &[i64],
         place: &mut usize,
         part: &GapPart,
-        label: usize,
+        label: Option<usize>,
         window: Interval,
     ) {
         let inside = part.interval().intersection(window);
@@ -145,7 +148,9 @@ impl Walk {
         cut(bounds, place, inside, |slice, piece| {
             slices[slice].sides[side] += piece.length_ns();
         });
-        self.labels[label].sides[side] += inside.length_ns();
+        if let Some(label) = label {
+            self.labels[label].sides[side] += inside.length_ns();
+        }
     }
 }
 

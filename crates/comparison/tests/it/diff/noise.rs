@@ -7,6 +7,7 @@ use serde_json::Value;
 /// A loop on a software GPU, in which tasks waited for a processor for some per cent of the time.
 fn software(waited: u32, times: f64) -> Loop {
     Loop {
+        clock: None,
         device: "llvmpipe (LLVM 15.0.6, 256 bits)",
         waited: Some(waited),
         ..sized(1000, 256, times)
@@ -152,5 +153,123 @@ fn a_change_of_one_kernel_throughout_the_run_leaves_the_others_as_certain() {
         [GateStatus::Broken, GateStatus::Held],
         "{:?}",
         diff.gates
+    );
+}
+
+/// A loop on a GPU whose clock was not recorded.
+fn unclocked(times: f64) -> Loop {
+    Loop {
+        clock: None,
+        ..sized(1000, 256, times)
+    }
+}
+
+#[test]
+fn a_gpu_that_gets_hot_is_no_slower_program_where_its_clock_was_not_recorded() {
+    let hot = |start: f64, end: f64, times: f64| Loop {
+        heat: [start, end],
+        ..unclocked(times)
+    };
+    for (before, after, verdict) in [
+        // A step between the runs.
+        (
+            hot(0.0, 0.0, 1.0),
+            hot(0.06, 0.06, 1.0),
+            Verdict::NoDifference,
+        ),
+        // Each run gets slower, and the second goes on where the first ended.
+        (
+            hot(0.0, 0.06, 1.0),
+            hot(0.06, 0.12, 1.0),
+            Verdict::NoDifference,
+        ),
+        (
+            hot(0.0, 0.02, 1.0),
+            hot(0.03, 0.05, 1.0),
+            Verdict::NoDifference,
+        ),
+        (unclocked(1.0), unclocked(1.2), Verdict::Slower),
+        (unclocked(1.0), unclocked(1.0 / 1.2), Verdict::Faster),
+        (hot(0.0, 0.06, 1.0), hot(0.06, 0.12, 1.5), Verdict::Slower),
+    ] {
+        let diff = diff(&before, &after, &[]);
+        assert_eq!(
+            diff.verdict, verdict,
+            "{:?} {:?}: {}",
+            before.heat, after.heat, diff.sentence
+        );
+    }
+}
+
+#[test]
+fn one_kernel_that_changed_shows_although_no_clock_was_recorded() {
+    let unclocked = |softmax_us: f64| Loop {
+        clock: None,
+        ..looped(&[GEMM, kernel("softmax", softmax_us), ADD])
+    };
+    let diff = diff(&unclocked(100.0), &unclocked(110.0), &[]);
+    let told = diff.changes.iter().filter(|change| change.significant);
+    let names: Vec<&str> = told.map(|change| change.name.as_str()).collect();
+    assert_eq!(names, ["softmax"], "{}", diff.sentence);
+}
+
+#[test]
+fn the_basis_says_what_makes_the_interval_wide() {
+    let hot = Loop {
+        heat: [0.0, 0.2],
+        ..unclocked(1.0)
+    };
+    for (one, text) in [
+        (
+            sized(1000, 256, 1.0),
+            "what else differs from run to run (assumed: 1.0 % a run)",
+        ),
+        (
+            unclocked(1.0),
+            "because of: clocks of the GPU, which were not recorded (assumed: 2.",
+        ),
+        (
+            hot,
+            "because of: kernels that got slower or faster in the course of a run (1",
+        ),
+        (
+            software(99, 1.0),
+            "because of: how long tasks waited for a processor or for memory (99.0 % of the time: 50.0 % a run)",
+        ),
+    ] {
+        let diff = diff(&one, &one, &[]);
+        assert!(
+            diff.method.sentence.contains(text),
+            "{}",
+            diff.method.sentence
+        );
+    }
+}
+
+#[test]
+fn runs_that_could_show_no_change_say_so_without_a_number() {
+    let few = Loop {
+        steps: 7,
+        ..software(100, 1.0)
+    };
+    let diff = diff(&few, &few, &["gpu_time > 5%", "idle_time > 5%"]);
+    let texts = [diff.sentence.clone()].into_iter();
+    let texts = texts.chain(diff.gates.iter().map(|gate| gate.sentence.clone()));
+    let texts: Vec<String> = texts.collect();
+    for text in &texts {
+        let numbers = text.split("changes above ").skip(1);
+        for number in numbers {
+            let number = number.split(' ').next().unwrap().replace(',', "");
+            assert!(
+                number.parse::<f64>().unwrap() < 10.0 || !text.contains('×'),
+                "{text}"
+            );
+        }
+    }
+    assert!(
+        texts
+            .iter()
+            .any(|text| text.contains("these runs could show no change of this figure")),
+        "{texts:?}"
     );
 }

@@ -9,6 +9,7 @@ use gapscope_spool::ids;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
+use std::sync::OnceLock;
 
 /// The devices by CUPTI's numbers.
 #[derive(Debug, Default)]
@@ -165,8 +166,17 @@ impl Partition {
     }
 }
 
+/// The text with the version of the kernel's module. It is empty where there is none.
+static MODULE: OnceLock<String> = OnceLock::new();
+
+/// Reads the version of the kernel's module when the library is loaded: the program may filter its system calls later.
+pub fn read_module_version() {
+    MODULE
+        .get_or_init(|| std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default());
+}
+
 /// Returns the driver's version with the CUDA version that it supports: `NVIDIA 580.159.04, CUDA 13.0`.
 fn driver_versions() -> String {
-    let module = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-    gapscope_spool::model::cuda::driver_versions(&module, driver::version())
+    let module = MODULE.get().map_or("", String::as_str);
+    gapscope_spool::model::cuda::driver_versions(module, driver::version())
 }

@@ -50,6 +50,16 @@ impl DrainedProcess {
         self.spool.control().record(on);
     }
 
+    /// Switches off the recording of a process that outlives it, and returns the note on that.
+    pub fn leave_running(&self) -> String {
+        self.record(false);
+        let pid = self.pid();
+        let name = procfs::name_for_user(pid);
+        format!(
+            "{name} (process {pid}) was still running when the recording ended; what it did later is not in the trace."
+        )
+    }
+
     /// Tells the process when it has begun to filter its system calls, which it cannot ask without one.
     pub(super) fn watch_filters(&self) {
         let filters = &self.spool.control().page().filters_system_calls;

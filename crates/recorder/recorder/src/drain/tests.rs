@@ -121,7 +121,10 @@ fn dies(death: Death) {
     program.sample();
     let expected = u64::from(program.submitted);
     let recovered = recover(&trace, true).unwrap();
-    let Recovered::Completed { dispatches, losses } = recovered else {
+    let Recovered::Completed {
+        dispatches, losses, ..
+    } = recovered
+    else {
         panic!("{death:?}: {recovered:?}");
     };
     assert_eq!(dispatches, expected * 3, "{death:?}");
@@ -160,7 +163,10 @@ fn records_that_never_became_whole_are_counted_exactly() {
         let refused = recover(&trace, false).unwrap_err();
         let expected = format!("the recorded program (process {}) runs", std::process::id());
         assert!(refused.to_string().contains(&expected), "{refused}");
-        let Recovered::Completed { dispatches, losses } = recover(&trace, true).unwrap() else {
+        let Recovered::Completed {
+            dispatches, losses, ..
+        } = recover(&trace, true).unwrap()
+        else {
             panic!("it was not complete");
         };
         assert_eq!(dispatches, 60);

@@ -89,7 +89,8 @@ fn child() {
         }
         "lingers" => {
             program().run(10, Duration::ZERO);
-            std::thread::sleep(Duration::from_secs(6));
+            // The test ends this process.
+            std::thread::sleep(Duration::from_secs(60));
         }
         "session" | "session-of-nothing" | "session-of-status" | "work-and-session" => {
             gapscope_recorder::survive_file_size_limit();
@@ -363,7 +364,11 @@ fn a_process_that_outlives_the_command_is_noted() {
         recorded.notes
     );
     let (found, _) = gapscope_trace::read(&trace, &Selection::all()).unwrap();
-    assert_eq!(found.manifest.processes.len(), 2);
+    let mut numbers = found.manifest.processes.iter().map(|process| process.pid);
+    assert_eq!(numbers.len(), 2);
+    let lingers = numbers.find(|pid| recorded.notes[0].contains(&format!("process {pid})")));
+    let lingers = rustix::process::Pid::from_raw(lingers.unwrap() as i32).unwrap();
+    rustix::process::kill_process(lingers, rustix::process::Signal::KILL).unwrap();
 }
 
 /// Starts a session in a process of its own.

@@ -1,0 +1,169 @@
+//! Chooses what to do first, and by how much the run could get shorter at most.
+//!
+//! Input are the findings on a trace; output is the greatest cost of the kind that the verdict names. Without a verdict there is
+//! no first step, since what is not known could cost more.
+//!
+//! | verdict | first step |
+//! |---|---|
+//! | host-bound, sync-bound | the greatest cause of idle time on that side against which something helps |
+//! | latency-bound | the same on the side of launches, or the kernel that leaves most of the device unused for longest |
+//! | device-bound | the kernel that could win most by reaching its limit, or else the one that computes for longest |
+//! | transfer-bound, communication-bound | the transfers, the communication |
+//! | mixed | the greatest of these costs, kernels by what they could win |
+//!
+//! The bound is what the trace itself allows: the run without that idle time, kernel or transfer, all else equal. Of several
+//! devices there is none, since what one device no longer waits for, another may still need.
+
+use crate::fill::KernelFill;
+use crate::findings::Findings;
+use crate::gaps::{Cause, GapTotal, Side};
+use crate::kernels::Kernel;
+use crate::unread::{CAUSES, KERNELS};
+use crate::verdict::Bound;
+use gapscope_timeline::collectives;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
+
+/// What to do first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FirstStep<'a> {
+    /// The cost to lower.
+    pub cost: Cost<'a>,
+    /// By how much the run gets shorter at most, all else equal. Absent where the trace does not tell.
+    pub saves_ns: Option<i64>,
+}
+
+/// A cost that a first step lowers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cost<'a> {
+    /// Idle time with one cause, about which something helps.
+    Idle(&'a GapTotal),
+    /// A kernel that is below what the device could do: the saving is to reach that limit.
+    BelowLimit(&'a Kernel),
+    /// The kernel that kept the device busy for longest: the saving is its whole time.
+    Kernel(&'a Kernel),
+    /// A kernel that leaves most of the device unused.
+    Underfilled(&'a KernelFill),
+    /// Transfers that nothing ran beside.
+    Transfers,
+    /// Communication that nothing computed beside.
+    Communication,
+}
+
+/// Returns what to do first; `None` where the verdict is unknown, and where nothing that is worth it helps.
+pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
+    let costs = Costs::new(findings)?;
+    let first = match findings.verdict {
+        Bound::Unknown => None,
+        Bound::HostBound => costs.idle(Some(Side::Host)),
+        Bound::SyncBound => costs.idle(Some(Side::Sync)),
+        Bound::LatencyBound => greatest([costs.idle(Some(Side::Launch)), costs.underfilled()]),
+        Bound::DeviceBound => costs.below_limit().or_else(|| costs.kernel()),
+        Bound::TransferBound => Some(costs.part("transfer", Cost::Transfers)),
+        Bound::CommunicationBound => Some(costs.part("communication", Cost::Communication)),
+        Bound::Mixed => greatest([
+            costs.idle(None),
+            costs.below_limit(),
+            costs.large(costs.part("transfer", Cost::Transfers)),
+            costs.large(costs.part("communication", Cost::Communication)),
+        ]),
+    };
+    let (cost, cost_ns) = first?;
+    Some(FirstStep {
+        cost,
+        saves_ns: Some(cost_ns).filter(|ns| *ns > 0 && costs.is_one_device),
+    })
+}
+
+/// A cost, and its time.
+type TimedCost<'a> = (Cost<'a>, i64);
+
+/// Returns the cost with the greatest time, the first of equal ones.
+fn greatest<const N: usize>(costs: [Option<TimedCost>; N]) -> Option<TimedCost> {
+    let costs = costs.into_iter().flatten();
+    costs.rev().max_by_key(|(_, ns)| *ns)
+}
+
+/// The costs that findings name.
+struct Costs<'a> {
+    findings: &'a Findings,
+    /// The time that the verdict is of.
+    window_ns: i64,
+    /// True where one device worked.
+    is_one_device: bool,
+}
+
+impl<'a> Costs<'a> {
+    /// Returns the costs; `None` where nothing was judged.
+    fn new(findings: &'a Findings) -> Option<Costs<'a>> {
+        let worked = findings.devices.iter().filter(|of| of.analysed.is_some());
+        Some(Costs {
+            findings,
+            window_ns: findings.verdict_evidence.window_ns.filter(|ns| *ns > 0)?,
+            is_one_device: worked.count() == 1,
+        })
+    }
+
+    /// Returns a cost if it takes at least the share of time from which on advice is given.
+    fn large(&self, cost: TimedCost<'a>) -> Option<TimedCost<'a>> {
+        Some(cost).filter(|(_, ns)| ratio(*ns, self.window_ns) >= ADVICE_SHARE)
+    }
+
+    /// Returns the greatest cause of idle time against which something helps, of one side or of all.
+    fn idle(&self, side: Option<Side>) -> Option<TimedCost<'a>> {
+        let findings = self.findings;
+        if !findings.knows(CAUSES) {
+            return None;
+        }
+        let helps = |cause| cause != Cause::Unknown && findings.advice_on(cause).is_some();
+        let mut causes = findings.idle_time.causes.iter();
+        let first = causes.find(|total| {
+            let cause = total.cause;
+            let is_of_side = side.is_none_or(|side| cause.side() == side);
+            is_of_side && cause != Cause::Recording && helps(cause)
+        })?;
+        self.large((Cost::Idle(first), first.total_ns))
+    }
+
+    /// Returns the kernel that could win most by reaching its limit.
+    fn below_limit(&self) -> Option<TimedCost<'a>> {
+        let kernels = self.known_kernels()?;
+        let kernels = kernels.iter();
+        let won = kernels.filter_map(|kernel| Some((kernel, kernel.winnable_ns?)));
+        let (kernel, ns) = won.rev().max_by_key(|(_, ns)| *ns)?;
+        self.large((Cost::BelowLimit(kernel), ns))
+    }
+
+    /// Returns the kernel that kept the device busy for longest, of those that compute.
+    fn kernel(&self) -> Option<TimedCost<'a>> {
+        let kernels = self.known_kernels()?;
+        let communicates = |kernel: &Kernel| {
+            let name = kernel.full_name.as_ref().unwrap_or(&kernel.name);
+            collectives::kind_of(name).is_some()
+        };
+        let kernels = kernels.iter().filter(|kernel| !communicates(kernel));
+        let busy = kernels.filter_map(|kernel| Some((kernel, kernel.busy_ns?)));
+        let (kernel, ns) = busy.rev().max_by_key(|(_, ns)| *ns)?;
+        self.large((Cost::Kernel(kernel), ns))
+    }
+
+    /// Returns the kernel during which most of the device was unused for longest.
+    fn underfilled(&self) -> Option<TimedCost<'a>> {
+        let kernels = self.findings.fill.iter().flat_map(|fill| &fill.kernels);
+        let kernel = kernels.max_by_key(|kernel| kernel.underfilled_ns)?;
+        self.large((Cost::Underfilled(kernel), kernel.underfilled_ns))
+    }
+
+    /// Returns a cost that is a part of the verdict's time.
+    fn part(&self, what: &str, cost: Cost<'a>) -> TimedCost<'a> {
+        let mut parts = self.findings.verdict_evidence.parts.iter();
+        let part = parts.find(|part| part.what == what);
+        (cost, part.map_or(0, |part| part.total_ns))
+    }
+
+    /// Returns the kernels; `None` where not all are known.
+    fn known_kernels(&self) -> Option<&'a [Kernel]> {
+        let findings = self.findings;
+        findings.knows(KERNELS).then_some(&findings.kernels[..])
+    }
+}

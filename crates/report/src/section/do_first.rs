@@ -1,0 +1,217 @@
+//! Makes the section on what to do first: one action, its place, and by how much the run could get shorter at most.
+
+use super::limits;
+use crate::document::{Block, Text};
+use crate::{fit, number};
+use gapscope_analysis::Findings;
+use gapscope_analysis::first_step::{Cost, FirstStep, first_step};
+use gapscope_analysis::gaps::{Cause, GapTotal};
+use gapscope_analysis::limits::KernelLimit;
+use gapscope_analysis::transfers::TransferRow;
+use gapscope_timeline::vocabulary::Words;
+
+/// The number of columns for the name of a kernel or a line of code.
+const PLACE_COLUMNS: usize = 60;
+
+/// Makes the section; none where there is no first step.
+pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
+    let text = sentences(findings, words);
+    let block = text.map(|[action, rest]| {
+        Block::Apart(Text::new().strong(format!("Do first: {action}")).and(rest))
+    });
+    block.into_iter().collect()
+}
+
+/// Returns what to do first in plain text; `None` where there is no first step.
+pub(crate) fn plain_text(findings: &Findings, words: &Words) -> Option<String> {
+    let text = sentences(findings, words);
+    text.map(|[action, rest]| format!("Do first: {action}{rest}"))
+}
+
+/// Returns the action, without a capital and with its full stop, and the sentences behind it, each with a space before it.
+fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
+    let first = first_step(findings)?;
+    let (action, reason) = match first.cost {
+        Cost::Idle(total) => idle(findings, total),
+        Cost::BelowLimit(kernel) if kernel.limit == Some(KernelLimit::TooSmall) => (
+            more_workgroups(&kernel.name, words),
+            Some(format!(
+                "It has too few {} for the GPU",
+                words.workgroup.many
+            )),
+        ),
+        Cost::BelowLimit(kernel) if kernel.limit == Some(KernelLimit::Tail) => (
+            format!(
+                "even out the {} of the kernel {}",
+                words.workgroup.many,
+                clipped(&kernel.name)
+            ),
+            Some("The last of them leave much of the GPU unused".to_owned()),
+        ),
+        Cost::BelowLimit(kernel) => (
+            format!("bring the kernel {} to its limit", clipped(&kernel.name)),
+            limits::what_limits(kernel),
+        ),
+        Cost::Kernel(kernel) => match kernel.limit {
+            Some(KernelLimit::Short) => (
+                format!(
+                    "run the kernel {} less often, or merge it with others",
+                    clipped(&kernel.name)
+                ),
+                limits::what_limits(kernel),
+            ),
+            _ => (
+                format!(
+                    "make the kernel {} faster, or run it less often",
+                    clipped(&kernel.name)
+                ),
+                limits::what_limits(kernel),
+            ),
+        },
+        Cost::Underfilled(kernel) => (
+            more_workgroups(&kernel.name, words),
+            Some(format!(
+                "Its {} can use {} of the GPU at most",
+                words.workgroup.count(u64::from(kernel.groups_p50)),
+                number::share(kernel.fill),
+            )),
+        ),
+        Cost::Transfers => (
+            "copy less, or copy while kernels run".to_owned(),
+            longest_transfers(findings),
+        ),
+        Cost::Communication => (
+            "communicate less, or communicate while kernels compute".to_owned(),
+            None,
+        ),
+    };
+    let reason = reason.map_or(String::new(), |reason| format!(" {reason}."));
+    let bound = bound(findings, &first, words).map_or(String::new(), |bound| format!(" {bound}."));
+    Some([format!("{action}."), reason + &bound])
+}
+
+/// Returns what to do about a kernel that has too few workgroups.
+fn more_workgroups(kernel: &str, words: &Words) -> String {
+    format!(
+        "give the kernel {} more {}, or run others beside it",
+        clipped(kernel),
+        words.workgroup.many
+    )
+}
+
+/// Returns by how much the run gets shorter at most, as a sentence without its full stop.
+fn bound(findings: &Findings, first: &FirstStep, words: &Words) -> Option<String> {
+    let saves_ns = first.saves_ns?;
+    let without = match first.cost {
+        Cost::Idle(total) => format!(
+            "Without this idle time ({})",
+            total.cause.facts(words.api).name
+        ),
+        Cost::BelowLimit(_) => "Then, with the same work".to_owned(),
+        Cost::Kernel(_) => "Without it".to_owned(),
+        Cost::Underfilled(_) => "With the GPU filled".to_owned(),
+        Cost::Transfers => "Without copies that nothing runs beside".to_owned(),
+        Cost::Communication => "Without communication that nothing computes beside".to_owned(),
+    };
+    let (whole, whole_ns) = match findings.wall_ns {
+        Some(wall_ns) => ("the run", wall_ns),
+        None => ("the judged time", findings.verdict_evidence.window_ns?),
+    };
+    Some(format!(
+        "{without}, {whole} is at most {} shorter ({}), all else equal",
+        number::share_of(saves_ns, whole_ns),
+        number::duration(saves_ns)
+    ))
+}
+
+/// Returns what to do about the idle time of a cause, with the place in the code, and why.
+fn idle(findings: &Findings, total: &GapTotal) -> (String, Option<String>) {
+    let advice = findings.advice_on(total.cause).unwrap_or_default();
+    let (action, reason) = action_and_reason(advice);
+    let place = place(findings, total.cause, total.total_ns);
+    let action = match place.filter(|place| !advice.contains(place.as_str())) {
+        Some(place) => format!("{action} ({place})"),
+        None => action,
+    };
+    (action, reason)
+}
+
+/// Splits advice into what to do and why. Advice on several things stays whole.
+fn action_and_reason(advice: &str) -> (String, Option<String>) {
+    let mut parts = advice.split(": ");
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(reason), Some(action), None) if !reason.contains("; ") => {
+            let (action, rest) = match action.split_once("; ") {
+                Some((action, rest)) => (action, Some(rest)),
+                None => (action, None),
+            };
+            let rest = rest.map_or(String::new(), |rest| format!("; {rest}"));
+            (action.to_owned(), Some(capitalised(reason) + &rest))
+        }
+        _ => (advice.to_owned(), None),
+    }
+}
+
+/// Returns a text with a capital letter at its start.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// Returns the line of code that most of a cause's idle time passed in; `None` where the trace does not show it.
+fn place(findings: &Findings, cause: Cause, total_ns: i64) -> Option<String> {
+    let code = findings.code.as_ref()?.of_cause(cause)?;
+    // Of the code that accounts for little of the time nothing is said.
+    let shown = code.in_short(total_ns)?;
+    let line = code.lines().into_iter().next().map(|line| line.text);
+    Some(clipped(&line.unwrap_or(shown)))
+}
+
+/// Names the transfers that took longest, as a sentence without its full stop.
+fn longest_transfers(findings: &Findings) -> Option<String> {
+    let transfers = findings.transfers.known()?.iter();
+    let timed = transfers.filter_map(|row| Some((row, row.busy_ns?)));
+    let (row, ns): (&TransferRow, i64) = timed.rev().max_by_key(|(_, ns)| *ns)?;
+    let size = match (row.bytes, row.unknown_bytes_count) {
+        (Some(bytes), 0) => format!(", {}", number::bytes(bytes)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "Most of the time of transfers went to {} of kind {}{size}: {}",
+        number::count_of(row.count, "transfer", "transfers"),
+        row.kind.as_str(),
+        number::duration(ns)
+    ))
+}
+
+fn clipped(name: &str) -> String {
+    fit::clip(&fit::clean(name), PLACE_COLUMNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapscope_trace::manifest::Api;
+
+    #[test]
+    fn advice_on_each_cause_is_split_into_what_to_do_and_why() {
+        for cause in Cause::ALL {
+            for api in [Api::Vulkan, Api::Cuda, Api::Hip] {
+                let advice = cause.facts(api).advice;
+                let (action, reason) = action_and_reason(advice);
+                assert!(!action.contains(": "), "{advice}");
+                assert!(!action.is_empty() || advice.is_empty(), "{advice}");
+                if let Some(reason) = reason {
+                    assert!(reason.starts_with(char::is_uppercase), "{reason}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn advice_on_several_things_stays_whole() {
+        let advice = "a task waited for a disk for 30 % of the time: read ahead; else the thread slept: wake it";
+        assert_eq!(action_and_reason(advice), (advice.to_owned(), None));
+    }
+}
