@@ -33,6 +33,7 @@ mod sequence;
 mod slices;
 mod stages;
 mod track_event;
+mod work;
 mod works;
 
 use crate::error::only_file;

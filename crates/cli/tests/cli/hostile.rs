@@ -437,6 +437,25 @@ fn lines_of_source_are_quoted_on_request_and_for_own_recordings() {
 }
 
 #[test]
+fn a_link_among_runs_is_named_and_not_followed() {
+    let reader = Reader::new();
+    for name in ["own.gapscope", "a.gapscope"] {
+        reader.trace(name, &[]);
+    }
+    let runs = reader.workplace.path("runs");
+    fs::create_dir(&runs).unwrap();
+    fs::rename(reader.workplace.path("a.gapscope"), runs.join("a.gapscope")).unwrap();
+    symlink("../own.gapscope", runs.join("b.gapscope")).unwrap();
+    let output = reader.workplace.run(&["diff", "runs", "own.gapscope"]);
+    assert_status(&output, 1);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("runs/b.gapscope is a symbolic link"),
+        "{said}"
+    );
+}
+
+#[test]
 fn exports_are_private_and_have_no_leftovers() {
     let reader = Reader::new();
     reader.trace("a.gapscope", &[]);

@@ -2,7 +2,7 @@
 //! rows. Work and calls may come in any order; [`Builder::complete`] writes what had to wait.
 
 use super::first_pass::FirstPass;
-use super::works::Work;
+use super::work::{CommandBufferKey, Work};
 use crate::Error;
 use crate::inventory::Inventory;
 use crate::output::NewTrace;
@@ -14,16 +14,6 @@ use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Timing};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-
-/// The identity of a command buffer: its process, its submission and the handle in the file. In gapscope's own
-/// exports, handles are unique among all processes and the process is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct CommandBufferKey {
-    pub pid: u32,
-    /// The number of the submission in the file.
-    pub submission: Option<u32>,
-    pub handle: u64,
-}
 
 /// The facts of a command buffer that were read so far.
 #[derive(Debug)]

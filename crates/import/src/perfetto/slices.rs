@@ -1,10 +1,10 @@
 //! Converts track events to rows: slices (intervals on a track) of host threads to calls and markers, slices of GPUs
 //! to work, and values to counters. [`Slices::add`] takes events in the order of the file, then [`Slices::complete`].
 
-use super::build::{Builder, CommandBufferKey};
+use super::build::Builder;
 use super::first_pass::TrackPlace;
 use super::track_event::{Detail, Event, GpuCategory, Step, gpu_category};
-use super::works::{Work, WorkRow};
+use super::work::{CommandBufferKey, Work, WorkRow};
 use crate::inventory::KernelFacts;
 use crate::{doubtful_times, functions, transfers};
 use gapscope_model::Span;

@@ -2,9 +2,9 @@
 //! objects. A stage and its queue are named by specifications, which the sequence (the packets of one writer) interns
 //! (gives an id), or an old file lists.
 
-use super::build::{Builder, CommandBufferKey, WorkKind};
+use super::build::{Builder, WorkKind};
 use super::sequence::{Sequence, Specification};
-use super::works::{Work, WorkRow};
+use super::work::{CommandBufferKey, Work, WorkRow};
 use crate::inventory::KernelFacts;
 use crate::protobuf::{Message, Packed, Value};
 use crate::transfers;

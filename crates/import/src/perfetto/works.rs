@@ -1,32 +1,15 @@
 //! Keeps the work of devices until the file is read, takes the times away that cannot be true, and writes the rows.
 
-use super::build::{Builder, CommandBufferKey};
+use super::build::Builder;
+use super::work::{Work, WorkRow};
 use crate::Error;
 use crate::doubtful_times;
 use crate::doubtful_times::queues::{Doubts, TimedWork};
-use gapscope_model::Span;
-use gapscope_timeline_builder::{TransferFacts, WorkPlace, rows};
+use gapscope_timeline_builder::{WorkPlace, rows};
 use gapscope_trace::LossKind;
-use gapscope_trace::ids::{KernelId, QueueId};
+use gapscope_trace::ids::QueueId;
 use gapscope_trace::manifest::Api;
-use gapscope_trace::tables::OpaqueWorkKind;
 use rustc_hash::FxHashMap;
-
-/// A piece of work.
-pub(super) struct Work {
-    pub place: WorkPlace,
-    pub span: Option<Span>,
-    /// The command buffer in which it is.
-    pub command_buffer: Option<CommandBufferKey>,
-    pub row: WorkRow,
-}
-
-/// What the row of a piece of work has beside its place.
-pub(super) enum WorkRow {
-    Dispatch(KernelId, [Option<u32>; 3]),
-    Transfer(TransferFacts),
-    Opaque(OpaqueWorkKind),
-}
 
 impl Builder {
     /// Takes the impossible times of all work away, and writes the rows.

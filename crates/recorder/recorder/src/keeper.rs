@@ -101,9 +101,9 @@ impl Keeper {
     }
 }
 
-/// What the keeper has written of the program's work after the end of the session.
+/// How much of the program's work after the end of the session the keeper has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptRecords {
     /// Everything.
     Whole,
     /// Not all, because files could not be written.
@@ -114,13 +114,13 @@ pub enum Kept {
 
 /// Ends the keeper of a session that was killed, and waits until all that it has is in files. The program's later work is
 /// not recorded.
-pub fn dismiss(root: &Path) -> Kept {
+pub fn dismiss(root: &Path) -> KeptRecords {
     let root = ContainedPath::from(root);
     let unwritten = root.join(UNWRITTEN_FILE);
     let Ok(lock) = root.join(LOCK_FILE).open() else {
         return match unwritten.is_file() {
-            true => Kept::Unwritten,
-            false => Kept::Whole,
+            true => KeptRecords::Unwritten,
+            false => KeptRecords::Whole,
         };
     };
     let _ = root.join(END_FILE).create();
@@ -129,9 +129,9 @@ pub fn dismiss(root: &Path) -> Kept {
         std::thread::sleep(INTERVAL / 4);
     }
     match unwritten.is_file() {
-        true => Kept::Unwritten,
-        false if root.join(KEPT_FILE).is_file() => Kept::Whole,
-        false => Kept::KeeperKilled,
+        true => KeptRecords::Unwritten,
+        false if root.join(KEPT_FILE).is_file() => KeptRecords::Whole,
+        false => KeptRecords::KeeperKilled,
     }
 }
 

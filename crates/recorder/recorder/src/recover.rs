@@ -3,7 +3,7 @@
 //! program's processes wrote).
 
 use crate::drain::{self, Drain, DrainedProcess};
-use crate::keeper::Kept;
+use crate::keeper::KeptRecords;
 use crate::{Error, keeper, nested_recordings, procfs};
 use gapscope_spool::SpoolReader;
 use gapscope_trace::manifest::Loss;
@@ -87,9 +87,9 @@ pub fn recover(folder: &Path, force: bool) -> Result<Recovered, Error> {
         manifest.notes.extend(nested_recordings::note(&inner));
         manifest.notes.push(why.to_owned());
         match kept {
-            Kept::Whole => {}
-            Kept::Unwritten => manifest.notes.push(KEEPER_FAILED.to_owned()),
-            Kept::KeeperKilled => manifest.notes.push(KEEPER_KILLED.to_owned()),
+            KeptRecords::Whole => {}
+            KeptRecords::Unwritten => manifest.notes.push(KEEPER_FAILED.to_owned()),
+            KeptRecords::KeeperKilled => manifest.notes.push(KEEPER_KILLED.to_owned()),
         }
         manifest.notes.extend(ran_on.iter().cloned());
     })?;
