@@ -11,9 +11,9 @@ export interface ActivityRow {
   device: number; queue_id: QueueId | null; slices: Slice[];
 }
 
-/** What to do about a cause of idle time. */
+/** What to do about a cause of idle time, or about the work that bounds the speed. */
 export interface Advice {
-  cause: Cause; text: string;
+  cause: string; text: string;
 }
 
 /** How the tracks of a trace are arranged, as the page writes it into its address. All absent: as at first. */
@@ -104,7 +104,7 @@ export interface CauseNote {
 
 /** Idle time of one cause, and what to do about it. */
 export interface CauseSummary {
-  advice: string; cause: Cause; count: number; main_count: number; main_ns: number; total_ns: number;
+  advice: string; cause: Cause; count: number; main_count: number; main_ns: number; may_be?: string | null; total_ns: number;
 }
 
 /** The best memory throughput of a device, to which that of kernels is related. */

@@ -121,7 +121,7 @@ fn a_verdict_on_a_part_of_the_run_says_of_how_much() {
     assert_eq!(
         sentences(&part, HeadlineKind::Scope),
         [
-            "The verdict speaks of 2.0 % of the run of 50.0 s: the 1.00 s from 1.00 s on; before and after, the GPU had no work."
+            "The verdict is on the 1.00 s in which the program used the GPU (2.0 % of the run of 50.0 s), from 1.00 s on; before and after, the GPU had no work."
         ]
     );
     let whole = findings_of(

@@ -231,7 +231,8 @@ fn junit_of_every_outcome_keeps_to_the_schema() {
     );
     assert_eq!(outcomes["transfer_bytes > 1MiB"], "failure");
     assert_eq!(outcomes["dispatches > 0"], "passed");
-    assert_eq!(outcomes["gpu_time > 3%"], "passed");
+    // The times are equal, and one short run a side could not show 3 %.
+    assert_eq!(outcomes["gpu_time > 3%"], "error");
     assert_eq!(outcomes[&odd.replace('\u{1}', "\u{fffd}")], "error");
     let allowed = [&["diff", "--junit", "--allow-unknown"], &gates[..], &traces].concat();
     let outcomes = junit(&workplace, &allowed);

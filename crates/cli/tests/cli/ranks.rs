@@ -39,6 +39,34 @@ fn a_folder_of_ranks_is_reported_side_by_side() {
     assert_eq!(json["straggler"]["cause"]["what"], "host-late");
 }
 
+#[test]
+fn ranks_of_which_one_has_a_kernel_of_its_own_are_compared() {
+    let workplace = Workplace::new();
+    recording(&workplace);
+    let own: String = (0..8)
+        .map(|at| {
+            let start_us = 38_000 + at * 100;
+            format!(
+                "\ndispatch queue=1 kernel=77 submission=21 start_ns={start_us}us duration_ns=20us"
+            )
+        })
+        .collect();
+    workplace.trace_of(
+        "other.gapscope",
+        "manifest ranks=0 ranks=1 end_ns=1ms\nprocess id=1 pid=5 hook=cuda",
+    );
+    workplace.trace_of("other.gapscope/rank=0", RANKS[0]);
+    let with_own = format!("{}\nkernel id=77 process=1 name=only_here{own}", RANKS[1]);
+    workplace.trace_of("other.gapscope/rank=1", &with_own);
+    for traces in [
+        ["other.gapscope", "other.gapscope"],
+        ["run.gapscope", "other.gapscope"],
+    ] {
+        let output = workplace.run(&[&["diff", "--json"], &traces[..]].concat());
+        assert_status(&output, 0);
+    }
+}
+
 /// Returns the events of work in a file of Chrome's format, with the rank of their process.
 fn drawn(json: &[u8]) -> Vec<(String, String)> {
     let file: serde_json::Value = serde_json::from_slice(json).unwrap();

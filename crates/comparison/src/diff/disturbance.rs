@@ -153,7 +153,11 @@ impl<'a> Profile<'a> {
                 own.push((std::ptr::from_ref(*before), sorted[sorted.len() / 2]));
             }
             for (part, by) in common.iter().zip(changes) {
-                parts[part.number as usize].push(Slowness {
+                // A run of ranks has kernels with more parts than the whole.
+                let Some(of_part) = parts.get_mut(part.number as usize) else {
+                    continue;
+                };
+                of_part.push(Slowness {
                     by,
                     dispatches: part.before.count.min(part.after.count),
                     kernel: before,
@@ -182,7 +186,10 @@ impl<'a> Profile<'a> {
             let at = means.len() / 2;
             let (_, middle, _) = means.select_nth_unstable_by(at, f64::total_cmp);
             for part in own {
-                parts[part.number as usize].push(Slowness {
+                let Some(of_part) = parts.get_mut(part.number as usize) else {
+                    continue;
+                };
+                of_part.push(Slowness {
                     by: (part.mean() / *middle).ln(),
                     dispatches: part.count,
                     kernel,

@@ -118,9 +118,9 @@ fn bound(findings: &Findings, first: &FirstStep, words: &Words) -> Option<String
         None => ("the judged time", findings.verdict_evidence.window_ns?),
     };
     Some(format!(
-        "{without}, {whole} is at most {} shorter ({}), all else equal",
-        number::share_of(saves_ns, whole_ns),
-        number::duration(saves_ns)
+        "{without}, {whole} is at most {} ({}) shorter, all else equal",
+        number::duration(saves_ns),
+        number::share_of(saves_ns, whole_ns)
     ))
 }
 
