@@ -26,13 +26,12 @@ mod idle_code;
 mod individual_samples;
 mod loading;
 mod no_samples;
-mod range_name;
 mod range_pieces;
 mod ranges;
 mod sleep;
-mod waited_for;
 
 pub use crate::stacks::{CodeFrame, Stacks, line_of, own, text};
+pub use crate::waited_for::WaitedFor;
 pub use code_line::CodeLine;
 pub use idle_code::{
     CauseCode, Code, CodeSource, CodeTime, ExactLine, LockHolder, RanMeanwhile, Sleep, WorkerCode,
@@ -41,9 +40,7 @@ pub use idle_code::{
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
 pub use loading::{is_loading, loads_data};
 pub(crate) use no_samples::lost_stacks;
-pub(crate) use range_name::frame_of_range;
 pub use range_pieces::{IdleRanges, RangeChain, RangePiece};
-pub use waited_for::WaitedFor;
 
 use crate::gaps::{Cause, Gap, GapFinder};
 use crate::stacks::thread_samples::ThreadSamples;

@@ -41,6 +41,7 @@ pub mod memory_timeline;
 mod occupancy;
 pub mod operators;
 pub mod profiled;
+mod range_name;
 pub mod samples;
 pub mod several_ranks;
 mod stacks;
@@ -48,6 +49,7 @@ mod touched_bytes;
 pub mod transfers;
 pub mod unread;
 pub mod verdict;
+mod waited_for;
 pub mod warm_up;
 mod work_advice;
 

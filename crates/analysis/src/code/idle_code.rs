@@ -2,9 +2,9 @@
 //! A hook is gapscope's library in a program; a worker is a process that works for a recorded one, as a data loader.
 
 use super::MIN_SAMPLES_FOR_SHARES;
-use super::waited_for::WaitedFor;
 use crate::gaps::Cause;
 use crate::stacks::{CodeFrame, own};
+use crate::waited_for::WaitedFor;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{self, MOST_OF_CALLS_SHARE};
 use gapscope_trace::ids::{ProcessId, ThreadId};

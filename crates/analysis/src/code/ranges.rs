@@ -8,10 +8,10 @@
 //! stacks.
 
 use super::idle_code::{CauseCode, Code, CodeSource, CodeTime};
-use super::range_name::frame_of_range;
 use super::{each_idle_part, sort, until};
 use crate::gaps::{Cause, Gap};
 use crate::host_ranges::{self, HostRange, outwards};
+use crate::range_name::frame_of_range;
 use crate::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;

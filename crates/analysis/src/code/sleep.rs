@@ -3,10 +3,10 @@
 //! Samples are of one moment: which of the threads that ran woke the sleeper is not known.
 
 use super::idle_code::{RanMeanwhile, Sleep};
-use super::waited_for::WaitedFor;
 use super::{CodeSamples, most};
 use crate::gaps::Cause;
 use crate::stacks::text;
+use crate::waited_for::WaitedFor;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::ids::StackId;

@@ -8,8 +8,9 @@
 //! What this cannot know: threads that neither set ranges nor make calls, and whether the late thread waited for another.
 
 use super::ThreadAtWork;
-use crate::code::{WaitedFor, frame_of_range};
 use crate::host_ranges::{HostRange, RangesByThread, outwards};
+use crate::range_name::frame_of_range;
+use crate::waited_for::WaitedFor;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::Interval;

@@ -27,7 +27,7 @@ const SOURCES: [(&str, &str, &str); 5] = [
         "",
     ),
     (
-        include_str!("../../src/code/waited_for.rs"),
+        include_str!("../../src/waited_for.rs"),
         "pub fn advice",
         "pub(super) fn new",
     ),

@@ -211,7 +211,7 @@ fn by_function(function: &str) -> Option<WaitedFor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::range_name::frame_of_range;
+    use crate::range_name::frame_of_range;
 
     #[test]
     fn names_of_waits_say_what_is_waited_for() {
