@@ -1512,7 +1512,7 @@ def long_slow_start() -> TraceWriter:
 @scenario(
     "bursts of kernels with pauses of the host between: the program is alike throughout, and has no phases",
     "mixed",
-    never_says=(r"The first .*: host-bound", r"device-bound"),
+    never_says=(r"The first .*: host-bound", r"time: device-bound"),
 )
 def bursts_in_turns() -> TraceWriter:
     trace, start = TraceWriter(), 0
