@@ -94,12 +94,14 @@ fn the_workflow_keeps_a_baseline_and_fails_what_does_more() {
         assert!(output.status.success(), "{}: {}", step.name, said(&output));
     }
     assert!(folder.join(".gapscope/baselines/main.json").exists());
-    // The same runs do not differ.
+    // The same runs do not differ. Two short ones may be too few to judge their times, which is an error and no failure.
     let output = run(&compare, folder, 20);
-    assert!(output.status.success(), "{}", said(&output));
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("it was written");
     assert_contains(read("summary.md"), "Gates");
-    assert!(read("gapscope.xml").contains("tests=\"2\" failures=\"0\" errors=\"0\""));
+    let xml = read("gapscope.xml");
+    assert_contains(&xml, "tests=\"2\" failures=\"0\"");
+    let is_judged = xml.contains("errors=\"0\"");
+    assert_eq!(output.status.success(), is_judged, "{}", said(&output));
     // Twice the work breaks the gate by its count, whatever the times are.
     fs::remove_dir_all(folder.join("runs")).expect("it can be removed");
     let output = run(&record, folder, 40);
