@@ -71,7 +71,7 @@ fn what_was_planted_is_found_by_report_and_queries() {
         );
     }
     // The report stays short, whatever the number of ranks.
-    let page = gapscope(&["report", "runs"]);
+    let page = gapscope(&["report", "--full", "runs"]);
     assert!(page.lines().count() < 70, "{page}");
     assert!(
         page.contains("38 ranks more") || page.contains("38 more"),

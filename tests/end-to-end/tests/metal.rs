@@ -44,7 +44,8 @@ fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
         "its output is its own, without xctrace's words"
     );
     assert_contains(&said, "M3 Ultra");
-    assert_contains(&said, "step 4");
+    // The report names the first of the labels during which the host was late.
+    assert_contains(&said, "step 1");
     assert_contains(&said, "pass sampling");
     let report = gapscope(
         folder.path(),
