@@ -1,7 +1,5 @@
-// Draws the visible timelines as one picture: PNG for slides and messages, SVG for print. Both are painted by the code that paints
-// the page, onto another context.
+// Draws the visible timelines as one PNG, by the code that paints the page, onto another canvas.
 
-import { Context } from "svgcanvas/dist/svgcanvas.esm.js";
 import type { Timeline } from "./timeline/timeline.ts";
 
 /** The pixels of a PNG for each pixel of the page, so that its texts stay sharp when it is enlarged. */
@@ -22,13 +20,6 @@ function paint(timelines: readonly Timeline[], context: CanvasRenderingContext2D
     context.restore();
     top += timeline.pictureSize.height;
   }
-}
-
-/** Returns the picture as an SVG document. */
-export function svgPicture(timelines: readonly Timeline[]): string {
-  const context = new Context(sizeOf(timelines));
-  paint(timelines, context as unknown as CanvasRenderingContext2D);
-  return context.getSerializedSvg(true);
 }
 
 /** Returns the picture as PNG. The error says why the browser makes none. */

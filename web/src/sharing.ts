@@ -1,9 +1,9 @@
-// A dialog with the address, a command and a file that show the present view again, and with pictures of it.
+// A dialog with the address, a command and a file that show the present view again, and with a picture of it.
 
 import { fill, h } from "./dom.ts";
 import { errorMessage } from "./error-message.ts";
 import { copyButton, download } from "./handing-over.ts";
-import { pngPicture, svgPicture } from "./picture.ts";
+import { pngPicture } from "./picture.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 
 /** The version of the saved view's format. */
@@ -70,38 +70,36 @@ export class Sharing {
             row("File", "At any time, and beside the trace on any machine.", `gapscope view ${quoted(saved.name)}`, h("button", { type: "button", onclick: () => download(saved.name, new Blob([saved.text], { type: "application/json" })) }, "Save this view")),
           ]
         : [],
-      this.pictures(baseName(shared.opened)),
+      this.picture(baseName(shared.opened)),
       h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")),
     );
     this.element.showModal();
   }
 
-  /** Makes the buttons that save what the timelines show. */
-  private pictures(name: string): HTMLElement {
+  /** Makes the button that saves what the timelines show. */
+  private picture(name: string): HTMLElement {
     const problem = h("p", { class: "problem", role: "status", hidden: true });
-    const save = (extension: string, made: () => Promise<Blob>): HTMLElement =>
-      h(
-        "button",
-        {
-          type: "button",
-          onclick: () =>
-            void made().then(
-              (picture) => download(`${name}.${extension}`, picture),
-              (error: unknown) => {
-                problem.textContent = errorMessage(error);
-                problem.hidden = false;
-              },
-            ),
-        },
-        `Save ${extension.toUpperCase()}`,
-      );
-    const svg = async (): Promise<Blob> => new Blob([svgPicture(this.timelines())], { type: "image/svg+xml" });
+    const save = h(
+      "button",
+      {
+        type: "button",
+        onclick: () =>
+          void pngPicture(this.timelines()).then(
+            (picture) => download(`${name}.png`, picture),
+            (error: unknown) => {
+              problem.textContent = errorMessage(error);
+              problem.hidden = false;
+            },
+          ),
+      },
+      "Save PNG",
+    );
     return h(
       "div",
       { class: "sharing-row" },
       h("h3", {}, "Picture"),
       h("p", { class: "note" }, "The timeline as it is seen now, for slides and messages."),
-      h("span", { class: "sharing-buttons" }, save("png", () => pngPicture(this.timelines())), save("svg", svg)),
+      save,
       problem,
     );
   }
