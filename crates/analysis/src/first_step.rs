@@ -24,7 +24,7 @@ use gapscope_timeline::collectives;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 
-/// What to do first.
+/// The one action that the report names first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FirstStep<'a> {
     /// The cost to lower.

@@ -1,6 +1,6 @@
 //! Chooses the advice where transfers or communication are the verdict. Advice on idle time is chosen by [`crate::gaps`].
 //!
-//! What overlaps with computing already cannot be hidden by more of that, and little computing can hide little: then the
+//! Work that overlaps with computing already cannot be hidden by more overlap, and little computing can hide little: then the
 //! advice is on the work itself.
 
 use crate::bound::Bound;

@@ -602,7 +602,7 @@ fn ranks_side_by_side() {
         };
         let page = drawn(&with_ranks.document());
         assert_says(&page, "Ranks in this trace");
-        // What ranks do to each other comes right behind the verdict.
+        // The sentences on how ranks hold each other up come right behind the verdict.
         let first = words(&drawn(&with_ranks.first_screen()));
         let said = first.find("2 ranks are in this trace");
         assert!(said < first.find("Timeline"), "{first}");

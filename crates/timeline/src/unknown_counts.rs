@@ -95,7 +95,7 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
             .losses
             .iter()
             .filter(|loss| kinds.contains(&loss.kind));
-        // What the profiler of another tool did not take lies outside of what the file is of.
+        // Activities that the profiler of another tool did not take lie outside of the time that its file covers.
         let is_inside = |loss: &Loss| !is_imported || loss.kind != LossKind::CudaActivities;
         let mut losses = losses.peekable();
         let because = losses.peek()?.reason.to_string();

@@ -159,7 +159,7 @@ pub(super) fn category_of(event: &Event) -> Option<Category> {
         b"label" if has(b"\"scope\":\"thread\"") || has(b"\"scope\": \"thread\"") => {
             Some(Category::Annotation)
         }
-        // What gapscope computed, and labels of work, which the work has too.
+        // Gaps are computed by gapscope, and the work has its labels itself.
         b"gap" if has(b"\"gap_ns\"") => Some(Category::DeviceAnnotation),
         b"label" if has(b"\"scope\"") => Some(Category::DeviceAnnotation),
         b"gpu_op" => Some(Category::OtherProducer(Producer::Unitrace)),

@@ -195,7 +195,7 @@ impl Collector<'_, '_> {
             if call.correlation.is_some() {
                 continue;
             }
-            // What such a call launched is not drawn.
+            // The drawing has no work for such a call.
             call.correlation = Some(Correlation(OTHER_CALLS + *index as u64));
             if let Some((stream, source)) = queue.and_then(|queue| queues.get(&queue)) {
                 self.synchronisations.push(Synchronisation {

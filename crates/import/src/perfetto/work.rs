@@ -24,7 +24,7 @@ pub(super) struct Work {
     pub row: WorkRow,
 }
 
-/// What the row of a piece of work has beside its place.
+/// The part of a row that differs by the kind of work.
 pub(super) enum WorkRow {
     Dispatch(KernelId, [Option<u32>; 3]),
     Transfer(TransferFacts),

@@ -405,7 +405,7 @@ fn the_drawing_of_perfetto_alone_keeps_launches_and_calls_with_their_functions()
     assert_eq!(after.dispatches.len(), 2);
 }
 
-/// What a drawing keeps of a trace: how much work is timed and how much of it has a call, the verdict, and the time in which the
+/// The parts of a trace that a drawing keeps: how much work is timed and how much of it has a call, the verdict, and the time in which the
 /// host was late, in percent of that of the trace itself.
 #[derive(Debug, PartialEq)]
 struct Drawn {

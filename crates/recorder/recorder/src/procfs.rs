@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Whether the numbers in `/proc` are those of this process's PID namespace. After `unshare --pid` without
+/// True where the numbers in `/proc` are those of this process's PID namespace. After `unshare --pid` without
 /// `--mount-proc` they are those of another one, in which a number is a stranger's.
 static SHOWS_OWN_NAMESPACE: LazyLock<bool> = LazyLock::new(|| own_number() == std::process::id());
 

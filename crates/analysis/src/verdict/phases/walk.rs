@@ -106,7 +106,7 @@ impl Walk {
             visit_gaps(&explainer, device, |gap, [_, after], parts| {
                 let gap_ns = gap.intersection(window).length_ns();
                 let label = labels.index(timeline, after);
-                // What fills the time until the first work of a label is no part of its phase.
+                // The time until the first work of a label is no part of its phase.
                 let is_before = first_start_ns[label]
                     .is_none_or(|first_start_ns| after.interval.start_ns <= first_start_ns);
                 let label = Some(label).filter(|_| !is_before || labels.texts.is_empty());
