@@ -153,8 +153,15 @@ impl Collector<'_, '_> {
             self.producers
                 .submissions
                 .extend(latest.map(|work| (id, work)));
-        } else if event.phase == b's'
-            && let Some(at_ns) = self.moment(event)
+        } else if event.phase == b's' {
+            self.keep_arrow(event, id);
+        }
+        true
+    }
+
+    /// Keeps the start of an arrow and its number, for the call of the thread during which the arrow starts.
+    fn keep_arrow(&mut self, event: &Event, id: Correlation) {
+        if let Some(at_ns) = self.moment(event)
             && let Some(lane) = self.lane(event)
         {
             let lane = &self.lanes.all[lane as usize];
@@ -162,7 +169,6 @@ impl Collector<'_, '_> {
             let own = arrows.entry((lane.process, lane.thread)).or_default();
             own.push((at_ns, id));
         }
-        true
     }
 
     /// Joins the calls and the work of gapscope's drawings: gives both the numbers of submissions, and calls that wait their queues.
@@ -226,13 +232,8 @@ impl Collector<'_, '_> {
         if is_own
             && is_start
             && let Some(id) = correlation(event.id)
-            && let Some(at_ns) = self.moment(event)
-            && let Some(lane) = self.lane(event)
         {
-            let lane = &self.lanes.all[lane as usize];
-            let arrows = &mut self.producers.arrows;
-            let own = arrows.entry((lane.process, lane.thread)).or_default();
-            own.push((at_ns, id));
+            self.keep_arrow(event, id);
         }
         is_own
     }
