@@ -198,17 +198,19 @@ fn of_thousands_of_missing_ranks_some_are_named_and_of_billions_none_is_believed
     assert_eq!((found.world_size, found.missing_ranks.len()), (None, 0));
 }
 
+/// Returns the trace of one of three ranks, with collectives at `times`.
+fn of_three(number: u32, times: &[(i64, i64)]) -> Trace {
+    let mut trace = rank(number, 3, times);
+    trace.manifest.rank = Some(manifest::Rank {
+        rank: number,
+        local_rank: Some(number),
+        world_size: 3,
+    });
+    trace
+}
+
 #[test]
 fn missing_ranks_and_unequal_numbers_are_said() {
-    let of_three = |number: u32, times: &[(i64, i64)]| {
-        let mut trace = rank(number, 3, times);
-        trace.manifest.rank = Some(manifest::Rank {
-            rank: number,
-            local_rank: Some(number),
-            world_size: 3,
-        });
-        trace
-    };
     let all = [(100, 200), (300, 400)];
     let found = compare(&[of_three(0, &all), of_three(1, &[(140, 200)])]);
     assert_eq!(found.missing_ranks, [2]);
@@ -233,15 +235,6 @@ fn missing_ranks_and_unequal_numbers_are_said() {
 
 #[test]
 fn a_rank_whose_work_is_lost_is_left_out_by_name() {
-    let of_three = |number: u32, times: &[(i64, i64)]| {
-        let mut trace = rank(number, 3, times);
-        trace.manifest.rank = Some(manifest::Rank {
-            rank: number,
-            local_rank: Some(number),
-            world_size: 3,
-        });
-        trace
-    };
     let all = [(100, 200), (300, 400)];
     let mut lost = of_three(2, &all);
     lost.tables.dispatches = Default::default();
