@@ -76,6 +76,10 @@ const NOT_EMULATED: &[(&str, &str)] = &[
         "qemu does not know process_vm_readv",
     ),
     (
+        "the_memory_of_a_pool_goes_back_to_the_system",
+        "qemu 7.2 ignores MADV_REMOVE",
+    ),
+    (
         "cuda::times::a_host_that_asks_again_and_again_waits_and_is_not_late",
         "a call takes about as long as a kernel, so that the program hardly asks twice",
     ),

@@ -115,9 +115,14 @@ impl ChunkWriter {
 
     fn begin(memory: ChunkMemory, thread: u32) -> ChunkWriter {
         let chunk = ChunkWriter { memory, used: 0 };
-        chunk.header().version.store(VERSION, Relaxed);
-        chunk.header().thread.store(thread, Relaxed);
-        chunk.header().magic.store(MAGIC, Release);
+        let header = chunk.header();
+        header.version.store(VERSION, Relaxed);
+        header.thread.store(thread, Relaxed);
+        // An earlier chunk in the same blocks may have left its numbers.
+        header.committed.store(0, Relaxed);
+        header.sealed.store(0, Relaxed);
+        header.collected.store(0, Relaxed);
+        header.magic.store(MAGIC, Release);
         chunk
     }
 

@@ -26,8 +26,13 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 pub const POOL_BYTES: usize = 128 << 20;
 /// The least that a hook maps where its address space is limited.
 const LEAST_BYTES: usize = 1 << 20;
-/// The unit in which chunks take memory.
-pub const BLOCK_BYTES: usize = 16 << 10;
+/// The unit in which chunks take memory: a multiple of the size of a page, so that the memory of one chunk can be given
+/// back alone. Linux on ARM may have pages of 64 KiB.
+pub const BLOCK_BYTES: usize = if cfg!(target_arch = "aarch64") {
+    64 << 10
+} else {
+    16 << 10
+};
 /// The number of pools that wait to be claimed.
 pub const SPARES: u32 = 16;
 
@@ -271,15 +276,12 @@ impl Pool {
         chunks
     }
 
-    /// Gives the memory of a chunk back, to the system too: whoever takes it next finds zeros.
+    /// Gives the memory of a chunk back, to the system too where that takes it. Whoever takes the blocks next may find
+    /// the old bytes: emulators (qemu 7.2) ignore the advice.
     pub(crate) fn free(&self, chunk: Blocks) {
         let bytes = chunk.bytes;
         // SAFETY: the blocks are mapped, and the thread that wrote them has left them.
-        let freed = unsafe { libc::madvise(chunk.start.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
-        if freed != 0 {
-            // SAFETY: the blocks are mapped, and the thread that wrote them has left them.
-            unsafe { chunk.start.as_ptr().write_bytes(0, bytes) };
-        }
+        unsafe { libc::madvise(chunk.start.as_ptr().cast(), bytes, libc::MADV_REMOVE) };
         let blocks = &self.table()[chunk.first..chunk.first + bytes / BLOCK_BYTES];
         (blocks.iter().rev()).for_each(|block| block.store(FREE, Release));
     }
