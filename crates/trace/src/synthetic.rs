@@ -1,4 +1,5 @@
-//! Generates large traces by rule, for benchmarks and for tests of sizes, without recording a program.
+//! Generates large traces by rule, or from another trace, for benchmarks and for tests of sizes, without recording a
+//! program.
 //!
 //! Each queue is fed by its own thread, which prepares, submits and sometimes waits. A command buffer runs kernels of
 //! some modules, one after the other; some dispatches begin before the previous one has ended. The same [`Synthetic`]
@@ -9,6 +10,7 @@ mod fleet;
 mod noise;
 mod parameters;
 mod repeated;
+mod repetition;
 mod stream;
 
 use crate::ids::DeviceId;
@@ -20,6 +22,7 @@ use stream::Stream;
 pub use fleet::Fleet;
 pub use parameters::Synthetic;
 pub use repeated::{Repeated, Spread};
+pub use repetition::repeat;
 
 impl Synthetic {
     /// Generates the trace in memory.
