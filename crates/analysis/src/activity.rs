@@ -1,9 +1,9 @@
 //! Splits the busy and idle time of a trace's devices and queues over equal slices of the recording, from which
 //! reports and the page draw a timeline.
 
-use crate::gaps::Cause;
 use crate::gaps::explain::Explainer;
 use crate::gaps::visit::visit_gaps;
+use crate::gaps::{Cause, GapFinder};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::ids::QueueId;
@@ -44,11 +44,17 @@ pub struct Slice {
 /// Returns busy time and idle time by cause of each device, and busy time of its queues, in `slices` equal slices of
 /// time.
 pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
+    explained_activity(&GapFinder::new(timeline), slices)
+}
+
+/// Returns the same from a finder of gaps that exists already.
+pub fn explained_activity(finder: &GapFinder, slices: usize) -> Activity {
+    let explainer = &finder.explainer;
+    let timeline = explainer.timeline;
     let Some(window) = timeline.work_window().filter(|w| !w.is_empty()) else {
         return Activity::default();
     };
     let grid = SliceGrid::new(window, slices.max(1));
-    let explainer = Explainer::new(timeline);
     let mut rows = Vec::new();
     for (device, gpu) in timeline.gpus.iter().enumerate() {
         if gpu.works.is_empty() {
@@ -58,7 +64,7 @@ pub fn activity(timeline: &Timeline, slices: usize) -> Activity {
         rows.push(ActivityRow {
             device,
             queue_id: None,
-            slices: device_slices(&grid, &explainer, device),
+            slices: device_slices(&grid, explainer, device),
         });
         let queues = queue_slices(&grid, timeline, device, gpu);
         if queues.len() > 1 {

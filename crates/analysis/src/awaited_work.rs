@@ -119,12 +119,12 @@ impl AwaitedWork {
             return;
         }
         let table = &timeline.trace.tables.submissions;
-        let queues = timeline.submissions_by_queue(|_| true);
+        let queues = timeline.submissions_by_queue();
         let mut used: HashMap<ProcessId, u32> = HashMap::new();
         for row in queues.iter().filter_map(|rows| rows.first()) {
             *used.entry(table.process[*row as usize]).or_default() += 1;
         }
-        for (queue, rows) in (0u32..).zip(&queues) {
+        for (queue, rows) in (0u32..).zip(queues) {
             let Some(process) = rows.first().map(|row| table.process[*row as usize]) else {
                 continue;
             };

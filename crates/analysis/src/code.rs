@@ -71,17 +71,23 @@ pub enum HostCode<'a> {
 
 impl<'a> HostCode<'a> {
     /// Returns what the trace of a timeline has; `None` where it has neither samples nor ranges.
-    pub fn new(timeline: &'a Timeline<'a>) -> Option<HostCode<'a>> {
-        let samples = CodeSamples::new(timeline).map(HostCode::Samples);
-        samples.or_else(|| CodeRanges::new(timeline).map(HostCode::Ranges))
+    pub fn new(finder: &'a GapFinder) -> Option<HostCode<'a>> {
+        let samples = CodeSamples::new(finder.timeline()).map(HostCode::Samples);
+        samples.or_else(|| CodeRanges::new(finder).map(HostCode::Ranges))
     }
 
     /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
     /// is returned for each of them too.
-    pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
+    pub fn code(
+        &self,
+        finder: &GapFinder,
+        window: Interval,
+        threshold_ns: i64,
+        longest: &[Gap],
+    ) -> Code {
         match self {
-            HostCode::Samples(samples) => samples.code(window, threshold_ns, longest),
-            HostCode::Ranges(ranges) => ranges.code(window, threshold_ns, longest),
+            HostCode::Samples(samples) => samples.code(finder, window, threshold_ns, longest),
+            HostCode::Ranges(ranges) => ranges.code(finder, window, threshold_ns, longest),
         }
     }
 }
@@ -127,9 +133,15 @@ impl<'a> CodeSamples<'a> {
 
     /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
     /// is returned for each of them too.
-    pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
+    pub fn code(
+        &self,
+        finder: &GapFinder,
+        window: Interval,
+        threshold_ns: i64,
+        longest: &[Gap],
+    ) -> Code {
         let mut sum = CodeSums::default();
-        each_idle_part(self.timeline, window, threshold_ns, |part| {
+        each_idle_part(finder, window, threshold_ns, |part| {
             self.add_part(part, &mut sum);
         });
         let mut code = sum.into_code(self);
@@ -303,12 +315,12 @@ struct IdlePart<'a> {
 /// Visits the parts of the gaps that lie at least `threshold_ns` in `window`, device after device. Gaps are left out where
 /// the thread that submitted the work after them is not known.
 fn each_idle_part(
-    timeline: &Timeline,
+    finder: &GapFinder,
     window: Interval,
     threshold_ns: i64,
     mut visit: impl FnMut(&IdlePart),
 ) {
-    let finder = GapFinder::new(timeline);
+    let timeline = finder.timeline();
     for device in 0..timeline.gpus.len() {
         finder.each_between(device, |gap, [_, after], parts| {
             let inside = gap.intersection(window);

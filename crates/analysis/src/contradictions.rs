@@ -51,7 +51,7 @@ pub enum ContradictionKind {
 }
 
 /// Returns the contradictions of each device, device by device.
-pub fn contradictions(timeline: &Timeline) -> Vec<Contradiction> {
+pub(crate) fn contradictions(timeline: &Timeline, awaited: &AwaitedWork) -> Vec<Contradiction> {
     let devices = timeline.gpus.len();
     let mut starts = vec![Compared::default(); devices];
     let allowed_ns: Vec<i64> = (0..devices)
@@ -66,7 +66,6 @@ pub fn contradictions(timeline: &Timeline) -> Vec<Contradiction> {
             starts[gpu].add(call_ns.saturating_sub(work.start_ns), allowed_ns[gpu]);
         }
     }
-    let awaited = AwaitedWork::new(timeline);
     let compared = |counts: &[u64]| -> Vec<Compared> {
         let counts = counts.iter().map(|count| Compared {
             count: *count,

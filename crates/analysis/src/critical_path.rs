@@ -133,15 +133,17 @@ impl PathVisitor for NoVisitor {
 /// for another device; and the joint path.
 pub(crate) fn critical_paths(
     timeline: &Timeline,
+    order: &WaitOrder,
     devices: &[DeviceBusy],
     window: Interval,
 ) -> CriticalPaths {
-    visited_paths(timeline, devices, window, &mut NoVisitor)
+    visited_paths(timeline, order, devices, window, &mut NoVisitor)
 }
 
 /// Returns the same, and shows the moments of the deciding path to a visitor.
 pub(crate) fn visited_paths(
     timeline: &Timeline,
+    order: &WaitOrder,
     devices: &[DeviceBusy],
     window: Interval,
     visitor: &mut impl PathVisitor,
@@ -169,8 +171,7 @@ pub(crate) fn visited_paths(
     if !worked.iter().any(|(_, share)| is_followed(share)) {
         return CriticalPaths::default();
     }
-    let order = WaitOrder::new(timeline);
-    let graph = Graph::new(timeline, &order, several);
+    let graph = Graph::new(timeline, order, several);
     let rows = Rows {
         timeline,
         vocabulary: Vocabulary::new(&timeline.trace.manifest),

@@ -17,7 +17,7 @@ use crate::drift::{self, Drift};
 use crate::equal_work::{self, WorkComparison};
 use crate::fill::DeviceFill;
 use crate::finding::Finding;
-use crate::gaps::{self, Advice, AdviceSubject, Cause, CauseSummary, IdleTime};
+use crate::gaps::{self, Advice, AdviceSubject, Cause, CauseSummary, GapFinder, IdleTime};
 use crate::headline::{HeadlineInput, HeadlineNote, headline, undefined_queues};
 use crate::instructions::{self, SampledKernel};
 use crate::kernel_bytes;
@@ -251,13 +251,19 @@ impl Findings {
     /// Gaps and verdict are of the whole devices from the first selected work to the last with known times, since the
     /// work in between keeps the devices busy whatever its label.
     pub fn from_timeline(timeline: &Timeline, options: &Options) -> Findings {
+        Findings::from_gaps(&GapFinder::new(timeline), options)
+    }
+
+    /// Runs the analyses of [`Findings::from_timeline`] with a finder of gaps that exists already.
+    pub fn from_gaps(finder: &GapFinder, options: &Options) -> Findings {
+        let timeline = finder.timeline();
         let selected = timeline.selected();
         let bindings = BindingSets::new(timeline.trace);
         std::thread::scope(|scope| {
-            let others = scope.spawn(|| Findings::independent(timeline, options));
+            let others = scope.spawn(|| Findings::independent(finder, options));
             // The tables of labels need nothing of the rest, and take long on traces with many labels.
             let labels = scope.spawn(|| (labels::labels(selected), operators::operators(selected)));
-            let mut findings = Findings::without_labels(timeline, &bindings, options, || {
+            let mut findings = Findings::without_labels(finder, &bindings, options, || {
                 others.join().unwrap_or_else(|panic| resume_unwind(panic))
             });
             let (labels, operators) = labels.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -271,11 +277,12 @@ impl Findings {
     /// Computes all findings but those on labels. `others` returns what [`Findings::independent`] makes on another
     /// thread meanwhile.
     fn without_labels(
-        timeline: &Timeline,
+        finder: &GapFinder,
         bindings: &BindingSets,
         options: &Options,
         others: impl FnOnce() -> (Findings, Vec<Counter>),
     ) -> Findings {
+        let timeline = finder.timeline();
         let selected = timeline.selected();
         let (manifest, tables) = (&selected.trace.manifest, &selected.trace.tables);
         let gpu_busy_ns = busy::any_busy_ns(selected);
@@ -305,13 +312,13 @@ impl Findings {
             (None, None) => all,
         });
         // As the gaps, the code behind them is of the whole devices.
-        let host_code = HostCode::new(timeline);
+        let host_code = HostCode::new(finder);
         let (judged, phase_sums) = parallel::both(
             || {
                 let threshold_ns = options.gap_threshold_ns;
                 let host_code = host_code.as_ref();
                 Judgement::new(
-                    timeline,
+                    finder,
                     analysed_window,
                     threshold_ns,
                     options.longest,
@@ -321,7 +328,7 @@ impl Findings {
             || {
                 let window = analysed_window.filter(|_| !timeline.is_filtered());
                 let window = window.filter(|window| !window.is_empty());
-                window.map(|window| PhaseSums::new(timeline, window))
+                window.map(|window| PhaseSums::new(&finder.explainer, window))
             },
         );
         let (others, recorded) = others();
@@ -422,7 +429,8 @@ impl Findings {
 
     /// Computes the findings that need neither the times of kernels nor gaps. Returns with them the measured
     /// counters, which are not of selected work only: none where work is selected.
-    fn independent(timeline: &Timeline, options: &Options) -> (Findings, Vec<Counter>) {
+    fn independent(finder: &GapFinder, options: &Options) -> (Findings, Vec<Counter>) {
+        let timeline = finder.timeline();
         let selected = timeline.selected();
         let recorded = counters::recorded(timeline);
         let end_ns = timeline.trace.manifest.end_ns;
@@ -433,7 +441,7 @@ impl Findings {
             counters: counters::counter_rows(&recorded, end_ns).into(),
             conditions: conditions::conditions(timeline, &recorded).into(),
             drift: drift::drift(selected, options.longest).into(),
-            latency: latency::latency(timeline).into(),
+            latency: latency::latency(timeline, finder.explainer.order()).into(),
             ..Findings::default()
         };
         match timeline.is_filtered() {

@@ -62,6 +62,7 @@ pub(crate) use advice::{SampledHost, advice, pinned};
 pub(crate) use reserve::reserved;
 
 pub use cause::{Cause, CauseFacts, Family, Side};
+pub(crate) use idle_time::explained_idle_time;
 pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
 pub(crate) use unknown_reason::unknown_because;

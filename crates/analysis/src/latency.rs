@@ -64,15 +64,15 @@ pub struct Waited {
 
 /// Measures latency and depth of each queue that has submissions with timed work. Only the submissions count that a
 /// [`LabelFilter`](gapscope_timeline::LabelFilter) selects, but these may have waited for others.
-pub fn latency(timeline: &Timeline) -> Vec<QueueLatency> {
+pub(crate) fn latency(timeline: &Timeline, order: &WaitOrder) -> Vec<QueueLatency> {
     let selected = &timeline.selected().submission_ids;
-    let order = WaitOrder::new(timeline);
     let ids = &timeline.trace.tables.submissions.id;
-    let timed = timeline.submissions_by_queue(|row| timeline.submissions[row].interval().is_some());
+    let is_timed = |row: &u32| timeline.submissions[*row as usize].interval().is_some();
     let mut latency = Vec::new();
-    for (queue, mut rows) in timed.into_iter().enumerate() {
+    for (queue, rows) in timeline.submissions_by_queue().iter().enumerate() {
+        let mut rows: Vec<u32> = rows.iter().copied().filter(is_timed).collect();
         let keep = |row: &u32| selected.get(ids[*row as usize]).is_some();
-        let mut found = queue_states(timeline, &order, &rows);
+        let mut found = queue_states(timeline, order, &rows);
         let mut kept = rows.iter().map(keep);
         found.retain(|_| kept.next() == Some(true));
         rows.retain(keep);

@@ -53,5 +53,5 @@ mod waited_for;
 pub mod warm_up;
 mod work_advice;
 
-pub use activity::activity;
+pub use activity::{activity, explained_activity};
 pub use findings::{Findings, Options};

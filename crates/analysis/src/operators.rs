@@ -10,6 +10,7 @@ use gapscope_timeline::{Timeline, WorkKind};
 use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{Labels, OPERATOR_DOMAIN, OPERATOR_RANGE_DOMAIN, Table};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -151,69 +152,88 @@ fn of_labels(
     tally.rows
 }
 
-/// A range of an operator, as torch.profiler writes it.
-struct OperatorRange {
-    thread: (ProcessId, ThreadId),
-    start_ns: i64,
-    end_ns: i64,
-    operator: usize,
+/// The ranges of operators on a thread, and the submissions of the thread, as rows of their tables in order of time.
+#[derive(Default)]
+struct ThreadRows {
+    ranges: Vec<u32>,
+    launches: Vec<u32>,
 }
 
-/// Sums up the operators of files in which operators are ranges of the threads that launch the work.
+/// Sums up the operators of files in which operators are ranges of the threads that launch the work, as torch.profiler
+/// writes them.
 fn of_ranges(timeline: &Timeline, ids: &IdIndex<LabelId>) -> Vec<OperatorRow> {
     let tables = &timeline.trace.tables;
     let (markers, submissions) = (&tables.markers, &tables.submissions);
     let mut tally = Tally::default();
-    let mut ranges: Vec<OperatorRange> = Vec::new();
-    let is_operator = |row: &usize| markers.domain[*row].as_deref() == Some(OPERATOR_RANGE_DOMAIN);
-    for row in (0..markers.len()).filter(is_operator) {
+    // The operator of each label, or `NONE` where no range of an operator has had the label.
+    let mut operators = vec![NONE; tables.labels.len()];
+    let domains = markers.domain.distinct().iter();
+    let is_operator: Vec<bool> = domains
+        .map(|domain| domain.as_deref() == Some(OPERATOR_RANGE_DOMAIN))
+        .collect();
+    let end_ns = |row: usize| {
         let times = markers.start_ns.at(row).zip(markers.duration_ns.at(row));
-        let (Some((start_ns, duration_ns)), Some(thread), Some(label)) =
-            (times, markers.thread.at(row), ids.get(markers.label[row]))
-        else {
+        times.map(|(start_ns, duration_ns)| start_ns.saturating_add(duration_ns))
+    };
+    let mut threads: FxHashMap<(ProcessId, ThreadId), ThreadRows> = FxHashMap::default();
+    for row in 0..markers.len() {
+        let domain = markers.domain.number(row);
+        if !domain.is_some_and(|domain| is_operator[domain as usize]) {
+            continue;
+        }
+        let (Some(_), Some(thread), Some(label)) = (
+            end_ns(row),
+            markers.thread.at(row),
+            ids.get(markers.label[row]),
+        ) else {
             continue;
         };
-        let operator = tally.row(&tables.labels.text[label]);
-        tally.rows[operator].call_count += 1;
-        ranges.push(OperatorRange {
-            thread: (markers.process[row], thread),
-            start_ns,
-            end_ns: start_ns.saturating_add(duration_ns),
-            operator,
-        });
+        let operator = &mut operators[label];
+        if *operator == NONE {
+            *operator = tally.row(&tables.labels.text[label]) as u32;
+        }
+        tally.rows[*operator as usize].call_count += 1;
+        let thread = threads.entry((markers.process[row], thread)).or_default();
+        thread.ranges.push(row as u32);
     }
-    if ranges.is_empty() {
+    if threads.is_empty() {
         return Vec::new();
     }
-    ranges.sort_unstable_by_key(|range| (range.thread, range.start_ns, Reverse(range.end_ns)));
-    let mut launches: Vec<((ProcessId, ThreadId), i64, u32)> = (0..submissions.len())
-        .filter_map(|row| {
-            let thread = (submissions.process[row], submissions.thread.at(row)?);
-            Some((thread, submissions.start_ns[row], row as u32))
-        })
-        .collect();
-    launches.sort_unstable();
+    for row in 0..submissions.len() {
+        let thread = submissions.thread.at(row);
+        let thread = thread.map(|thread| (submissions.process[row], thread));
+        if let Some(rows) = thread.and_then(|thread| threads.get_mut(&thread)) {
+            rows.launches.push(row as u32);
+        }
+    }
     let mut nesting = Nesting::default();
     let mut of_submission = vec![NONE; submissions.len()];
-    let mut ranges = ranges.iter().peekable();
-    // The open ranges of the thread: their ends and their nodes, outermost first.
+    // The open ranges of a thread: their ends and their nodes, outermost first.
     let mut open: Vec<(i64, u32)> = Vec::new();
-    let mut thread = None;
-    for (of_thread, start_ns, row) in launches {
-        if thread.replace(of_thread) != Some(of_thread) {
-            open.clear();
-        }
-        while let Some(range) =
-            ranges.next_if(|range| (range.thread, range.start_ns) <= (of_thread, start_ns))
-        {
-            if range.thread == of_thread {
-                open.retain(|(end_ns, _)| *end_ns > range.start_ns);
+    for ThreadRows {
+        mut ranges,
+        mut launches,
+    } in threads.into_values()
+    {
+        let start_ns = |row: &u32| markers.start_ns.at(*row as usize);
+        ranges.sort_by_key(|row| (start_ns(row), Reverse(end_ns(*row as usize))));
+        launches.sort_by_key(|row| submissions.start_ns[*row as usize]);
+        let mut ranges = ranges.into_iter().peekable();
+        open.clear();
+        for launch in launches {
+            let launched_ns = submissions.start_ns[launch as usize];
+            while let Some(range) = ranges.next_if(|row| start_ns(row) <= Some(launched_ns)) {
+                let start_ns = start_ns(&range).unwrap_or(i64::MIN);
+                open.retain(|(end_ns, _)| *end_ns > start_ns);
                 let around = open.last().map_or(NONE, |(_, node)| *node);
-                open.push((range.end_ns, nesting.node(around, range.operator)));
+                let label = ids.get(markers.label[range as usize]);
+                let operator = label.map_or(NONE, |label| operators[label]);
+                let end_ns = end_ns(range as usize).unwrap_or(start_ns);
+                open.push((end_ns, nesting.node(around, operator as usize)));
             }
+            open.retain(|(end_ns, _)| *end_ns > launched_ns);
+            of_submission[launch as usize] = open.last().map_or(NONE, |(_, node)| *node);
         }
-        open.retain(|(end_ns, _)| *end_ns > start_ns);
-        of_submission[row as usize] = open.last().map_or(NONE, |(_, node)| *node);
     }
     timeline.each_work(|work| {
         let node = of_submission.get(timeline.submission_of(work) as usize);
@@ -229,7 +249,7 @@ fn of_ranges(timeline: &Timeline, ids: &IdIndex<LabelId>) -> Vec<OperatorRow> {
 #[derive(Default)]
 struct Nesting {
     /// Nodes by the node around them, or [`NONE`], and by their operator.
-    nodes: HashMap<(u32, usize), u32>,
+    nodes: FxHashMap<(u32, usize), u32>,
     /// The operators of each node, each once, the innermost first.
     paths: Vec<Vec<usize>>,
 }

@@ -66,7 +66,7 @@ use crate::fill::{self, DeviceFill};
 #[cfg(doc)]
 use crate::gaps::Side;
 use crate::gaps::waits::Unmeasured;
-use crate::gaps::{self, Cause, IdleTime};
+use crate::gaps::{self, Cause, GapFinder, IdleTime};
 use certainty::Sides;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
@@ -111,12 +111,14 @@ impl Judgement {
     /// `gap_threshold_ns` are not explained; up to `longest` of the longest gaps and so on are listed. `host_code` tells
     /// what a thread did that was outside of calls.
     pub fn new(
-        timeline: &Timeline,
+        finder: &GapFinder,
         window: Option<Interval>,
         gap_threshold_ns: i64,
         longest: usize,
         host_code: Option<&HostCode>,
     ) -> Judgement {
+        let explainer = &finder.explainer;
+        let timeline = explainer.timeline;
         let Some(window) = window else {
             let (bound, evidence) = Times::default().verdict();
             return Judgement {
@@ -127,20 +129,21 @@ impl Judgement {
             };
         };
         // With ten million dispatches each takes tenths of a second.
-        let (mut idle_time, (devices, fill, critical_paths, contradictions, unmeasured)) =
-            parallel::both(
-                || gaps::idle_time(timeline, window, gap_threshold_ns, longest),
-                || {
-                    let unmeasured = Unmeasured::new(timeline);
-                    let devices =
-                        busy::busy_beside(timeline, Some(window), |gpu| unmeasured.on_gpu(gpu));
-                    let fill = fill::fill(timeline, window, &devices, longest);
-                    let paths = critical_path::critical_paths(timeline, &devices, window);
-                    let contradictions = contradictions::contradictions(timeline);
-                    (devices, fill, paths, contradictions, unmeasured)
-                },
-            );
-        let code = host_code.map(|code| code.code(window, gap_threshold_ns, &idle_time.longest));
+        let unmeasured = explainer.order().unmeasured();
+        let (mut idle_time, (devices, fill, critical_paths, contradictions)) = parallel::both(
+            || gaps::explained_idle_time(explainer, window, gap_threshold_ns, longest),
+            || {
+                let devices =
+                    busy::busy_beside(timeline, Some(window), |gpu| unmeasured.on_gpu(gpu));
+                let fill = fill::fill(timeline, window, &devices, longest);
+                let order = explainer.order();
+                let paths = critical_path::critical_paths(timeline, order, &devices, window);
+                let contradictions = contradictions::contradictions(timeline, explainer.awaited());
+                (devices, fill, paths, contradictions)
+            },
+        );
+        let code =
+            host_code.map(|code| code.code(finder, window, gap_threshold_ns, &idle_time.longest));
         let late = code
             .as_ref()
             .and_then(|code| code.of_cause(Cause::HostLate));
@@ -150,12 +153,12 @@ impl Judgement {
             fill: &fill,
             paths: &critical_paths,
             contradictions: &contradictions,
-            unmeasured: &unmeasured,
+            unmeasured,
         };
         let judged = Times::from_devices(findings, &idle_time);
         let all = Times::sum(&judged, findings, &idle_time);
         let (mut bound, mut evidence) = all.verdict();
-        if let Some(sentence) = outside_sentence(timeline, window, &unmeasured, bound) {
+        if let Some(sentence) = outside_sentence(timeline, window, unmeasured, bound) {
             (bound, evidence.sentence) = (Bound::Unknown, sentence);
         }
         let long_gap = all.long_gap(&idle_time);
@@ -175,7 +178,7 @@ impl Judgement {
             bound,
             evidence,
             long_gap,
-            unmeasured,
+            unmeasured: unmeasured.clone(),
             code,
         }
     }

@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use crate::ranks::RanksInTrace;
 use crate::{exit, kernel_names, page, progress, ranks, trace, view};
 use gapscope_analysis::activity::Activity;
+use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::several_ranks::note;
 use gapscope_analysis::unread::CAUSES;
-use gapscope_analysis::{Findings, Options, activity};
+use gapscope_analysis::{Findings, Options, explained_activity};
 use gapscope_companion::state_folder;
 use gapscope_report::source_lines::{self, SourceAccess};
 use gapscope_report::{Terminal, json, markdown, slices};
@@ -66,9 +67,10 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
             let columns = arguments.slices.map(|slices| slices as usize);
             let columns =
                 columns.unwrap_or_else(|| slices(page::stdout_terminal(&arguments.width).columns));
+            let gaps = GapFinder::new(&timeline);
             let (mut findings, activity) = parallel::both(
-                || Findings::from_timeline(&timeline, &options),
-                || activity(&timeline, columns),
+                || Findings::from_gaps(&gaps, &options),
+                || explained_activity(&gaps, columns),
             );
             source_lines::add(&mut findings, &trace.manifest, &sources);
             let text = ranks_within(arguments, &timeline, &options, names).and_then(|ranks| {
@@ -169,9 +171,10 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
     let options = Options::default();
     let sources = SourceAccess::for_trace(path, None, &[], state_folder().as_deref());
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
+        let gaps = GapFinder::new(timeline);
         let (mut findings, activity) = parallel::both(
-            || Findings::from_timeline(timeline, &options),
-            || activity(timeline, slices(terminal.columns)),
+            || Findings::from_gaps(&gaps, &options),
+            || explained_activity(&gaps, slices(terminal.columns)),
         );
         source_lines::add(&mut findings, &trace.manifest, &sources);
         let top = 10;

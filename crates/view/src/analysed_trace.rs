@@ -83,13 +83,13 @@ impl<'a> AnalysedTrace<'a> {
                 longest: MAX_LISTED_GAPS,
                 ..Options::default()
             };
-            Findings::from_timeline(self.timeline, &options)
+            Findings::from_gaps(self.finder(), &options)
         })
     }
 
     /// Returns the time in ranges while devices were idle; `None` where the trace has samples, or no such ranges.
     pub fn idle_ranges(&self) -> Option<&IdleRanges> {
-        let ranges = self.idle_ranges.get_or_init(|| idle_ranges(self.timeline));
+        let ranges = self.idle_ranges.get_or_init(|| idle_ranges(self.finder()));
         ranges.as_ref()
     }
 
@@ -106,7 +106,7 @@ impl<'a> AnalysedTrace<'a> {
     }
 
     pub fn gaps(&self) -> &Gaps {
-        self.gaps.get_or_init(|| Gaps::new(self.timeline))
+        self.gaps.get_or_init(|| Gaps::new(self.finder()))
     }
 }
 
@@ -125,13 +125,12 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    fn new(timeline: &Timeline) -> Gaps {
+    fn new(finder: &GapFinder) -> Gaps {
         let mut gaps = Gaps {
             bounds: vec![0],
             ..Gaps::default()
         };
-        let finder = GapFinder::new(timeline);
-        for gpu in 0..timeline.gpus.len() {
+        for gpu in 0..finder.timeline().gpus.len() {
             finder.each(gpu, |_, parts| {
                 let first = gaps.causes.len() as u32;
                 for part in parts {
@@ -148,9 +147,9 @@ impl Gaps {
 }
 
 /// Returns the time in ranges while devices were idle; `None` where the trace has samples, or no such ranges.
-fn idle_ranges(timeline: &Timeline) -> Option<IdleRanges> {
-    match HostCode::new(timeline)? {
+fn idle_ranges(finder: &GapFinder) -> Option<IdleRanges> {
+    match HostCode::new(finder)? {
         HostCode::Samples(_) => None,
-        HostCode::Ranges(ranges) => Some(ranges.idle()),
+        HostCode::Ranges(ranges) => Some(ranges.idle(finder)),
     }
 }

@@ -60,7 +60,9 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
     let snapshot = &analysed.snapshot;
     let timeline = analysed.timeline;
     let trace = timeline.trace;
-    let (findings, activity) = parallel::both(|| analysed.found(), || activity(timeline, SLICES));
+    let finder = analysed.finder();
+    let (findings, activity) =
+        parallel::both(|| analysed.found(), || explained_activity(finder, SLICES));
     let report = Report {
         trace: analysed.name,
         manifest: &trace.manifest,
@@ -211,7 +213,7 @@ pub fn range(analysed: &AnalysedTrace, window: Interval) -> Value {
         return cut_texts(&OrMissing::<()>::missing(sentence));
     }
     let timeline = analysed.timeline;
-    let judged = Judgement::new(timeline, Some(window), 0, 10, None);
+    let judged = Judgement::new(analysed.finder(), Some(window), 0, 10, None);
     let gpu_busy_ns = busy_in(timeline, window);
     let mut kernels = kernels::kernels(timeline, analysed.bindings(), Some(window), gpu_busy_ns);
     kernel_bytes::add(timeline, analysed.bindings(), Some(window), &mut kernels);

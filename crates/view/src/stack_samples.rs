@@ -136,7 +136,7 @@ pub fn idle(analysed: &AnalysedTrace) -> Option<Vec<u8>> {
     let Some(samples) = CodeSamples::new(analysed.timeline) else {
         return code_ranges::idle(analysed);
     };
-    let (idle, causes) = samples.idle();
+    let (idle, causes) = samples.idle(analysed.finder());
     let snapshot = &analysed.snapshot;
     let header = IdleSamplesHeader {
         generation: snapshot.generation,

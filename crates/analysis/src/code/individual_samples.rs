@@ -2,7 +2,7 @@
 //! represents each stack.
 
 use super::{ALL_GAPS, CodeSamples, CodeSums, IdlePart, each_idle_part, own};
-use crate::gaps::Cause;
+use crate::gaps::{Cause, GapFinder};
 use crate::stacks::{line_text, text_of_line};
 use gapscope_trace::ids::{LabelId, StackId};
 use schemars::JsonSchema;
@@ -73,11 +73,11 @@ struct LineStacks {
 
 impl CodeSamples<'_> {
     /// Returns the samples in all gaps, device after device and in order of gaps, and the causes that have idle time.
-    pub fn idle(&self) -> (Vec<IdleSample>, Vec<IdleCause>) {
+    pub fn idle(&self, finder: &GapFinder) -> (Vec<IdleSample>, Vec<IdleCause>) {
         let mut found = Vec::new();
         let mut sum = CodeSums::default();
         let (window, threshold_ns) = ALL_GAPS;
-        each_idle_part(self.timeline, window, threshold_ns, |part| {
+        each_idle_part(finder, window, threshold_ns, |part| {
             let &IdlePart {
                 thread,
                 interval,

@@ -5,7 +5,7 @@ use super::idle_code::CodeSource;
 use super::individual_samples::{IdleCause, StackLine};
 use super::ranges::CodeRanges;
 use super::{ALL_GAPS, each_idle_part};
-use crate::gaps::Cause;
+use crate::gaps::{Cause, GapFinder};
 use crate::stacks::{CodeFrame, line_text, own, text_of_line};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -90,11 +90,11 @@ impl CodeSource {
 
 impl CodeRanges<'_> {
     /// Returns the time in ranges in all gaps.
-    pub fn idle(&self) -> IdleRanges {
+    pub fn idle(&self, finder: &GapFinder) -> IdleRanges {
         let mut pieces = Pieces::default();
         let mut totals = [0_i64; Cause::ALL.len()];
         let (window, threshold_ns) = ALL_GAPS;
-        each_idle_part(self.timeline, window, threshold_ns, |part| {
+        each_idle_part(finder, window, threshold_ns, |part| {
             let total = &mut totals[part.cause as usize];
             *total = total.saturating_add(part.interval.length_ns());
             let label = self.timeline.label_of(part.after);

@@ -9,8 +9,8 @@
 
 use super::idle_code::{CauseCode, Code, CodeSource, CodeTime};
 use super::{each_idle_part, sort, until};
-use crate::gaps::{Cause, Gap};
-use crate::host_ranges::{self, HostRange, outwards};
+use crate::gaps::{Cause, Gap, GapFinder};
+use crate::host_ranges::{HostRange, outwards};
 use crate::range_name::frame_of_range;
 use crate::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
 use gapscope_timeline::Timeline;
@@ -26,17 +26,15 @@ use std::cmp::Reverse;
 #[derive(Debug)]
 pub struct CodeRanges<'a> {
     pub(super) timeline: &'a Timeline<'a>,
-    threads: FxHashMap<HostThread, Vec<Range>>,
+    threads: FxHashMap<HostThread, ThreadRanges<'a>>,
     pub(super) nodes: Nodes,
 }
 
-/// A range of a thread. The ranges of a thread are in order of their start, the outer before the inner.
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    interval: Interval,
-    /// The index of the latest range before this one that goes on when this one starts, or [`NONE`].
-    outer: u32,
-    node: u32,
+/// The ranges of a thread in order of their start, the outer before the inner, with the node of each.
+#[derive(Debug)]
+struct ThreadRanges<'a> {
+    ranges: &'a [HostRange],
+    nodes: Vec<u32>,
 }
 
 /// The time of a node for one cause.
@@ -53,13 +51,15 @@ type NodeTimes = FxHashMap<(usize, u32), i64>;
 
 impl<'a> CodeRanges<'a> {
     /// Lays out the ranges of the threads that submit work, or returns `None` where these threads have none.
-    pub fn new(timeline: &'a Timeline<'a>) -> Option<CodeRanges<'a>> {
+    pub fn new(finder: &'a GapFinder) -> Option<CodeRanges<'a>> {
+        let timeline = finder.timeline();
         let tables = &timeline.trace.tables;
         let (markers, submissions) = (&tables.markers, &tables.submissions);
         let submitters: FxHashSet<HostThread> = (submissions.process.iter().enumerate())
             .filter_map(|(row, process)| HostThread::from_row(*process, submissions.thread.at(row)))
             .collect();
-        let threads = host_ranges::by_thread(timeline, |thread| submitters.contains(thread));
+        let threads = finder.explainer.ranges().iter();
+        let threads = threads.filter(|(thread, _)| submitters.contains(thread));
         let mut nodes = Nodes::default();
         let labels = IdIndex::new(&tables.labels.id);
         let text = |label| {
@@ -68,8 +68,11 @@ impl<'a> CodeRanges<'a> {
                 .map_or("", |row| &*tables.labels.text[row])
         };
         let label = |range: &HostRange| markers.label[range.row as usize];
-        let threads: FxHashMap<HostThread, Vec<Range>> = (threads.into_iter())
-            .map(|(thread, ranges)| (thread, with_nodes(&ranges, label, text, &mut nodes)))
+        let threads: FxHashMap<HostThread, ThreadRanges> = threads
+            .map(|(thread, ranges)| {
+                let nodes = nodes_of(ranges, label, text, &mut nodes);
+                (*thread, ThreadRanges { ranges, nodes })
+            })
             .collect();
         (!threads.is_empty()).then_some(CodeRanges {
             timeline,
@@ -80,10 +83,16 @@ impl<'a> CodeRanges<'a> {
 
     /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
     /// is returned for each of them too.
-    pub fn code(&self, window: Interval, threshold_ns: i64, longest: &[Gap]) -> Code {
+    pub fn code(
+        &self,
+        finder: &GapFinder,
+        window: Interval,
+        threshold_ns: i64,
+        longest: &[Gap],
+    ) -> Code {
         let mut totals = [0_i64; Cause::ALL.len()];
         let mut times = NodeTimes::default();
-        each_idle_part(self.timeline, window, threshold_ns, |part| {
+        each_idle_part(finder, window, threshold_ns, |part| {
             let total = &mut totals[part.cause as usize];
             *total = total.saturating_add(part.interval.length_ns());
             self.add(part.thread, part.cause, part.interval, &mut times);
@@ -145,7 +154,7 @@ impl<'a> CodeRanges<'a> {
         interval: Interval,
         mut visit: impl FnMut(u32, Interval),
     ) {
-        let Some(ranges) = self.threads.get(&thread) else {
+        let Some(ThreadRanges { ranges, nodes }) = self.threads.get(&thread) else {
             return;
         };
         let started = |ns: i64| ranges.partition_point(|range| range.interval.start_ns <= ns);
@@ -166,7 +175,7 @@ impl<'a> CodeRanges<'a> {
                 };
                 let left_ns = range.interval.end_ns.min(end_ns);
                 if left_ns > now_ns {
-                    visit(range.node, Interval::new(now_ns, left_ns));
+                    visit(nodes[innermost as usize], Interval::new(now_ns, left_ns));
                     now_ns = left_ns;
                 }
                 if range.interval.end_ns <= now_ns {
@@ -296,27 +305,23 @@ impl Nodes {
     }
 }
 
-/// Gives the ranges of a thread their nodes. Of ranges that overlap without one containing the other, the later one is the inner,
+/// Returns the node of each range of a thread. Of ranges that overlap without one containing the other, the later one is the inner,
 /// and the innermost range that contains a range is its caller.
-fn with_nodes<'t>(
+fn nodes_of<'t>(
     ranges: &[HostRange],
     label: impl Fn(&HostRange) -> LabelId,
     text: impl Fn(LabelId) -> &'t str,
     nodes: &mut Nodes,
-) -> Vec<Range> {
-    let mut told: Vec<Range> = Vec::with_capacity(ranges.len());
+) -> Vec<u32> {
+    let mut told: Vec<u32> = Vec::with_capacity(ranges.len());
     for range in ranges {
         let HostRange {
             interval, outer, ..
         } = *range;
         let contains = |place: &u32| ranges[*place as usize].interval.end_ns >= interval.end_ns;
         let caller = outwards(ranges, outer).find(contains);
-        let caller = caller.map_or(NONE, |place| told[place as usize].node);
-        told.push(Range {
-            interval,
-            outer,
-            node: nodes.number(caller, label(range), &text),
-        });
+        let caller = caller.map_or(NONE, |place| told[place as usize]);
+        told.push(nodes.number(caller, label(range), &text));
     }
     told
 }

@@ -48,7 +48,7 @@ fn code_of(trace: &Trace) -> Code {
     let window = timeline.work_window().unwrap();
     let idle = crate::gaps::idle_time(&timeline, window, 0, 10);
     let samples = CodeSamples::new(&timeline).unwrap();
-    let code = samples.code(window, 0, &idle.longest);
+    let code = samples.code(&GapFinder::new(&timeline), window, 0, &idle.longest);
     for cause in &code.causes {
         let of_code: i64 = cause.code.iter().map(|time| time.total_ns).sum();
         assert_eq!(of_code + cause.without_samples_ns, cause.total_ns);
@@ -257,7 +257,7 @@ fn samples_one_by_one_sum_to_what_the_causes_have() {
     let code = code_of(&trace);
     let timeline = Timeline::new(&trace);
     let samples = CodeSamples::new(&timeline).unwrap();
-    let (idle, causes) = samples.idle();
+    let (idle, causes) = samples.idle(&GapFinder::new(&timeline));
     for cause in &code.causes {
         let of_cause = causes.iter().find(|one| one.cause == cause.cause).unwrap();
         assert_eq!(of_cause.total_ns, cause.total_ns);

@@ -8,7 +8,6 @@
 use super::parts::PathParts;
 use super::peers::WorkIndex;
 use super::walk::{Graph, Walk};
-use crate::gaps::waits::WaitOrder;
 use crate::gaps::{Cause, GapFinder, Side};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
@@ -48,8 +47,8 @@ impl Chains {
         window: Interval,
         is_collective: impl Fn(&Work) -> bool,
     ) -> Chains {
-        let order = WaitOrder::new(timeline);
-        let graph = Graph::new(timeline, &order, false);
+        let finder = GapFinder::new(timeline);
+        let graph = Graph::new(timeline, finder.explainer.order(), false);
         let mut collectives: Vec<WorkIndex> = Vec::new();
         let mut last: Option<(i64, WorkIndex)> = None;
         for (work, at) in timeline.gpus[gpu].works.iter().zip(0u32..) {
@@ -69,7 +68,7 @@ impl Chains {
             return Chains::default();
         }
         let mut idle: Vec<(Interval, Cause)> = Vec::new();
-        GapFinder::new(timeline).each(gpu, |_, parts| {
+        finder.each(gpu, |_, parts| {
             idle.extend(parts.iter().map(|part| (part.interval(), part.cause)));
         });
         let mut search = Search {

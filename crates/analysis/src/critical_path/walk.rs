@@ -544,7 +544,7 @@ impl Walk<'_, '_> {
         };
         let before = Interval::new(from_ns, call_ns);
         let calls = graph.timeline.host_threads().segments(thread, before);
-        let wait = calls.iter().rev().find(|call| {
+        let wait = calls.rev().find(|call| {
             call.waits
                 && call.is_last
                 && call.outcome != WaitOutcome::NotDone

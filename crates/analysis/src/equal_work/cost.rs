@@ -7,7 +7,7 @@ use super::measure::Measured;
 use super::sum::{Evaluation, Runs, Side};
 use super::work_cost::{KernelCost, LeftOut, Reason, WorkCost};
 use crate::copy_sizes::by_name;
-use crate::gaps::GapTotal;
+use crate::gaps::{GapFinder, GapTotal};
 use crate::verdict::{Bound, Judgement};
 use crate::warm_up::FirstUses;
 use gapscope_timeline::Timeline;
@@ -241,7 +241,7 @@ fn judged(timeline: &Timeline, window: Option<Interval>, own_ns: i64) -> Judged 
     if ratio(own_ns, all.length_ns) < OWN_SHARE {
         return unknown("Other work runs in between: a verdict would be of that too.");
     }
-    let judged = Judgement::new(timeline, Some(window), 0, 0, None);
+    let judged = Judgement::new(&GapFinder::new(timeline), Some(window), 0, 0, None);
     Judged {
         verdict: judged.bound,
         sentence: judged.evidence.sentence,

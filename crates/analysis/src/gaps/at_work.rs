@@ -66,7 +66,7 @@ impl<'a> AtWork<'a> {
             for other in &others {
                 let call = host
                     .segments(*other, Interval::new(at_ns, at_ns + 1))
-                    .first();
+                    .next();
                 if call.is_some_and(|call| call.class() == CallClass::Wait) {
                     continue;
                 }

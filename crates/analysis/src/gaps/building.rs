@@ -20,7 +20,7 @@ mod evidence;
 use super::pattern::Quartiles;
 use evidence::{Evidence, ThreadEvidence};
 use gapscope_timeline::Timeline;
-use gapscope_timeline::host::{CallClass, HostThread, HostThreads, Segment};
+use gapscope_timeline::host::{CallClass, HostThread, HostThreads, Segment, Segments};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{BUILD_NS, BUILD_OUTLIER, BUILDS_LEAST};
 use gapscope_trace::tables::HostCallKind;
@@ -188,7 +188,7 @@ impl Builders {
         let mut loading: HashMap<HostThread, (Periods, bool)> = HashMap::new();
         // Most programs load no code outside of submission calls.
         for (thread, segment) in host_threads.all_segments() {
-            if loads(host_threads, segment) {
+            if loads(host_threads, &segment) {
                 loading.entry(thread).or_default();
             }
         }
@@ -202,7 +202,7 @@ impl Builders {
         }
         for (thread, segment) in host_threads.all_segments() {
             if let Some((periods, submits)) = loading.get_mut(&thread) {
-                periods.add(segment, loads(host_threads, segment), *submits);
+                periods.add(&segment, loads(host_threads, &segment), *submits);
             }
         }
         loading.retain(|_, (periods, _)| periods.build());
@@ -251,14 +251,15 @@ impl Builders {
         host_threads: &HostThreads,
         thread: HostThread,
         late: Interval,
-        segments: &[Segment],
+        mut segments: Segments,
     ) -> Option<Interval> {
         let builder = self.0.get(&thread)?;
-        let last = (segments.iter()).rposition(|segment| loads(host_threads, segment))?;
-        let before = segments[..last].iter();
-        let from_ns = before.clone().rev().find(|call| ends_period(call));
+        // The calls before the last load are left.
+        let last = segments.rfind(|segment| loads(host_threads, segment))?;
+        let before = segments;
+        let from_ns = before.clone().rev().find(ends_period);
         let from_ns = from_ns.map_or(late.start_ns, |call| call.interval.end_ns);
-        let load_ns = segments[last].interval.start_ns;
+        let load_ns = last.interval.start_ns;
         let evidence = &builder.evidence;
         let until_load = (evidence.elsewhere).partition_point(|end_ns| *end_ns <= load_ns);
         let elsewhere_ns = until_load

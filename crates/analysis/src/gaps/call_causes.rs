@@ -21,20 +21,25 @@ use gapscope_timeline::thresholds::{
 };
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::{HostCallKind, Table};
+use rustc_hash::FxHashMap;
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 /// How many pieces of work before a moment are looked at for one that goes on then.
 const MAX_OVERLAPPING: usize = 64;
+/// How many pieces of work a search for a moment passes one by one.
+const MAX_STEPS: usize = 64;
 
 /// The facts about the program of a timeline that decide causes of calls.
 pub(super) struct CallCauses<'a> {
     timeline: &'a Timeline<'a>,
     /// The processes that present images in a rhythm.
     in_rhythm: HashSet<ProcessId>,
+    /// For each function that is called, by its index, true where its calls take their turn on a stream.
+    is_async: Vec<bool>,
     /// The median length of the calls of each function that began while no device ran anything. Computed when it is
     /// first needed.
-    own_ns: OnceLock<HashMap<FunctionKey, i64>>,
+    own_ns: OnceLock<FxHashMap<FunctionKey, i64>>,
 }
 
 /// A function of a process: the kind of its calls, and the index of its name.
@@ -45,6 +50,9 @@ impl<'a> CallCauses<'a> {
         CallCauses {
             timeline,
             in_rhythm: processes_in_rhythm(timeline),
+            is_async: (timeline.host_threads().function_names())
+                .map(|name| name.contains("Async"))
+                .collect(),
             own_ns: OnceLock::new(),
         }
     }
@@ -96,10 +104,12 @@ impl<'a> CallCauses<'a> {
     }
 
     /// Returns for each function the median length of its calls that began while no device ran anything.
-    fn measure_own_ns(&self) -> HashMap<FunctionKey, i64> {
-        let mut lengths: HashMap<FunctionKey, Vec<i64>> = HashMap::new();
+    fn measure_own_ns(&self) -> FxHashMap<FunctionKey, i64> {
+        let mut lengths: FxHashMap<FunctionKey, Vec<i64>> = FxHashMap::default();
+        // The segments of a thread are in order of time.
+        let mut begun = vec![0; self.timeline.gpus.len()];
         for (thread, segment) in self.timeline.host_threads().all_segments() {
-            if self.may_wait(segment) && !self.runs_at(segment.since_ns) {
+            if self.may_wait(&segment) && !self.runs_at(segment.since_ns, &mut begun) {
                 let key = (thread.process, segment.call, segment.function);
                 let length_ns = segment.interval.end_ns.saturating_sub(segment.since_ns);
                 lengths.entry(key).or_default().push(length_ns);
@@ -112,15 +122,19 @@ impl<'a> CallCauses<'a> {
         medians.collect()
     }
 
-    /// Returns true where a device runs something at a moment.
-    fn runs_at(&self, at_ns: i64) -> bool {
-        self.timeline.gpus.iter().any(|gpu| {
-            let begun = gpu
-                .works
-                .partition_point(|work| work.interval.start_ns <= at_ns);
-            let mut last = gpu
-                .works
-                .range(begun.saturating_sub(MAX_OVERLAPPING)..begun);
+    /// Returns true where a device runs something at a moment. `begun` has the number of pieces of work of each device that
+    /// had begun at the moment of the call before, from where the search goes on.
+    fn runs_at(&self, at_ns: i64, begun: &mut [usize]) -> bool {
+        self.timeline.gpus.iter().zip(begun).any(|(gpu, begun)| {
+            let works = &gpu.works;
+            let has_begun =
+                |at: usize| (works.get(at)).is_some_and(|work| work.interval.start_ns <= at_ns);
+            let before = *begun;
+            let mut next = (before..before + MAX_STEPS).filter(|at| !has_begun(*at));
+            let is_later = before == 0 || has_begun(before - 1);
+            *begun = (next.next().filter(|_| is_later))
+                .unwrap_or_else(|| works.partition_point(|work| work.interval.start_ns <= at_ns));
+            let mut last = works.range(begun.saturating_sub(MAX_OVERLAPPING)..*begun);
             last.any(|work| work.interval.end_ns > at_ns)
         })
     }
@@ -140,11 +154,13 @@ impl<'a> CallCauses<'a> {
             Present,
             WaitPresent,
         ];
-        let function = || (self.timeline.host_threads()).function_name(segment.function);
         segment.is_last
             && segment.count <= 1
             && kinds.contains(&segment.call)
-            && !function().is_some_and(|name| name.contains("Async"))
+            && !self
+                .is_async
+                .get(segment.function as usize)
+                .is_some_and(|is| *is)
     }
 }
 

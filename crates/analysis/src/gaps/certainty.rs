@@ -123,7 +123,7 @@ impl Explainer<'_> {
             for segment in self.host_threads.segments(thread, late) {
                 let inside = segment.interval.intersection(late);
                 outside(&mut parts, from_ns, inside.start_ns);
-                let cause = (self.call_causes).cause(thread, segment, gap.start_ns, error_ns);
+                let cause = (self.call_causes).cause(thread, &segment, gap.start_ns, error_ns);
                 push(&mut parts, inside, cause);
                 from_ns = inside.end_ns;
             }

@@ -50,6 +50,7 @@ use gapscope_timeline::thresholds::{
 };
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::ProcessId;
+use gapscope_trace::parallel;
 use gapscope_trace::tables::SubmissionKind;
 use std::sync::OnceLock;
 
@@ -141,21 +142,45 @@ impl<'a> Explainer<'a> {
                     .map(|error| error.clamp(0, 1 << 40))
             })
             .collect();
-        let order = WaitOrder::new(timeline);
+        let ((order, awaited, page_moves), (call_causes, builders, first_use)) = parallel::both(
+            || {
+                let order = WaitOrder::new(timeline);
+                (order, AwaitedWork::new(timeline), PageMoves::new(timeline))
+            },
+            || {
+                timeline.host_threads();
+                let call_causes = CallCauses::new(timeline);
+                (
+                    call_causes,
+                    Builders::new(timeline),
+                    FirstUse::new(timeline),
+                )
+            },
+        );
         Explainer {
             timeline,
             host_threads: timeline.host_threads(),
             has_one_cause_inside: order.has_no_functions() && order.unmeasured().is_empty(),
             order,
-            awaited: AwaitedWork::new(timeline),
-            page_moves: PageMoves::new(timeline),
-            call_causes: CallCauses::new(timeline),
-            builders: Builders::new(timeline),
+            awaited,
+            page_moves,
+            call_causes,
+            builders,
             ranges: OnceLock::new(),
             samples: OnceLock::new(),
-            first_use: FirstUse::new(timeline),
+            first_use,
             error_ns,
         }
+    }
+
+    /// Returns the order of submissions by which gaps are explained.
+    pub(crate) fn order(&self) -> &WaitOrder<'a> {
+        &self.order
+    }
+
+    /// Returns what told the host that work had ended.
+    pub(crate) fn awaited(&self) -> &AwaitedWork {
+        &self.awaited
     }
 
     /// Explains the gap of a GPU or a queue between `before` and `after`, in place of what `explanation` held.
@@ -225,7 +250,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// Returns the ranges of host threads.
-    pub(super) fn ranges(&self) -> &RangesByThread {
+    pub(crate) fn ranges(&self) -> &RangesByThread {
         self.ranges
             .get_or_init(|| host_ranges::by_thread(self.timeline, |_| true))
     }

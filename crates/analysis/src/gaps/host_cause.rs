@@ -39,20 +39,20 @@ impl Explainer<'_> {
         let segments = self.host_threads.segments(thread, late);
         let near_ns = late.start_ns.saturating_add(error_ns);
         let gap_ns = late.start_ns;
-        let waits = |call: &&Segment| {
+        let waits = |call: &Segment| {
             (call.waits && call.outcome != WaitOutcome::NotDone && call.since_ns <= near_ns)
                 || self.call_causes.waited(thread, call, gap_ns, error_ns)
         };
-        let waiting = segments.iter().find(waits);
+        let waiting = segments.clone().find(waits);
         explanation.waiting = waiting.map(|call| Waiting {
-            call: *call,
+            call,
             held_up: HeldUp::Itself,
         });
         let waited = waiting.is_some();
         // Time that is neither in calls nor between the polls of one wait.
         let mut outside_ns = late.length_ns();
         let mut from_ns = late.start_ns;
-        for segment in segments {
+        for segment in segments.clone() {
             let inside = segment.interval.intersection(late);
             if !segment.continues_wait {
                 from_ns = inside.start_ns;
@@ -69,7 +69,7 @@ impl Explainer<'_> {
             left_ns: outside_ns,
             round_trip: waited && outside_ns <= ROUND_TRIP_NS,
             others_round_trip: false,
-            building: (self.builders).building(self.host_threads, thread, late, segments),
+            building: (self.builders).building(self.host_threads, thread, late, segments.clone()),
             building_on: |other, call: &Segment| {
                 let building = &self.builders;
                 building.building_on(self.host_threads, other, call, late)
@@ -86,7 +86,7 @@ impl Explainer<'_> {
                 Interval::new(from_ns, inside.start_ns),
                 segment.continues_wait,
             );
-            let cause = (self.call_causes).cause(thread, segment, gap_ns, error_ns);
+            let cause = (self.call_causes).cause(thread, &segment, gap_ns, error_ns);
             push(outside.parts, inside, cause);
             from_ns = inside.end_ns;
         }
@@ -117,7 +117,7 @@ impl Explainer<'_> {
                         .call_causes
                         .waited(*other, other_call, gap_ns, error_ns)
             });
-        returned.next().map(|(_, other_call)| *other_call)
+        returned.next().map(|(_, other_call)| other_call)
     }
 
     /// Splits `inside`, the time inside a submission call, into parts, which are appended to `parts`. The cause is
@@ -131,7 +131,7 @@ impl Explainer<'_> {
     ) {
         let mut from_ns = inside.start_ns;
         for segment in self.host_threads.segments(thread, inside) {
-            let cause = Cause::in_segment(segment);
+            let cause = Cause::in_segment(&segment);
             if !matches!(cause, Cause::HostCompile | Cause::Recording) {
                 continue;
             }
@@ -147,7 +147,7 @@ impl Explainer<'_> {
 /// The explanation of the time that a thread spends outside of calls, made stretch by stretch in order of time.
 struct Outside<'a, I, W, B>
 where
-    I: Iterator<Item = (HostThread, &'a Segment)>,
+    I: Iterator<Item = (HostThread, Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
     B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
@@ -173,7 +173,7 @@ where
 
 impl<'a, I, W, B> Outside<'a, I, W, B>
 where
-    I: Iterator<Item = (HostThread, &'a Segment)>,
+    I: Iterator<Item = (HostThread, Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
     B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
@@ -198,7 +198,7 @@ where
         {
             let whole = Interval::new(call.since_ns, call.interval.end_ns);
             let inside = whole.intersection(stretch);
-            let is_hidden_wait = (self.waited)(other, call);
+            let is_hidden_wait = (self.waited)(other, &call);
             match call.class() {
                 // The thread was in a call of its own.
                 _ if whole.end_ns <= stretch.start_ns => {}
@@ -207,7 +207,7 @@ where
                     // Who goes on at once after the load may have waited for the code.
                     let after_ns = stretch.end_ns - whole.end_ns;
                     let is_next = self.left_ns + after_ns <= ROUND_TRIP_NS;
-                    if let Some(building) = (self.building_on)(other, call).filter(|_| is_next) {
+                    if let Some(building) = (self.building_on)(other, &call).filter(|_| is_next) {
                         compiled.push(building.intersection(stretch));
                         self.explanation.building.get_or_insert((other, building));
                     }
@@ -218,7 +218,7 @@ where
                 _ => {
                     self.explanation.waited = true;
                     self.explanation.waiting.get_or_insert(Waiting {
-                        call: *call,
+                        call,
                         held_up: HeldUp::OtherThread,
                     });
                     waited.push(inside);

@@ -36,9 +36,19 @@ pub fn idle_time(
     threshold_ns: i64,
     longest: usize,
 ) -> IdleTime {
-    let explainer = Explainer::new(timeline);
+    explained_idle_time(&Explainer::new(timeline), window, threshold_ns, longest)
+}
+
+/// Returns the same from an explainer that exists already.
+pub(crate) fn explained_idle_time(
+    explainer: &Explainer,
+    window: Interval,
+    threshold_ns: i64,
+    longest: usize,
+) -> IdleTime {
+    let timeline = explainer.timeline;
     let mut walk = Walk {
-        explainer: &explainer,
+        explainer,
         threshold_ns,
         longest,
         copies: copies(timeline),
@@ -124,7 +134,7 @@ pub fn idle_time(
         queues,
         longest: longest_gaps
             .iter()
-            .map(|long_gap| long_gap.describe(&explainer, window))
+            .map(|long_gap| long_gap.describe(explainer, window))
             .collect(),
         histogram: sums.histogram.rows(),
         host_calls,
@@ -148,14 +158,14 @@ pub fn idle_time(
 }
 
 /// A walk over the gaps of all devices, one after the other, with what it has added up so far.
-struct Walk<'a> {
-    explainer: &'a Explainer<'a>,
+struct Walk<'e, 'a> {
+    explainer: &'e Explainer<'a>,
     threshold_ns: i64,
     /// The number of longest gaps to keep.
     longest: usize,
     /// For each submission, what it is as a copy; empty where all copies are plain ones.
     copies: Vec<Submitted>,
-    sums: Sums<'a>,
+    sums: Sums<'e>,
 }
 
 /// The idle time of a GPU and of its queues.
@@ -215,7 +225,7 @@ fn gaps(works: &Works, window: Interval, threshold_ns: i64) -> impl Iterator<Ite
         .filter(move |gap| gap.length_ns() >= threshold_ns.max(1))
 }
 
-impl<'a> Walk<'a> {
+impl Walk<'_, '_> {
     /// Adds up the gaps of a GPU and of its queues: of the GPU in `device_window`, of queues in `window`. A GPU with
     /// one used queue has the same totals for it.
     fn gpu(&mut self, index: u32, device_window: Interval, window: Interval) -> GpuTotals {
@@ -395,7 +405,7 @@ impl Totals {
 
 /// A finder of gaps, which is made once and visits or describes many of them.
 pub struct GapFinder<'a> {
-    explainer: Explainer<'a>,
+    pub(crate) explainer: Explainer<'a>,
 }
 
 impl<'a> GapFinder<'a> {
@@ -404,6 +414,11 @@ impl<'a> GapFinder<'a> {
         GapFinder {
             explainer: Explainer::new(timeline),
         }
+    }
+
+    /// Returns the timeline whose gaps are found.
+    pub fn timeline(&self) -> &'a Timeline<'a> {
+        self.explainer.timeline
     }
 
     /// Visits the gaps of a device (an index of [`Timeline::gpus`]) in order of time, each with the parts that cover it. These
@@ -446,7 +461,7 @@ impl Explainer<'_> {
         let mut outside_ns = late.length_ns();
         for segment in self.host_threads.segments(thread, late) {
             let ns = segment.interval.intersection(late).length_ns();
-            totals.add_segment(segment, ns);
+            totals.add_segment(&segment, ns);
             outside_ns -= ns;
         }
         if self.host_threads.knows(thread.process) {
@@ -488,7 +503,7 @@ impl LongGap {
             for other in explainer.host_threads.other_threads(thread) {
                 for segment in explainer.host_threads.segments(other, late) {
                     let ns = segment.interval.intersection(late).length_ns();
-                    others.add_segment(segment, ns);
+                    others.add_segment(&segment, ns);
                 }
             }
         }

@@ -86,7 +86,7 @@ impl OutsideTime {
                 ) {
                     let ns = length_ns(stretches, segment.interval);
                     if ns > 0 {
-                        totals.add_segment(segment, ns);
+                        totals.add_segment(&segment, ns);
                     }
                 }
             }

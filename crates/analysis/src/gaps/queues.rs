@@ -17,17 +17,21 @@ use std::ops::Range;
 const STRETCH_WORKS: usize = 1 << 19;
 
 /// A walk over the work of the queues of GPUs.
-pub(super) struct QueueWalk<'a> {
-    explainer: &'a Explainer<'a>,
+pub(super) struct QueueWalk<'e, 'a> {
+    explainer: &'e Explainer<'a>,
     threshold_ns: i64,
     window: Interval,
     /// The length of a stretch in pieces of work, as [`STRETCH_WORKS`].
     stretch_works: usize,
 }
 
-impl<'a> QueueWalk<'a> {
+impl<'e, 'a> QueueWalk<'e, 'a> {
     /// Prepares a walk over the gaps in `window` that are at least as long as the threshold.
-    pub fn new(explainer: &'a Explainer<'a>, threshold_ns: i64, window: Interval) -> QueueWalk<'a> {
+    pub fn new(
+        explainer: &'e Explainer<'a>,
+        threshold_ns: i64,
+        window: Interval,
+    ) -> QueueWalk<'e, 'a> {
         QueueWalk {
             explainer,
             threshold_ns,

@@ -50,7 +50,7 @@ impl<'a> Reasons<'a> {
             let call = Interval::new(rows.start_ns[row], rows.end_ns(row));
             let host = timeline.host_threads();
             for other in host.other_threads(thread) {
-                let segments = host.segments(other, call).iter();
+                let segments = host.segments(other, call);
                 // A thread that waits for the GPU holds no lock.
                 for segment in segments.filter(|segment| segment.class() != CallClass::Wait) {
                     let ns = segment.interval.intersection(call).length_ns();

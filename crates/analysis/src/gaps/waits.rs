@@ -141,8 +141,8 @@ impl<'a> WaitOrder<'a> {
             matches!(timeline.standing(row), Standing::Timed(_)) && !unmeasured.has_a_part_of(row)
         };
         let queues = match nodes.is_empty() && rows.all(is_timed) {
-            true => Vec::new(),
-            false => timeline.submissions_by_queue(|_| true),
+            true => &[],
+            false => timeline.submissions_by_queue(),
         };
         let mut previous = Vec::new();
         if !queues.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> WaitOrder<'a> {
             stream_waits: streams::stream_waits(timeline),
             previous,
             may_wait: Vec::new(),
-            functions: HostFunctions::new(timeline, &queues, &nodes),
+            functions: HostFunctions::new(timeline, queues, &nodes),
             unmeasured,
             graph_nodes: large_graphs(timeline),
             turns: Turns::new(timeline),

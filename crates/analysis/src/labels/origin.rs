@@ -26,6 +26,11 @@ impl LabelOrigins {
     /// too.
     pub(crate) fn new(trace: &Trace, ids: &IdIndex<LabelId>) -> LabelOrigins {
         let (labels, markers) = (&trace.tables.labels, &trace.tables.markers);
+        let domains = markers.domain.distinct().iter();
+        let is_own = |domain: &str| matches!(domain, MODULE_DOMAIN | OPERATOR_DOMAIN);
+        if !domains.flatten().any(|domain| is_own(domain)) {
+            return LabelOrigins { rows: Vec::new() };
+        }
         let mut rows = Vec::new();
         let mut texts: HashSet<&str> = HashSet::new();
         // The domain of a label's own marker decides.

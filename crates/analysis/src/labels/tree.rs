@@ -149,10 +149,14 @@ impl<'a> LabelTree<'a> {
     pub fn instances(&self, trace: &Trace) -> Vec<u64> {
         let mut instances = vec![0; self.count()];
         let markers = &trace.tables.markers;
+        let is_code = |domain| domain == OPERATOR_DOMAIN || HOST_CODE_DOMAINS.contains(&domain);
+        let domains = markers.domain.distinct().iter();
+        let is_code: Vec<bool> = domains
+            .map(|domain| domain.as_deref().is_some_and(is_code))
+            .collect();
         for (row, label) in markers.label.iter().enumerate() {
-            let domain = markers.domain.get(row).and_then(|domain| domain.as_deref());
-            let is_code = |domain| domain == OPERATOR_DOMAIN || HOST_CODE_DOMAINS.contains(&domain);
-            if domain.is_some_and(is_code) {
+            let domain = markers.domain.number(row);
+            if domain.is_some_and(|domain| is_code[domain as usize]) {
                 continue;
             }
             if let Some(count) = instances.get_mut(self.node(Some(*label)) as usize) {

@@ -21,6 +21,7 @@ use super::times::{JointTimes, Times};
 use crate::bound::Bound;
 use crate::critical_path::{JointPath, PathOfDevice, PathParts};
 use crate::gaps::Side;
+use crate::gaps::explain::Explainer;
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Percent, ratio};
@@ -71,10 +72,11 @@ pub(crate) struct PhaseSums {
 
 impl PhaseSums {
     /// Adds up the work and the gaps in `window`.
-    pub(crate) fn new(timeline: &Timeline, window: Interval) -> PhaseSums {
+    pub(crate) fn new(explainer: &Explainer, window: Interval) -> PhaseSums {
+        let timeline = explainer.timeline;
         let labels = PhaseLabels::new(timeline);
-        let mut walk = Walk::new(timeline, window, &labels);
-        paths::add(timeline, window, &labels, &mut walk);
+        let mut walk = Walk::new(explainer, window, &labels);
+        paths::add(timeline, explainer.order(), window, &labels, &mut walk);
         PhaseSums {
             window,
             start_ns: timeline.work_window().unwrap_or_default().start_ns,

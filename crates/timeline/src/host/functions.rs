@@ -2,6 +2,7 @@
 
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::HostCallKind;
+use gapscope_trace::text_column::TextColumn;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -14,19 +15,12 @@ pub(super) struct FunctionNames {
     kinds_of_other_calls: Vec<HostCallKind>,
     /// The index of each name in `names`.
     indices: HashMap<Arc<str>, u32>,
-    /// The name that was looked up last, with its index: neighbouring rows often have the same name.
-    last: Option<(Arc<str>, u32)>,
 }
 
 impl FunctionNames {
     /// Returns the index of a name, which is added to the names where it is new, or [`NONE`] where a row has no name.
     pub(super) fn index(&mut self, name: &Option<Arc<str>>) -> u32 {
         let Some(name) = name else { return NONE };
-        if let Some((last, index)) = &self.last
-            && Arc::ptr_eq(last, name)
-        {
-            return *index;
-        }
         let next = self.names.len() as u32;
         let index = *self.indices.entry(name.clone()).or_insert(next);
         if index == next {
@@ -34,7 +28,6 @@ impl FunctionNames {
             self.kinds_of_other_calls
                 .push(HostCallKind::OtherCall.of_function(name));
         }
-        self.last = Some((name.clone(), index));
         index
     }
 
@@ -47,5 +40,36 @@ impl FunctionNames {
             }
             call => call,
         }
+    }
+}
+
+/// The indices of the names in a column, of which each distinct one is looked up once.
+pub(super) struct ColumnFunctions<'a> {
+    column: &'a TextColumn<Option<Arc<str>>>,
+    /// The index of each distinct name, where a row with it has been found.
+    indices: Vec<Option<u32>>,
+}
+
+impl<'a> ColumnFunctions<'a> {
+    pub(super) fn new(column: &'a TextColumn<Option<Arc<str>>>) -> ColumnFunctions<'a> {
+        ColumnFunctions {
+            column,
+            indices: vec![None; column.distinct().len()],
+        }
+    }
+
+    /// Finds the index of a row's name, which is added to `names` where it is new.
+    pub(super) fn find(&mut self, row: usize, names: &mut FunctionNames) {
+        let Some(number) = self.column.number(row) else {
+            return;
+        };
+        self.indices[number as usize].get_or_insert_with(|| names.index(&self.column[row]));
+    }
+
+    /// Returns the index that was found for a row's name, or [`NONE`].
+    pub(super) fn index(&self, row: usize) -> u32 {
+        let number = self.column.number(row);
+        let index = number.and_then(|number| self.indices[number as usize]);
+        index.unwrap_or(NONE)
     }
 }

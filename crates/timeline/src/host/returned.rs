@@ -1,6 +1,7 @@
 //! Finds the calls of a process's threads that may have held up another of its threads, ordered by their returns.
 
-use super::segment::{CallClass, HostThread, Segment, ThreadSegments, WaitOutcome};
+use super::packed::ThreadSegments;
+use super::segment::{CallClass, HostThread, Segment, WaitOutcome};
 use crate::intervals::Interval;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::HostCallKind;
@@ -9,9 +10,10 @@ use rustc_hash::FxHashMap;
 /// A finished call that another thread of its process may have waited for.
 #[derive(Debug, Clone, Copy)]
 struct Returned {
-    thread: HostThread,
-    /// The segment with which the call ended.
-    call: Segment,
+    end_ns: i64,
+    /// The index of its thread, and that of the segment with which the call ended.
+    thread: u32,
+    segment: u32,
 }
 
 /// The finished calls of each process that makes calls on several threads, in order of their ends.
@@ -19,21 +21,29 @@ struct Returned {
 pub(super) struct Returns(FxHashMap<ProcessId, Vec<Returned>>);
 
 impl Returns {
-    pub(super) fn new(threads: &FxHashMap<HostThread, ThreadSegments>) -> Returns {
+    /// Finds the calls of `threads`, which are sorted.
+    pub(super) fn new(threads: &[(HostThread, ThreadSegments)]) -> Returns {
         let mut counts: FxHashMap<ProcessId, u32> = FxHashMap::default();
-        for thread in threads.keys() {
+        for (thread, _) in threads {
             *counts.entry(thread.process).or_default() += 1;
         }
         let mut returns: FxHashMap<ProcessId, Vec<Returned>> = FxHashMap::default();
-        for (thread, calls) in threads {
+        for (index, (thread, calls)) in (0..).zip(threads) {
             if counts[&thread.process] > 1 {
-                let calls = (calls.segments.iter()).filter_map(|call| returned(*thread, call));
-                returns.entry(thread.process).or_default().extend(calls);
+                let calls = (0..).zip(calls.all());
+                let calls = calls.filter(|(_, call)| may_hold_up(call));
+                let of_process = returns.entry(thread.process).or_default();
+                of_process.extend(calls.map(|(segment, call)| Returned {
+                    end_ns: call.interval.end_ns,
+                    thread: index,
+                    segment,
+                }));
             }
         }
         for calls in returns.values_mut() {
             calls.sort_unstable_by_key(|call| {
-                (call.call.interval.end_ns, call.call.since_ns, call.thread)
+                let segment = threads[call.thread as usize].1.at(call.segment as usize);
+                (call.end_ns, segment.since_ns, call.thread, call.segment)
             });
         }
         Returns(returns)
@@ -45,32 +55,31 @@ impl Returns {
 
     /// Returns the calls of other threads of the process of `thread` that returned after the start of `window` and no
     /// later than its end.
-    pub(super) fn on_others(
-        &self,
+    pub(super) fn on_others<'a>(
+        &'a self,
+        threads: &'a [(HostThread, ThreadSegments)],
         thread: HostThread,
         window: Interval,
-    ) -> impl Iterator<Item = (HostThread, &Segment)> {
+    ) -> impl Iterator<Item = (HostThread, Segment)> + 'a {
         let all = self.0.get(&thread.process).map_or(&[][..], Vec::as_slice);
-        let from = all.partition_point(|call| call.call.interval.end_ns <= window.start_ns);
-        let after = all[from..].iter();
-        after
-            .take_while(move |call| call.call.interval.end_ns <= window.end_ns)
-            .filter(move |call| call.thread != thread)
-            .map(|call| (call.thread, &call.call))
+        let from = all.partition_point(|call| call.end_ns <= window.start_ns);
+        all[from..]
+            .iter()
+            .take_while(move |call| call.end_ns <= window.end_ns)
+            .map(|call| (&threads[call.thread as usize], call.segment as usize))
+            .filter(move |((other, _), _)| *other != thread)
+            .map(|((other, calls), segment)| (*other, calls.at(segment)))
     }
 }
 
-/// Returns the call of a segment where the segment ends the call, and the call compiles, allocates, waits for work that is done
-/// or may be, or is one of the driver's that may wait.
-fn returned(thread: HostThread, call: &Segment) -> Option<Returned> {
+/// Returns true where the segment ends a call that compiles, allocates, waits for work that is done or may be, or is one
+/// of the driver's that may wait.
+fn may_hold_up(call: &Segment) -> bool {
     let may_hold_up = match call.class() {
         CallClass::Compile | CallClass::Allocate => true,
         CallClass::Wait => call.outcome != WaitOutcome::NotDone,
         CallClass::Other => call.call == HostCallKind::OtherCall,
         _ => false,
     };
-    (may_hold_up && call.is_last).then_some(Returned {
-        thread,
-        call: *call,
-    })
+    may_hold_up && call.is_last
 }

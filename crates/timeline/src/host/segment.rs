@@ -55,7 +55,7 @@ pub struct Segment {
 }
 
 /// The outcome of a call that waits for the device or polls it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitOutcome {
     /// The device had finished.
     Done,
@@ -143,41 +143,5 @@ impl Segment {
             true => CallClass::Wait,
             false => CallClass::from_call(self.call),
         }
-    }
-}
-
-/// The segments of one thread, in order of time.
-#[derive(Debug, Default)]
-pub(super) struct ThreadSegments {
-    /// The segments themselves.
-    pub(super) segments: Vec<Segment>,
-    /// The end of each segment. Searches for times read only these, which take an eighth of the memory.
-    ends_ns: Vec<i64>,
-}
-
-impl ThreadSegments {
-    pub(super) fn new(segments: Vec<Segment>) -> ThreadSegments {
-        ThreadSegments {
-            ends_ns: segments.iter().map(|s| s.interval.end_ns).collect(),
-            segments,
-        }
-    }
-
-    /// Returns the segments that overlap `window`. The caller visits all of them, so their end is found by a walk too.
-    pub(super) fn within(&self, window: Interval) -> &[Segment] {
-        let from = self.ends_ns.partition_point(|end| *end <= window.start_ns);
-        let rest = &self.segments[from..];
-        let begun = rest
-            .iter()
-            .take_while(|segment| segment.interval.start_ns < window.end_ns);
-        &rest[..begun.count()]
-    }
-
-    /// Returns the first segment that starts at `at_ns` or later.
-    pub(super) fn starting_from(&self, at_ns: i64) -> Option<&Segment> {
-        let from = self.ends_ns.partition_point(|end| *end < at_ns);
-        let rest = &self.segments[from..];
-        rest.iter()
-            .find(|segment| segment.interval.start_ns >= at_ns)
     }
 }

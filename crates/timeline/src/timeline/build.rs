@@ -141,6 +141,7 @@ impl<'scope, 'a: 'scope> Builder<'scope, 'a> {
                 kernel_names: KernelNames::new(&tables.kernels),
                 on_undefined_queues: OnUndefinedQueues::default(),
                 dispatches: DispatchColumns::default(),
+                by_queue: OnceLock::new(),
                 host_threads: OnceLock::new(),
                 selected: None,
             },

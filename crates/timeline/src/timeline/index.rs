@@ -51,6 +51,8 @@ pub struct Timeline<'a> {
     pub on_undefined_queues: OnUndefinedQueues,
     /// The columns that are kept of dispatches.
     pub dispatches: DispatchColumns,
+    /// The rows of each queue's submissions; empty until they are asked for.
+    pub(super) by_queue: OnceLock<Vec<Vec<u32>>>,
     /// The segments of host threads; empty until they are asked for.
     pub(super) host_threads: OnceLock<HostThreads>,
     /// The timeline of the work that a label filter selects; `None` without a filter.

@@ -49,18 +49,25 @@ impl Timeline<'_> {
         kinds.filter(|kind| is_work(**kind)).count() as u64
     }
 
-    /// Returns the rows of each queue's submissions for which `keep` is true, in the order of their calls.
-    pub fn submissions_by_queue(&self, keep: impl Fn(usize) -> bool) -> Vec<Vec<u32>> {
-        let mut queues: Vec<Vec<u32>> = vec![Vec::new(); self.queues.len()];
-        for (row, times) in self.submissions.iter().enumerate() {
-            if keep(row) {
-                queues[times.queue as usize].push(row as u32);
+    /// Returns the rows of each queue's submissions, in the order of their calls. They are sorted at the first call, and
+    /// kept, because most analyses need them.
+    pub fn submissions_by_queue(&self) -> &[Vec<u32>] {
+        self.by_queue.get_or_init(|| {
+            let mut counts = vec![0; self.queues.len()];
+            for times in &self.submissions {
+                counts[times.queue as usize] += 1;
             }
-        }
-        for rows in &mut queues {
-            rows.sort_unstable_by_key(|row| self.call_order(*row));
-        }
-        queues
+            let mut queues: Vec<Vec<u32>> = counts.into_iter().map(Vec::with_capacity).collect();
+            for (row, times) in (0..).zip(&self.submissions) {
+                queues[times.queue as usize].push(row);
+            }
+            for rows in &mut queues {
+                if !rows.is_sorted_by_key(|row| self.call_order(*row)) {
+                    rows.sort_unstable_by_key(|row| self.call_order(*row));
+                }
+            }
+            queues
+        })
     }
 
     /// Returns the key that sorts submissions in the order of their calls.

@@ -134,7 +134,7 @@ impl Queues {
     fn new(timeline: &Timeline) -> Queues {
         let table = &timeline.trace.tables.submissions;
         let mut of_process: HashMap<ProcessId, Vec<u32>> = HashMap::new();
-        let by_queue = timeline.submissions_by_queue(|_| true);
+        let by_queue = timeline.submissions_by_queue();
         let started = by_queue.iter().zip(0u32..).map(|(rows, queue)| {
             if let Some(row) = rows.first() {
                 let process = table.process[*row as usize];

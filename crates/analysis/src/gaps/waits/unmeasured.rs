@@ -67,7 +67,7 @@ impl Unmeasured {
             .collect();
         inside.sort_unstable();
         let bounds = Bounds::new(timeline);
-        let queues = timeline.submissions_by_queue(|_| true);
+        let queues = timeline.submissions_by_queue();
         let mut queues: Vec<Vec<Interval>> = (queues.iter())
             .map(|rows| of_queue(timeline, rows, &inside, &bounds))
             .collect();
@@ -259,10 +259,10 @@ pub(super) fn page_moves(timeline: &Timeline) -> Vec<Vec<Interval>> {
         return gpus;
     }
     let bounds = Bounds::new(timeline);
-    let queues = timeline.submissions_by_queue(|_| true);
+    let queues = timeline.submissions_by_queue();
     for (queue, rows) in timeline.queues.iter().zip(queues) {
         let mut next_ns = i64::MAX;
-        for row in rows.into_iter().rev() {
+        for row in rows.iter().rev().copied() {
             match timeline.standing(row) {
                 Standing::NoWork(SubmissionKind::Prefetch) => {
                     let start_ns = timeline.trace.tables.submissions.start_ns[row as usize];

@@ -6,6 +6,7 @@
 use super::walk::{SLICES, Walk, bounds_ns, piece_of_slices};
 use super::{PhaseLabels, Sum};
 use crate::critical_path::{CriticalPath, NAMES, PathVisitor, Wait, visited_paths};
+use crate::gaps::waits::WaitOrder;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
@@ -130,7 +131,13 @@ impl PathVisitor for Paths<'_> {
 }
 
 /// Adds what the critical path says to the sums of slices and labels.
-pub(super) fn add(timeline: &Timeline, window: Interval, labels: &PhaseLabels, walk: &mut Walk) {
+pub(super) fn add(
+    timeline: &Timeline,
+    order: &WaitOrder,
+    window: Interval,
+    labels: &PhaseLabels,
+    walk: &mut Walk,
+) {
     let (slices, by_label) = (&mut walk.slices, &mut walk.labels);
     let bounds = &bounds_ns(window, SLICES);
     let busy = Sum::new(slices.iter()).busy;
@@ -147,7 +154,7 @@ pub(super) fn add(timeline: &Timeline, window: Interval, labels: &PhaseLabels, w
         by_label: vec![PathSum::default(); by_label.len()],
         waits: Vec::new(),
     };
-    visited_paths(timeline, &devices, window, &mut paths);
+    visited_paths(timeline, order, &devices, window, &mut paths);
     for kind in 0..NAMES.len() {
         // The device whose waits count for the whole counts in each part, so that the sums of the parts are those of the whole.
         let most = paths

@@ -8,7 +8,7 @@ use crate::gaps::visit::visit_gaps;
 use crate::gaps::{Cause, GapPart};
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::intervals::{Busy, Interval};
-use gapscope_timeline::{Content, Timeline};
+use gapscope_timeline::Content;
 
 /// The number of slices of the window: each is well below the share that a phase has.
 pub(super) const SLICES: usize = 256;
@@ -61,8 +61,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(timeline: &Timeline, window: Interval, labels: &PhaseLabels) -> Walk {
-        let explainer = Explainer::new(timeline);
+    pub(super) fn new(explainer: &Explainer, window: Interval, labels: &PhaseLabels) -> Walk {
+        let timeline = explainer.timeline;
         let bounds = bounds_ns(window, SLICES);
         let mut walk = Walk {
             slices: vec![Sum::default(); SLICES],
@@ -103,7 +103,7 @@ impl Walk {
                 }
             }
             let mut place = 0;
-            visit_gaps(&explainer, device, |gap, [_, after], parts| {
+            visit_gaps(explainer, device, |gap, [_, after], parts| {
                 let gap_ns = gap.intersection(window).length_ns();
                 let label = labels.index(timeline, after);
                 // The time until the first work of a label is no part of its phase.
