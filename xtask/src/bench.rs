@@ -12,6 +12,7 @@ mod exit;
 mod machine;
 mod page;
 mod peak;
+mod real;
 mod rivals;
 mod runs;
 mod samples;
@@ -31,7 +32,7 @@ pub struct Options {
     /// Repetitions of each variant
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// Only these parts: dispatch, slow-down, capture, disk, exit, view, rivals, diff. The others keep their tables
+    /// Only these parts: dispatch, slow-down, capture, disk, exit, view, rivals, real, diff. The others keep their tables
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -40,7 +41,7 @@ pub struct Options {
 /// text.
 type PagePart = (&'static str, fn(u32) -> Result<String>);
 
-const PARTS: [PagePart; 8] = [
+const PARTS: [PagePart; 9] = [
     ("dispatch", dispatch::measure),
     ("slow-down", slow_down::measure),
     ("capture", capture::measure),
@@ -48,6 +49,7 @@ const PARTS: [PagePart; 8] = [
     ("exit", exit::measure),
     ("view", view::measure),
     ("rivals", rivals::measure),
+    ("real", real::measure),
     ("diff", diff::measure),
 ];
 
@@ -56,7 +58,7 @@ pub fn run(options: &Options) -> Result<()> {
     for name in &options.only {
         if !PARTS.iter().any(|(part, _)| part == name) {
             bail!(
-                "there is no part {name}: the parts are dispatch, slow-down, capture, disk, exit, view, rivals and diff"
+                "there is no part {name}: the parts are dispatch, slow-down, capture, disk, exit, view, rivals, real and diff"
             );
         }
     }

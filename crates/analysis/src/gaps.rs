@@ -40,6 +40,7 @@ mod call_causes;
 mod cause;
 mod certainty;
 pub(crate) mod explain;
+mod explained;
 mod host_cause;
 mod host_totals;
 mod idle_time;

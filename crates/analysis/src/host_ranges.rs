@@ -6,92 +6,147 @@
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::MarkerScope;
+use gapscope_trace::tables::{MarkerScope, Markers};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// A range of a thread.
+/// A range of a thread. Its times are in the table of markers, since a program may have set ten million.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct HostRange {
-    pub(crate) interval: Interval,
-    /// Its row in the table of markers.
-    pub(crate) row: u32,
+struct HostRange {
+    /// The range's row in the table of markers.
+    row: u32,
     /// The index of the latest range before this one that goes on when this one starts, or [`NONE`].
-    pub(crate) outer: u32,
+    outer: u32,
+}
+
+/// The ranges of a thread in order of their start, the outer before the inner. A *place* is the index of a range.
+#[derive(Debug)]
+pub(crate) struct ThreadRanges<'a> {
+    markers: &'a Markers,
+    ranges: Vec<HostRange>,
 }
 
 /// The ranges of threads.
-pub(crate) type RangesByThread = FxHashMap<HostThread, Vec<HostRange>>;
+pub(crate) type RangesByThread<'a> = FxHashMap<HostThread, ThreadRanges<'a>>;
 
 /// Returns the ranges of the threads that `takes` chooses. Those of a thread are in order of their start, the outer before
 /// the inner; of equal ranges the first in the trace is the outer.
-pub(crate) fn by_thread(
-    timeline: &Timeline,
+pub(crate) fn by_thread<'a>(
+    timeline: &Timeline<'a>,
     takes: impl Fn(&HostThread) -> bool,
-) -> RangesByThread {
+) -> RangesByThread<'a> {
     let markers = &timeline.trace.tables.markers;
     let mut threads = RangesByThread::default();
     // An analysis that does not read when markers began has no ranges.
     let timed = 0..markers.start_ns.len().min(markers.scope.len());
     for row in timed.filter(|row| markers.scope[*row] == MarkerScope::Thread) {
         let thread = HostThread::from_row(markers.process[row], markers.thread.at(row));
-        let interval = Interval::from_row(markers.start_ns.at(row), markers.duration_ns.at(row));
-        if let (Some(thread), Some(interval)) = (thread, interval)
+        let interval = interval(markers, row as u32);
+        if let Some(thread) = thread
             && !interval.is_empty()
             && takes(&thread)
         {
-            threads.entry(thread).or_default().push(HostRange {
-                interval,
+            let of_thread = threads.entry(thread).or_insert_with(|| ThreadRanges {
+                markers,
+                ranges: Vec::new(),
+            });
+            of_thread.ranges.push(HostRange {
                 row: row as u32,
                 outer: NONE,
             });
         }
     }
-    threads.values_mut().for_each(|ranges| nest(ranges));
+    threads.values_mut().for_each(ThreadRanges::nest);
     threads
 }
 
-/// Sorts the ranges of a thread and finds the range around each.
-fn nest(ranges: &mut [HostRange]) {
-    // The sort is stable.
-    ranges.sort_by_key(|range| (range.interval.start_ns, Reverse(range.interval.end_ns)));
-    let mut open: Vec<u32> = Vec::new();
-    for place in 0..ranges.len() {
-        let start_ns = ranges[place].interval.start_ns;
-        let is_over = |at: &u32| ranges[*at as usize].interval.end_ns <= start_ns;
-        while open.pop_if(|at| is_over(at)).is_some() {}
-        ranges[place].outer = open.last().copied().unwrap_or(NONE);
-        open.push(place as u32);
-    }
+/// Returns the time of a row of the table of markers; it is empty where the time is not known.
+#[inline]
+fn interval(markers: &Markers, row: u32) -> Interval {
+    let row = row as usize;
+    let interval = Interval::from_row(markers.start_ns.at(row), markers.duration_ns.at(row));
+    interval.unwrap_or_default()
 }
 
-/// Returns for how long of an interval a thread is in a range.
-pub(crate) fn covered_ns(ranges: &[HostRange], interval: Interval) -> i64 {
-    let end_ns = |place: u32| ranges[place as usize].interval.end_ns;
-    let begun = ranges.partition_point(|range| range.interval.start_ns <= interval.start_ns);
-    let open = outwards(ranges, (begun as u32).wrapping_sub(1));
-    let open_until_ns = open.map(end_ns).max().unwrap_or(i64::MIN);
-    let mut until_ns = open_until_ns.clamp(interval.start_ns, interval.end_ns);
-    let mut covered_ns = until_ns - interval.start_ns;
-    for range in &ranges[begun..] {
-        if range.interval.start_ns >= interval.end_ns {
-            break;
+impl ThreadRanges<'_> {
+    /// Sorts the ranges of a thread and finds the range around each.
+    fn nest(&mut self) {
+        let markers = self.markers;
+        let order = |range: &HostRange| {
+            let Interval { start_ns, end_ns } = interval(markers, range.row);
+            (start_ns, Reverse(end_ns))
+        };
+        if !self.ranges.is_sorted_by_key(order) {
+            // The sort is stable.
+            self.ranges.sort_by_key(order);
         }
-        let end_ns = range.interval.end_ns.min(interval.end_ns);
-        if end_ns > until_ns {
-            covered_ns += end_ns - range.interval.start_ns.max(until_ns);
-            until_ns = end_ns;
+        // The open ranges, with their ends.
+        let mut open: Vec<(u32, i64)> = Vec::new();
+        for (place, range) in (0..).zip(&mut self.ranges) {
+            let Interval { start_ns, end_ns } = interval(markers, range.row);
+            while open.pop_if(|(_, end_ns)| *end_ns <= start_ns).is_some() {}
+            range.outer = open.last().map_or(NONE, |(place, _)| *place);
+            open.push((place, end_ns));
         }
     }
-    covered_ns
-}
 
-/// Returns the indices of a range and of the ranges around it, from the inside out.
-pub(crate) fn outwards(ranges: &[HostRange], from: u32) -> impl Iterator<Item = u32> {
-    let first = ((from as usize) < ranges.len()).then_some(from);
-    std::iter::successors(first, |place| {
-        let outer = ranges[*place as usize].outer;
-        (outer != NONE).then_some(outer)
-    })
+    /// Returns the number of ranges.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Returns the time of a range.
+    #[inline]
+    pub(crate) fn interval(&self, place: u32) -> Interval {
+        interval(self.markers, self.ranges[place as usize].row)
+    }
+
+    /// Returns the id of a range's label.
+    pub(crate) fn label(&self, place: u32) -> LabelId {
+        self.markers.label[self.ranges[place as usize].row as usize]
+    }
+
+    /// Returns the place of the latest range before this one that goes on when this one starts, or [`NONE`].
+    pub(crate) fn outer(&self, place: u32) -> u32 {
+        self.ranges[place as usize].outer
+    }
+
+    /// Returns the number of ranges that had begun at a moment: the first ones.
+    pub(crate) fn begun(&self, at_ns: i64) -> u32 {
+        let has_begun = |range: &HostRange| interval(self.markers, range.row).start_ns <= at_ns;
+        self.ranges.partition_point(has_begun) as u32
+    }
+
+    /// Returns for how long of an interval a thread is in a range.
+    pub(crate) fn covered_ns(&self, interval: Interval) -> i64 {
+        let begun = self.begun(interval.start_ns);
+        let open = self.outwards(begun.wrapping_sub(1));
+        let open_until_ns = open.map(|place| self.interval(place).end_ns).max();
+        let open_until_ns = open_until_ns.unwrap_or(i64::MIN);
+        let mut until_ns = open_until_ns.clamp(interval.start_ns, interval.end_ns);
+        let mut covered_ns = until_ns - interval.start_ns;
+        for place in begun..self.len() as u32 {
+            let range = self.interval(place);
+            if range.start_ns >= interval.end_ns {
+                break;
+            }
+            let end_ns = range.end_ns.min(interval.end_ns);
+            if end_ns > until_ns {
+                covered_ns += end_ns - range.start_ns.max(until_ns);
+                until_ns = end_ns;
+            }
+        }
+        covered_ns
+    }
+
+    /// Returns the indices of a range and of the ranges around it, from the inside out.
+    pub(crate) fn outwards(&self, from: u32) -> impl Iterator<Item = u32> {
+        let first = ((from as usize) < self.len()).then_some(from);
+        std::iter::successors(first, |place| {
+            let outer = self.outer(*place);
+            (outer != NONE).then_some(outer)
+        })
+    }
 }

@@ -19,7 +19,7 @@ use gapscope_analysis::dataflow::Dependency;
 use gapscope_analysis::equal_work::{WorkCost, compare};
 use gapscope_analysis::unread::{CAUSES, DATAFLOW, unknown_because};
 use gapscope_analysis::verdict::Judgement;
-use gapscope_analysis::{activity, kernel_bytes, kernels, limits, transfers};
+use gapscope_analysis::{explained_activity, kernel_bytes, kernels, limits, transfers};
 use gapscope_report::json::Json;
 use gapscope_report::{HeadSentences, Report};
 use gapscope_timeline::counters::{self, Counter};

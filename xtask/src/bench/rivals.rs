@@ -17,7 +17,7 @@ use crate::{command, target, venv};
 const SCRIPTS: &str = "tests/rivals";
 /// The variable that names a folder with real traces of strangers: `kineto/*.json.gz` and `nsys/*.sqlite`. They are
 /// too large for the repository.
-const TRACES: &str = "GAPSCOPE_TRACES";
+pub(super) const TRACES: &str = "GAPSCOPE_TRACES";
 /// How often PyTorch's trace is repeated, and whether the other tool reads the result: a hundred repetitions would
 /// take it some 26 GB.
 const SIZES: [(u32, bool); 3] = [(1, true), (10, true), (100, false)];
@@ -26,19 +26,19 @@ const NSYS_TIMES: u32 = 90;
 
 /// The duration of one command or of several in turn, and the greatest memory of one of them.
 #[derive(Default)]
-struct Cost {
+pub(super) struct Cost {
     seconds: Samples,
     mib: Samples,
 }
 
 impl Cost {
-    fn push(&mut self, (seconds, mib): (f64, f64)) {
+    pub(super) fn push(&mut self, (seconds, mib): (f64, f64)) {
         self.seconds.push(seconds);
         self.mib.push(mib);
     }
 
     /// Returns the row of the table for an input.
-    fn row(&self, input: &str, what: &str) -> String {
+    pub(super) fn row(&self, input: &str, what: &str) -> String {
         let (seconds, mib) = (self.seconds.shown(2), self.mib.shown(0));
         format!("| {input} | {what} | {seconds} | {mib} |\n")
     }
@@ -148,12 +148,12 @@ fn comparison(python: &Path, pair: &[PathBuf; 2], repetitions: u32) -> Result<St
         ))
 }
 
-fn gapscope() -> Result<Command> {
+pub(super) fn gapscope() -> Result<Command> {
     Ok(Command::new(built("gapscope")?))
 }
 
 /// Runs a command and returns its duration in seconds and its greatest memory in MiB.
-fn run(command: &mut Command) -> Result<(f64, f64)> {
+pub(super) fn run(command: &mut Command) -> Result<(f64, f64)> {
     let start = Instant::now();
     let mut child = command
         .stdin(Stdio::null())
@@ -170,7 +170,7 @@ fn run(command: &mut Command) -> Result<(f64, f64)> {
 }
 
 /// Asks another tool through a script, and returns the duration and memory that the script tells.
-fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)> {
+pub(super) fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)> {
     let mut asking = Command::new(python);
     asking.arg(Path::new(SCRIPTS).join(script[0]));
     asking.args(&script[1..]);
@@ -186,7 +186,7 @@ fn asked(python: &Path, script: &[&str], inputs: &[&Path]) -> Result<(f64, f64)>
 }
 
 /// Returns a Python in which the other tools are installed.
-fn python() -> Result<PathBuf> {
+pub(super) fn python() -> Result<PathBuf> {
     let python = venv::ensure(&target("rivals"))?;
     eprintln!("installing the other tools");
     let mut pip = venv::pip(&python, "install");
@@ -196,7 +196,12 @@ fn python() -> Result<PathBuf> {
 }
 
 /// Returns a trace that is repeated `times` times; the file is made once and kept.
-fn replicated(python: &Path, times: u32, source: &Path, extension: &str) -> Result<PathBuf> {
+pub(super) fn replicated(
+    python: &Path,
+    times: u32,
+    source: &Path,
+    extension: &str,
+) -> Result<PathBuf> {
     let out = target("rivals").join(format!("{times}.{extension}"));
     if !out.exists() {
         eprintln!("writing {} {times} times over", source.display());

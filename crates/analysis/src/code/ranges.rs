@@ -10,7 +10,7 @@
 use super::idle_code::{CauseCode, Code, CodeSource, CodeTime};
 use super::{each_idle_part, sort, until};
 use crate::gaps::{Cause, Gap, GapFinder};
-use crate::host_ranges::{HostRange, outwards};
+use crate::host_ranges::ThreadRanges;
 use crate::range_name::frame_of_range;
 use crate::stacks::{CodeFrame, MAX_FRAMES, is_idle_event_loop};
 use gapscope_timeline::Timeline;
@@ -26,14 +26,14 @@ use std::cmp::Reverse;
 #[derive(Debug)]
 pub struct CodeRanges<'a> {
     pub(super) timeline: &'a Timeline<'a>,
-    threads: FxHashMap<HostThread, ThreadRanges<'a>>,
+    threads: FxHashMap<HostThread, NodesOfRanges<'a>>,
     pub(super) nodes: Nodes,
 }
 
-/// The ranges of a thread in order of their start, the outer before the inner, with the node of each.
+/// The ranges of a thread, with the node of each.
 #[derive(Debug)]
-struct ThreadRanges<'a> {
-    ranges: &'a [HostRange],
+struct NodesOfRanges<'a> {
+    ranges: &'a ThreadRanges<'a>,
     nodes: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> CodeRanges<'a> {
     pub fn new(finder: &'a GapFinder) -> Option<CodeRanges<'a>> {
         let timeline = finder.timeline();
         let tables = &timeline.trace.tables;
-        let (markers, submissions) = (&tables.markers, &tables.submissions);
+        let submissions = &tables.submissions;
         let submitters: FxHashSet<HostThread> = (submissions.process.iter().enumerate())
             .filter_map(|(row, process)| HostThread::from_row(*process, submissions.thread.at(row)))
             .collect();
@@ -67,11 +67,10 @@ impl<'a> CodeRanges<'a> {
                 .get(label)
                 .map_or("", |row| &*tables.labels.text[row])
         };
-        let label = |range: &HostRange| markers.label[range.row as usize];
-        let threads: FxHashMap<HostThread, ThreadRanges> = threads
+        let threads: FxHashMap<HostThread, NodesOfRanges> = threads
             .map(|(thread, ranges)| {
-                let nodes = nodes_of(ranges, label, text, &mut nodes);
-                (*thread, ThreadRanges { ranges, nodes })
+                let nodes = nodes_of(ranges, text, &mut nodes);
+                (*thread, NodesOfRanges { ranges, nodes })
             })
             .collect();
         (!threads.is_empty()).then_some(CodeRanges {
@@ -154,37 +153,36 @@ impl<'a> CodeRanges<'a> {
         interval: Interval,
         mut visit: impl FnMut(u32, Interval),
     ) {
-        let Some(ThreadRanges { ranges, nodes }) = self.threads.get(&thread) else {
+        let Some(NodesOfRanges { ranges, nodes }) = self.threads.get(&thread) else {
             return;
         };
-        let started = |ns: i64| ranges.partition_point(|range| range.interval.start_ns <= ns);
-        let mut next = started(interval.start_ns);
+        let mut next = ranges.begun(interval.start_ns);
         let mut innermost = match next {
             0 => NONE,
-            next => next as u32 - 1,
+            next => next - 1,
         };
+        let is_range = |place: u32| (place as usize) < ranges.len();
         let mut now_ns = interval.start_ns;
         while now_ns < interval.end_ns {
-            let next_ns = ranges
-                .get(next)
-                .map_or(i64::MAX, |range| range.interval.start_ns);
+            let next_ns = match is_range(next) {
+                true => ranges.interval(next).start_ns,
+                false => i64::MAX,
+            };
             let end_ns = next_ns.min(interval.end_ns);
-            while now_ns < end_ns {
-                let Some(range) = ranges.get(innermost as usize) else {
-                    break;
-                };
-                let left_ns = range.interval.end_ns.min(end_ns);
+            while now_ns < end_ns && is_range(innermost) {
+                let range_end_ns = ranges.interval(innermost).end_ns;
+                let left_ns = range_end_ns.min(end_ns);
                 if left_ns > now_ns {
                     visit(nodes[innermost as usize], Interval::new(now_ns, left_ns));
                     now_ns = left_ns;
                 }
-                if range.interval.end_ns <= now_ns {
-                    innermost = range.outer;
+                if range_end_ns <= now_ns {
+                    innermost = ranges.outer(innermost);
                 }
             }
             now_ns = end_ns;
             if now_ns < interval.end_ns {
-                innermost = next as u32;
+                innermost = next;
                 next += 1;
             }
         }
@@ -308,20 +306,17 @@ impl Nodes {
 /// Returns the node of each range of a thread. Of ranges that overlap without one containing the other, the later one is the inner,
 /// and the innermost range that contains a range is its caller.
 fn nodes_of<'t>(
-    ranges: &[HostRange],
-    label: impl Fn(&HostRange) -> LabelId,
+    ranges: &ThreadRanges,
     text: impl Fn(LabelId) -> &'t str,
     nodes: &mut Nodes,
 ) -> Vec<u32> {
     let mut told: Vec<u32> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        let HostRange {
-            interval, outer, ..
-        } = *range;
-        let contains = |place: &u32| ranges[*place as usize].interval.end_ns >= interval.end_ns;
-        let caller = outwards(ranges, outer).find(contains);
-        let caller = caller.map_or(NONE, |place| told[place as usize]);
-        told.push(nodes.number(caller, label(range), &text));
+    for place in 0..ranges.len() as u32 {
+        let end_ns = ranges.interval(place).end_ns;
+        let contains = |around: &u32| ranges.interval(*around).end_ns >= end_ns;
+        let caller = ranges.outwards(ranges.outer(place)).find(contains);
+        let caller = caller.map_or(NONE, |caller| told[caller as usize]);
+        told.push(nodes.number(caller, ranges.label(place), &text));
     }
     told
 }

@@ -8,7 +8,7 @@
 //! What this cannot know: threads that neither set ranges nor make calls, and whether the late thread waited for another.
 
 use super::ThreadAtWork;
-use crate::host_ranges::{HostRange, RangesByThread, outwards};
+use crate::host_ranges::{RangesByThread, ThreadRanges};
 use crate::range_name::frame_of_range;
 use crate::waited_for::WaitedFor;
 use gapscope_timeline::Timeline;
@@ -119,38 +119,38 @@ fn is_wait(text: &str) -> bool {
 }
 
 /// Returns the start of the latest of a thread's ranges that had begun at a moment.
-fn begun_ns(ranges: Option<&Vec<HostRange>>, at_ns: i64) -> Option<i64> {
+fn begun_ns(ranges: Option<&ThreadRanges>, at_ns: i64) -> Option<i64> {
     let ranges = ranges?;
-    let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
-    Some(ranges[begun.checked_sub(1)?].interval.start_ns)
+    let last = ranges.begun(at_ns).checked_sub(1)?;
+    Some(ranges.interval(last).start_ns)
 }
 
 /// Returns when a thread began the latest piece of PyTorch's backward pass before a moment.
-fn backward_ns(timeline: &Timeline, ranges: Option<&Vec<HostRange>>, at_ns: i64) -> Option<i64> {
+fn backward_ns(timeline: &Timeline, ranges: Option<&ThreadRanges>, at_ns: i64) -> Option<i64> {
     let ranges = ranges?;
-    let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
-    let latest = ranges[..begun].iter().rev().take(MAX_LOOKED_AT);
-    let mut pieces = latest
-        .filter(|range| text_of(timeline, range).is_some_and(|text| text.starts_with(BACKWARD)));
-    Some(pieces.next()?.interval.start_ns)
+    let latest = (0..ranges.begun(at_ns)).rev().take(MAX_LOOKED_AT);
+    let is_backward = |text: &str| text.starts_with(BACKWARD);
+    let mut pieces =
+        latest.filter(|place| text_of(timeline, ranges, *place).is_some_and(is_backward));
+    Some(ranges.interval(pieces.next()?).start_ns)
 }
 
 /// Returns the text of a range.
-fn text_of<'a>(timeline: &Timeline<'a>, range: &HostRange) -> Option<&'a str> {
+fn text_of<'a>(timeline: &Timeline<'a>, ranges: &ThreadRanges, place: u32) -> Option<&'a str> {
     let tables = &timeline.trace.tables;
-    let row = (timeline.label_ids).get(tables.markers.label[range.row as usize])?;
+    let row = timeline.label_ids.get(ranges.label(place))?;
     Some(&*tables.labels.text[row])
 }
 
 /// Returns the text of the innermost of a thread's ranges in which the thread was at a moment.
 fn text_at<'a>(
     timeline: &Timeline<'a>,
-    ranges: Option<&Vec<HostRange>>,
+    ranges: Option<&ThreadRanges>,
     at_ns: i64,
 ) -> Option<&'a str> {
     let ranges = ranges?;
-    let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
-    let covers = |place: &u32| ranges[*place as usize].interval.contains(at_ns);
-    let mut places = outwards(ranges, begun.checked_sub(1)? as u32).filter(covers);
-    places.find_map(|place| text_of(timeline, &ranges[place as usize]))
+    let last = ranges.begun(at_ns).checked_sub(1)?;
+    let covers = |place: &u32| ranges.interval(*place).contains(at_ns);
+    let mut places = ranges.outwards(last).filter(covers);
+    places.find_map(|place| text_of(timeline, ranges, place))
 }

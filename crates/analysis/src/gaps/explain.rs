@@ -36,12 +36,13 @@
 
 use super::building::Builders;
 use super::call_causes::CallCauses;
+use super::explained::ExplainedGaps;
 use super::page_moves::PageMoves;
 use super::process_start::FirstUse;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart, Side, UnknownReason};
 use crate::awaited_work::{AwaitedWork, LateEnd};
-use crate::host_ranges::{self, RangesByThread, covered_ns};
+use crate::host_ranges::{self, RangesByThread};
 use crate::stacks::thread_samples::ThreadSamples;
 use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
@@ -61,8 +62,10 @@ pub(crate) struct Explainer<'a> {
     order: WaitOrder<'a>,
     pub(super) call_causes: CallCauses<'a>,
     pub(super) builders: Builders,
+    /// The parts of the gaps of each GPU; empty until they are asked for.
+    explained: Vec<OnceLock<ExplainedGaps>>,
     /// The ranges of host threads; empty until they are asked for.
-    ranges: OnceLock<RangesByThread>,
+    ranges: OnceLock<RangesByThread<'a>>,
     /// The samples of host threads; empty until they are asked for.
     samples: OnceLock<ThreadSamples<'a>>,
     first_use: FirstUse,
@@ -166,11 +169,17 @@ impl<'a> Explainer<'a> {
             page_moves,
             call_causes,
             builders,
+            explained: timeline.gpus.iter().map(|_| OnceLock::new()).collect(),
             ranges: OnceLock::new(),
             samples: OnceLock::new(),
             first_use,
             error_ns,
         }
+    }
+
+    /// Returns the parts of all gaps of a GPU.
+    pub(super) fn explained(&self, gpu: usize) -> &ExplainedGaps {
+        self.explained[gpu].get_or_init(|| ExplainedGaps::new(self, gpu))
     }
 
     /// Returns the order of submissions by which gaps are explained.
@@ -250,7 +259,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// Returns the ranges of host threads.
-    pub(crate) fn ranges(&self) -> &RangesByThread {
+    pub(crate) fn ranges(&self) -> &RangesByThread<'a> {
         self.ranges
             .get_or_init(|| host_ranges::by_thread(self.timeline, |_| true))
     }
@@ -259,7 +268,7 @@ impl<'a> Explainer<'a> {
     pub(super) fn told_by_code_ns(&self, thread: HostThread, interval: Interval) -> i64 {
         let tables = &self.timeline.trace.tables;
         let ranges = self.ranges().get(&thread);
-        let in_ranges_ns = ranges.map_or(0, |ranges| covered_ns(ranges, interval));
+        let in_ranges_ns = ranges.map_or(0, |ranges| ranges.covered_ns(interval));
         let samples = self
             .samples
             .get_or_init(|| ThreadSamples::new(&tables.samples, &self.timeline.trace.manifest));

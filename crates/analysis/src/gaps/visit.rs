@@ -1,7 +1,7 @@
 //! Calls a function with each gap of a device, in order of time, and numbers the gaps of a trace. Callers get for
 //! each gap its interval, the work around it and its parts with causes.
 
-use super::explain::{Explainer, Explanation, Idle};
+use super::explain::Explainer;
 use super::{Cause, GapPart};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};
@@ -30,12 +30,10 @@ pub fn visit_gaps(
     mut visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
 ) {
     let works = &explainer.timeline.gpus[device].works;
-    let mut explanation = Explanation::default();
+    let mut parts = explainer.explained(device).parts();
     for gap in works.gaps() {
         let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
-        let explanation = &mut explanation;
-        explainer.explain(Idle::Gpu, &before, &after, gap.interval, explanation);
-        visit(gap.interval, [&before, &after], &explanation.parts);
+        visit(gap.interval, [&before, &after], parts.next(gap.interval));
     }
 }
 

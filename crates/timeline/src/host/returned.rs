@@ -41,9 +41,13 @@ impl Returns {
             }
         }
         for calls in returns.values_mut() {
-            calls.sort_unstable_by_key(|call| {
+            let rest = |call: &Returned| {
                 let segment = threads[call.thread as usize].1.at(call.segment as usize);
-                (call.end_ns, segment.since_ns, call.thread, call.segment)
+                (segment.since_ns, call.thread, call.segment)
+            };
+            calls.sort_unstable_by(|a, b| {
+                let ends = a.end_ns.cmp(&b.end_ns);
+                ends.then_with(|| rest(a).cmp(&rest(b)))
             });
         }
         Returns(returns)

@@ -189,7 +189,7 @@ fn figures_of_a_range_are_those_of_the_analysis() {
     ] {
         let (from, to) = (window.start_ns - origin_ns, window.end_ns - origin_ns);
         let answer = client.json(&format!("t/0/range?from={from}&to={to}"));
-        let judged = Judgement::new(&finder, Some(window), 0, 10, None);
+        let judged = Judgement::new(&GapFinder::new(&timeline), Some(window), 0, 10, None);
         assert_eq!(answer["verdict"], json!(judged.bound));
         assert_eq!(answer["verdict_sentence"], judged.evidence.sentence);
         for (answered, device) in list(&answer["devices"]).iter().zip(&judged.devices) {

@@ -8,7 +8,7 @@
 //!
 //! What this cannot know: what a function does whose name does not say it, where no sample shows which function loads the code.
 
-use crate::host_ranges::{self, HostRange, RangesByThread, outwards};
+use crate::host_ranges::{self, RangesByThread, ThreadRanges};
 use crate::stacks::thread_samples::ThreadSamples;
 use crate::stacks::{CodeFrame, Stacks, own};
 use gapscope_timeline::Timeline;
@@ -89,7 +89,7 @@ pub(super) struct Evidence<'a> {
     timeline: &'a Timeline<'a>,
     stacks: Stacks<'a>,
     samples: ThreadSamples<'a>,
-    ranges: RangesByThread,
+    ranges: RangesByThread<'a>,
 }
 
 impl<'a> Evidence<'a> {
@@ -203,10 +203,8 @@ impl<'a> Evidence<'a> {
                 let has_left = !at_load.contains(inner)
                     && at_load
                         .iter()
-                        .any(|range| ranges[*range as usize].interval.start_ns > at_ns);
-                let texts = around
-                    .iter()
-                    .filter_map(|range| self.text(&ranges[*range as usize]));
+                        .any(|range| ranges.interval(*range).start_ns > at_ns);
+                let texts = around.iter().filter_map(|range| self.text(ranges, *range));
                 let texts: Vec<&str> = texts.collect();
                 let of_moment = match texts.first() {
                     _ if texts.iter().any(|text| is_compiler(text)) => Shown::Building,
@@ -214,16 +212,16 @@ impl<'a> Evidence<'a> {
                     _ if has_left => Shown::SomethingElse,
                     _ => Shown::Nothing,
                 };
-                let end_ns = ranges[*inner as usize].interval.end_ns;
+                let end_ns = ranges.interval(*inner).end_ns;
                 shown.push((of_moment, end_ns.min(time.end_ns)));
             }
         }
         shown
     }
 
-    fn text(&self, range: &HostRange) -> Option<&'a str> {
+    fn text(&self, ranges: &ThreadRanges, place: u32) -> Option<&'a str> {
         let tables = &self.timeline.trace.tables;
-        let row = (self.timeline.label_ids).get(tables.markers.label[range.row as usize])?;
+        let row = self.timeline.label_ids.get(ranges.label(place))?;
         Some(&*tables.labels.text[row])
     }
 }
@@ -254,13 +252,12 @@ impl LoadPlace {
 }
 
 /// Returns the ranges that cover a moment, from the inside out.
-fn covering(ranges: &[HostRange], at_ns: i64) -> Vec<u32> {
-    let begun = ranges.partition_point(|range| range.interval.start_ns <= at_ns);
-    let Some(last) = begun.checked_sub(1) else {
+fn covering(ranges: &ThreadRanges, at_ns: i64) -> Vec<u32> {
+    let Some(last) = ranges.begun(at_ns).checked_sub(1) else {
         return Vec::new();
     };
-    let covers = |place: &u32| ranges[*place as usize].interval.contains(at_ns);
-    outwards(ranges, last as u32).filter(covers).collect()
+    let covers = |place: &u32| ranges.interval(*place).contains(at_ns);
+    ranges.outwards(last).filter(covers).collect()
 }
 
 /// Returns what a stack shows, the innermost frame first.

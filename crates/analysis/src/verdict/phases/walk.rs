@@ -6,9 +6,9 @@ use super::{PhaseLabels, Sum};
 use crate::gaps::explain::Explainer;
 use crate::gaps::visit::visit_gaps;
 use crate::gaps::{Cause, GapPart};
+use gapscope_timeline::Content;
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::intervals::{Busy, Interval};
-use gapscope_timeline::Content;
 
 /// The number of slices of the window: each is well below the share that a phase has.
 pub(super) const SLICES: usize = 256;
