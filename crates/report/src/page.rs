@@ -68,7 +68,8 @@ impl Report<'_> {
     pub fn document(&self) -> Document {
         let findings = self.findings;
         let sections = self.sections();
-        let mut blocks = self.head(accuracy::short(findings));
+        let names = Vocabulary::new(self.manifest);
+        let mut blocks = self.head(accuracy::short(findings, names.words()));
         blocks.extend(unread::head(findings, &sections));
         for mut section in sections {
             blocks.extend(section.known(findings));
@@ -137,8 +138,8 @@ impl Report<'_> {
         let accuracy = Section {
             name: "accuracy",
             title: "accuracy",
-            blocks: accuracy::blocks(findings, self.remarks),
-            first: accuracy::first(findings, self.remarks),
+            blocks: accuracy::blocks(findings, words, self.remarks),
+            first: accuracy::first(findings, words, self.remarks),
             ..Section::default()
         };
         if let Some(comparison) = &findings.equal_work {

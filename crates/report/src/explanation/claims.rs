@@ -449,8 +449,8 @@ impl Teller<'_> {
             ..Claim::default()
         };
         let mut claims = vec![plain(format!(
-            "Figures rest on {}.",
-            accuracy::short(findings)
+            "How exact the figures are: {}.",
+            accuracy::short(findings, self.words)
         ))];
         let tables = findings.unread.iter().map(|table| format!("{table}."));
         claims.extend(tables.map(plain));
