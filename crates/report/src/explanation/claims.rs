@@ -105,7 +105,7 @@ impl Teller<'_> {
 
     /// Tells which command was recorded.
     fn command(&self) -> Option<Claim> {
-        let command = crate::command::short_command(&self.timeline.trace.manifest);
+        let command = gapscope_timeline::command::short_command(&self.timeline.trace.manifest);
         (!command.is_empty()).then(|| Claim {
             kind: ClaimKind::Program,
             text: format!("The command was {command}."),
