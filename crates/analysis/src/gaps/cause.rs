@@ -165,14 +165,14 @@ macro_rules! causes {
 }
 
 causes! {
-    /// The host had not yet started to submit the next work: the submitting thread was outside of calls of the API, or it is not known
-    /// which thread that was, or what it did ([`IdleTime::unknown_host_ns`](super::IdleTime::unknown_host_ns)).
+    /// The host had not yet started to submit the next work, as far as is known outside of calls of the API. For how long the submitting
+    /// thread, or its calls, are unknown is [`IdleTime::unknown_host_ns`](super::IdleTime::unknown_host_ns).
     HostLate = "host-late" {
         family: Host,
         letter: 'h',
         colour: "#c15b11",
         name: "host late",
-        sentence: "The next work had not been submitted: the submitting thread was outside of GPU calls, in code of the program or asleep, or it is not known which thread that is, or what it did.",
+        sentence: "The host had not yet started to submit the next work, and was in no known GPU call.",
         advice: "the submitting thread was outside of GPU calls: prepare work ahead, or submit more at once",
         host_was: "outside of GPU calls",
         in_cuda: {
