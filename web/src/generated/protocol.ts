@@ -1042,7 +1042,7 @@ export interface TraceOverview {
   arranged?: Arrangement | null; calls: CallFacts[]; causes: CauseFacts[]; clock_error_ns: number | null; code: CodeSource | null; complete: boolean;
   duration_ns: number | null; edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: LossLine[];
   manifest: Manifest; name: string; origin_ns: string; remarks: string[]; sampling_mode: SamplingMode; start_unix_ns: string | null; tables: TableFacts[];
-  tracks: TrackOverview[]; unread: UnreadTable[];
+  tracks: TrackOverview[]; transfer_names: [number, number]; unread: UnreadTable[];
 }
 
 /** How far a trace is recorded. */
