@@ -8,7 +8,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fixture } from "./fixture.ts";
 import { KNOWN, WORK } from "./known.ts";
-import { built, gapscope, loaded, point, startServer, state, temporaryFolder, writeSyntheticTrace, writeTrace } from "./product.ts";
+import { built, gapscope, loaded, moved, point, startServer, state, temporaryFolder, writeSyntheticTrace, writeTrace } from "./product.ts";
 
 const folder = temporaryFolder();
 let known: string;
@@ -256,7 +256,7 @@ test("ranks of a program appear under each other while they run, on one clock", 
   const reports = [0, 1].map((rank) => JSON.parse(gapscope("report", "--json", join(trace, `rank=${rank}`))) as { dispatch_count: number });
   await expect.poll(async () => all.locator(".facts").innerText()).toContain(reports[0].dispatch_count.toLocaleString("en"));
   await all.locator("canvas.tracks").first().focus();
-  await all.keyboard.press("w");
+  await moved(all, "w");
   const [first, second] = [await state(all), await state(all, ".timeline.beside")];
   expect([second.from, second.to]).toEqual([first.from, first.to]);
   await all.selectOption(".ranks select", "rank 1");
