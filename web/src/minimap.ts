@@ -3,7 +3,6 @@
 
 import type { Appearance } from "./appearance.ts";
 import { h } from "./dom.ts";
-import { PARTS } from "./draw/palette.ts";
 import { length, Scale } from "./time/range.ts";
 import type { View } from "./view.ts";
 
@@ -103,7 +102,8 @@ export class Minimap {
     const whole = new Scale(this.view.bounds, 0, width);
     const { from_ns, to_ns } = trace.whole;
     const bin_ns = (to_ns - from_ns) / bins;
-    context.fillStyle = PARTS.compute;
+    // Computing and transfers alike: it has the colour of neither.
+    context.fillStyle = this.appearance.colours.faint;
     for (let bin = 0; bin < bins; bin += 1) {
       let most = 0;
       for (const summary of summaries) most = Math.max(most, summary[bin]);
