@@ -184,12 +184,8 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
         }
         if row.incomplete_count > 0 {
             let lacking = match findings.missing_ranks.is_empty() {
-                true => {
-                    "whose ranks are not all known to have collectives in these traces"
-                }
-                false => {
-                    "whose ranks are not all known to have a trace here"
-                }
+                true => "whose ranks are not all known to have collectives in these traces",
+                false => "whose ranks are not all known to have a trace here",
             };
             sentences.push(format!(
                 "{} {} are of communicators {lacking}: no figure counts them.",
