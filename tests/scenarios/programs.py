@@ -1364,6 +1364,54 @@ def waits_of_a_thread_that_hands_on() -> TraceWriter:
     return trace
 
 
+# What to do first
+
+
+@scenario(
+    "sixty kernels share the time of a busy device: no single step would help much",
+    "device-bound",
+    says=(r"Do first: no single step would help much\. The step that could win most: make the kernel",),
+)
+def many_equal_kernels() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(1200):
+        trace.launch(f"k{step % 60}", step * 10, 3000 + step * 100, 99)
+    return trace
+
+
+@scenario(
+    "an allocation of 8 s at the start, and then a host that is late: the first step is about the host, not about the allocation",
+    "host-bound",
+    headline=(r"One gap of 8\.",),
+    says=(r"Do first: [^.]*(launch|graph)",),
+    never_says=(r"Do first: allocate",),
+)
+def allocation_at_the_start() -> TraceWriter:
+    trace = TraceWriter()
+    trace.launch("fill", 0, 20, 10)
+    trace.call("allocate-memory", 40, 8_000_000, "cudaMalloc")
+    for step in range(400):
+        start = 8_000_100 + step * 1000
+        trace.launch("k", start, start + 10, 300)
+    return trace
+
+
+@scenario(
+    "a kernel is slow in the warm-up only: the first step is about the one that takes the time afterwards",
+    "device-bound",
+    says=(r"Do first: [^.]*steady",),
+)
+def slow_kernel_in_the_warm_up() -> TraceWriter:
+    trace = TraceWriter()
+    trace.call("load-module", 0, 20_000, "cuModuleLoadData")
+    trace.launch("once", 20_010, 20_030, 60_000, groups=64)
+    for step in range(400):
+        at = 80_040 + step * 1001
+        trace.launch("once", 20_100 + step * 20, at, 90, groups=64)
+        trace.launch("steady", 20_110 + step * 20, at + 91, 909)
+    return trace
+
+
 # What belongs into the headline
 
 

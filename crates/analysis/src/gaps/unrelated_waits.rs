@@ -15,6 +15,9 @@ use gapscope_timeline::thresholds::{REGULAR_LEAST_GAPS, UNRELATED_TIMES};
 use gapscope_trace::tables::Table;
 use std::collections::{HashMap, HashSet};
 
+/// The most returns of a thread that are looked at.
+const MAX_RETURNS: usize = 4096;
+
 /// Pairs of a submitting thread and another one whose waits do not hold that thread up.
 #[derive(Debug, Default)]
 pub(super) struct UnrelatedWaits(HashSet<(HostThread, HostThread)>);
@@ -68,7 +71,8 @@ impl UnrelatedWaits {
 /// thread's waits. Both are in order of time.
 fn has_own_rhythm(calls_ns: &[i64], returns_ns: &[i64]) -> bool {
     let (mut since_return, mut since_call) = (Vec::new(), Vec::new());
-    for return_ns in returns_ns {
+    let apart = returns_ns.len() / MAX_RETURNS + 1;
+    for return_ns in returns_ns.iter().step_by(apart) {
         let next = calls_ns.partition_point(|call_ns| call_ns <= return_ns);
         // The other thread waits for what this one submitted before.
         if let (Some(next_ns), Some(last_ns)) = (
