@@ -576,7 +576,7 @@ def each_launch_takes_long() -> TraceWriter:
     "every fourth launch takes 6 ms: these have a reason of their own",
     "host-bound",
     "submit-call",
-    advises=(r"99 calls took 594 ms of it .* the usual call takes 5\.00 µs: what held them up",),
+    advises=(r"99 calls took 594 ms of this time .* the usual call takes 5\.00 µs: what held the calls up",),
     never_advises=(r"graph", r"launch the next before"),
 )
 def every_fourth_launch_takes_long() -> TraceWriter:
