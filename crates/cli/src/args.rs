@@ -510,7 +510,7 @@ pub enum Format {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gapscope import -o run.gapscope trace.json.gz                   PyTorch
+  gapscope import trace.json.gz                                   PyTorch; writes trace.gapscope
   gapscope import -o run.gapscope rank0.json.gz rank1.json.gz     its ranks, or their folder
   gapscope import -o run.gapscope --as rank=0 a.json --as rank=1 b.json
   gapscope import -o run.gapscope --ranks 0,1 a.json b.json       the same
@@ -524,9 +524,9 @@ Examples:
   gapscope import -o run.gapscope toc.xml gpu-intervals.xml submissions.xml
   gapscope import -o run.gapscope run.trace                       Instruments, on macOS")]
 pub struct Import {
-    /// Folder to write; it must not exist
+    /// Folder to write; it must not exist [default: FILE.gapscope here, after the first file, or the first free FILE-N.gapscope]
     #[arg(short, long, value_name = "OUT.gapscope", value_hint = ValueHint::DirPath)]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
 
     /// The process whose work is imported [default: the one that was recorded]
     #[arg(long, value_name = "PID")]

@@ -2,12 +2,38 @@
 
 use crate::args::Import;
 use crate::failure::{Failure, without_os_error_numbers};
-use crate::{page, progress, record_metal};
+use crate::{output_path, page, progress, record_metal};
 use gapscope_import::xctrace::is_bundle;
 use gapscope_import::{Imported, Options, import};
 use gapscope_metal::{Xctrace, import_bundle};
 use gapscope_timeline::quantity as number;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
+
+/// The ends of names that say the format of a file.
+const ENDS: [&str; 20] = [
+    "gz",
+    "zst",
+    "json",
+    "sqlite",
+    "db",
+    "pftrace",
+    "pb",
+    "xplane",
+    "log",
+    "txt",
+    "csv",
+    "xml",
+    "trace",
+    "pt",
+    "chrome_trace",
+    "perfetto-trace",
+    "proto",
+    "nsys-rep",
+    "qdrep",
+    "gapscope",
+];
 
 /// Makes the trace. A bundle (a recording of Instruments, `NAME.trace`) is exported by Apple's xctrace first, where
 /// this system has it.
@@ -18,23 +44,36 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
         gpu_rows: arguments.gpu_rows.clone(),
         ..Options::default()
     };
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None => output_path::for_trace(Path::new(""), &name(&arguments.inputs[0])),
+    };
     let imported = match arguments.inputs.as_slice() {
         [bundle] if is_bundle(bundle) && options.ranks.is_empty() && record_metal::applies() => {
             let line = record_metal::StatusLine::new(false);
-            import_bundle(
-                &Xctrace::find(),
-                bundle,
-                &arguments.output,
-                &options,
-                |stage| line.show(stage),
-            )?
+            import_bundle(&Xctrace::find(), bundle, &output, &options, |stage| {
+                line.show(stage)
+            })?
         }
-        _ => progress::while_reading(|read| {
-            import(&arguments.inputs, &arguments.output, &options, read)
-        })?,
+        _ => progress::while_reading(|read| import(&arguments.inputs, &output, &options, read))?,
     };
     page::say(&text(&imported));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the name of the trace of a file: its name without the ends that say its format, such as `.json.gz`.
+fn name(input: &Path) -> OsString {
+    // The name of `.` or of `a/..` is that of the folder that it leads to.
+    let whole = input.canonicalize();
+    let whole = whole.as_deref().unwrap_or(input);
+    let name = whole.file_name().unwrap_or("trace".as_ref());
+    let mut stem = Path::new(name);
+    while let (Some(shorter), Some(end)) = (stem.file_stem(), stem.extension())
+        && ENDS.iter().any(|known| end.eq_ignore_ascii_case(known))
+    {
+        stem = Path::new(shorter);
+    }
+    stem.as_os_str().to_owned()
 }
 
 /// Returns a sentence about what was imported, and a line for each loss.
@@ -70,5 +109,23 @@ fn text(imported: &Imported) -> String {
 impl From<gapscope_import::Error> for Failure {
     fn from(error: gapscope_import::Error) -> Failure {
         Failure::new(without_os_error_numbers(&error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_named_after_the_file() {
+        for (file, expected) in [
+            ("runs/rank0.1752829956.pt.trace.json.gz", "rank0.1752829956"),
+            ("/nowhere/run.sqlite", "run"),
+            ("host.xplane.pb", "host"),
+            ("step.10", "step.10"),
+            (".json", ".json"),
+        ] {
+            assert_eq!(name(Path::new(file)), expected, "{file}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const FAR_FROM_ZERO_NS: i64 = 1_000_000_000;
 
 /// By how much work may end after later work of its stream: what profilers round.
-const ROUNDING_NS: i64 = 2_000;
+pub(crate) const ROUNDING_NS: i64 = 2_000;
 
 /// By how much work may end after the recording: profilers stop the host's clock and the device's one after the other.
 const AFTER_END_NS: i64 = 1_000_000;

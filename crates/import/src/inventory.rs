@@ -275,7 +275,8 @@ impl Inventory {
 
     /// Returns the id of the device of a process with a number; `None` if no work named the device.
     pub fn known_device(&self, process: ProcessId, number: u32) -> Option<DeviceId> {
-        self.by_number.get(&(process, Some(number))).copied()
+        let device = self.by_number.get(&(process, Some(number))).copied();
+        device.filter(|device| !self.forgotten.contains(device))
     }
 
     /// Returns the process of a device; process 0 for an unknown device.
@@ -502,6 +503,9 @@ impl Inventory {
         self.devices
             .retain(|device| !forgotten.contains(&device.id));
         self.notes.extend(options.notes.iter().cloned());
+        for reason in &options.unread_ends {
+            (self.losses).add(LossKind::FileRests, 1, reason.clone());
+        }
         let (start_ns, end_ns) = self.span_ns.unwrap_or_default();
         let command = options.command.clone();
         let threads = std::mem::take(&mut self.threads).into_iter();

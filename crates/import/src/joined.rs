@@ -220,7 +220,10 @@ impl Mixed {
             .iter()
             .map(|export| export.path.clone())
             .collect();
-        let (options, origin) = joining.ranks(&self.exports, options);
+        let (mut options, origin) = joining.ranks(&self.exports, options);
+        for unpacked in &self.unpacked {
+            options = unpacked::with_unread_ends(&options, Some(unpacked));
+        }
         nsys::read_amended(&paths, &options, origin, &mut joining, output)
     }
 }
@@ -286,6 +289,7 @@ impl Joining {
             name: profile.name.clone(),
             number: self.files[export].len() as u32,
             shift_ns: matched.shift_ns,
+            drift: matched.drift,
             processes: matched.processes.clone(),
             threads: matched.threads.clone(),
         };
@@ -375,6 +379,7 @@ impl Match {
             launches_inside: self.fit.inside,
             offset_ns: self.fit.offset_ns,
             offset_error_ns: self.fit.error_ns,
+            drift_ns_per_s: self.fit.drift.ns_per_s,
             next_best_share: self.fit.next_best_share,
             matched_threads: !self.threads.is_empty(),
             own_launches: self.own_launches,

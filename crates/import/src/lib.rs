@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod counted;
 pub mod counters_csv;
 mod details;
 mod doubtful_times;
@@ -84,6 +85,7 @@ pub fn import(
     }
     let unpacked = unpacked::unpack(inputs)?;
     let inner = unpacked.as_ref().map(|unpacked| &*unpacked.inputs);
+    let options = &unpacked::with_unread_ends(options, unpacked.as_ref());
     match inner.and_then(|inner| Some((importer_of(inner)?, inner))) {
         Some((importer, inner)) => importer.import(inner, output, options, progress),
         None => Err(inner

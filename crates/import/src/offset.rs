@@ -4,7 +4,11 @@
 //! The launches and the ranges of the same threads go in; the offset at which most launches lie inside of ranges comes
 //! out, with its error, and with how well the next best offset fits. A launch is a call of native code: it begins and
 //! ends inside of one segment, the time between two neighbouring borders of ranges, and the innermost range of that
-//! segment is an operator or a built-in function.
+//! segment is an operator or a built-in function. Clocks that drift apart have an offset that grows, see [`drift`].
+
+mod drift;
+
+pub(crate) use drift::Drift;
 
 use gapscope_model::Span;
 use std::ops::Range;
@@ -26,8 +30,8 @@ const MAX_TRIED: usize = 4_096;
 pub(crate) const MIN_SHARE: f64 = 0.9;
 /// How far apart the clocks of both files may be for them to agree.
 const CLOCKS_AGREE_NS: i64 = 20_000;
-/// The smallest share where the clocks do not agree, so that the launches alone must show it. Of one thread of another run
-/// of the same program, 92 % lie inside of operators at the best of all offsets, because both do the same.
+/// The smallest share where the clocks do not agree or drift apart, so that the launches alone must show it. Of one thread of
+/// another run of the same program, 92 % lie inside of operators at the best of all offsets, because both do the same.
 const MIN_SHARE_APART: f64 = 0.97;
 /// The smallest number of launches that show anything: fewer fit by chance.
 const MIN_LAUNCHES: u64 = 20;
@@ -63,11 +67,15 @@ pub(crate) struct Fit {
     /// The launches in the time of the ranges of their threads, and those of them inside of an operator.
     pub launches: u64,
     pub inside: u64,
-    /// What is added to the times of the ranges, and by how much that may be wrong.
+    /// What is added to the times of the ranges, and by how much that may be wrong. Where the clocks drift apart, this is the
+    /// offset in the middle.
     pub offset_ns: i64,
     pub error_ns: i64,
+    pub drift: Drift,
     /// The share of launches inside of an operator at the best offset elsewhere; `None` where there is no other.
     pub next_best_share: Option<f64>,
+    /// The middle of the offsets that fit as well as the best.
+    middle_ns: i64,
     /// Whether offsets on both sides of the best ones fit worse.
     is_bounded: bool,
 }
@@ -91,6 +99,10 @@ impl Fit {
         }
         let apart_ns = (self.offset_ns.abs()).saturating_sub(self.error_ns);
         let (least, place) = match apart_ns > CLOCKS_AGREE_NS {
+            _ if self.drift.ns_per_s != 0 => (
+                MIN_SHARE_APART,
+                "at the best offset of clocks that drift apart",
+            ),
             true => (
                 MIN_SHARE_APART,
                 "at the best offset, which the clocks of the files do not say",
@@ -196,6 +208,30 @@ fn offset_of(step: usize) -> i64 {
     step as i64 * STEP_NS - MAX_OFFSET_NS
 }
 
+/// Returns the offset at which most launches lie inside of segments, with the drift of the clocks where more launches lie
+/// inside of segments with it; `None` without launches near the segments.
+pub(crate) fn fit_drifting(pairs: &[ThreadPair]) -> Option<Fit> {
+    let fixed = fit(pairs)?;
+    if fixed.inside == fixed.launches {
+        return Some(fixed);
+    }
+    let drifting = drift::measure(pairs).and_then(|drift| {
+        let segments: Vec<Vec<Range<i64>>> = (pairs.iter())
+            .map(|pair| drift.moved(pair.segments))
+            .collect();
+        let moved = pairs.iter().zip(&segments);
+        let moved: Vec<ThreadPair> = moved
+            .map(|(pair, segments)| ThreadPair { segments, ..*pair })
+            .collect();
+        Some(Fit {
+            drift,
+            ..fit(&moved)?
+        })
+    });
+    let is_better = |drifting: &Fit| drifting.share() >= fixed.share() + AS_GOOD;
+    Some(drifting.filter(is_better).unwrap_or(fixed))
+}
+
 /// Returns the offset at which most launches lie inside of segments; `None` without launches near the segments.
 pub(crate) fn fit(pairs: &[ThreadPair]) -> Option<Fit> {
     let near: Vec<ThreadPair> = pairs.iter().filter_map(ThreadPair::near).collect();
@@ -208,10 +244,11 @@ pub(crate) fn fit(pairs: &[ThreadPair]) -> Option<Fit> {
     })?;
     let best_share = shares[best];
     let as_good = around(best, |step| shares[step] >= best_share - AS_GOOD);
+    let middle_of_best = (as_good.start + as_good.end - 1) / 2;
     // The clocks are believed where the launches do not contradict them.
     let chosen = match as_good.contains(&middle) {
         true => middle,
-        false => (as_good.start + as_good.end - 1) / 2,
+        false => middle_of_best,
     };
     let error_steps = (chosen - as_good.start).max(as_good.end - 1 - chosen) as i64;
     // The slopes of the best offsets are no offsets of their own.
@@ -229,6 +266,8 @@ pub(crate) fn fit(pairs: &[ThreadPair]) -> Option<Fit> {
         inside,
         offset_ns,
         error_ns: (error_steps + 1) * STEP_NS,
+        drift: Drift::default(),
+        middle_ns: offset_of(middle_of_best),
         next_best_share: others.copied().max_by(f64::total_cmp),
         is_bounded: as_good.start > 0 && as_good.end < STEPS,
     })

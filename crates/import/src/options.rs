@@ -16,4 +16,6 @@ pub struct Options {
     pub gpu_rows: Vec<GpuRows>,
     /// Notes of the caller, which every report shows.
     pub notes: Vec<String>,
+    /// The reasons why ends of files could not be read, one for each such file. They become losses of the trace.
+    pub unread_ends: Vec<String>,
 }

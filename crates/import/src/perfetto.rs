@@ -39,7 +39,7 @@ mod works;
 use crate::error::only_file;
 use crate::inventory::Inventory;
 use crate::protobuf::{Message, Value};
-use crate::{Error, Importer, Options, Output};
+use crate::{Error, Importer, Options, Output, counted};
 use build::Builder;
 use clocks::{ClockId, MONOTONIC, REALTIME};
 use counters::GpuCounters;
@@ -187,14 +187,11 @@ fn every_mebibyte(mut say: impl FnMut(u64)) -> impl FnMut(u64) {
 /// Adds the damage of the file to losses and notes.
 fn note_damage(damage: &Damage, size: u64, inventory: &mut Inventory) {
     if let Some(at) = damage.cut_at {
-        inventory.lose(
-            LossKind::Records,
-            1,
-            "the file is cut or damaged there, and what follows is not read",
+        let reason = format!(
+            "the file is cut or damaged there; {} of it were read",
+            counted::share(at, size)
         );
-        inventory.note(format!(
-            "The file is cut or damaged near byte {at} of {size}: what follows is missing."
-        ));
+        inventory.losses.add(LossKind::FileRests, 1, reason);
     }
     let reason = "they are longer than any tool writes";
     inventory.lose("packets", damage.too_long, reason);

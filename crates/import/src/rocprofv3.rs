@@ -12,8 +12,8 @@ mod records;
 mod tidy;
 
 use crate::output::Output;
-use crate::rocm;
 use crate::{Error, Importer, Options};
+use crate::{counted, rocm};
 use document::{Documents, Read as ReadInto};
 use gapscope_trace::LossKind;
 use rustc_hash::FxHashMap;
@@ -122,8 +122,11 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             if !profile.has_rows() {
                 return Err(Error::foreign(input, "rocprofv3's JSON", error.to_string()));
             }
-            let reason = format!("the document ends or is damaged: {error}");
-            (profile.inventory.losses).add("ends of documents".into(), 1, reason);
+            let reason = match error.is_eof() {
+                true => counted::ends_in_the_middle(bytes),
+                false => format!("the document is damaged: {error}"),
+            };
+            (profile.inventory.losses).add(LossKind::FileRests, 1, reason);
         }
         read += bytes;
     }

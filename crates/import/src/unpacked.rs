@@ -2,11 +2,14 @@
 //! files in place: the packed file goes in, and a temporary file with its content and its name without the last extension
 //! comes out.
 
+use crate::counted::{self, Gunzip};
 use crate::line_prefix::{self, LinePrefix, WithoutPrefix};
-use crate::{Error, GZIP};
+use crate::{Error, GZIP, Options};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
 
 /// The first bytes of a file that zstd made.
@@ -19,6 +22,8 @@ const MAX_BYTES: u64 = 1 << 34;
 /// Inputs, of which the packed ones are replaced by unpacked temporary files.
 pub(crate) struct Unpacked {
     pub inputs: Vec<PathBuf>,
+    /// The reasons why ends of packed files could not be unpacked, one for each such file.
+    pub unread_ends: Vec<String>,
     /// The folder of the temporary files, which is removed at the end.
     _folder: TempDir,
 }
@@ -34,7 +39,7 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
     }
     let parent = std::env::temp_dir();
     let folder = TempDir::with_prefix("gapscope-import-").map_err(Error::read(&parent))?;
-    let mut unpacked = Vec::new();
+    let (mut unpacked, mut unread_ends) = (Vec::new(), Vec::new());
     for (at, (path, is_packed)) in inputs.iter().zip(is_packed).enumerate() {
         if !is_packed {
             unpacked.push(path.clone());
@@ -51,15 +56,24 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
                 Packing::Utf16 { .. } | Packing::Prefixed => file.file_name(),
             };
             let target = own_folder.join(name.unwrap_or(file.as_os_str()));
-            unpack_file(&file, packing, &target)?;
+            unread_ends.extend(unpack_file(&file, packing, &target)?);
             file = target;
         }
         unpacked.push(file);
     }
     Ok(Some(Unpacked {
         inputs: unpacked,
+        unread_ends,
         _folder: folder,
     }))
+}
+
+/// Returns the options with the ends of packed files that could not be read.
+pub(crate) fn with_unread_ends(options: &Options, unpacked: Option<&Unpacked>) -> Options {
+    let mut options = options.clone();
+    let unread_ends = unpacked.iter().flat_map(|unpacked| &unpacked.unread_ends);
+    options.unread_ends.extend(unread_ends.cloned());
+    options
 }
 
 /// The ways in which files are packed.
@@ -155,13 +169,20 @@ fn packing(path: &Path) -> Option<Packing> {
     }
 }
 
-/// Unpacks a file into `target`. Of a file that is cut or damaged, what comes before the damage is unpacked.
-fn unpack_file(path: &Path, packing: Packing, target: &Path) -> Result<(), Error> {
+/// Unpacks a file into `target`. Of a file that is cut or damaged, what comes before the damage is unpacked, and the reason why
+/// the rest is not is returned.
+fn unpack_file(path: &Path, packing: Packing, target: &Path) -> Result<Option<String>, Error> {
     let failed = Error::read(path);
     let file = File::open(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    // How much of the file was used, where that is known exactly.
+    let used = (matches!(packing, Packing::Gzip)).then(|| Arc::new(AtomicU64::new(0)));
     let mut file = BufReader::with_capacity(line_prefix::LOOKED_AT, file);
     let unpacking: Box<dyn Read> = match packing {
-        Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        Packing::Gzip => {
+            let used = used.clone().unwrap_or_default();
+            Box::new(Gunzip::new(file.into_inner(), used))
+        }
         Packing::Zstd => Box::new(zstd::Decoder::new(file).map_err(failed)?),
         Packing::Utf16 { order, has_mark } => {
             if has_mark {
@@ -182,7 +203,7 @@ fn unpack_file(path: &Path, packing: Packing, target: &Path) -> Result<(), Error
     let mut unpacking = unpacking.take(MAX_BYTES);
     let mut target_file = File::create_new(target).map_err(Error::read(target))?;
     let mut block = vec![0; 1 << 17];
-    let mut written = 0;
+    let (mut written, mut unread) = (0, None);
     loop {
         match unpacking.read(&mut block) {
             Ok(0) => break,
@@ -193,7 +214,19 @@ fn unpack_file(path: &Path, packing: Packing, target: &Path) -> Result<(), Error
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if written == 0 => return Err(failed(error)),
-            Err(_) => break,
+            Err(error) => {
+                let name = path.file_name().unwrap_or(path.as_os_str());
+                let share = used.map(|used| {
+                    let share = counted::share(used.load(Ordering::Relaxed), bytes);
+                    format!("; {share} of it were read")
+                });
+                unread = Some(format!(
+                    "{} cannot be unpacked further: {error}{}",
+                    name.display(),
+                    share.unwrap_or_default()
+                ));
+                break;
+            }
         }
     }
     if written == MAX_BYTES {
@@ -202,5 +235,5 @@ fn unpack_file(path: &Path, packing: Packing, target: &Path) -> Result<(), Error
             path.display()
         )));
     }
-    Ok(())
+    Ok(unread)
 }

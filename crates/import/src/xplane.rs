@@ -26,13 +26,15 @@ use crate::error::only_file;
 use crate::perfetto::first_bytes;
 use crate::profile::Profile;
 use crate::protobuf::{Message, varint};
-use crate::{Error, Importer, Options, Output};
+use crate::{Error, Importer, Options, Output, counted};
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::Api;
 use plane::Plane;
 use std::cell::Cell;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use work::Collector;
 
 /// Imports files of XSpace.
@@ -73,7 +75,7 @@ fn recognises(path: &Path) -> bool {
 /// Reads one file: first the names of all planes, then the events of the host, then those of GPUs.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
     let path = only_file(inputs, "profile of XSpace")?;
-    let bytes = bytes_of(path)?;
+    let (bytes, unread_end) = bytes_of(path)?;
     let torn = Cell::new(0);
     let space = Message::new(&bytes, &torn);
     let mut profile = Profile::new("XSpace", Api::Unknown);
@@ -87,6 +89,17 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
             (4, Some(_)) => hosts.push(value.text().into_owned()),
             _ => {}
         }
+    }
+    if torn.take() > 0 {
+        let read = planes.iter().map(|plane| plane.bytes).sum();
+        let share = counted::share(read, bytes.len() as u64);
+        let reason = format!(
+            "the file ends in the middle of a plane or is damaged there; {share} of it were read"
+        );
+        inventory.losses.add(LossKind::FileRests, 1, reason);
+    }
+    if let Some(reason) = unread_end {
+        inventory.losses.add(LossKind::FileRests, 1, reason);
     }
     if !planes.iter().any(|plane| plane.gpu.is_some()) {
         return Err(Error::nothing(format!(
@@ -130,19 +143,25 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     profile.write(reasons, options, trace, output)
 }
 
-/// Returns the content of a file, decompressed if it is compressed.
-fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
+/// Returns the content of a file, decompressed if it is compressed, and the reason why its end could not be read; `None` where
+/// it was read whole.
+fn bytes_of(path: &Path) -> Result<(Vec<u8>, Option<String>), Error> {
     let failed = Error::read(path);
-    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let used = Arc::new(AtomicU64::new(0));
+    let (file, size) = counted::open(path, used.clone()).map_err(failed)?;
     let mut bytes = Vec::new();
-    let read = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(failed)?;
-    if bytes.starts_with(&crate::GZIP) {
-        let packed = std::mem::take(&mut bytes);
-        let decoder = flate2::bufread::MultiGzDecoder::new(packed.as_slice());
-        // The readable start of a cut file is imported, and the missing end is counted.
-        let _ = decoder.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    }
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    let unread_end = match read {
+        Ok(_) => None,
+        Err(error) if bytes.is_empty() => return Err(failed(error)),
+        // The readable start of a cut file is imported.
+        Err(error) => {
+            let share = counted::share(used.load(Ordering::Relaxed), size);
+            Some(format!(
+                "the file cannot be read further: {error}; {share} of it were read"
+            ))
+        }
+    };
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(Error::foreign(
             path,
@@ -150,5 +169,5 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Error> {
             "it is longer than 2 GiB, which no message of protobuf is",
         ));
     }
-    Ok(bytes)
+    Ok((bytes, unread_end))
 }

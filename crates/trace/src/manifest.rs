@@ -113,6 +113,9 @@ pub struct JoinedFile {
     pub offset_ns: i64,
     /// By how much the offset may be wrong: so far, as many launches lie inside, nanoseconds.
     pub offset_error_ns: i64,
+    /// What was added to the file's times beside the offset, for each second after the middle of its time (subtracted before
+    /// it), because the clocks drift apart, nanoseconds; 0 where one offset holds for the whole file.
+    pub drift_ns_per_s: i64,
     /// Share of launches inside an operator at the next best offset; absent where no other offset has launches.
     pub next_best_share: Option<f64>,
     /// True where processes and threads have other numbers in the file, as in a container, and were matched by their
@@ -130,13 +133,17 @@ impl std::fmt::Display for JoinedFile {
         let microseconds = |ns: i64| ns as f64 / 1000.0;
         write!(
             f,
-            "{}: {} of {} launches lie inside an operator of their thread (clocks {:.1} µs apart, ± {:.1} µs",
+            "{}: {} of {} launches lie inside an operator of their thread (clocks {:.1} µs apart",
             self.file,
             self.launches_inside,
             self.launches,
             microseconds(self.offset_ns),
-            microseconds(self.offset_error_ns),
         )?;
+        if self.drift_ns_per_s != 0 {
+            let drift = microseconds(self.drift_ns_per_s);
+            write!(f, " in the middle, and {drift:+.1} µs more each second")?;
+        }
+        write!(f, ", ± {:.1} µs", microseconds(self.offset_error_ns))?;
         if let Some(share) = self.next_best_share {
             write!(f, "; next best offset: {:.1} %", share * 100.0)?;
         }

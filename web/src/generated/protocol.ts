@@ -501,8 +501,8 @@ export interface Interval {
 
 /** A file of another profiler of the same run, whose ranges of host code (operators, functions, annotations) were put on the clock of the file with the launches of GPU work, and how well the launches fit into them. */
 export interface JoinedFile {
-  file: string; launches: number; launches_inside: number; matched_threads: boolean; next_best_share: number | null; offset_error_ns: number; offset_ns: number;
-  own_launches: number; own_launches_matched: number;
+  drift_ns_per_s: number; file: string; launches: number; launches_inside: number; matched_threads: boolean; next_best_share: number | null;
+  offset_error_ns: number; offset_ns: number; own_launches: number; own_launches_matched: number;
 }
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */

@@ -6,7 +6,9 @@
 use crate::Error;
 use crate::kineto::joined::{Track, Tracks};
 use crate::nsys::ExportLaunches;
-use crate::offset::{Fit, Launch, MAX_OFFSET_NS, MIN_SHARE, NO_LAUNCHES, ThreadPair, fit};
+use crate::offset::{
+    Drift, Fit, Launch, MAX_OFFSET_NS, MIN_SHARE, NO_LAUNCHES, ThreadPair, fit, fit_drifting,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,9 +16,9 @@ use std::ops::Range;
 
 /// How far apart two profilers may time the start of the same call.
 const SAME_CALL_NS: i64 = 20_000;
-/// The smallest share of a file's own launches that must be calls of the same functions in the export: both profilers
-/// lose few calls.
-const MIN_OWN_SHARE: f64 = 0.9;
+/// The smallest share of a file's own launches that must be calls of the same functions in the export: a profiler may lose a
+/// third of its calls where its buffers are full. The sentence on the match says how many are not there.
+const MIN_OWN_SHARE: f64 = 0.6;
 /// The maximum numbers of threads of a file, and of each process of an export, that are compared with each other where
 /// their ids differ. Programs launch from a handful of threads.
 const MAX_FILE_THREADS: usize = 16;
@@ -38,8 +40,9 @@ type ThreadIds = (u32, u32);
 #[derive(Debug, Clone)]
 pub(super) struct Match {
     pub fit: Fit,
-    /// What is added to the file's times, with the offset of the clocks.
+    /// What is added to the file's times, with the offset of the clocks, and what their drift adds.
     pub shift_ns: i64,
+    pub drift: Drift,
     /// The pids of the file's processes in the export.
     pub processes: FxHashMap<Box<[u8]>, u32>,
     /// The places of threads that have other ids in the file.
@@ -250,7 +253,7 @@ impl<'a> Comparison<'a> {
         let pairs: Vec<ThreadPair> = (pairs.iter())
             .filter_map(|(placed, place)| Some(placed.pair(threads.get(place)?)))
             .collect();
-        let Some(fit) = fit(&pairs) else {
+        let Some(fit) = fit_drifting(&pairs) else {
             return Err(NO_LAUNCHES.to_owned());
         };
         match fit.doubt() {
@@ -344,6 +347,7 @@ impl<'a> Comparison<'a> {
         let mut result = Match {
             fit,
             shift_ns: shift_ns.saturating_add(fit.offset_ns),
+            drift: fit.drift.shifted(shift_ns.saturating_neg()),
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
             own_launches: 0,
@@ -369,7 +373,11 @@ impl<'a> Comparison<'a> {
                 result.windows.push((place, window));
             }
             let launches = &self.threads()[&place];
-            let (all, matched) = same_calls(&track.launches, launches, result.shift_ns);
+            let place = |ns: i64| {
+                let drift_ns = result.drift.at(ns);
+                ns.saturating_add(result.shift_ns).saturating_add(drift_ns)
+            };
+            let (all, matched) = same_calls(&track.launches, launches, place);
             result.own_launches += all;
             result.own_launches_matched += matched;
         }
@@ -390,15 +398,16 @@ fn hull(ranges: impl Iterator<Item = Range<i64>>) -> Option<Range<i64>> {
 }
 
 /// Counts the launches of a file in the time of the export's launches of the same thread, and those of them that are
-/// calls of the same function there, in the same order. Both are in order of time.
-fn same_calls(own: &[Launch], launches: &[Launch], shift_ns: i64) -> (u64, u64) {
+/// calls of the same function there, in the same order. Both are in order of time. `place` puts the file's times on the
+/// clock of the export.
+fn same_calls(own: &[Launch], launches: &[Launch], place: impl Fn(i64) -> i64) -> (u64, u64) {
     let (Some(first), Some(last)) = (launches.first(), launches.last()) else {
         return (0, 0);
     };
     let (mut all, mut matched) = (0, 0);
     let mut next = 0;
     for launch in own {
-        let at_ns = launch.span.start_ns.saturating_add(shift_ns);
+        let at_ns = place(launch.span.start_ns);
         let is_near = |ns: i64| ns.abs_diff(at_ns) <= SAME_CALL_NS as u64;
         let time = first.span.start_ns.saturating_sub(SAME_CALL_NS)
             ..=last.span.start_ns.saturating_add(SAME_CALL_NS);

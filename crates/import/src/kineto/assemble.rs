@@ -56,6 +56,7 @@ impl Collector<'_, '_> {
         self.add_labels_of_backward_passes();
         self.add_collectives(&joined);
         self.place_work(&joined, &sources);
+        self.write_drawn_rows(&sources);
         self.join_shared_devices();
         let overheads = std::mem::take(&mut self.overheads).into_iter();
         let overheads = overheads.map(|overhead| (self.main, overhead));
@@ -234,7 +235,7 @@ impl Collector<'_, '_> {
     }
 
     /// Returns the queue that stands for a stream of the file in a process.
-    fn queue(&mut self, process: ProcessId, stream: QueueId) -> Option<QueueId> {
+    pub(super) fn queue(&mut self, process: ProcessId, stream: QueueId) -> Option<QueueId> {
         let stream = self.streams.get(stream)?;
         let device = self.device(process, stream.device);
         let inventory = &mut self.profile.inventory;

@@ -19,6 +19,7 @@ use super::streams::{Stream, Streams};
 use super::work::{WorkArgs, category_by_args, correlation};
 use super::xla::XlaArgs;
 use crate::inventory::KernelFacts;
+use crate::offset::Drift;
 use crate::output::NewTrace;
 use crate::profile::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, HostRange, Overhead, Profile, Span,
@@ -75,6 +76,8 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) bytes: (u64, u64),
     /// The offset that is added to all times; `None` before the first event, which decides the offset.
     pub(super) shift_ns: Option<i64>,
+    /// What the drift of the clocks adds to all times, beside that.
+    drift: Drift,
     /// The trace to which rows are pushed.
     pub(super) new: NewTrace,
     /// The texts of the file by their bytes between quotes.
@@ -142,6 +145,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             output,
             bytes: part.bytes,
             shift_ns: part.shift_ns,
+            drift: part.drift,
             new,
             texts: FxHashMap::default(),
             profile: Profile::new("", Api::Cuda),
@@ -214,16 +218,16 @@ impl<'o, 'p> Collector<'o, 'p> {
     fn shifted(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
         let (start_ns, end_ns) = times?;
         // The first time that is not 0 decides, because 0 may stand for an unknown time.
-        let shift_ns = match (self.shift_ns, start_ns) {
-            (None, 0) => 0,
-            (shift_ns, _) => *self
-                .shift_ns
-                .insert(shift_ns.unwrap_or_else(|| shift_of(start_ns))),
-        };
-        Span::checked(
-            start_ns.checked_add(shift_ns)?,
-            end_ns.checked_add(shift_ns)?,
-        )
+        if self.shift_ns.is_none() && start_ns != 0 {
+            self.shift_ns = Some(shift_of(start_ns));
+        }
+        Span::checked(self.on_clock(start_ns)?, self.on_clock(end_ns)?)
+    }
+
+    /// Returns a time of the file on the clock of the trace; `None` where that is impossible.
+    pub(super) fn on_clock(&self, ns: i64) -> Option<i64> {
+        let shifted = ns.checked_add(self.shift_ns.unwrap_or(0))?;
+        shifted.checked_add(self.drift.at(ns))
     }
 
     /// Converts the start of an event like [`Self::span`].
@@ -358,7 +362,7 @@ impl<'o, 'p> Collector<'o, 'p> {
         let id = self.streams.id(stream);
         if id.is_none() {
             let reason = "the file names more streams or devices than any program has";
-            (self.profile.inventory).lose(LossKind::CudaActivities, 1, reason);
+            (self.profile.inventory).lose(LossKind::GpuIntervals, 1, reason);
         }
         id
     }
@@ -402,9 +406,12 @@ impl<'o, 'p> Collector<'o, 'p> {
                 Some(lane.thread),
                 kind,
                 span,
-                Some(name.as_ref().into()),
+                Some(name.as_ref().into()).filter(|_| name != kind.as_str()),
             );
-            rows::host_call(self.new.tables_mut(), row);
+            match producers::drawn_queue(event).flatten() {
+                Some(queue) => self.producers.drawn_rows.push((queue, row)),
+                None => rows::host_call(self.new.tables_mut(), row),
+            }
             return;
         }
         let function = self.profile.function(&name);
@@ -621,11 +628,8 @@ impl Sink for Collector<'_, '_> {
         let event = &self.in_unit(event);
         match event.phase {
             b'X' => self.complete(event),
-            b'B' => {
-                self.begin(event);
-                Ok(())
-            }
-            b'E' => self.end(event),
+            b'B' => self.of_thread(event, true),
+            b'E' => self.of_thread(event, false),
             b'i' | b'I' | b'R' => self.instant(event),
             b'b' | b'S' => self.asynchronous(event, true),
             b'e' | b'F' => self.asynchronous(event, false),

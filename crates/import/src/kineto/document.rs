@@ -8,6 +8,7 @@ use super::event::Event;
 use super::json::{Stop, skip_space, skip_string, skip_value};
 use super::preface;
 use super::source::{Ending, Source};
+use crate::counted::ends_in_the_middle;
 
 /// The maximum size of an event, or of a value of the object around the events. A longer value is skipped and
 /// counted.
@@ -245,7 +246,8 @@ impl Document {
     /// Notes in the summary that the document ends too early.
     fn cut(&mut self) {
         let why = self.broken();
-        self.summary.cut = Some(why.unwrap_or_else(|| "the file ends in the middle".to_owned()));
+        let bytes = self.before + self.buffer.len() as u64;
+        self.summary.cut = Some(why.unwrap_or_else(|| ends_in_the_middle(bytes)));
     }
 
     /// Reads events behind a part of the document that is not JSON. Returns false unless the end of their list comes.

@@ -2,6 +2,7 @@
 //! collects.
 
 use super::event::Event;
+use crate::offset::Drift;
 use crate::profile::{Correlation, Span};
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
@@ -30,6 +31,8 @@ pub(super) struct TracePart<'a> {
     pub(super) bytes: (u64, u64),
     /// What is added to all times; where it is `None` the file decides.
     pub(super) shift_ns: Option<i64>,
+    /// What the drift of the clocks adds to all times, beside that.
+    pub(super) drift: Drift,
     /// The rank of the trace, where the file does not say it.
     pub(super) rank: Option<Rank>,
     /// The beginning of the names of the processes whose events are taken; empty where all are.
@@ -83,15 +86,15 @@ impl Lane {
     }
 }
 
-/// The event that began a range which has not ended.
+/// The event that began a range which has not ended, or that ends one.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRange {
-    category: Box<[u8]>,
+    pub(super) category: Box<[u8]>,
     name: Box<[u8]>,
     pid: Box<[u8]>,
     tid: Box<[u8]>,
-    args: Box<[u8]>,
-    start_ns: Option<i64>,
+    pub(super) args: Box<[u8]>,
+    pub(super) start_ns: Option<i64>,
 }
 
 impl OpenRange {
@@ -159,13 +162,77 @@ pub(super) fn label_of(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The ranges that have begun and not ended.
+/// The begins and ends of ranges that have no counterpart so far.
 #[derive(Debug, Default)]
 pub(super) struct OpenRanges {
-    /// Those of each thread, outermost first, by pid and tid with a zero byte between them.
-    pub(super) of_threads: FxHashMap<Box<[u8]>, Vec<OpenRange>>,
+    /// Those of each thread, by pid and tid with a zero byte between them.
+    pub(super) of_threads: FxHashMap<Box<[u8]>, Unpaired>,
     /// Asynchronous ones, by category, name and id.
-    pub(super) asynchronous: FxHashMap<(TextId, TextId, TextId), Vec<OpenRange>>,
+    pub(super) asynchronous: FxHashMap<(TextId, TextId, TextId), Unpaired>,
+}
+
+impl OpenRanges {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Unpaired> {
+        self.of_threads.values().chain(self.asynchronous.values())
+    }
+
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Unpaired> {
+        let asynchronous = self.asynchronous.values_mut();
+        self.of_threads.values_mut().chain(asynchronous)
+    }
+}
+
+/// The begins and ends of a thread, or of one asynchronous range, that have no counterpart so far.
+#[derive(Debug, Default)]
+pub(super) struct Unpaired {
+    /// The ranges that are open, outermost first.
+    pub(super) begins: Vec<OpenRange>,
+    /// Ends whose beginning did not stand before them.
+    pub(super) ends: Vec<OpenRange>,
+}
+
+impl Unpaired {
+    /// Returns the range that an event ends: the innermost, unless that begins later. An end without a range is kept, as
+    /// its beginning may stand behind it.
+    pub(super) fn end(&mut self, event: &Event) -> Option<OpenRange> {
+        let ended = self.begins.pop_if(|open| {
+            let times = open.start_ns.zip(event.start_ns);
+            // Where events stand in reverse order, the end at the start of a range is that of the one before.
+            let is_empty_range = self.ends.is_empty();
+            times.is_none_or(|(start_ns, end_ns)| {
+                start_ns < end_ns || start_ns == end_ns && is_empty_range
+            })
+        });
+        if ended.is_none() {
+            self.ends.push(OpenRange::new(event));
+        }
+        ended
+    }
+
+    /// Takes the ranges whose ends stand before their beginnings out, each with its end: in the order of time, an end is that of
+    /// the innermost open range. Of those at the same time, ends come first.
+    pub(super) fn pairs_by_time(&mut self) -> Vec<(OpenRange, OpenRange)> {
+        if self.ends.is_empty() || self.begins.is_empty() {
+            return Vec::new();
+        }
+        let mut ends = std::mem::take(&mut self.ends);
+        ends.sort_by_key(|end| end.start_ns);
+        let mut begins = std::mem::take(&mut self.begins);
+        begins.sort_by_key(|begin| begin.start_ns);
+        let mut begins = begins.into_iter().peekable();
+        let mut pairs = Vec::new();
+        for end in ends {
+            while let Some(begin) = begins.next_if(|begin| begin.start_ns < end.start_ns) {
+                self.begins.push(begin);
+            }
+            match self.begins.pop() {
+                Some(begin) => pairs.push((begin, end)),
+                None => self.ends.push(end),
+            }
+        }
+        self.begins.extend(begins);
+        pairs
+    }
 }
 
 /// The calls and the work of a file that is joined to the file of another tool, which has them too.

@@ -11,6 +11,7 @@ use super::json;
 use super::metadata::Metadata;
 use super::preface;
 use super::source::{self, Source};
+use crate::counted::read_full;
 use crate::line_prefix::LinePrefix;
 use crate::{Error, Options, Output, ranks};
 use gapscope_trace::manifest::Rank;
@@ -94,11 +95,11 @@ fn is_document(path: &Path) -> bool {
 /// Reads into `bytes` from `filled` on, and returns how many are filled when they are full or the file ends.
 pub(super) fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: usize) -> usize {
     while filled < bytes.len() {
-        match source::read_full(file, &mut bytes[filled..][..1]) {
+        match read_full(file, &mut bytes[filled..][..1]) {
             Ok(1) => filled += 1,
             _ => break,
         }
-        filled += source::read_full(file, &mut bytes[filled..]).unwrap_or(0);
+        filled += read_full(file, &mut bytes[filled..]).unwrap_or(0);
     }
     filled
 }

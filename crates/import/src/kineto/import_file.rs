@@ -46,6 +46,7 @@ pub(super) fn import(
         )));
     }
     collector.metadata.rank = part.rank.or(collector.metadata.rank);
+    collector.pair_ranges_by_time()?;
     let reasons = collector.assemble();
     collector.write_scopes()?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();

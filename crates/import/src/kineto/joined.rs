@@ -16,7 +16,7 @@ use super::source::Source;
 use super::{files, json};
 use crate::Error;
 use crate::functions::class_of;
-use crate::offset::{Launch, segments};
+use crate::offset::{Drift, Launch, segments};
 use crate::output::{NewTrace, Output};
 use crate::profile::{Profile, Span};
 use gapscope_model::SubmissionKind;
@@ -205,8 +205,9 @@ pub(crate) struct Placed {
     pub name: String,
     /// The number of the file among those of its trace.
     pub number: u32,
-    /// What is added to the file's times.
+    /// What is added to the file's times, and what the drift of the clocks adds.
     pub shift_ns: i64,
+    pub drift: Drift,
     /// The pids of processes in the profile, by the pids that the file writes.
     pub processes: FxHashMap<Box<[u8]>, u32>,
     /// The pids and thread ids in the profile, by [`Track::key`], of threads that have others in the file.
@@ -228,6 +229,7 @@ pub(crate) fn add(
     let part = TracePart {
         bytes,
         shift_ns: Some(file.shift_ns),
+        drift: file.drift,
         ..TracePart::default()
     };
     let mut by_pid = FxHashMap::default();
@@ -256,6 +258,7 @@ pub(crate) fn add(
         outside: 0,
     };
     let summary = Document::new(Source::open(&file.path)?).read(&mut joining)?;
+    joining.collector.pair_ranges_by_time()?;
     joining.describe(&summary, &file.name);
     let Collector {
         mut profile, new, ..
@@ -305,8 +308,8 @@ impl Joining<'_, '_> {
     }
 
     fn is_in_time(&mut self, event: &Event) -> bool {
-        let shift_ns = self.collector.shift_ns.unwrap_or(0);
-        let Some(start_ns) = event.start_ns.and_then(|ns| ns.checked_add(shift_ns)) else {
+        let start_ns = event.start_ns.and_then(|ns| self.collector.on_clock(ns));
+        let Some(start_ns) = start_ns else {
             // The collector counts impossible times.
             return true;
         };
@@ -323,6 +326,8 @@ impl Joining<'_, '_> {
         collector.finish_ranges();
         collector.count_unread(summary);
         collector.add_steps_of_other_threads();
+        collector.add_labels_of_backward_passes();
+        collector.profile.drop_stray_devices();
         let LeftOut { calls, work } = collector.left_out.unwrap_or_default();
         let inventory = &mut collector.profile.inventory;
         for lane in &collector.lanes.all {

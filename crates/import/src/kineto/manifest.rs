@@ -3,7 +3,7 @@
 use super::collect::{Collector, shift_of};
 use super::document::Summary;
 use super::facts::Lane;
-use crate::Options;
+use crate::{Options, counted};
 use gapscope_model::LossKind;
 use std::cmp::Reverse;
 
@@ -29,6 +29,8 @@ impl Collector<'_, '_> {
             false => ("a profiler that writes Chrome's JSON", "Chrome JSON"),
         };
         self.note(summary, file, tool);
+        // Counters are no reason to keep a device.
+        self.profile.drop_stray_devices();
         let inventory = &mut self.profile.inventory;
         let device = |number| inventory.known_device(self.main, number);
         self.counters.push_into(device, self.new.tables_mut());
@@ -119,10 +121,9 @@ impl Collector<'_, '_> {
         if summary.broken_parts > 0 {
             let read = summary.bytes.saturating_sub(summary.broken_bytes);
             let reason = format!(
-                "not JSON, first at byte {}; {read} of {} bytes ({:.1} %) of the file were read",
+                "not JSON, first at byte {}; {} of the file were read",
                 summary.first_broken_at,
-                summary.bytes,
-                (read as f64 / summary.bytes as f64 * 1000.0).floor() / 10.0,
+                counted::share(read, summary.bytes)
             );
             (inventory.losses).add(LossKind::FileParts, summary.broken_parts, reason);
         }

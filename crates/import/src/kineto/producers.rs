@@ -17,8 +17,8 @@ use super::work::correlation;
 use crate::functions::class_of;
 use crate::profile::Correlation;
 use crate::transfers;
-use gapscope_trace::ids::{ProcessId, ThreadId};
-use gapscope_trace::tables::{HostCallKind, TransferKind};
+use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
+use gapscope_trace::tables::{HostCall, HostCallKind, TransferKind};
 use memchr::memmem::find;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -45,6 +45,10 @@ pub(super) struct Producers {
     pub(super) latest: Option<Correlation>,
     /// The calls of gapscope's drawings, by their index, with the number of the queue that they use.
     pub(super) drawn_calls: Vec<(usize, Option<u64>)>,
+    /// The rows of calls of gapscope's drawings that wait for their queue, by the number of that.
+    pub(super) drawn_rows: Vec<(u64, HostCall)>,
+    /// The streams of queues of gapscope's drawings, by the queues' numbers, with the sources of their work.
+    pub(super) drawn_queues: FxHashMap<u64, (QueueId, u32)>,
 }
 
 /// Added to the indexes of calls of gapscope's drawings that have no submission.

@@ -4,16 +4,19 @@ use super::category::Producer;
 use super::collect::Collector;
 use super::event::Event;
 use super::facts::Synchronisation;
+use super::join::SourceProcesses;
 use super::json::{self, bare, elements};
 use super::number::whole;
 use super::producers::{
     ARROWS, Args, OTHER_CALLS, Shape, copy_kind, decoded, drawn_place, is_function, split_shape,
 };
 use super::work::correlation;
+use crate::drawn::DRAWING_ALONE;
 use crate::inventory::KernelFacts;
 use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, Span};
+use gapscope_timeline_builder::rows;
 use gapscope_trace::ids::ProcessId;
-use gapscope_trace::tables::TransferKind;
+use gapscope_trace::tables::{HostCall, TransferKind};
 use rustc_hash::FxHashMap;
 
 impl Collector<'_, '_> {
@@ -198,10 +201,10 @@ impl Collector<'_, '_> {
         }
         for (index, queue) in &producers.drawn_calls {
             let (_, call) = &mut calls[*index];
-            if call.correlation.is_some() {
+            if (call.correlation).is_some_and(|number| places.contains_key(&number)) {
                 continue;
             }
-            // The drawing has no work for such a call.
+            // The drawing has no work for such a call, which may put something else on its queue, such as a function of the host.
             call.correlation = Some(Correlation(OTHER_CALLS + *index as u64));
             if let Some((stream, source)) = queue.and_then(|queue| queues.get(&queue)) {
                 self.synchronisations.push(Synchronisation {
@@ -214,9 +217,22 @@ impl Collector<'_, '_> {
             }
         }
         if producers.latest.is_some() || !producers.drawn_calls.is_empty() {
-            self.profile.inventory.note("The file is a drawing of gapscope without the trace behind it: work without times, losses and the accuracy of the trace's clocks are not in it.");
+            self.profile.inventory.note(DRAWING_ALONE);
         }
         self.producers = producers;
+        self.producers.drawn_queues = queues;
+    }
+
+    /// Writes the calls of gapscope's drawings that have a queue, which is known by now.
+    pub(super) fn write_drawn_rows(&mut self, sources: &SourceProcesses) {
+        for (number, row) in std::mem::take(&mut self.producers.drawn_rows) {
+            let place = self.producers.drawn_queues.get(&number).copied();
+            let queue = place.and_then(|(stream, source)| {
+                let process = sources.process(source);
+                self.queue(process, stream)
+            });
+            rows::host_call(self.new.tables_mut(), HostCall { queue, ..row });
+        }
     }
 
     /// Takes an arrow that unitrace writes from a call to its work; returns false for other arrows.

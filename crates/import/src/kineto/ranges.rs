@@ -77,50 +77,68 @@ impl Collector<'_, '_> {
         (!category.is_empty()).then(|| self.text(category))
     }
 
-    /// Opens a range of a thread, inside those that are open.
-    pub(super) fn begin(&mut self, event: &Event) {
+    /// Opens a range of a thread, inside those that are open, or ends the innermost one.
+    pub(super) fn of_thread(&mut self, event: &Event, begins: bool) -> Result<(), Error> {
         let key = [event.pid, b"\0", event.tid].concat();
-        let open = self.open.of_threads.entry(key.into()).or_default();
-        open.push(OpenRange::new(event));
-    }
-
-    /// Ends the innermost open range of a thread.
-    pub(super) fn end(&mut self, event: &Event) -> Result<(), Error> {
-        let key = [event.pid, b"\0", event.tid].concat();
-        let open = self.open.of_threads.get_mut(key.as_slice());
-        let range = open.and_then(Vec::pop);
-        self.ended(event, range)
+        let unpaired = self.open.of_threads.entry(key.into()).or_default();
+        let ended = match begins {
+            true => {
+                unpaired.begins.push(OpenRange::new(event));
+                None
+            }
+            false => unpaired.end(event),
+        };
+        self.ended(event.args, event.start_ns, ended)
     }
 
     /// Begins or ends a range whose beginning and end have one category, name and id.
     pub(super) fn asynchronous(&mut self, event: &Event, begins: bool) -> Result<(), Error> {
         let key = [event.category, event.name, event.id].map(|text| self.text(text));
-        let open = self.open.asynchronous.entry(key.into()).or_default();
-        if begins {
-            open.push(OpenRange::new(event));
-            return Ok(());
-        }
-        let range = open.pop();
-        self.ended(event, range)
+        let unpaired = self.open.asynchronous.entry(key.into()).or_default();
+        let ended = match begins {
+            true => {
+                unpaired.begins.push(OpenRange::new(event));
+                None
+            }
+            false => unpaired.end(event),
+        };
+        self.ended(event.args, event.start_ns, ended)
     }
 
-    /// Takes a range with its end as a complete event. An end without a beginning is counted.
-    fn ended(&mut self, event: &Event, range: Option<OpenRange>) -> Result<(), Error> {
+    /// Takes a range with its end, which has arguments and a time, as a complete event.
+    fn ended(
+        &mut self,
+        args: &[u8],
+        end_ns: Option<i64>,
+        range: Option<OpenRange>,
+    ) -> Result<(), Error> {
         let Some(mut range) = range else {
-            let reason = "their beginning is not in the file";
-            self.lost("ends of ranges", event.category, reason);
             return Ok(());
         };
-        range.add_args(event.args);
-        self.complete(&range.complete(event.start_ns))
+        range.add_args(args);
+        self.complete(&range.complete(end_ns))
+    }
+
+    /// Takes the ranges whose ends stand before their beginnings, as where a file's events are in reverse order.
+    ///
+    /// # Errors
+    /// The trace cannot be written.
+    pub(super) fn pair_ranges_by_time(&mut self) -> Result<(), Error> {
+        let mut open = std::mem::take(&mut self.open);
+        for unpaired in open.all_mut() {
+            for (begin, end) in unpaired.pairs_by_time() {
+                self.ended(&end.args, end.start_ns, Some(begin))?;
+            }
+        }
+        self.open = open;
+        Ok(())
     }
 
     /// Takes the work that began and never ended: its times are not known.
     pub(super) fn take_open_work(&mut self) {
         let mut open = std::mem::take(&mut self.open);
-        let ranges = (open.of_threads.values_mut()).chain(open.asynchronous.values_mut());
-        for ranges in ranges {
-            ranges.retain(|range| {
+        for unpaired in open.all_mut() {
+            unpaired.begins.retain(|range| {
                 let event = range.complete(None);
                 let category = self.category(&event);
                 if category.is_work() {
@@ -156,12 +174,15 @@ impl Collector<'_, '_> {
         self.other_range(event, Span::between(at_ns, at_ns))
     }
 
-    /// Counts the ranges that began and never ended as losses.
+    /// Counts the ranges that began and never ended, and the ends without a beginning, as losses.
     pub(super) fn finish_ranges(&mut self) {
-        let open = &self.open;
-        let ranges = (open.of_threads.values()).chain(open.asynchronous.values());
-        let count: usize = ranges.map(Vec::len).sum();
+        let open = std::mem::take(&mut self.open);
+        let count: usize = open.all().map(|unpaired| unpaired.begins.len()).sum();
         let reason = "their end is not in the file";
         (self.profile.inventory).lose("ranges", count as u64, reason);
+        for end in open.all().flat_map(|unpaired| &unpaired.ends) {
+            let reason = "their beginning is not in the file";
+            self.lost("ends of ranges", &end.category, reason);
+        }
     }
 }

@@ -1,10 +1,8 @@
 //! Reads a file in blocks on a thread of its own, and decompresses it if needed: [`Source::open`] starts the thread,
 //! and [`Source::next`] appends one block after the other to a buffer.
 
-use crate::{Error, GZIP, Output};
-use flate2::bufread::MultiGzDecoder;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use crate::{Error, Output, counted};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,54 +28,7 @@ pub(super) enum Ending {
 /// # Errors
 /// The system refuses to open the file.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    Ok(open_counted(path, Arc::default())?.0)
-}
-
-/// Opens a file like [`open`], and returns also its size. `count` grows with the bytes that are read of it.
-fn open_counted(path: &Path, count: Arc<AtomicU64>) -> io::Result<(Box<dyn Read + Send>, u64)> {
-    let mut file = File::open(path)?;
-    let bytes = file.metadata()?.len();
-    let mut magic = [0; 2];
-    let is_gzip = read_full(&mut file, &mut magic)? == 2 && magic == GZIP;
-    let file = Counted {
-        file: File::open(path)?,
-        count,
-    };
-    Ok(match is_gzip {
-        true => {
-            let file = BufReader::with_capacity(BLOCK_BYTES, file);
-            (Box::new(MultiGzDecoder::new(file)), bytes)
-        }
-        false => (Box::new(file), bytes),
-    })
-}
-
-/// Fills a buffer as far as there are bytes, and returns the number of bytes.
-pub(super) fn read_full(from: &mut dyn Read, to: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < to.len() {
-        match from.read(&mut to[filled..]) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
-/// A file that counts the bytes that were read of it, compressed if the file is.
-struct Counted {
-    file: File,
-    count: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(to)?;
-        self.count.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
+    Ok(counted::open(path, Arc::default())?.0)
 }
 
 /// A file that another thread reads.
@@ -102,7 +53,7 @@ impl Source {
     pub(super) fn open(path: &Path) -> Result<Source, Error> {
         let failed = Error::read(path);
         let count = Arc::new(AtomicU64::new(0));
-        let (file, file_bytes) = open_counted(path, count.clone()).map_err(failed)?;
+        let (file, file_bytes) = counted::open(path, count.clone()).map_err(failed)?;
         let (to, blocks) = sync_channel(BLOCKS);
         let (spent, from) = sync_channel(BLOCKS + 2);
         let thread = std::thread::Builder::new()
@@ -132,7 +83,9 @@ impl Source {
                 true
             }
             Ok(Err(error)) => {
-                self.ending = Some(Ending::Broken(error.to_string()));
+                let read = self.count.load(Ordering::Relaxed);
+                let share = counted::share(read, self.file_bytes);
+                self.ending = Some(Ending::Broken(format!("{error}; {share} of it were read")));
                 false
             }
             Err(_) => {

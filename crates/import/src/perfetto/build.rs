@@ -4,6 +4,7 @@
 use super::first_pass::FirstPass;
 use super::work::{CommandBufferKey, Work};
 use crate::Error;
+use crate::drawn::DRAWING_ALONE;
 use crate::inventory::Inventory;
 use crate::output::NewTrace;
 use gapscope_model::Span;
@@ -11,7 +12,9 @@ use gapscope_timeline_builder::rows;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
-use gapscope_trace::tables::{CommandBuffer, Submission, SubmissionKind, Timing};
+use gapscope_trace::tables::{
+    CommandBuffer, HostCall, HostCallKind, Submission, SubmissionKind, Timing,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -35,12 +38,22 @@ struct CommandBufferFacts {
 /// A submission of which the call, the work, or both were read so far. Its row is written once both were read.
 #[derive(Default)]
 struct PendingSubmission {
-    /// The row, which still lacks the queue and kind of the work.
+    /// The row, which still lacks the queue of the work, and its kind unless the file says that.
     call: Option<Box<Submission>>,
+    /// The process and the number of the queue in gapscope's own exports.
+    own_queue: Option<(u32, u64)>,
     /// The queue and kind of the first work.
     work: Option<(QueueId, SubmissionKind)>,
     /// Whether the row is written.
     is_whole: bool,
+}
+
+/// A call of gapscope's own exports that names its queue.
+pub(super) enum OwnCall {
+    /// A host call.
+    Row(HostCall),
+    /// A submission of what leaves no work on the device, such as a function of the host.
+    PutOnQueue(Box<Submission>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +85,17 @@ pub(super) struct Builder {
     pub works: Vec<Work>,
     /// Queues that stand for streams of CUDA, although the file does not name the API of their device.
     pub streams: FxHashSet<QueueId>,
+    /// The fingerprints of slices and render stages so far, of which a file that was joined from overlapping parts has some more
+    /// than once.
+    seen: FxHashSet<u64>,
+    /// Whether work of the file is drawn by gapscope.
+    pub is_own_drawing: bool,
+    /// Submissions of gapscope's own exports by pid and number there.
+    pub own_submissions: FxHashMap<(u32, u32), SubmissionId>,
+    /// The queues of gapscope's own exports by pid and number there.
+    own_queues: FxHashMap<(u32, u64), QueueId>,
+    /// The calls of gapscope's own exports that name their queue, with its process and number.
+    own_calls: Vec<((u32, u64), OwnCall)>,
     /// Names of objects by the number of their type in Vulkan (6 is a command buffer) and their handle.
     pub object_names: FxHashMap<(u64, u64), Arc<str>>,
 }
@@ -96,8 +120,53 @@ impl Builder {
             numbered: FxHashMap::default(),
             works: Vec::new(),
             streams: FxHashSet::default(),
+            seen: FxHashSet::default(),
+            is_own_drawing: false,
+            own_submissions: FxHashMap::default(),
+            own_queues: FxHashMap::default(),
+            own_calls: Vec::new(),
             object_names: FxHashMap::default(),
         }
+    }
+
+    /// Adds a call of gapscope's own exports, which names its queue.
+    pub fn own_call(&mut self, queue: (u32, u64), call: OwnCall) {
+        self.own_calls.push((queue, call));
+    }
+
+    /// Writes the calls of gapscope's own exports that name their queue.
+    fn write_own_calls(&mut self) {
+        for (number, call) in std::mem::take(&mut self.own_calls) {
+            let queue = self.own_queues.get(&number).copied();
+            match (call, queue) {
+                (OwnCall::Row(row), queue) => {
+                    rows::host_call(self.trace.tables_mut(), HostCall { queue, ..row });
+                }
+                (OwnCall::PutOnQueue(row), Some(queue)) => {
+                    rows::submission(self.trace.tables_mut(), Submission { queue, ..*row });
+                }
+                (OwnCall::PutOnQueue(row), None) => {
+                    let span = Span {
+                        start_ns: row.start_ns,
+                        duration_ns: row.duration_ns,
+                    };
+                    let kind = HostCallKind::OtherCall;
+                    let row =
+                        rows::one_host_call(row.process, row.thread, kind, span, row.function);
+                    rows::host_call(self.trace.tables_mut(), row);
+                }
+            }
+        }
+    }
+
+    /// Returns true for a slice or a render stage that agrees in everything with one before, which is counted as a loss.
+    pub fn is_repeated(&mut self, fingerprint: u64) -> bool {
+        let is_repeated = !self.seen.insert(fingerprint);
+        if is_repeated {
+            let reason = "the file has them more than once";
+            self.inventory.lose(LossKind::RepeatedEvents, 1, reason);
+        }
+        is_repeated
     }
 
     /// Returns the id of the process with a pid; `None` if its work is not wanted, which is counted. The pid 0 means
@@ -189,7 +258,7 @@ impl Builder {
 
     /// Adds the call of a submission. Its queue becomes the queue of the submitted work. A second call of the same
     /// submission is counted as a loss.
-    pub fn submitted_by_call(&mut self, call: Submission) {
+    pub fn submitted_by_call(&mut self, call: Submission, own_queue: Option<(u32, u64)>) {
         let id = call.id;
         let pending = self.pending.entry(id).or_default();
         // The first of several calls that claim the same work counts.
@@ -198,6 +267,7 @@ impl Builder {
             return self.inventory.lose(LossKind::Submissions, 1, reason);
         }
         pending.call = Some(Box::new(call));
+        pending.own_queue = own_queue;
         self.write_whole(id);
     }
 
@@ -215,9 +285,15 @@ impl Builder {
             && let Some(call) = pending.call.take()
         {
             pending.is_whole = true;
+            if let Some(number) = pending.own_queue {
+                self.own_queues.insert(number, queue);
+            }
             let row = Submission {
                 queue,
-                kind,
+                kind: match call.kind {
+                    SubmissionKind::Unknown => kind,
+                    known => known,
+                },
                 ..*call
             };
             rows::submission(self.trace.tables_mut(), row);
@@ -331,6 +407,10 @@ impl Builder {
                 ..row
             };
             rows::command_buffer(self.trace.tables_mut(), row);
+        }
+        self.write_own_calls();
+        if self.is_own_drawing {
+            self.inventory.note(DRAWING_ALONE);
         }
         let mut idle = 0;
         for submission in std::mem::take(&mut self.pending).into_values() {

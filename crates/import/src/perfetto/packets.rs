@@ -1,13 +1,14 @@
 //! Reads a file of Perfetto as a stream of packets (the fields 1 of its outermost message), and recognises such
 //! files. A bundle is a packet that holds others compressed; these come out in its place.
 
-use crate::Error;
 use crate::protobuf::{Message, varint};
+use crate::{Error, counted};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The maximum size of a packet. Longer packets are skipped: the tools write none of that size.
 const MAX_PACKET_BYTES: u64 = 256 << 20;
@@ -22,7 +23,7 @@ const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 /// The damage to a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Damage {
-    /// The position in the file where reading stopped before the end.
+    /// How many bytes of the file were read before reading stopped, packed if the file is.
     pub cut_at: Option<u64>,
     /// The number of packets that were skipped because of their size.
     pub too_long: u64,
@@ -43,13 +44,10 @@ pub(super) fn read(
     take: &mut dyn FnMut(Message) -> Result<(), Error>,
 ) -> Result<Damage, Error> {
     let failed = Error::read(path);
-    let place = Rc::new(Cell::new(0));
-    let counted = Counted {
-        file: File::open(path).map_err(failed)?,
-        place: place.clone(),
-    };
-    let mut file = BufReader::with_capacity(1 << 20, counted);
-    let gzip = file.fill_buf().map_err(failed)?.starts_with(&crate::GZIP);
+    let used = Arc::new(AtomicU64::new(0));
+    let (file, _) = counted::open(path, used.clone()).map_err(failed)?;
+    let mut file = BufReader::with_capacity(1 << 20, file);
+    let gzip = is_gzip(path).map_err(failed)?;
     let mut damage = Damage::default();
     let failure = RefCell::new(None);
     let torn = Cell::new(0);
@@ -58,27 +56,24 @@ pub(super) fn read(
         torn: &torn,
         damage: &mut damage,
         failure: &failure,
+        position: 0,
+        whole_bytes: 0,
     };
     let mut each = |message: Message| {
-        progress(place.get());
+        progress(used.load(Ordering::Relaxed));
         take(message)
     };
-    let whole = if gzip {
-        let decoder = flate2::bufread::MultiGzDecoder::new(file);
-        reader.packets(
-            &mut BufReader::with_capacity(1 << 18, decoder),
-            true,
-            &mut each,
-        )?
-    } else {
-        reader.packets(&mut file, true, &mut each)?
-    };
+    let whole = reader.packets(&mut file, true, &mut each)?;
+    let whole_bytes = reader.whole_bytes;
     // A failed decompression is the file's fault, and a failed read is the system's.
     if let Some(source) = failure.into_inner().filter(|_| !gzip) {
         return Err(failed(source));
     }
     if !whole {
-        damage.cut_at = Some(place.get());
+        damage.cut_at = Some(match gzip {
+            true => used.load(Ordering::Relaxed),
+            false => whole_bytes,
+        });
     }
     damage.torn = torn.get();
     Ok(damage)
@@ -89,18 +84,11 @@ pub(super) fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
 }
 
-/// A file that keeps its position, for reports of progress and of cuts.
-struct Counted {
-    file: File,
-    place: Rc<Cell<u64>>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.place.set(self.place.get() + read as u64);
-        Ok(read)
-    }
+/// Returns whether gzip packed a file.
+fn is_gzip(path: &Path) -> io::Result<bool> {
+    let mut magic = [0; 2];
+    let read = counted::read_full(&mut File::open(path)?, &mut magic)?;
+    Ok(read == 2 && magic == crate::GZIP)
 }
 
 /// The callback that receives each packet; its error stops the reading.
@@ -115,6 +103,9 @@ struct Stream<'a> {
     damage: &'a mut Damage,
     /// The error of the system, if reading failed.
     failure: &'a RefCell<Option<io::Error>>,
+    /// The number of bytes that were read, and of those up to the end of the last field that was read whole.
+    position: u64,
+    whole_bytes: u64,
 }
 
 impl Stream<'_> {
@@ -127,6 +118,7 @@ impl Stream<'_> {
         take: Take,
     ) -> Result<bool, Error> {
         loop {
+            self.whole_bytes = self.position;
             let tag = match self.varint(from) {
                 Ok(Some(tag)) => tag,
                 Ok(None) => return Ok(true),
@@ -149,6 +141,7 @@ impl Stream<'_> {
             if !is_packet || length > MAX_PACKET_BYTES {
                 self.damage.too_long += u64::from(is_packet);
                 let skipped = io::copy(&mut from.take(length), &mut io::sink());
+                self.position += *skipped.as_ref().unwrap_or(&0);
                 match skipped {
                     Ok(skipped) if skipped == length => continue,
                     Ok(_) => return Ok(false),
@@ -162,6 +155,7 @@ impl Stream<'_> {
             buffer.clear();
             // The buffer grows with the bytes that exist, because the packet may claim any length.
             let read = from.take(length).read_to_end(&mut buffer);
+            self.position += buffer.len() as u64;
             let whole = match read {
                 Ok(read) => read as u64 == length,
                 Err(error) => {
@@ -203,6 +197,8 @@ impl Stream<'_> {
             torn: self.torn,
             damage: &mut *self.damage,
             failure: &failure,
+            position: 0,
+            whole_bytes: 0,
         };
         let decoder: Box<dyn Read> = if number == COMPRESSED_PACKETS {
             Box::new(flate2::bufread::ZlibDecoder::new(inner))
@@ -239,6 +235,7 @@ impl Stream<'_> {
                 return if place == 0 { Ok(None) } else { Err(()) };
             };
             from.consume(1);
+            self.position += 1;
             bytes[place] = byte;
             if byte & 0x80 == 0 {
                 return Ok(varint(&mut &bytes[..=place]));

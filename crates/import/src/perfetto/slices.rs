@@ -1,7 +1,7 @@
 //! Converts track events to rows: slices (intervals on a track) of host threads to calls and markers, slices of GPUs
 //! to work, and values to counters. [`Slices::add`] takes events in the order of the file, then [`Slices::complete`].
 
-use super::build::Builder;
+use super::build::{Builder, OwnCall};
 use super::first_pass::TrackPlace;
 use super::track_event::{Detail, Event, GpuCategory, Step, gpu_category};
 use super::work::{CommandBufferKey, Work, WorkRow};
@@ -158,6 +158,10 @@ impl Slices {
         if &*event.category == "gap" {
             return;
         }
+        let fingerprint = end_ns.and_then(|end_ns| event.fingerprint(end_ns));
+        if fingerprint.is_some_and(|fingerprint| builder.is_repeated(fingerprint)) {
+            return;
+        }
         let place = self.place(event.track, builder).clone();
         let Some(process) = builder.process(place.pid) else {
             return;
@@ -182,14 +186,33 @@ impl Slices {
             "launch" => {
                 let function =
                     (&*event.name != HostCallKind::Submit.as_str()).then(|| event.name.clone());
-                if self.submission(&event, end_ns, process, thread, function, builder) {
+                if self.submission(&event, end_ns, process, thread, function.clone(), builder) {
                     return;
                 }
-                return builder.own_host_call(&event, end_ns, process, thread);
+                let own_queue = own_queue(&event, place.pid);
+                let class = functions::class_of(&event.name);
+                let is_put_on_queue = class.is_some_and(|class| class.is_put_on_stream());
+                let kind = submits(&event).filter(|_| is_put_on_queue);
+                if let (Some(kind), Some(queue)) = (kind, own_queue) {
+                    let id = builder.first_pass.new_submission();
+                    let row = Submission {
+                        id,
+                        process,
+                        queue: QueueId(0),
+                        kind,
+                        thread,
+                        start_ns: event.at_ns,
+                        duration_ns: end_ns - event.at_ns,
+                        command_buffers: 0,
+                        function,
+                    };
+                    return builder.own_call(queue, OwnCall::PutOnQueue(Box::new(row)));
+                }
+                return builder.own_host_call(&event, end_ns, process, thread, place.pid);
             }
             "host call" => {
                 self.submission(&event, end_ns, process, thread, None, builder);
-                return builder.own_host_call(&event, end_ns, process, thread);
+                return builder.own_host_call(&event, end_ns, process, thread, place.pid);
             }
             _ => {}
         }
@@ -228,22 +251,24 @@ impl Slices {
             self.taken.insert(*flow).then_some(*flow)
         });
         let Some(id) = launched else { return false };
-        let command_buffers = event.submitted.len() as u32;
-        builder.submitted_by_call(Submission {
+        let command_buffers = match (submits(event), &function) {
+            (Some(_), _) => event.unsigned("command_buffers").unwrap_or(0) as u32,
+            (None, None) => event.submitted.len() as u32,
+            (None, Some(_)) => 0,
+        };
+        let call = Submission {
             id,
             process,
             queue: QueueId(0),
-            kind: SubmissionKind::Unknown,
+            kind: submits(event).unwrap_or_default(),
             thread,
             start_ns: event.at_ns,
             duration_ns: end_ns - event.at_ns,
-            command_buffers: if function.is_none() {
-                command_buffers
-            } else {
-                0
-            },
+            command_buffers,
             function,
-        });
+        };
+        let pid = self.place(event.track, builder).pid;
+        builder.submitted_by_call(call, own_queue(event, pid));
         true
     }
 
@@ -362,6 +387,7 @@ impl Builder {
         end_ns: i64,
         process: ProcessId,
         thread: Option<ThreadId>,
+        pid: u32,
     ) {
         let number = |name| match event.detail(name) {
             Some(Detail::Integer(number)) => Some(*number),
@@ -385,7 +411,14 @@ impl Builder {
             result: number("result").map_or(0, |result| result as i32),
             ..row
         };
-        rows::host_call(self.trace.tables_mut(), row);
+        if row.call == HostCallKind::Launch {
+            let reason = "they were launched, and the file has no rows of what the device did";
+            self.inventory.lose(LossKind::Dispatches, 1, reason);
+        }
+        match own_queue(event, pid) {
+            Some(queue) => self.own_call(queue, OwnCall::Row(row)),
+            None => rows::host_call(self.trace.tables_mut(), row),
+        }
     }
 
     /// Adds GPU work that a profiler wrote as a slice of a track: a transfer by its category, or else by its name; a
@@ -438,6 +471,7 @@ impl Builder {
                 place,
                 span,
                 command_buffer: None,
+                own_submission: None,
                 row: WorkRow::Transfer(facts),
             });
             return;
@@ -477,9 +511,24 @@ impl Builder {
             place,
             span,
             command_buffer: None,
+            own_submission: None,
             row: WorkRow::Dispatch(kernel, groups),
         });
     }
+}
+
+/// Returns the kind of work that a call of gapscope's own exports submits; `None` for other slices.
+fn submits(event: &Event) -> Option<SubmissionKind> {
+    let text = event
+        .text("submits")
+        .filter(|_| &*event.category == "launch");
+    text.map(|text| SubmissionKind::from_text_or_unknown(text))
+}
+
+/// Returns the queue that a call of gapscope's own exports names, with its process; `None` for other slices.
+fn own_queue(event: &Event, pid: u32) -> Option<(u32, u64)> {
+    let is_own = matches!(&*event.category, "launch" | "host call");
+    Some((pid, event.unsigned("queue").filter(|_| is_own)?))
 }
 
 /// The note on launch sizes of rocprofv3.

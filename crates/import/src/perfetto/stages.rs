@@ -5,6 +5,7 @@
 use super::build::{Builder, WorkKind};
 use super::sequence::{Sequence, Specification};
 use super::work::{CommandBufferKey, Work, WorkRow};
+use crate::doubtful_times::ROUNDING_NS;
 use crate::inventory::KernelFacts;
 use crate::protobuf::{Message, Packed, Value};
 use crate::transfers;
@@ -15,6 +16,7 @@ use gapscope_trace::ids::*;
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::*;
 use rustc_hash::FxHashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 // The numbers of categories of specifications.
@@ -89,6 +91,11 @@ impl Builder {
         let end_ns = start_ns.and_then(|start_ns| start_ns.checked_add(duration_ns?));
         let span = start_ns.zip(end_ns);
         let span = span.map(|(start_ns, end_ns)| Span::between(start_ns, end_ns));
+        // Where stages have ids, also short ones that agree are one.
+        let is_one = |span: Span| stage.id != 0 || span.duration_ns > ROUNDING_NS;
+        if span.is_some_and(is_one) && self.is_repeated(fingerprint(start_ns, event)) {
+            return;
+        }
         let context = sequence.interned.contexts.get(&stage.context).copied();
         let old_pid = old.contexts.get(&stage.context).copied();
         let pid = context.map_or(old_pid.unwrap_or(0), |context| context.pid);
@@ -206,7 +213,14 @@ impl Builder {
             Some(_) => None,
             None => submission,
         };
-        if command_buffer.is_none() && submission.is_none() {
+        let own_submission = stage
+            .submission
+            .map(|number| (at.pid, number))
+            .filter(|_| own);
+        self.is_own_drawing |= own;
+        if let (Some(number), Some(submission)) = (own_submission, submission) {
+            self.own_submissions.insert(number, submission);
+        } else if command_buffer.is_none() && submission.is_none() && own_submission.is_none() {
             let reason = "the file does not have the calls that submitted them";
             self.inventory.lose(LossKind::HostCallsOfWork, 1, reason);
         }
@@ -264,6 +278,7 @@ impl Builder {
             place: WorkPlace { label, ..place },
             span: at.span,
             command_buffer: of_command_buffer,
+            own_submission,
             row,
         });
     }
@@ -338,7 +353,12 @@ impl Builder {
                     let key = (kind.number(), handle.number());
                     self.object_names.insert(key, name.text().into());
                 }
-                (2, Some(submit)) => self.queue_submit(submit, start_ns),
+                (2, Some(submit)) => {
+                    let is_timed = start_ns.is_some();
+                    if !(is_timed && self.is_repeated(fingerprint(start_ns, submit))) {
+                        self.queue_submit(submit, start_ns);
+                    }
+                }
                 _ => {}
             }
         }
@@ -376,7 +396,7 @@ impl Builder {
             Some(number) => self.numbered(pid, number),
             None => self.first_pass.new_submission(),
         };
-        self.submitted_by_call(Submission {
+        let call = Submission {
             id,
             process,
             queue: QueueId(0),
@@ -386,8 +406,16 @@ impl Builder {
             duration_ns,
             command_buffers,
             function: Some("vkQueueSubmit".into()),
-        });
+        };
+        self.submitted_by_call(call, None);
     }
+}
+
+/// Returns a number that two events with the same content and start share.
+fn fingerprint(start_ns: Option<i64>, event: Message) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (start_ns, event.bytes()).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The process, the queue and the times of a stage.

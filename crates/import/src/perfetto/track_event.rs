@@ -3,8 +3,10 @@
 //! packets of one writer; it keeps the texts, clock and defaults that its events refer to.
 
 use super::sequence::Sequence;
+use crate::doubtful_times::ROUNDING_NS;
 use crate::protobuf::{Message, Packed, Value};
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// The effect of an event on its track.
@@ -73,6 +75,29 @@ pub(super) struct Event {
 }
 
 impl Event {
+    /// Returns a number that two slices share where they agree in everything, their times included; `None` for slices so short that
+    /// different ones may agree.
+    pub fn fingerprint(&self, end_ns: i64) -> Option<u64> {
+        let duration_ns = end_ns.saturating_sub(self.at_ns);
+        if !self.is_timed || duration_ns <= ROUNDING_NS {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        (self.track, self.at_ns, duration_ns).hash(&mut hasher);
+        (&self.name, &self.category, &self.flows, &self.submitted).hash(&mut hasher);
+        for (name, detail) in &self.details {
+            name.hash(&mut hasher);
+            match detail {
+                Detail::Integer(number) => number.hash(&mut hasher),
+                Detail::Unsigned(number) => number.hash(&mut hasher),
+                Detail::Real(number) => number.to_bits().hash(&mut hasher),
+                Detail::Text(text) => text.hash(&mut hasher),
+                Detail::List(numbers) => numbers.hash(&mut hasher),
+            }
+        }
+        Some(hasher.finish())
+    }
+
     /// Returns an argument by its name.
     pub fn detail(&self, name: &str) -> Option<&Detail> {
         let found = self.details.iter().find(|(key, _)| &**key == name)?;

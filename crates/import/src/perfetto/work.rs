@@ -21,6 +21,8 @@ pub(super) struct Work {
     pub span: Option<Span>,
     /// The command buffer in which it is.
     pub command_buffer: Option<CommandBufferKey>,
+    /// The process and the number of the submission in gapscope's own exports, where its call is told by another piece of its work.
+    pub own_submission: Option<(u32, u32)>,
     pub row: WorkRow,
 }
 

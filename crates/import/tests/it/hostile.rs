@@ -1,6 +1,6 @@
 //! Tests that files which no tool wrote are imported quickly, with a trace or an error of one sentence.
 
-use crate::imported::{Import, Rows, import_bytes};
+use crate::imported::{Import, Rows, import_bytes, loss};
 use gapscope_import::Error;
 use std::path::Path;
 
@@ -40,10 +40,42 @@ fn a_perfetto_trace_that_is_cut_gives_what_there_is() {
     let all = all.trace.tables.opaque_work.iter().count();
     let cut = import_bytes("a.pftrace", &whole[..whole.len() - 3]).unwrap();
     assert_eq!(cut.trace.tables.opaque_work.iter().count(), all - 1);
-    assert_eq!(cut.loss("records"), 1);
-    assert!(cut.notes("The file is cut or damaged near byte"));
+    assert_eq!(cut.loss("rests of files"), 1);
+    let share = format!("of {} bytes (", whole.len() - 3);
+    assert_eq!(
+        loss(&cut.trace, &share),
+        1,
+        "{:?}",
+        cut.trace.manifest.losses
+    );
     for end in [0, 1, 2, 5, 40] {
         one_sentence(&import_bytes("a.pftrace", &whole[..end]));
+    }
+}
+
+#[test]
+fn a_perfetto_trace_that_stands_twice_in_a_file_counts_once() {
+    for name in [
+        "gpu_render_stages_flow",
+        "vulkan_api_events",
+        "flow_events_track_event",
+    ] {
+        let once = fixture(&format!("perfetto/{name}.pftrace"));
+        let twice = import_bytes("a.pftrace", &[&once[..], &once].concat()).unwrap();
+        let once = import_bytes("a.pftrace", &once).unwrap();
+        let rows = |import: &Import| {
+            let t = &import.trace.tables;
+            let calls = t.host_calls.iter().filter(|row| row.duration_ns > 2_000);
+            (
+                t.dispatches.iter().count(),
+                t.opaque_work.iter().count(),
+                t.submissions.iter().count(),
+                calls.count(),
+            )
+        };
+        assert_eq!(rows(&twice), rows(&once), "{name}");
+        assert!(twice.loss("repeated events") > 0, "{name}");
+        assert_eq!(once.loss("repeated events"), 0, "{name}");
     }
 }
 
@@ -58,7 +90,7 @@ fn lengths_beyond_the_file_cost_nothing() {
         bytes.push(0x0a);
         bytes.extend_from_slice(length);
         let import = import_bytes("a.pftrace", &bytes).unwrap();
-        assert_eq!(import.loss("records"), 1);
+        assert_eq!(import.loss("rests of files"), 1);
     }
 }
 
@@ -139,7 +171,7 @@ fn a_profile_that_is_cut_gives_what_there_is() {
         let result = import_bytes("a.xplane.pb", &whole[..end]);
         one_sentence(&result);
         if let Ok(import) = result {
-            assert!(import.loss("records") > 0);
+            assert!(import.loss("records") + import.loss("rests of files") > 0);
         }
     }
     // The gzip stream ends early.

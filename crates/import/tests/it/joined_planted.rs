@@ -15,6 +15,12 @@ struct Planted {
     members: String,
     /// What is added to the times of the document's events, in microseconds.
     later_us: i64,
+    /// By how much the document's clock goes too fast, in millionths.
+    fast_ppm: i64,
+    /// The number of launches.
+    launches: i64,
+    /// Leaves every n-th launch out of the export.
+    left_out: Option<i64>,
     /// The process and the function of the document's own launches; `None` where it has none.
     own: Option<&'static str>,
     pid: &'static str,
@@ -29,6 +35,9 @@ impl Default for Planted {
             session_ns: Some(SESSION_NS),
             members: format!("\"baseTimeNanoseconds\":{SESSION_NS},"),
             later_us: 0,
+            fast_ppm: 0,
+            launches: 200,
+            left_out: None,
             own: None,
             pid: "7",
         }
@@ -44,12 +53,15 @@ impl Planted {
         let mut at = 1_000_000;
         let pid = self.pid;
         let global = (7_i64 << 24) + 7;
-        for number in 1..=200 {
+        for number in 1..=self.launches {
             at += random.i64(3_000..40_000);
             let start = at + random.i64(2_000..9_000);
             let end = start + random.i64(3_000..9_000);
             let (begin, stop) = (at, end + random.i64(2_000..9_000));
-            let us = |ns: i64| format!("{}.{:03}", self.later_us + ns / 1000, ns % 1000);
+            let us = |ns: i64| {
+                let ns = ns + ns * self.fast_ppm / 1_000_000;
+                format!("{}.{:03}", self.later_us + ns / 1000, ns % 1000)
+            };
             let length = |ns: i64| format!("{}.{:03}", ns / 1000, ns % 1000);
             let _ = write!(
                 events,
@@ -67,6 +79,10 @@ impl Planted {
                     us(end),
                 );
             }
+            at = stop;
+            if self.left_out.is_some_and(|nth| number % nth == 0) {
+                continue;
+            }
             let _ = writeln!(calls, "[{start}, {end}, {global}, {number}, 2, 0]");
             let _ = writeln!(
                 kernels,
@@ -75,7 +91,6 @@ impl Planted {
                 end + 900,
                 7_i64 << 24
             );
-            at = stop;
         }
         let events = events.trim_end_matches(',');
         let json = format!(
@@ -120,6 +135,58 @@ fn the_files_own_launches_are_a_second_witness_and_are_left_out() {
         text.contains("only 0 of the 200 launches that a.json has itself"),
         "{text}"
     );
+}
+
+#[test]
+fn clocks_that_drift_apart_are_followed() {
+    for (fast_ppm, later_us) in [(200, 0), (-300, 0), (250, 700), (0, 0)] {
+        let drifting = Planted {
+            fast_ppm,
+            later_us,
+            launches: 3_000,
+            ..Planted::default()
+        };
+        let trace = drifting.files().trace();
+        let file = joined(&trace);
+        assert!(file.launches_inside >= 2_998, "{fast_ppm}: {file}");
+        assert!(
+            (file.drift_ns_per_s + fast_ppm * 1_000).abs() <= 3_000,
+            "{fast_ppm}: {file}"
+        );
+        let says_so = file.to_string().contains("µs more each second");
+        assert_eq!(says_so, fast_ppm != 0, "{file}");
+        // Each kernel's call lies inside of the operator that launched it.
+        let markers = &trace.tables.markers;
+        let submissions = &trace.tables.submissions;
+        let inside = submissions.start_ns.iter().filter(|start_ns| {
+            (0..markers.start_ns.len()).any(|row| {
+                let start = markers.start_ns.at(row).unwrap();
+                (start..start + markers.duration_ns.at(row).unwrap()).contains(start_ns)
+            })
+        });
+        assert!(inside.count() >= 2_998, "{fast_ppm}");
+    }
+}
+
+#[test]
+fn launches_that_the_export_lost_are_told() {
+    let lost = Planted {
+        own: Some("cudaLaunchKernel"),
+        left_out: Some(3),
+        ..Planted::default()
+    };
+    let trace = lost.files().trace();
+    let file = joined(&trace);
+    assert!(
+        file.own_launches - file.own_launches_matched >= 60,
+        "{file}"
+    );
+    assert_eq!(file.launches_inside, file.launches);
+    let missing = Planted {
+        left_out: Some(1),
+        ..lost
+    };
+    assert!(missing.files().refusal().contains("no launches"));
 }
 
 #[test]

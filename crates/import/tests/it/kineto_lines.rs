@@ -1,7 +1,7 @@
 //! Tests Chrome's JSON with damage of every kind, as lines and as documents: the damage costs itself only, and the losses
 //! say so. Also tests kernels that come in other phases than that of complete events, and texts in unusual wrappings.
 
-use crate::imported::{Import, import_bytes, noted};
+use crate::imported::{Import, Rows, import_bytes, loss, noted};
 use gapscope_trace::tables::Table;
 
 fn pair(at: u32) -> [String; 2] {
@@ -131,6 +131,9 @@ fn the_end_of_a_file_is_what_is_missing_where_the_file_is_cut() {
         assert_eq!(import.trace.tables.dispatches.len(), 5, "{losses:?}");
         assert_eq!(import.loss("rests of files"), 1, "{losses:?}");
         assert_eq!(import.loss("parts of files"), 0, "{losses:?}");
+        let read =
+            format!("the {end} bytes that it has were read, and how many are missing is not known");
+        assert_eq!(loss(&import.trace, &read), 1, "{losses:?}");
     }
 }
 
@@ -278,4 +281,61 @@ fn the_hint_on_rows_names_no_thread_of_a_processor() {
     assert!(noted(&import.trace, "--gpu"), "{notes:?}");
     assert!(noted(&import.trace, "pid=1,tid=2"), "{notes:?}");
     assert!(!noted(&import.trace, "pid=1000"), "{notes:?}");
+}
+
+#[test]
+fn ranges_whose_events_stand_in_reverse_order_are_paired() {
+    let event = |phase: &str, ts: u32, rest: &str| {
+        format!(r#"{{"ph":"{phase}","pid":1,"tid":1,"ts":{ts},{rest}}}"#)
+    };
+    let call = r#""cat":"cuda_runtime","name":"cudaLaunchKernel","args":{"correlation":7}"#;
+    let work = r#""cat":"kernel","name":"k","args":{"device":0,"stream":7,"correlation":7}"#;
+    let outer = r#""cat":"cpu_op","name":"aten::mm""#;
+    let next = r#""cat":"cpu_op","name":"aten::add""#;
+    let range = r#""cat":"cpu_op","name":"async","id":"0x1""#;
+    let events = [
+        event("B", 100, outer),
+        event("B", 110, call),
+        event("b", 112, range),
+        event("E", 120, call),
+        event("X", 130, &format!(r#"{work},"dur":50"#)),
+        event("E", 140, outer),
+        event("B", 140, next),
+        event("e", 145, range),
+        event("E", 150, next),
+    ];
+    let import = |events: Vec<String>| {
+        let text = format!(
+            r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#,
+            events.join(",")
+        );
+        import_bytes("run.json", text.as_bytes()).unwrap()
+    };
+    let forward = import(events.to_vec());
+    let backward = import(events.iter().rev().cloned().collect());
+    for import in [&forward, &backward] {
+        let tables = &import.trace.tables;
+        assert_eq!(import.trace.manifest.losses, []);
+        assert_eq!(tables.submissions.iter().count(), 1);
+        let mut operators: Vec<_> = (tables.markers.iter())
+            .map(|row| {
+                (
+                    row.start_ns.map(|ns| ns / 1000),
+                    row.duration_ns.map(|ns| ns / 1000),
+                )
+            })
+            .collect();
+        operators.sort_unstable();
+        let expected = [(100, 40), (112, 33), (140, 10)];
+        assert_eq!(
+            operators,
+            expected.map(|(start, length)| (Some(start), Some(length)))
+        );
+    }
+    // An end too many is counted, wherever it stands.
+    for at in [0, events.len()] {
+        let mut more = events.to_vec();
+        more.insert(at, event("E", 90, outer));
+        assert_eq!(loss(&import(more).trace, "ends of ranges"), 1, "{at}");
+    }
 }

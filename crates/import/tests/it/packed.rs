@@ -1,10 +1,11 @@
 //! Tests that files of every format may be packed by gzip or zstd.
 
 use crate::database::database;
-use crate::imported::{fixture, import, import_bytes};
+use crate::imported::{fixture, import, import_bytes, loss};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
+use std::path::Path;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
@@ -62,6 +63,33 @@ fn a_cut_packed_file_gives_what_comes_before_the_cut() {
     let import = import_bytes("stderr.log.gz", &packed[..packed.len() / 2]).unwrap();
     let dispatches = import.trace.tables.dispatches.kernel.len();
     assert!((100..2000).contains(&dispatches), "{dispatches}");
+    // All of the packed bytes that there are were used.
+    let bytes = packed.len() / 2;
+    let share = format!("{bytes} of {bytes} bytes (100.0 %) of it were read");
+    assert_eq!(
+        loss(&import.trace, &share),
+        1,
+        "{:?}",
+        import.trace.manifest.losses
+    );
+    // Damage in the middle costs what follows: the first of three packed parts does not fit its checksum.
+    let json = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/kineto/h100.json");
+    let json = std::fs::read(json).unwrap();
+    let mut packed = [gzip(&json), gzip(&json), gzip(&json)].concat();
+    let checksum = packed.len() / 3 - 8;
+    packed[checksum] ^= 1;
+    let import = import_bytes("run.json.gz", &packed).unwrap();
+    let losses = &import.trace.manifest.losses;
+    let rest = losses
+        .iter()
+        .find(|loss| loss.kind.as_str() == "rests of files");
+    let reason = rest.unwrap().reason.to_string();
+    let share = reason
+        .split(" bytes (")
+        .nth(1)
+        .and_then(|text| text.split(' ').next());
+    let share: f64 = share.unwrap().parse().unwrap();
+    assert!((33.0..34.0).contains(&share), "{reason}");
 }
 
 #[test]

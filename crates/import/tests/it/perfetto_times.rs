@@ -155,7 +155,9 @@ fn work_of_a_stream_that_contradicts_its_neighbours_has_no_times() {
     assert_eq!(untimed(&trace), 1);
     assert!(noted(&trace, "after later work of the same stream"));
     let mut together = regular.clone();
-    (together[..4]).fill((NOW, NOW + 8_000));
+    for (span, longer) in together[..4].iter_mut().zip(0..) {
+        *span = (NOW, NOW + 8_000 + longer);
+    }
     let trace = file(&together, &[]);
     assert_eq!(untimed(&trace), 4);
     assert!(noted(&trace, "in the same nanosecond"));

@@ -120,7 +120,7 @@ fn a_cut_document_gives_what_came_before() {
     for length in (0..whole.len()).step_by(499) {
         match import_bytes("cut.json", &whole[..length]) {
             Ok(import) => {
-                assert_eq!(loss(&import.trace, "ends of documents"), 1);
+                assert_eq!(loss(&import.trace, "rests of files"), 1);
                 best = best.max(import.trace.tables.dispatches.queue.len());
             }
             Err(error) => assert!(!error.to_string().is_empty()),

@@ -11,6 +11,7 @@ use gapscope_trace::manifest::Rank;
 use gapscope_trace::tables::Table;
 use gapscope_trace::{Selection, Trace, TraceWriter, rank_folders, read};
 use stand_in_xctrace::{Quirks, Scene as Planted};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -112,6 +113,10 @@ fn traces(folder: &Path) -> Vec<(&'static str, PathBuf)> {
         (
             "Instruments",
             foreign("instruments", planted.folder.path().to_owned()),
+        ),
+        (
+            "host functions and waits for other programs",
+            recording(folder, "put", PUT_ON_STREAMS),
         ),
         (
             "Proton",
@@ -364,6 +369,29 @@ dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=5us
 dispatch submission=2 position=0 queue=1 kernel=1 start_ns=126us duration_ns=5us
 ";
 
+/// A recording of CUDA whose stream waits for a function of the host, whose times are known, and then for another program.
+const PUT_ON_STREAMS: &str = "\
+manifest sampling_mode=dispatch start_ns=0 end_ns=12ms
+process id=1 pid=7 executable=/usr/bin/python
+thread process=1 thread=7 name=main
+device id=1 process=1 api=cuda name=\"Some GPU\"
+queue id=1 device=1
+queue id=2 device=1
+kernel id=1 process=1 name=gemm
+submission id=1 process=1 queue=1 kind=kernel thread=7 start_ns=100us duration_ns=5us function=cudaLaunchKernel
+submission id=2 process=1 queue=1 kind=host-function thread=7 start_ns=110us duration_ns=5us function=cudaLaunchHostFunc
+host_call process=1 call=host-function queue=1 start_ns=1.12ms duration_ns=3ms
+submission id=3 process=1 queue=1 kind=kernel thread=7 start_ns=120us duration_ns=5us function=cudaLaunchKernel
+submission id=4 process=1 queue=1 kind=wait-external thread=7 start_ns=130us duration_ns=5us function=cudaWaitExternalSemaphoresAsync
+submission id=5 process=1 queue=1 kind=kernel thread=7 start_ns=140us duration_ns=5us function=cudaLaunchKernel
+submission id=6 process=1 queue=2 kind=prefetch thread=7 start_ns=8ms duration_ns=5us function=cudaMemPrefetchAsync
+submission id=7 process=1 queue=2 kind=kernel thread=7 start_ns=8.01ms duration_ns=5us function=cudaLaunchKernel
+dispatch submission=1 position=0 queue=1 kernel=1 start_ns=120us duration_ns=1ms
+dispatch submission=3 position=0 queue=1 kernel=1 start_ns=4.13ms duration_ns=1ms
+dispatch submission=5 position=0 queue=1 kernel=1 start_ns=7ms duration_ns=1ms
+dispatch submission=7 position=0 queue=2 kernel=1 start_ns=10ms duration_ns=1ms
+";
+
 #[test]
 fn of_a_changed_export_the_drawing_is_imported_with_a_note() {
     let folder = tempfile::tempdir().unwrap();
@@ -405,15 +433,16 @@ fn the_drawing_of_perfetto_alone_keeps_launches_and_calls_with_their_functions()
     assert_eq!(after.dispatches.len(), 2);
 }
 
-/// The parts of a trace that a drawing keeps: how much work is timed and how much of it has a call, the verdict, and the time in which the
-/// host was late, in percent of that of the trace itself.
-#[derive(Debug, PartialEq)]
+/// The parts of a trace that a drawing keeps: how much work is timed and how much of it has a call, the calls that submitted
+/// work, the verdict, and the time of each cause in percent of all gaps.
+#[derive(Debug)]
 struct Drawn {
     dispatches: usize,
     launched: usize,
     transfers: usize,
+    launches: usize,
     verdict: String,
-    host_late_percent: i64,
+    causes: BTreeMap<String, i64>,
 }
 
 impl Drawn {
@@ -429,65 +458,112 @@ impl Drawn {
         });
         let findings =
             |trace| serde_json::to_value(Findings::new(trace, &Analyses::default())).unwrap();
-        let host_late_ns = |trace| {
+        let causes = |trace| {
             let findings = findings(trace);
             let causes = findings["gaps"].as_array().into_iter().flatten();
-            let late = causes.filter(|cause| cause["cause"] == "host-late");
-            late.filter_map(|cause| cause["total_ns"].as_i64())
-                .sum::<i64>()
+            let times = causes.map(|cause| {
+                let name = cause["cause"].as_str().unwrap().to_owned();
+                (name, cause["total_ns"].as_i64().unwrap_or(0))
+            });
+            times.fold(BTreeMap::<String, i64>::new(), |mut sums, (name, ns)| {
+                *sums.entry(name).or_default() += ns;
+                sums
+            })
         };
-        let whole_ns = host_late_ns(whole).max(1);
+        let all_ns = causes(whole).values().sum::<i64>().max(1);
+        let percent = causes(trace)
+            .into_iter()
+            .map(|(name, ns)| (name, (ns * 100 + all_ns / 2) / all_ns));
         Drawn {
             dispatches: rows.len(),
             launched: launched.count(),
             transfers: trace.tables.transfers.len(),
+            launches: trace.tables.submissions.len(),
             verdict: findings(trace)["verdict"].to_string(),
-            host_late_percent: (host_late_ns(trace) * 100 + whole_ns / 2) / whole_ns,
+            causes: percent.filter(|(_, percent)| *percent > 0).collect(),
         }
     }
 }
 
-#[test]
-fn drawings_of_chrome_that_another_tool_saved_again_keep_launches_and_verdicts() {
+impl PartialEq for Drawn {
+    /// Compares times of causes to 2 % of all gaps: a drawing has command buffers and graphs as a whole.
+    fn eq(&self, other: &Drawn) -> bool {
+        let counts = |drawn: &Drawn| {
+            (
+                drawn.dispatches,
+                drawn.launched,
+                drawn.transfers,
+                drawn.launches,
+            )
+        };
+        let percent = |drawn: &Drawn, cause| drawn.causes.get(cause).copied().unwrap_or(0);
+        let causes = self.causes.keys().chain(other.causes.keys());
+        counts(self) == counts(other)
+            && self.verdict == other.verdict
+            && causes
+                .into_iter()
+                .all(|cause| (percent(self, cause) - percent(other, cause)).abs() <= 2)
+    }
+}
+
+/// The producers whose drawings are compared.
+const DRAWN_WHOLE: [&str; 9] = [
+    "a recording of CUDA",
+    "Kineto, H100",
+    "Kineto, 2021",
+    "Nsight Systems",
+    "rocprofv3",
+    "a recording of Vulkan",
+    "rocpd",
+    "two GPUs",
+    "host functions and waits for other programs",
+];
+
+/// Draws the traces of many producers, imports the drawings, and returns what became of each that differs.
+fn differing(name: &str, drawing: impl Fn(&Scene) -> Vec<u8>) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut differ = Vec::new();
-    for (name, path) in traces(folder.path()) {
-        let is_drawn_whole = matches!(
-            name,
-            "a recording of CUDA"
-                | "Kineto, H100"
-                | "Kineto, 2021"
-                | "Nsight Systems"
-                | "rocprofv3"
-                | "a recording of Vulkan"
-                | "rocpd"
-                | "two GPUs"
-        );
-        if !is_drawn_whole {
+    for (producer, path) in traces(folder.path()) {
+        if !DRAWN_WHOLE.contains(&producer) {
             continue;
         }
         let before = whole(&path);
-        let mut drawing = Vec::new();
-        chrome::write(&Scene::new(&before), &mut drawing).unwrap();
-        let document: serde_json::Value = serde_json::from_slice(&drawing).unwrap();
-        let events = serde_json::to_vec_pretty(&document["traceEvents"]).unwrap();
-        let after = import_bytes(folder.path(), "saved.json", &events);
-        assert!(
-            after
-                .manifest
-                .notes
-                .iter()
-                .any(|note| note.contains("is a drawing"))
-        );
+        let after = import_bytes(folder.path(), name, &drawing(&Scene::new(&before)));
+        let notes = &after.manifest.notes;
+        if !notes.iter().any(|note| note.contains("is a drawing")) {
+            differ.push(format!("{producer}: the notes are {notes:?}"));
+        }
         let (mut before, after) = (Drawn::new(&before, &before), Drawn::new(&after, &before));
-        if name == "a recording of Vulkan" {
+        if producer == "a recording of Vulkan" {
             // A dispatch without times leaves its verdict open, and is not drawn.
             assert_eq!(before.verdict, "\"unknown\"");
             before.verdict.clone_from(&after.verdict);
+            before.launches = after.launches;
         }
         if before != after {
-            differ.push(format!("{name}: {before:?} is {after:?}"));
+            differ.push(format!("{producer}:\n  {before:?}\n  {after:?}"));
         }
     }
+    differ
+}
+
+#[test]
+fn drawings_of_chrome_that_another_tool_saved_again_keep_launches_and_verdicts() {
+    let differ = differing("saved.json", |scene| {
+        let mut drawing = Vec::new();
+        chrome::write(scene, &mut drawing).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&drawing).unwrap();
+        serde_json::to_vec_pretty(&document["traceEvents"]).unwrap()
+    });
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+#[test]
+fn drawings_of_perfetto_without_the_trace_keep_launches_and_verdicts() {
+    let differ = differing("saved.pftrace", |scene| {
+        let mut drawing = Vec::new();
+        perfetto::write(scene, &mut drawing).unwrap();
+        drawing
+    });
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }

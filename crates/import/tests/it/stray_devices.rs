@@ -29,6 +29,15 @@ fn kineto(count: u32, describes: bool, device: impl Fn(u32) -> u32) -> Trace {
         )
         .unwrap();
     }
+    // PyTorch's allocator has memory on every device.
+    for device in [0, 77] {
+        write!(
+            text,
+            r#"{{"ph": "i", "name": "[memory]", "pid": 7, "tid": 7, "ts": 5,
+                "args": {{"Device Type": 1, "Device Id": {device}, "Total Allocated": 512, "Total Reserved": 1024}}}},"#
+        )
+        .unwrap();
+    }
     let text = format!("{}]}}", text.trim_end_matches(','));
     import_bytes("trace.json", text.as_bytes()).unwrap().trace
 }
@@ -51,6 +60,16 @@ fn a_device_of_one_row_is_no_gpu() {
     let trace = kineto(1200, false, stray);
     assert_eq!(seen(&trace), (vec!["unknown GPU 0"], 1199, 1));
     assert_eq!(trace.manifest.queues.len(), 1);
+    // Counters of the device name it by its number.
+    assert_eq!(trace.dangling_ids(), []);
+    let counters = &trace.tables.counters;
+    let of_none =
+        (counters.name.iter().zip(&counters.device)).filter(|(_, device)| device.is_none());
+    let names: Vec<&str> = of_none.map(|(name, _)| &**name).collect();
+    assert!(
+        names.iter().all(|name| name.ends_with("on device 77")) && names.len() == 2,
+        "{names:?}"
+    );
     // Where the file describes the others, fewer rows are enough.
     let trace = kineto(60, true, |at| if at == 30 { 77 } else { 0 });
     assert_eq!(seen(&trace), (vec!["NVIDIA A100"], 59, 1));

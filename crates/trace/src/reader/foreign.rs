@@ -6,6 +6,9 @@ use gapscope_files::ContainedPath;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// The beginning of the guesses at files that `gapscope import` reads, or of which it says what to do with them.
+const LOOKS_LIKE: &str = "it looks like ";
+
 /// Returns the error that `path` is not a trace, with a guess at what it is.
 pub(super) fn error(path: &Path) -> Error {
     let meant = meant_trace(path);
@@ -22,12 +25,16 @@ pub(super) fn error(path: &Path) -> Error {
         folder(path)
     } else {
         match first_bytes(path) {
-            Ok(bytes) => file(&bytes),
+            Ok(bytes) => file(path, &bytes),
             Err(e) => return Error::read(path)(e),
         }
     };
     let found = match meant {
         Some(meant) => format!("{found}; is {} meant?", meant.display()),
+        None if found.starts_with(LOOKS_LIKE) => format!(
+            "{found}; make a trace of it: gapscope import {}",
+            path.display()
+        ),
         None => found.to_owned(),
     };
     Error::Foreign {
@@ -67,8 +74,8 @@ fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Guesses by its first bytes what a file is.
-fn file(bytes: &[u8]) -> &'static str {
+/// Guesses by its first bytes, and else by its name, what a file is.
+fn file(path: &Path, bytes: &[u8]) -> &'static str {
     let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
     let begins = |text: &[u8]| bytes.starts_with(text);
     if bytes.is_empty() {
@@ -78,16 +85,35 @@ fn file(bytes: &[u8]) -> &'static str {
     } else if begins(b"SQLite format 3\0") {
         "it looks like an SQLite database, such as an Nsight Systems export"
     } else if begins(&[0x1f, 0x8b]) {
-        "it is a file compressed by gzip, such as a Chrome or Kineto trace"
+        "it looks like a file compressed by gzip, such as a Chrome or Kineto trace"
+    } else if begins(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        "it looks like a file compressed by zstd, such as a Chrome or Kineto trace"
     } else if begins(b"\x7fELF") {
         "it is a program; record it with `gapscope record PROGRAM`"
     } else if has(b"\"traceEvents\"") {
         "it looks like a Chrome or Kineto trace in JSON"
     } else if has(b"\"format_version\"") && has(b"\"sampling_mode\"") {
-        "it looks like the manifest of one; give its folder"
+        "it is the manifest of one; give its folder"
     } else if has(b"<trace-query-result") || has(b"<trace-toc") {
         "it looks like an export of Instruments (xctrace)"
     } else {
-        "a trace is a folder with a trace.json, and this is a file"
+        named(path).unwrap_or("a trace is a folder with a trace.json, and this is a file")
     }
+}
+
+/// Guesses by its name what a file is; `None` where the name says nothing.
+fn named(path: &Path) -> Option<&'static str> {
+    const NAMES: [(&str, &str); 8] = [
+        (".nsys-rep", "it looks like a report of Nsight Systems"),
+        (".qdrep", "it looks like a report of Nsight Systems"),
+        (".pftrace", "it looks like a trace of Perfetto"),
+        (".perfetto-trace", "it looks like a trace of Perfetto"),
+        (".xplane.pb", "it looks like a profile of JAX or TensorFlow"),
+        (".chrome_trace", "it looks like a trace of Triton's Proton"),
+        (".json", "it looks like a file in JSON of another tool"),
+        (".csv", "it looks like a table of another tool"),
+    ];
+    let name = path.file_name()?.to_string_lossy();
+    let known = NAMES.iter().find(|(end, _)| name.ends_with(end));
+    known.map(|(_, found)| *found)
 }

@@ -104,7 +104,8 @@ impl Builder {
                 .notes
                 .push("Work of several GPUs is on one device here.".to_owned());
         }
-        self.facts.notes.extend(options.notes.iter().cloned());
+        let notes = options.notes.iter().chain(&options.unread_ends);
+        self.facts.notes.extend(notes.cloned());
         self.trace.manifest = Manifest {
             format_version: FORMAT_VERSION,
             gapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
