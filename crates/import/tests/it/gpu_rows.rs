@@ -1,6 +1,6 @@
 //! Tests files of Chrome's JSON of which the user names the rows of a GPU, as wgpu-profiler writes them.
 
-use crate::imported::{Import, Rows, import_with, path};
+use crate::imported::{Import, Rows, fixture, import_with, path};
 use gapscope_import::{GpuRows, Options};
 use gapscope_trace::tables::{MarkerScope, Table};
 
@@ -88,6 +88,27 @@ fn scopes_without_inner_ones_are_work_and_those_around_them_are_labels() {
             || import.notes("0.151 ms of the outer scopes lie in no inner one")
     );
     assert!(import.notes("the GPU's own"));
+}
+
+#[test]
+fn files_of_the_writer_of_wgpu_profiler_are_read() {
+    // Three frames with three passes each that have times, and a scope of another thread; the second file ends with a comma,
+    // because the last scope has no times.
+    for (name, passes, rows) in [("wgpu-profiler", 10, 2), ("wgpu-profiler-late", 3, 1)] {
+        let text = std::fs::read_to_string(fixture(&format!("{name}.json"))).unwrap();
+        let import = import(&text, &["pid=*"]);
+        let work = work(&import);
+        assert_eq!(work.len(), passes, "{name}");
+        assert_eq!(import.trace.manifest.queues.len(), rows, "{name}");
+        let sky = work
+            .iter()
+            .filter(|(_, ns, path)| *ns == 1_943_262 && path == "frame / main pass / sky");
+        assert_eq!(sky.count(), passes / 3, "{name}: {work:?}");
+        let losses: Vec<_> = (import.trace.manifest.losses.iter())
+            .map(|loss| loss.kind.as_str())
+            .collect();
+        assert_eq!(losses, ["host calls of GPU work"], "{name}");
+    }
 }
 
 #[test]
