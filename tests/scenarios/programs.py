@@ -562,7 +562,7 @@ def asynchronous_free_of_another_thread() -> TraceWriter:
     "each launch takes 8 ms: no graph helps, and what holds it up is not in the trace",
     "host-bound",
     "submit-call",
-    advises=(r"a launch takes some µs: what held them up is not in the trace",),
+    advises=(r"a launch takes some µs: what held the calls up is not in the trace",),
     never_advises=(r"graph",),
 )
 def each_launch_takes_long() -> TraceWriter:
@@ -576,7 +576,7 @@ def each_launch_takes_long() -> TraceWriter:
     "every fourth launch takes 6 ms: these have a reason of their own",
     "host-bound",
     "submit-call",
-    advises=(r"99 calls took 594 ms of it .* the usual call takes 5\.00 µs: what held them up",),
+    advises=(r"99 calls took 594 ms of this time .* the usual call takes 5\.00 µs: what held the calls up",),
     never_advises=(r"graph", r"launch the next before"),
 )
 def every_fourth_launch_takes_long() -> TraceWriter:
@@ -592,7 +592,7 @@ def every_fourth_launch_takes_long() -> TraceWriter:
     "a result of 4 bytes is read back after each 20 kernels, by a call that waits: read back less often",
     "device-bound mixed sync-bound",
     "after-host-wait",
-    advises=(r"read them back less often",),
+    advises=(r"read results back less often",),
     never_advises=(r"start them before", r"\bpin\b"),
 )
 def reads_back_small_results() -> TraceWriter:
@@ -1223,6 +1223,195 @@ def waits_that_return_early() -> TraceWriter:
     return trace
 
 
+def synchronising(
+    early: float, wait: str = "wait-queue-idle", error_ns: int | None = None, ahead: float = 0
+) -> TraceWriter:
+    """A program that waits for each kernel, whose waits return some time before the kernels end and whose kernels start some time before their
+    launches. Without an error the trace states none of its clock."""
+    trace = TraceWriter(queues=[(1, 1)])
+    if error_ns is None:
+        del trace.devices[0]["clock"]
+    else:
+        trace.devices[0]["clock"]["error_ns"] = error_ns
+    at = 1000.0
+    for _ in range(200):
+        start = at + 10 - ahead
+        trace.launch("k", at, start, 120)
+        returned = start + 120 - early
+        queue = 1 if wait == "wait-queue-idle" else None
+        trace.call(wait, at + 6, returned - at - 6, queue=queue)
+        at = start + 120 + 150 - early / 2
+    return trace
+
+
+@scenario("waits return as the work seems to end, and no clock error is stated: synchronisation", "sync-bound", "after-host-wait")
+def waits_that_return_at_the_end() -> TraceWriter:
+    return synchronising(0)
+
+
+@scenario("waits return 5 µs before the work seems to end, as on real GPUs: synchronisation", "sync-bound", "after-host-wait")
+def waits_that_return_5_us_early() -> TraceWriter:
+    return synchronising(5)
+
+
+@scenario(
+    "the same by 20 µs: synchronisation, and the headline says first that the times contradict each other",
+    "sync-bound unknown",
+    never_causes="host-late",
+    headline=(r"^[^A-Z]*\S* *.*times contradict each other.*(SYNC-BOUND|UNKNOWN)",),
+)
+def waits_that_return_20_us_early() -> TraceWriter:
+    return synchronising(20)
+
+
+@scenario(
+    "the same by 50 µs",
+    "sync-bound unknown mixed",
+    never_causes="host-late",
+    headline=(r"times contradict each other.*(SYNC-BOUND|UNKNOWN|MIXED)",),
+)
+def waits_that_return_50_us_early() -> TraceWriter:
+    return synchronising(50)
+
+
+@scenario(
+    "the same by 90 µs",
+    "sync-bound unknown mixed",
+    never_causes="host-late",
+    headline=(r"times contradict each other.*(SYNC-BOUND|UNKNOWN|MIXED)",),
+)
+def waits_that_return_90_us_early() -> TraceWriter:
+    return synchronising(90)
+
+
+@scenario(
+    "waits for events return 50 µs before the work ends, and no clock error tells whether for that work: unknown, and never the host",
+    "unknown sync-bound",
+    never_causes="host-late",
+    says=(r"states no error of its clock",),
+)
+def event_waits_that_return_early() -> TraceWriter:
+    return synchronising(50, "wait-event")
+
+
+@scenario(
+    "waits for events return 5 µs before the work ends: synchronisation", "sync-bound", "after-host-wait"
+)
+def event_waits_that_return_5_us_early() -> TraceWriter:
+    return synchronising(5, "wait-event")
+
+
+@scenario(
+    "kernels start 22 µs before their launches, and no clock error is stated: the times contradict each other",
+    "sync-bound unknown",
+    headline=(r"times contradict each other.*start before their calls.*(SYNC-BOUND|UNKNOWN)",),
+)
+def kernels_before_their_launches() -> TraceWriter:
+    return synchronising(0, ahead=32)
+
+
+@scenario(
+    "the clock errs by 50 µs as stated, and kernels start 22 µs before their launches: no contradiction",
+    "sync-bound unknown mixed",
+    never_says=(r"contradict",),
+)
+def kernels_before_their_launches_within_the_error() -> TraceWriter:
+    return synchronising(0, error_ns=50_000, ahead=32)
+
+
+@scenario(
+    "kernels of one stream end after the next ones: the times of the device contradict each other",
+    "host-bound unknown mixed device-bound",
+    headline=(r"Device times contradict each other.*(BOUND|UNKNOWN|MIXED)",),
+)
+def kernels_that_outlast_their_stream() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        trace.launch("k", step * 1000, step * 1000 + 10, 5000 if step % 20 == 3 else 300)
+    return trace
+
+
+@scenario(
+    "a thread waits for each kernel, and another launches at a rhythm of its own: the host, and no synchronisation",
+    "host-bound",
+    "host-late",
+    never_causes="after-host-wait",
+)
+def waits_of_an_unrelated_thread() -> TraceWriter:
+    trace = TraceWriter()
+    numbers = random.Random(8)
+    for step in range(300):
+        start, duration = step * 250, numbers.uniform(40, 100)
+        trace.launch("k", start, start + 10, duration)
+        trace.call("wait-event", start + 6, duration + 9, "cudaEventSynchronize", thread=9)
+    return trace
+
+
+@scenario(
+    "a thread waits for each kernel, and then has another one launch the next: synchronisation",
+    "sync-bound",
+    "after-host-wait",
+)
+def waits_of_a_thread_that_hands_on() -> TraceWriter:
+    trace = TraceWriter()
+    numbers = random.Random(8)
+    at = 0.0
+    for _ in range(300):
+        duration = numbers.uniform(40, 100)
+        trace.launch("k", at, at + 10, duration)
+        trace.call("wait-event", at + 6, duration + 9, "cudaEventSynchronize", thread=9)
+        at += duration + 15 + numbers.uniform(90, 110)
+    return trace
+
+
+# What to do first
+
+
+@scenario(
+    "sixty kernels share the time of a busy device: no single step would help much",
+    "device-bound",
+    says=(r"Do first: no single step would help much\. The step that could win most: make the kernel",),
+)
+def many_equal_kernels() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(1200):
+        trace.launch(f"k{step % 60}", step * 10, 3000 + step * 100, 99)
+    return trace
+
+
+@scenario(
+    "an allocation of 8 s at the start, and then a host that is late: the first step is about the host, not about the allocation",
+    "host-bound",
+    headline=(r"One gap of 8\.",),
+    says=(r"Do first: [^.]*(launch|graph)",),
+    never_says=(r"Do first: allocate",),
+)
+def allocation_at_the_start() -> TraceWriter:
+    trace = TraceWriter()
+    trace.launch("fill", 0, 20, 10)
+    trace.call("allocate-memory", 40, 8_000_000, "cudaMalloc")
+    for step in range(400):
+        start = 8_000_100 + step * 1000
+        trace.launch("k", start, start + 10, 300)
+    return trace
+
+
+@scenario(
+    "a kernel is slow in the warm-up only: the first step is about the one that takes the time afterwards",
+    "device-bound",
+    says=(r"Do first: [^.]*steady",),
+)
+def slow_kernel_in_the_warm_up() -> TraceWriter:
+    trace = TraceWriter()
+    trace.call("load-module", 0, 20_000, "cuModuleLoadData")
+    trace.launch("once", 20_010, 20_030, 60_000, groups=64)
+    for step in range(400):
+        at = 80_040 + step * 1001
+        trace.launch("once", 20_100 + step * 20, at, 90, groups=64)
+        trace.launch("steady", 20_110 + step * 20, at + 91, 909)
+    return trace
+
+
 # What belongs into the headline
 
 
@@ -1248,6 +1437,30 @@ def lost_device() -> TraceWriter:
 )
 def unused_gpu() -> TraceWriter:
     return seven_busy_gpus()
+
+
+@scenario(
+    "all rows of one of eight GPUs are lost: nobody knows whether it was used",
+    "device-bound mixed unknown",
+    headline=(r"no recorded work",),
+    never_says=(r"never used|hardly used",),
+)
+def gpu_whose_rows_are_lost() -> TraceWriter:
+    trace = seven_busy_gpus()
+    trace.losses.append({"what": "dispatches", "count": 100, "reason": "the file has no rows of them"})
+    return trace
+
+
+@scenario(
+    "most rows of one of eight GPUs are lost: nobody knows how much it was used",
+    "device-bound mixed unknown",
+    headline=(r"little recorded work",),
+    never_says=(r"never used|hardly used",),
+)
+def gpu_most_of_whose_rows_are_lost() -> TraceWriter:
+    trace = nearly_unused_gpu()
+    trace.losses.append({"what": "dispatches", "count": 99, "reason": "the file has no rows of them"})
+    return trace
 
 
 @scenario(

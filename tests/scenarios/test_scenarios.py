@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -18,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from comparisons import COMPARISONS, Comparison
+from damage import DAMAGES, is_open, timed
 from joint_paths import JOINT_PATHS, JOINT_PROGRAMS
 from programs import SCENARIOS, Answer, Scenario
 from several_ranks import RANKS, RanksScenario
+from trace_writer import TraceWriter
 
 ROOT = Path(__file__).parents[2]
 GAPSCOPE = os.environ.get("GAPSCOPE", str(ROOT / "target" / "debug" / "gapscope"))
@@ -116,6 +119,46 @@ def check_ranks(ranks: RanksScenario) -> list[str]:
         return wrong
 
 
+DAMAGED = (
+    "two_processes_in_turns",
+    "kernels_wait_for_copies",
+    "layers_wait_for_their_weights",
+    "four_workgroups",
+    "allocation_in_each_step",
+    "each_launch_takes_long",
+    "read_back_each_token",
+    "results_to_pageable_memory",
+    "waits_that_return_5_us_early",
+)
+"""Programs of each verdict, which are damaged in each way."""
+
+
+def find(trace: TraceWriter) -> dict[str, Any]:
+    """Returns the findings on a trace."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.gapscope"
+        trace.write(path)
+        code, text = ask("report", "--json", str(path))
+        if code not in (0, 3):
+            raise AssertionError(f"exit code {code}: {text}")
+        return json.loads(text)
+
+
+def check_damaged(program: Scenario) -> list[str]:
+    """Returns which damages to the trace of a program lead to another confident verdict."""
+    whole = find(program.write())["verdict"]
+    wrong = []
+    for kind, change in DAMAGES.items():
+        trace = program.write()
+        change(trace, random.Random(4))
+        if not timed(trace):
+            continue
+        findings = find(trace)
+        if findings["verdict"] != whole and not is_open(findings):
+            wrong.append(f"{kind}: {findings['verdict']}, not {whole}: {findings['verdict_sentence']}")
+    return wrong
+
+
 def table() -> str:
     """Returns the table of the documentation."""
     lines = ["| scenario | right answer |", "|---|---|"]
@@ -146,6 +189,10 @@ class Scenarios(unittest.TestCase):
     def test_ranks(self) -> None:
         """A rank is blamed only where it is late, with the reason."""
         self.check(check_ranks, [*RANKS, *JOINT_PATHS])
+
+    def test_damages(self) -> None:
+        """A damaged trace has the verdict of the whole one, an open one, or a report that says so."""
+        self.check(check_damaged, [program for program in SCENARIOS if program.name in DAMAGED])
 
     def test_documentation(self) -> None:
         """The table of the documentation is that of the scenarios."""

@@ -83,6 +83,7 @@ class TraceWriter:
         self.rows: dict[str, list[dict[str, Any]]] = {table: [] for table in COLUMNS}
         self.api = api
         self.sampling_mode = sampling_mode
+        self.losses: list[dict[str, Any]] = []
         self.ranks: list[int] | None = None
         self.rank: tuple[int, int] | None = None
         self.end: float | None = None
@@ -448,7 +449,7 @@ class TraceWriter:
                 }
                 for queue, device in self.queues
             ],
-            "losses": [],
+            "losses": self.losses,
             "notes": [],
             "unmeasured": [],
         }

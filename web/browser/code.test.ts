@@ -164,7 +164,8 @@ test("a trace without samples says how to get them, and requests none", async ()
   page.on("request", (request) => asked.push(request.url()));
   await page.reload();
   await page.waitForSelector("#app[data-full-draw]");
-  await page.getByRole("tab", { name: "Code" }).click();
+  await expect.poll(() => page.locator('[data-tab="code"]').isVisible()).toBe(false);
+  await page.evaluate(() => (location.hash = "#p=code"));
   expect(await page.locator(".code-panel").innerText()).toContain("The trace has neither samples of stacks nor ranges of the threads that submit.");
   expect(asked.filter((url) => url.includes("/code"))).toEqual([]);
   expect(await page.locator(".track-name.kind-samples").count()).toBe(0);

@@ -37,6 +37,51 @@ test("the timeline is saved as PNG", async () => {
   expect(Math.abs(bytes.readUInt32BE(16) - 2 * width)).toBeLessThan(40);
 });
 
+test("the timeline is saved as SVG that shows the same, with attributes only", async () => {
+  const page = await pages.open(`${(await pages.serve(known)).url}#t=2800000-3400000`);
+  await page.locator(".topbar button", { hasText: "Link" }).click();
+  const file = join(folder, "picture.svg");
+  expect(await download(page, "Save SVG", file)).toBe("known.svg");
+  const text = readFileSync(file, "utf8");
+  expect(text).not.toMatch(/style=|<style|<script|href=/);
+  expect(text).toContain(">sin");
+  // Both pictures are alike, whichever of them draws the texts more softly.
+  const unlike = await page.evaluate(async (svg) => {
+    const canvas = document.querySelector<HTMLCanvasElement>("canvas.tracks");
+    const head = document.querySelector<HTMLElement>(".timeline .headers");
+    if (!canvas || !head) return 1;
+    const image = new Image();
+    image.src = `data:image/svg+xml;base64,${btoa(unescape(encodeURIComponent(svg)))}`;
+    await image.decode();
+    const drawn = document.createElement("canvas");
+    [drawn.width, drawn.height] = [image.width, image.height];
+    const context = drawn.getContext("2d");
+    context?.drawImage(image, 0, 0);
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    const top = image.height - height;
+    const a = context?.getImageData(head.offsetWidth, top, width, height).data ?? new Uint8ClampedArray();
+    const b = canvas.getContext("2d")?.getImageData(0, 0, width, height).data ?? new Uint8ClampedArray();
+    let count = 0;
+    for (let at = 0; at < b.length; at += 4) if (Math.abs(a[at] - b[at]) + Math.abs(a[at + 1] - b[at + 1]) + Math.abs(a[at + 2] - b[at + 2]) > 40) count += 1;
+    return count / (b.length / 4);
+  }, text);
+  expect(unlike).toBeLessThan(0.03);
+});
+
+test("a held key moves the view smoothly, until it is released", async () => {
+  const page = await pages.open(`${(await pages.serve(known)).url}#t=0-4000000`);
+  await page.locator("canvas.tracks").first().focus();
+  await page.keyboard.down("d");
+  const places: number[] = [];
+  for (let at = 0; at < 6; at += 1) places.push((await state(page)).from);
+  await page.keyboard.up("d");
+  for (let at = 1; at < places.length; at += 1) expect(places[at]).toBeGreaterThan(places[at - 1]);
+  await page.waitForTimeout(400);
+  const rest = (await state(page)).from;
+  await page.waitForTimeout(200);
+  expect((await state(page)).from).toBe(rest);
+});
+
 test("the browser's button Back undoes a zoom", async () => {
   const page = await pages.open((await pages.serve(known)).url);
   const whole = await state(page);

@@ -242,6 +242,17 @@ export async function state(page: Page, timeline = ".timeline"): Promise<State> 
   };
 }
 
+/** Presses a key that moves the view smoothly, and waits until the view rests. */
+export async function moved(page: Page, key: string): Promise<void> {
+  await page.keyboard.press(key);
+  let before = await state(page);
+  for (let rested = 0; rested < 5; ) {
+    const now = await state(page);
+    rested = now.from === before.from && now.to === before.to ? rested + 1 : 0;
+    before = now;
+  }
+}
+
 /** Returns the point of the page at a time of a track. */
 export async function point(page: Page, track: string, ns: number, lane = 0, timeline = ".timeline"): Promise<{ x: number; y: number }> {
   const { from, to } = await state(page, timeline);

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { fixture } from "./fixture.ts";
 import { RANKS, writeRanksInOneTrace } from "./known-ranks.ts";
 import { KNOWN } from "./known.ts";
-import { alter, GrowingTrace, HeldRequests, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
+import { alter, GrowingTrace, HeldRequests, moved, point, state, temporaryFolder, type Viewer, writeTrace } from "./product.ts";
 import { SAMPLED } from "./sampled.ts";
 
 // The browser logs requests that fail.
@@ -103,7 +103,7 @@ test("the details of a gap gain the total time of its cause when the findings ar
 test("a late event of a link does not move the view", async () => {
   const { page, answer } = await openBefore("**/rows/dispatches/*", `${viewer.url}#t=1000000-2000000&e=dispatches.0`);
   await page.waitForSelector("#app[data-full-draw]");
-  await page.keyboard.press("s");
+  await moved(page, "s");
   await expect.poll(async () => (await state(page)).from).toBeLessThan(1_000_000);
   const { from, to } = await state(page);
   await answer();
@@ -207,7 +207,7 @@ test("the later of two links is shown, and nothing of the earlier state", async 
 test("a zoom while the page is loading stays", async () => {
   const { page, held, answer: names } = await openBefore("**/strings?*", viewer.url);
   await page.waitForSelector("#app[data-first-draw]");
-  await page.keyboard.press("w");
+  await moved(page, "w");
   const { from, to } = await state(page);
   await names();
   await held.letAllGo();

@@ -5,7 +5,7 @@
 
 import { readSide, type Side, writeSide } from "./comparison-sides.ts";
 import { LatestRequest } from "./latest-request.ts";
-import { length } from "./time/range.ts";
+import { length, type Range } from "./time/range.ts";
 import { placeName } from "./timeline/timeline.ts";
 import { readViewState, type ViewState, writeViewState } from "./view-state.ts";
 import type { View } from "./view.ts";
@@ -34,11 +34,18 @@ export class Address {
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** The address that was read or written last. The page never writes over any other address: it came from outside and is about to be read. */
   private shown: string | null = null;
+  /** The range that an address without one shows; null for everything. */
+  private opening: Range | null = null;
 
   constructor(
     private readonly view: View,
     private readonly page: AddressCallbacks,
   ) {}
+
+  /** Makes an address without a range show this one, in place of everything. */
+  openOn(range: Range | null): void {
+    this.opening = range;
+  }
 
   /** Writes the address once the view has rested. */
   later(): void {
@@ -51,7 +58,8 @@ export class Address {
     if (location.hash !== this.shown) return;
     const { range, bounds, selection, event } = this.view;
     const state = this.page.state();
-    if (length(range) < length(bounds) * 0.999) state.range = range;
+    const { opening } = this;
+    if (opening ? opening.from_ns !== range.from_ns || opening.to_ns !== range.to_ns : length(range) < length(bounds) * 0.999) state.range = range;
     if (selection) state.selection = selection;
     if (event) state.event = event.track.rowOf(event);
     const sides = this.page.sides();
@@ -71,7 +79,11 @@ export class Address {
     const state = readViewState(hash);
     this.shown = null;
     if (state.range) this.view.show(state.range);
-    else if (anew) this.view.fit();
+    else if (this.opening) {
+      if (anew) this.view.show(this.opening);
+      else this.view.slide(this.opening);
+      this.opening = this.view.range;
+    } else if (anew) this.view.fit();
     if (state.selection || anew) this.view.select(state.selection ?? null);
     const { event } = this.view;
     const picked = event && state.event && placeName(event) === `${state.event.table}.${state.event.row}`;

@@ -30,6 +30,7 @@ import { chooseFirst, rankChoice, type ShownTraces, shownTraces } from "./shown-
 import { splitter } from "./splitter.ts";
 import { keepTheme, storedTheme } from "./theme.ts";
 import { coveringRange } from "./time/range.ts";
+import { workRange } from "./work-range.ts";
 import { TimelineStack } from "./timeline-stack.ts";
 import { SavedArrangement } from "./timeline/saved-arrangement.ts";
 import { Topbar } from "./topbar.ts";
@@ -134,6 +135,7 @@ export class App {
             this.timelineStack.step(by);
             addressChanged();
           },
+          layOver: (over) => this.timelineStack.layOver(over),
           selection: () => {
             const { selection, trace } = this.timelineStack.timelines.find(({ view }) => view.selection !== null)?.view ?? this.view;
             return selection && { trace: trace.number, range: selection };
@@ -197,7 +199,7 @@ export class App {
       this.topbar.element,
       notice.element,
       verdict.element,
-      h("div", { class: "minimap-row" }, this.minimap.canvas),
+      h("div", { class: "minimap-row" }, this.minimap.wholeRun, this.minimap.canvas),
       this.timelineStack.element,
       splitter(root, tabs.element),
       tabs.element,
@@ -234,6 +236,8 @@ export class App {
     requestAnimationFrame(() => requestAnimationFrame(() => this.mark("firstDraw")));
     // A saved page starts in its own state unless the address gives another.
     if (this.overview.state && location.hash.length < 2) history.replaceState(null, "", `#${this.overview.state}`);
+    // Where most of a trace is start-up, the part with GPU work comes first.
+    if (!trace.overview.live && this.shown.beside.length === 0) this.address.openOn(workRange(trace));
     // The address is read before the first drawing, because afterwards the reader may have gone elsewhere.
     const read = this.address.read(false);
     await Promise.all(this.traces.map((trace) => trace.loadStrings()));

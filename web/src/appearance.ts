@@ -6,9 +6,10 @@ import type { Causes } from "./data/causes.ts";
 import type { Code } from "./data/code.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { NO_LABEL } from "./data/trace.ts";
-import { type Colours, colours, mixed, REST, type Theme, workSlots } from "./draw/palette.ts";
+import { type Colours, colours, mixed, PARTS, REST, type Theme, workSlots } from "./draw/palette.ts";
 import type { Lane } from "./lane/lane.ts";
 import { marks, type Pattern } from "./search-pattern.ts";
+import { trackNames } from "./timeline/track-names.ts";
 import type { Colouring } from "./view-state.ts";
 
 /** Returns the colour of a host call: that of the cause that it explains. */
@@ -35,19 +36,36 @@ interface SearchMarks {
   lanes: WeakMap<Lane, FoundEvents>;
 }
 
+/** Returns the names in a trace that a search may be for. */
+function namesOf(trace: Trace): string[] {
+  const { findings, code, overview } = trace;
+  const there = findings && !("missing" in findings) ? findings : null;
+  return [
+    ...trace.strings,
+    ...(there?.kernels ?? []).map(({ name }) => name),
+    ...(there?.labels ?? []).map(({ path }) => path),
+    ...(code?.header.frames ?? []).map(({ text }) => text),
+    ...(code?.header.lines ?? []).map(({ text }) => text),
+    ...overview.causes.map(({ name }) => name),
+    ...trace.tracks.map((track) => trackNames(track).title),
+  ];
+}
+
 /** The theme, the colouring and the search of the whole page, with what was computed for them. */
 export class Appearance {
   theme: Theme = "light";
   colouring: Colouring = "kernel";
   /** The matches of each trace; empty without a search. */
   private searchMarks = new Map<Trace, SearchMarks>();
-  /** Tells whether a text matches the search; null without a search. */
-  private matches: ((text: string) => boolean) | null = null;
+  /** The search; null without one. */
+  private wanted: Exclude<Pattern, { problem: string }> = null;
+  /** The typing errors that texts may have, because none matches exactly: those of the most similar one. Null where one matches; with the traces' change counters when that was decided. */
+  private loose: { errors: number | null; changes: number } = { errors: null, changes: -1 };
   private readonly pales: Record<Theme, Map<string, string>> = { light: new Map(), dark: new Map() };
   private readonly lineSlots = new WeakMap<Code, Uint8Array>();
   private readonly slots: ColourSlots;
 
-  constructor(traces: readonly Trace[]) {
+  constructor(private readonly traces: readonly Trace[]) {
     this.slots = new ColourSlots(traces);
   }
 
@@ -56,7 +74,31 @@ export class Appearance {
   }
 
   get searching(): boolean {
-    return this.matches !== null;
+    return this.wanted !== null;
+  }
+
+  /** Whether the search shows names that are only similar, because no name matches it exactly. */
+  get isLoose(): boolean {
+    const { wanted, loose, traces } = this;
+    if (!wanted?.errors) return false;
+    const changes = traces.reduce((sum, trace) => sum + trace.changes + (trace.findings ? 1 : 0) + (trace.code ? 1 : 0), 0);
+    if (changes !== loose.changes) {
+      const before = loose.errors;
+      loose.changes = changes;
+      const names = traces.flatMap(namesOf);
+      const { errors } = wanted;
+      loose.errors = names.some(wanted.matches) ? null : names.reduce((least, name) => (least <= 1 ? least : Math.min(least, errors(name))), Infinity);
+      if (before !== loose.errors) this.searchMarks = new Map();
+    }
+    return loose.errors !== null;
+  }
+
+  /** Tells whether a text matches the search; null without a search. */
+  private get matches(): ((text: string) => boolean) | null {
+    const { isLoose, wanted, loose } = this;
+    if (!isLoose || !wanted?.errors) return wanted?.matches ?? null;
+    const [errors, most] = [wanted.errors, loose.errors ?? Infinity];
+    return (text) => errors(text) <= most && most < Infinity;
   }
 
   /** Returns whether a text matches the search. Without a search every text does. */
@@ -66,7 +108,8 @@ export class Appearance {
 
   /** Sets the search. An invalid pattern counts as none. */
   search(pattern: Pattern): void {
-    this.matches = pattern && "matches" in pattern ? pattern.matches : null;
+    this.wanted = pattern && "matches" in pattern ? pattern : null;
+    this.loose = { errors: null, changes: -1 };
     this.searchMarks = new Map();
   }
 
@@ -82,14 +125,15 @@ export class Appearance {
   /** Returns the matches in a lane, or null where the search does not apply to it. */
   foundIn(trace: Trace, track: Track, lane: number): FoundEvents | null {
     // Gaps are never matched: readers look for them during a search, too.
-    if (!this.matches || track.kind === "gaps") return null;
-    const { marks: texts, lanes } = this.marked(trace, this.matches);
+    const { matches } = this;
+    if (!matches || track.kind === "gaps") return null;
+    const { marks: texts, lanes } = this.marked(trace, matches);
     const it = track.lanes[lane];
     const known = lanes.get(it);
     if (known) return known;
     const labels = track.labels?.[lane];
     // The keys of samples are lines of code, not strings of the trace.
-    const marks = track.kind === "samples" ? this.lineMarks(trace, this.matches) : texts;
+    const marks = track.kind === "samples" ? this.lineMarks(trace, matches) : texts;
     const found = it.filtered((i) => marks[it.key[i]] === 1 || (labels !== undefined && labels[i] !== NO_LABEL && texts[labels[i]] === 1));
     lanes.set(it, found);
     return found;
@@ -97,8 +141,9 @@ export class Appearance {
 
   /** Returns a function that tells whether a key of a track matches the search, for tracks without rows in the page. */
   findsKey(trace: Trace, track: Track): (key: number) => boolean {
-    if (!this.matches || track.kind === "gaps") return () => true;
-    const { marks } = this.marked(trace, this.matches);
+    const { matches } = this;
+    if (!matches || track.kind === "gaps") return () => true;
+    const { marks } = this.marked(trace, matches);
     return (key) => marks[key] === 1;
   }
 
@@ -142,7 +187,7 @@ export class Appearance {
 
   /** Returns the colour of a name, for tables. */
   nameColour(trace: Trace, name: number | null, by: NameKind): string {
-    return this.colours.work[this.slotOf(trace, name, by)];
+    return by === "kernel" && name !== null && trace.isTransfer(name) ? PARTS.transfer : this.colours.work[this.slotOf(trace, name, by)];
   }
 
   /** Returns a function from an event of a lane to its colour. */
@@ -166,7 +211,7 @@ export class Appearance {
         const rest = colours.work[REST];
         if (this.colouring !== "kernel") return () => rest;
         const slots = this.slots.slotsOf(trace, "kernel");
-        return (key) => colours.work[slots[key]] ?? rest;
+        return (key) => (trace.isTransfer(key) ? PARTS.transfer : (colours.work[slots[key]] ?? rest));
       }
       case "gaps":
         return (key) => trace.causes.colour(trace.text(key));

@@ -104,7 +104,8 @@ function count(costs: Map<Trace, NameCosts>, trace: Trace, by: NameKind): boolea
     });
   }
   const of = new Map<string, number>();
-  sums.forEach((cost, name) => cost > 0 && of.set(strings[name], cost));
+  // Transfers have a colour of their own.
+  sums.forEach((cost, name) => cost > 0 && !(by === "kernel" && trace.isTransfer(name)) && of.set(strings[name], cost));
   costs.set(trace, { tracks: ready.length, sliced, strings, count: strings.length, of });
   return true;
 }

@@ -3,6 +3,7 @@
 // can be aligned.
 
 import type { DataSource } from "./data/source.ts";
+import { medianOf, stepName } from "./data/steps.ts";
 import type { Trace } from "./data/trace.ts";
 import type { Instances, WorkComparison } from "./generated/protocol.ts";
 import { coveringRange, length, type Range } from "./time/range.ts";
@@ -40,7 +41,7 @@ export function readSide(text: string): Side | null {
 /** Names a side for the reader; the trace only where there are several. */
 export function sideName(side: Side, traces: readonly Trace[]): string {
   const trace = traces.length > 1 ? traces[side.trace]?.overview.name : "";
-  const what = side.what === "label" ? side.path : side.what === "range" ? "selected range" : "whole trace";
+  const what = side.what === "label" ? side.path : side.what === "range" ? (stepName(traces[side.trace]?.steps ?? null, side.range) ?? "selected range") : "whole trace";
   return [trace, side.what === "all" && trace ? "" : what].filter(Boolean).join(", ");
 }
 
@@ -172,6 +173,15 @@ function ownInstances(trace: Trace, path: string): Instances["instances"] {
 function workExtent(trace: Trace): Range {
   const extents = trace.tracks.filter((track) => track.kind === "work").flatMap((track) => track.extent ?? []);
   return extents.length === 0 ? trace.whole : coveringRange(extents);
+}
+
+/** Returns the number of the instance to show first: the one whose lengths on both sides are nearest to their medians, of equal ones not the first, which may be a warm-up. */
+export function typicalInstance(sides: readonly [readonly Range[], readonly Range[]]): number {
+  const medians = sides.map((ranges) => (ranges.length > 0 ? length(ranges[medianOf(ranges)]) : 0));
+  const shared = Math.min(sides[0].length, sides[1].length);
+  const distance = (at: number): number => sides.reduce((sum, ranges, side) => sum + Math.abs(length(ranges[at]) - medians[side]) / Math.max(medians[side], 1), 0);
+  const order = Array.from({ length: shared }, (_, at) => (at + 1) % shared);
+  return order.reduce((best, at) => (distance(at) < distance(best) ? at : best), order[0] ?? 0);
 }
 
 /** Makes two views that show the same time after the start of their stretches, and follow each other. */

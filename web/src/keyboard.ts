@@ -1,6 +1,7 @@
 // Maps keys to actions of the page, unless the focused element uses the keys itself.
 
 import { type Action, actionOf } from "./input/keys.ts";
+import { Motion } from "./input/motion.ts";
 import type { Navigation } from "./navigation.ts";
 import type { Search } from "./search.ts";
 import { length, panned, type Range, zoomed } from "./time/range.ts";
@@ -32,6 +33,8 @@ const SCROLL_PX = 60;
 
 /** Handles the keys of the page, once `listen` was called. */
 export class Keyboard {
+  private readonly motion = new Motion();
+
   constructor(
     private readonly parts: KeyboardParts,
     private readonly callbacks: KeyboardCallbacks,
@@ -39,6 +42,8 @@ export class Keyboard {
 
   listen(): void {
     document.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("keyup", (event) => this.motion.release(event.code));
+    window.addEventListener("blur", () => this.motion.stop());
   }
 
   /** Handles a key: in a text field and while a dialog is open only those of the search box. */
@@ -60,23 +65,41 @@ export class Keyboard {
     const action = actionOf(event);
     if (!action || (event.key.startsWith("Arrow") && target.closest("[role=tablist], .table"))) return;
     event.preventDefault();
-    this.act(action);
+    const move = this.motionOf(action);
+    if (move) this.motion.press(event.code, event.repeat, move);
+    else this.act(action);
   }
 
-  /** Does an action on the first timeline. Zooming keeps the event under the pointer in place, or else the middle. */
+  /** Returns what an action that goes on while its key is held does for a part of a step; null for other actions. Zooming keeps the event under the pointer in place, or else the middle. */
+  private motionOf(action: Action): ((steps: number) => void) | null {
+    const [timeline] = this.parts.timelineStack.timelines;
+    const { view } = timeline;
+    const middle = (view.range.from_ns + view.range.to_ns) / 2;
+    const at_ns = view.hovered ? Math.max(view.range.from_ns, Math.min(eventRange(view.hovered).from_ns, view.range.to_ns)) : middle;
+    switch (action) {
+      case "zoom-in":
+        return (steps) => view.show(zoomed(view.range, at_ns, ZOOM_FACTOR ** steps, view.bounds));
+      case "zoom-out":
+        return (steps) => view.show(zoomed(view.range, at_ns, ZOOM_FACTOR ** -steps, view.bounds));
+      case "pan-left":
+        return (steps) => view.show(panned(view.range, -PAN_SHARE * steps, view.bounds));
+      case "pan-right":
+        return (steps) => view.show(panned(view.range, PAN_SHARE * steps, view.bounds));
+      case "scroll-up":
+        return (steps) => timeline.scrollBy(-SCROLL_PX * steps);
+      case "scroll-down":
+        return (steps) => timeline.scrollBy(SCROLL_PX * steps);
+      default:
+        return null;
+    }
+  }
+
+  /** Does an action on the first timeline. */
   private act(action: Action): void {
     const { timelineStack, navigation, input, help } = this.parts;
     const [timeline] = timelineStack.timelines;
     const { view } = timeline;
-    const middle = (view.range.from_ns + view.range.to_ns) / 2;
-    const at_ns = view.hovered ? Math.max(view.range.from_ns, Math.min(eventRange(view.hovered).from_ns, view.range.to_ns)) : middle;
-    const actions: Record<Action, () => void> = {
-      "zoom-in": () => view.show(zoomed(view.range, at_ns, ZOOM_FACTOR, view.bounds)),
-      "zoom-out": () => view.show(zoomed(view.range, at_ns, 1 / ZOOM_FACTOR, view.bounds)),
-      "pan-left": () => view.show(panned(view.range, -PAN_SHARE, view.bounds)),
-      "pan-right": () => view.show(panned(view.range, PAN_SHARE, view.bounds)),
-      "scroll-up": () => timeline.scrollBy(-SCROLL_PX),
-      "scroll-down": () => timeline.scrollBy(SCROLL_PX),
+    const actions: Partial<Record<Action, () => void>> = {
       fit: () => view.fit(),
       "fit-selection": () => fitSelection(view),
       back: () => void view.back(),
@@ -92,7 +115,7 @@ export class Keyboard {
       clear: () => this.clear(view),
       help: () => help.showModal(),
     };
-    actions[action]();
+    actions[action]?.();
   }
 
   /** Clears the message, and the first that there is of picked event, selection and search. */

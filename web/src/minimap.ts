@@ -11,6 +11,8 @@ const HEIGHT_PX = 34;
 /** The strip of one view; it draws itself after changes of the view. */
 export class Minimap {
   readonly canvas = h("canvas", { class: "minimap", "aria-hidden": "true" });
+  /** The name of the strip, which shows all of the trace where only a part is visible. */
+  readonly wholeRun = h("button", { type: "button", class: "whole-run", title: "Show everything (F)", disabled: true, onclick: () => this.view.fit() }, "all of it");
   private scheduled = 0;
 
   constructor(
@@ -67,6 +69,7 @@ export class Minimap {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const { colours } = this.appearance;
     const { trace } = this.view;
+    this.wholeRun.disabled = length(this.view.range) >= length(this.view.bounds) * 0.999;
     context.fillStyle = colours.panel;
     context.fillRect(0, 0, width, HEIGHT_PX);
     this.busy(context, width);
@@ -99,7 +102,8 @@ export class Minimap {
     const whole = new Scale(this.view.bounds, 0, width);
     const { from_ns, to_ns } = trace.whole;
     const bin_ns = (to_ns - from_ns) / bins;
-    context.fillStyle = this.appearance.colours.work[0];
+    // Computing and transfers alike: it has the colour of neither.
+    context.fillStyle = this.appearance.colours.faint;
     for (let bin = 0; bin < bins; bin += 1) {
       let most = 0;
       for (const summary of summaries) most = Math.max(most, summary[bin]);

@@ -1,4 +1,4 @@
-// Lists the matches of the search below its box: kernels, labels, work, calls, gaps, tracks, notes and code.
+// Lists the matches of the search below its box: kernels, labels, work, calls, gaps, tracks, notes, lines of code and functions.
 
 import type { Appearance } from "./appearance.ts";
 import { isMissing } from "./data/missing.ts";
@@ -95,6 +95,7 @@ export class SearchResults {
     fill(
       this.element,
       kinds.length === 0 ? h("p", { class: "note" }, "No matches.") : null,
+      kinds.length > 0 && this.appearance.isLoose ? h("p", { class: "note", "data-similar": "true" }, "Nothing has exactly this name. Similar names:") : null,
       kinds.map(({ name, count: all, but, results }) => [
         h("h3", { "data-kind": name, "data-count": all }, name, h("span", { class: "note" }, ` ${count(all)}${but ?? ""}${results.length < all ? `, ${count(results.length)} listed` : ""}`)),
         h("ul", {}, results.map((result) => h("li", {}, this.button(result)))),
@@ -134,7 +135,11 @@ export class SearchResults {
     const labels = (there?.labels ?? []).filter(({ path }) => appearance.finds(path));
     const gaps = (there?.idle_time?.longest ?? []).filter((gap) => gapTexts(gap, trace).some((text) => appearance.finds(text)));
     const tracks = this.arrangement.all.flatMap(({ tracks }) => tracks).filter((track) => appearance.finds(trackNames(track).title));
+    // The code is loaded for the first search.
+    if (trace.hasCode && !trace.code) void trace.loadCode().then(() => this.renew(), () => undefined);
     const lines = trace.code?.header.lines.filter(({ text }) => appearance.finds(text)) ?? [];
+    const own = new Set(lines.map(({ text }) => text));
+    const functions = [...new Set(trace.code?.header.frames.flatMap(({ text }) => (appearance.finds(text) && !own.has(text) ? [text] : [])))];
     const listed = <T>(all: readonly T[], result: (one: T) => SearchResult): { count: number; results: SearchResult[] } => ({ count: all.length, results: all.slice(0, MAX_LISTED).map(result) });
     return [
       { name: "Kernels", ...listed(kernels, (row) => ({ colour: appearance.nameColour(trace, row.key, "kernel"), text: row.name, note: `${count(row.count)} ×  ${known(row.busy_ns, duration)}`, go: () => this.callbacks.search(`^${escaped(row.name)}$`) })) },
@@ -150,6 +155,7 @@ export class SearchResults {
       { name: "Tracks", ...listed(tracks, (track) => ({ text: trackNames(track).title, note: this.arrangement.shows(track) ? "" : "hidden", go: () => this.callbacks.track(track.id) })) },
       { name: "Notes", ...listed(this.view.notes.filter(({ text }) => appearance.finds(text)), (note) => ({ text: note.text, note: placeText(note), go: () => goToNote(this.view, note) })) },
       { name: "Code", ...listed(lines, ({ text }) => ({ text, note: "", go: () => (this.callbacks.search(escaped(text)), this.callbacks.code()) })) },
+      { name: "Functions", ...listed(functions, (text) => ({ text, note: "in stacks", go: () => (this.callbacks.search(escaped(text)), this.callbacks.code()) })) },
     ];
   }
 

@@ -3,7 +3,7 @@
 import { fill, h } from "./dom.ts";
 import { errorMessage } from "./error-message.ts";
 import { copyButton, download } from "./handing-over.ts";
-import { pngPicture } from "./picture.ts";
+import { pngPicture, svgPicture } from "./picture.ts";
 import type { Timeline } from "./timeline/timeline.ts";
 
 /** The version of the saved view's format. */
@@ -76,30 +76,21 @@ export class Sharing {
     this.element.showModal();
   }
 
-  /** Makes the button that saves what the timelines show. */
+  /** Makes the buttons that save what the timelines show. */
   private picture(name: string): HTMLElement {
     const problem = h("p", { class: "problem", role: "status", hidden: true });
-    const save = h(
-      "button",
-      {
-        type: "button",
-        onclick: () =>
-          void pngPicture(this.timelines()).then(
-            (picture) => download(`${name}.png`, picture),
-            (error: unknown) => {
-              problem.textContent = errorMessage(error);
-              problem.hidden = false;
-            },
-          ),
-      },
-      "Save PNG",
-    );
+    const failed = (error: unknown): void => {
+      problem.textContent = errorMessage(error);
+      problem.hidden = false;
+    };
+    const save = (kind: string, made: () => Promise<Blob>): HTMLElement =>
+      h("button", { type: "button", onclick: () => void made().then((picture) => download(`${name}.${kind.toLowerCase()}`, picture), failed) }, `Save ${kind}`);
     return h(
       "div",
       { class: "sharing-row" },
       h("h3", {}, "Picture"),
       h("p", { class: "note" }, "The timeline as it is seen now, for slides and messages."),
-      save,
+      h("span", { class: "sharing-buttons" }, save("PNG", () => pngPicture(this.timelines())), save("SVG", async () => svgPicture(this.timelines()))),
       problem,
     );
   }

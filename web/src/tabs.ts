@@ -21,6 +21,8 @@ export class Tabs {
   /** The scroll positions of the elements in a tab when it was left. */
   private readonly scrolled = new WeakMap<Element, { top: number; left: number }>();
   shown: PanelName;
+  /** The tabs that are hidden because the trace has nothing for them. */
+  private empty: ReadonlySet<PanelName> = new Set();
 
   constructor(
     private readonly tabs: readonly Tab[],
@@ -55,9 +57,17 @@ export class Tabs {
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    const next = (number + by + this.tabs.length) % this.tabs.length;
+    const { length } = this.tabs;
+    let next = (number + by + length) % length;
+    while (this.buttons[next].hidden) next = (next + by + length) % length;
     this.show(this.tabs[next].name);
     this.buttons[next].focus();
+  }
+
+  /** Hides the tabs for which the trace has nothing; the tab that is shown stays. */
+  hide(empty: ReadonlySet<PanelName>): void {
+    this.empty = empty;
+    this.tabs.forEach(({ name }, number) => (this.buttons[number].hidden = empty.has(name) && name !== this.shown));
   }
 
   /** Shows a panel by name, or the first where there is none of that name. */
@@ -70,6 +80,7 @@ export class Tabs {
     });
     this.body.setAttribute("aria-labelledby", `tab-${tab.name}`);
     this.element.dataset.shown = tab.name;
+    this.hide(this.empty);
     this.put(tab.element);
     tab.opened?.();
     this.changed(tab.name);

@@ -4,7 +4,7 @@
 
 import type { Appearance } from "./appearance.ts";
 import type { Side } from "./comparison-sides.ts";
-import { link, linkedViews, sideName, stretches } from "./comparison-sides.ts";
+import { link, linkedViews, sideName, stretches, typicalInstance } from "./comparison-sides.ts";
 import type { DataSource } from "./data/source.ts";
 import type { Trace, Track } from "./data/trace.ts";
 import { fill, h } from "./dom.ts";
@@ -15,8 +15,6 @@ import { View } from "./view.ts";
 
 /** The kinds of tracks that are shown in a comparison and for other ranks. */
 const COMPARED_KINDS = ["work", "gaps", "labels"];
-/** The index of the instance of labels that a comparison shows first. */
-const SECOND_INSTANCE = 1;
 
 /** Makes the timelines, and shows either all of them or those of a comparison. */
 export class TimelineStack {
@@ -26,6 +24,8 @@ export class TimelineStack {
   private readonly others: Timeline[];
   /** The timelines of the comparison; null without one. */
   private pair: [Timeline, Timeline] | null = null;
+  /** Whether the sides are drawn over each other, in the upper and the lower half of each lane. */
+  private laidOver = false;
   /** The sides of the comparison with their ranges, and `at`, the index of those that are shown. */
   private sides: { before: Side; after: Side; stretches: [Range[], Range[]]; at: number } | null = null;
 
@@ -87,18 +87,21 @@ export class TimelineStack {
     for (const timeline of [this.main, ...this.others, ...(this.pair ?? [])]) timeline.renew();
   }
 
-  /**
-   * Aligns two sides below each other, if that is still `wanted` when their ranges are known. The second instance is
-   * shown first, because the first may be a warm-up.
-   */
-  async compare(before: Side, after: Side, wanted: () => boolean, instance = SECOND_INSTANCE): Promise<void> {
+  /** Aligns two sides below each other, if that is still `wanted` when their ranges are known. Of labels the median instance is shown first. */
+  async compare(before: Side, after: Side, wanted: () => boolean, instance?: number): Promise<void> {
     const [first, second] = [this.traces[before.trace], this.traces[after.trace]];
     if (!first || !second) throw new Error("One of the traces of this comparison is not open.");
     const found: [Range[], Range[]] = [await stretches(this.source, first, before), await stretches(this.source, second, after)];
     if (!wanted()) return;
     if (found[0].length === 0 || found[1].length === 0) throw new Error("One side has no times, so the two cannot be aligned.");
-    this.sides = { before, after, stretches: found, at: Math.min(instance, found[0].length - 1, found[1].length - 1) };
+    this.sides = { before, after, stretches: found, at: Math.min(instance ?? typicalInstance(found), found[0].length - 1, found[1].length - 1) };
     this.showPair();
+  }
+
+  /** Lays the sides of the comparison over each other, or shows them below each other. */
+  layOver(over: boolean): void {
+    this.laidOver = over;
+    if (this.pair) this.showPair();
   }
 
   /** Shows the next or the previous instance of the labels on both sides. */
@@ -134,7 +137,11 @@ export class TimelineStack {
     pickOne(views);
     this.releaseEvents();
     this.pair = [made[0], made[1]];
-    fill(this.element, made[0].element, made[1].element);
+    if (this.laidOver) {
+      made[0].layOver({ view: views[1], wanted: (tracks) => this.wanted(tracks, views[1]) });
+      made[0].name(h("span", { title: `Upper half: ${sideName(sides.before, this.traces)}. Lower half: ${sideName(sides.after, this.traces)}.` }, h("b", {}, "▀"), " before  ", h("b", {}, "▄"), " after"));
+    }
+    fill(this.element, made[0].element, this.laidOver ? null : made[1].element);
     this.element.classList.remove("several-ranks");
     this.element.classList.add("comparing");
     this.instances(sides.at, most);
@@ -160,8 +167,7 @@ export class TimelineStack {
   get comparedSides(): { before: Side; after: Side; instance?: number } | null {
     if (!this.sides) return null;
     const { before, after, stretches, at } = this.sides;
-    const first = Math.min(SECOND_INSTANCE, stretches[0].length - 1, stretches[1].length - 1);
-    return { before, after, ...(at === first ? {} : { instance: at }) };
+    return { before, after, ...(at === typicalInstance(stretches) ? {} : { instance: at }) };
   }
 }
 

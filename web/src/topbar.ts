@@ -31,8 +31,8 @@ export class Topbar {
   constructor(name: string, ranks: HTMLElement | null, file: boolean, callbacks: TopbarCallbacks) {
     this.input = h("input", {
       type: "search",
-      placeholder: "Search kernels, labels and code",
-      "aria-label": "Search kernels, labels and code with a regular expression",
+      placeholder: "Search kernels, calls, labels and code",
+      "aria-label": "Search kernels, calls, labels and code with a regular expression",
       title: "Enter: next match; Shift + Enter: previous match",
       spellcheck: "false",
       autocomplete: "off",

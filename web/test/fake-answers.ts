@@ -107,6 +107,7 @@ export function traceOverview(tracks: TrackOverview[], more: Partial<TraceOvervi
     unread: [],
     causes: [],
     calls: [],
+    transfer_names: [0, 0],
     code: null,
     groups: [{ id: "g0", kind: "gpu", name: "GPU" }],
     tracks,

@@ -144,4 +144,14 @@ describe("runs", () => {
     expect(runs.right[0]).toBeCloseTo(100, 3);
     expect(runs.level[0]).toBe(LEVELS);
   });
+
+  test("keep the names of wide events among narrow ones", () => {
+    const events: [number, number][] = [[0, 100_000]];
+    for (let i = 0; i < 1000; i += 1) events.push([100_000 + i * 100, 90]);
+    const it = lane(events);
+    const scale = new Scale({ from_ns: 0, to_ns: 200_000 }, 0, 400);
+    const runs = new Runs().fillFromLane(it, scale);
+    expect(runs.exact).toBe(false);
+    expect([...runs.wide(it, scale, 15)]).toEqual([{ event: 0, left: 0, right: 200 }]);
+  });
 });

@@ -2,11 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Appearance } from "../src/appearance.ts";
-import { type SideChoice, firstPair, readSide, writeSide } from "../src/comparison-sides.ts";
+import { type SideChoice, firstPair, readSide, typicalInstance, writeSide } from "../src/comparison-sides.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { DataSource } from "../src/data/source.ts";
+import { stepLabel, stepsOf } from "../src/data/steps.ts";
 import { Trace } from "../src/data/trace.ts";
-import { colours, inkOn, luminance, workSlots } from "../src/draw/palette.ts";
+import { ALL_WORK, colours, inkOn, luminance, PARTS, workSlots } from "../src/draw/palette.ts";
 import { Texts } from "../src/draw/texts.ts";
 import { actionOf, KEYS } from "../src/input/keys.ts";
 import { Lane } from "../src/lane/lane.ts";
@@ -15,7 +16,7 @@ import { changeText, figureText } from "../src/panels/compare.ts";
 import { fieldValue } from "../src/panels/details.ts";
 import { sorted } from "../src/panels/table.ts";
 import { hitLanes, nextHit, hitNumber, steppedLanes } from "../src/search-hits.ts";
-import { marks, pattern } from "../src/search-pattern.ts";
+import { marks, pattern, typingErrors } from "../src/search-pattern.ts";
 import { shownTraces } from "../src/shown-traces.ts";
 import { readViewState, type ViewState, writeViewState } from "../src/view-state.ts";
 import type { EventPlace } from "../src/view.ts";
@@ -152,6 +153,26 @@ describe("a comparison", () => {
   });
 });
 
+describe("steps", () => {
+  const ranges = (lengths: readonly number[]): { from_ns: number; to_ns: number }[] => lengths.map((ns, at) => ({ from_ns: at * 1e6, to_ns: at * 1e6 + ns }));
+  test("are the instances of the outermost label that is called like one", () => {
+    const label = (path: string, instances: number | null): { path: string; text: string; depth: number; instances: number | null } => ({ path, text: path.split(" / ").at(-1) ?? "", depth: path.split(" / ").length - 1, instances });
+    expect(stepLabel([label("main", 1), label("main / ProfilerStep", 5), label("main / ProfilerStep / iteration", 50)])?.path).toBe("main / ProfilerStep");
+    expect(stepLabel([label("eager", 10), label("compiled", 10)])).toBeNull();
+    expect(stepLabel([label("evaluation", 10), label("evaluation / attention", 40)])?.path).toBe("evaluation");
+    expect(stepLabel([label("step", 2), label("other", null)])).toBeNull();
+  });
+  test("have a median, and slow ones where some are much longer than most", () => {
+    expect(stepsOf("step", ranges([100, 101, 99, 160, 100, 130]))).toMatchObject({ median: 4, slow: [3, 5] });
+    expect(stepsOf("step", ranges([100, 109, 100, 105]))?.slow).toEqual([]);
+    expect(stepsOf("step", ranges([10, 20]))).toBeNull();
+  });
+  test("are compared from the instance that is usual on both sides", () => {
+    expect(typicalInstance([ranges([500, 90, 100, 101, 99]), ranges([900, 210, 200, 400, 199])])).toBe(2);
+    expect(typicalInstance([ranges([5]), ranges([7])])).toBe(0);
+  });
+});
+
 describe("search", () => {
   test("ignores case unless there is a capital", () => {
     const found = pattern("mat(mul|vec)");
@@ -168,6 +189,40 @@ describe("search", () => {
   });
   test("marks texts", () => {
     expect([...marks(["ab", "c", "cab"], (text) => text.includes("ab"))]).toEqual([1, 0, 1]);
+  });
+});
+
+describe("a search with typing errors", () => {
+  test.each([
+    ["cudamemcpyasync", "cudaMemcpyAsync", 0],
+    ["cudamemcopyasync", "cudaMemcpyAsync", 1],
+    ["cudamemcypasync", "cudaMemcpyAsync", 1],
+    ["zom_shift", "<built-in function zoom_shift>", 1],
+    ["atension", "flash attention forward", 2],
+    ["softmax", "gemm", 6],
+    ["abcd", "", 4],
+  ])("%s in %s has some", (word, text, errors) => {
+    expect(typingErrors(word, text.toLowerCase())).toBe(errors);
+  });
+  test("is tried only where nothing has exactly the name, and not for expressions or short texts", () => {
+    const trace = new Trace(0, traceOverview([]), new DataSource(new FakeAnswers(new Map())));
+    trace.strings.push("matmul_nt", "softmax");
+    const appearance = new Appearance([trace]);
+    const found = (text: string): string[] => {
+      appearance.search(pattern(text));
+      return trace.strings.filter((name) => appearance.finds(name));
+    };
+    expect(found("matmul")).toEqual(["matmul_nt"]);
+    expect(appearance.isLoose).toBe(false);
+    expect(found("sotfmax")).toEqual(["softmax"]);
+    expect(appearance.isLoose).toBe(true);
+    expect(found("sotf.*max")).toEqual([]);
+    expect(found("mtm")).toEqual([]);
+    // A name that arrives later is exact.
+    expect(found("matmull")).toEqual(["matmul_nt"]);
+    trace.strings.push("matmull");
+    trace.changes += 1;
+    expect(trace.strings.filter((name) => appearance.finds(name))).toEqual(["matmull"]);
   });
 });
 
@@ -330,6 +385,16 @@ describe("colours", () => {
           const distance = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
           expect(distance, `${one.cause} and ${other.cause} for ${who}`).toBeGreaterThan(0.09);
         }
+      }
+    }
+  });
+  test("have one meaning: those of transfers and of all computing are no kernel's and no cause's", () => {
+    const parts = Object.entries(PARTS);
+    const others = [...ALL_WORK, ...CAUSES.map(({ colour }) => colour)].map((colour) => [colour, colour]);
+    for (const [at, [name, colour]] of parts.entries()) {
+      for (const [other, its] of [...others, ...parts.slice(at + 1)]) {
+        const [a, b] = [seen(colour, SEEN_BY.everyone), seen(its, SEEN_BY.everyone)];
+        expect(Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]), `${name} and ${other}`).toBeGreaterThan(0.06);
       }
     }
   });

@@ -13,7 +13,7 @@ import { kernelTable, labelTable, limitText, namedKernels, type NamedKernel } fr
 import { Legend } from "../src/panels/legend.ts";
 import { points, reached, spareText } from "../src/panels/limits.ts";
 import { type FindingsSoFar, part } from "../src/panels/loadable.ts";
-import { laterThan, lateRows, whyLate } from "../src/panels/ranks.ts";
+import { laterThan, lateRows, noSkews, whyLate } from "../src/panels/ranks.ts";
 import { tsv } from "../src/panels/tsv.ts";
 import { Verdict } from "../src/panels/verdict.ts";
 import { FakeAnswers, traceOverview } from "./fake-answers.ts";
@@ -191,7 +191,7 @@ describe("tables", () => {
     const table = labelTable(() => undefined);
     const says = told((found) => (table.take(part(found, COMING, ({ labels }) => labels && [])), fake(table.element).innerText));
     expect(says).toMatchObject({ coming: expect.stringMatching(COMING), failed: FAILED.missing, cut: UNKNOWN });
-    expect(says.empty).toContain("The program set no labels.");
+    expect(says.empty).toContain("The trace has no labels.");
   });
 });
 
@@ -234,7 +234,7 @@ describe("other panels", () => {
   });
   test("the choices of a comparison are not called empty before labels are known", () => {
     const trace = made();
-    const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, selection: () => null });
+    const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, layOver: () => undefined, selection: () => null });
     const says = told((found) => ((trace.findings = found), panel.fillChoices(), fake(panel.element).all("p").map((p) => p.innerText).join("")));
     expect(says.coming).toContain("once the trace has been analysed");
     expect(says).toMatchObject({ failed: FAILED.missing, cut: UNKNOWN });
@@ -254,7 +254,7 @@ describe("other panels", () => {
   });
   test("large counts have separators", () => {
     const trace = made();
-    const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, selection: () => null });
+    const panel = new ComparePanel([trace], new DataSource(new FakeAnswers(new Map())), { start: () => undefined, stop: () => undefined, step: () => undefined, layOver: () => undefined, selection: () => null });
     panel.instances(1233, 10_000);
     expect(fake(panel.element).innerText).toContain("instance 1,234 of 10,000");
   });
@@ -266,6 +266,21 @@ describe("other panels", () => {
     expect(text).not.toContain("Nothing is known to be missing");
     about.show(traceOverview([]), null, null);
     expect(fake(about.element).innerText).toContain("Nothing is known to be missing");
+  });
+});
+
+describe("skews of collectives", () => {
+  const kind = (more: Partial<RanksAnswer["collectives"][number]>): RanksAnswer["collectives"][number] =>
+    ({ kind: "AllReduce", counts: [10, 10], matched_count: 10, uncertain_count: 10, unassigned_count: 0, incomplete_count: 0, unpaired_count: 0, ...more }) as RanksAnswer["collectives"][number];
+  const said = (collectives: RanksAnswer["collectives"], more: Partial<RanksAnswer> = {}): string => noSkews({ collectives, clock_error_ns: 50, not_comparable_because: null, not_matched_because: null, ...more });
+  test("are none only where each is known to be within the clocks' error", () => {
+    expect(said([kind({})])).toBe("No collective has a skew above the clocks' error.");
+    expect(said([kind({})], { not_comparable_because: "other machines" })).toContain("unknown");
+    expect(said([kind({})], { clock_error_ns: null })).toContain("unknown");
+    expect(said([kind({ uncertain_count: null })])).toContain("unknown");
+    expect(said([kind({ matched_count: 0, uncertain_count: 0, unassigned_count: 20 })], { not_matched_because: "there are no payloads" })).toBe("Skews are unknown: no collective was matched across the ranks, because there are no payloads.");
+    expect(said([kind({ matched_count: 8, uncertain_count: 6, unpaired_count: 2 })])).toBe("The skew of 6 collectives is within the clocks' error; that of 2 matched collectives and 2 collectives without a counterpart is unknown.");
+    expect(said([])).toBe("No collective was recorded.");
   });
 });
 

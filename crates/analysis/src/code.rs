@@ -39,7 +39,7 @@ pub use idle_code::{
 };
 pub use individual_samples::{IdleCause, IdleSample, SampleRole, StackLine};
 pub use loading::{is_loading, loads_data};
-pub(crate) use no_samples::lost_stacks;
+pub use no_samples::{lost_stacks, lost_stacks_selection};
 pub use range_pieces::{IdleRanges, RangeChain, RangePiece};
 
 use crate::gaps::{Cause, Gap, GapFinder};

@@ -304,6 +304,7 @@ impl Findings {
             (None, Some(excluded)) => Interval::new(excluded.end_ns, all.end_ns),
             (None, None) => all,
         });
+        kernels::add_judged(selected, analysed_window, &mut kernels);
         // As the gaps, the code behind them is of the whole devices.
         let host_code = HostCode::new(timeline);
         let (judged, phase_sums) = parallel::both(
@@ -410,7 +411,7 @@ impl Findings {
             equal_work,
             losses: (manifest.losses.iter().cloned())
                 .chain(undefined_queues(timeline))
-                .chain(lost_stacks(timeline))
+                .chain(lost_stacks(timeline.trace))
                 .collect(),
             notes: (manifest.notes.iter().cloned())
                 .chain(several_ranks::note(selected))

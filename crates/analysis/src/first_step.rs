@@ -11,18 +11,23 @@
 //! | transfer-bound, communication-bound | the transfers, the communication |
 //! | mixed | the greatest of these costs, kernels by what they could win |
 //!
+//! Costs are of the judged window, without warm-up. Where one gap is most of that window, such as the start of a program, the costs are
+//! those of the rest, of which there is no verdict: the greatest is taken. A cost below [`FIRST_STEP_SHARE`] of the time is told as
+//! one that would not help much.
+//!
 //! The bound is what the trace itself allows: the run without that idle time, kernel or transfer, all else equal. Of several
 //! devices there is none, since what one device no longer waits for, another may still need.
 
 use crate::fill::KernelFill;
 use crate::findings::Findings;
-use crate::gaps::{Cause, GapTotal, Side};
+use crate::gaps::{Cause, Gap, GapTotal, Side};
+use crate::headline::HeadlineKind;
 use crate::kernels::Kernel;
 use crate::unread::{CAUSES, KERNELS};
 use crate::verdict::Bound;
 use gapscope_timeline::collectives;
 use gapscope_timeline::quantity::ratio;
-use gapscope_timeline::thresholds::ADVICE_SHARE;
+use gapscope_timeline::thresholds::{ADVICE_SHARE, FIRST_STEP_SHARE};
 
 /// The one action that the report names first.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +36,8 @@ pub struct FirstStep<'a> {
     pub cost: Cost<'a>,
     /// By how much the run gets shorter at most, all else equal. Absent where the trace does not tell.
     pub saves_ns: Option<i64>,
+    /// True where the cost is so small that no single step would help much.
+    pub is_small: bool,
 }
 
 /// A cost that a first step lowers.
@@ -53,7 +60,13 @@ pub enum Cost<'a> {
 /// Returns what to do first; `None` where the verdict is unknown, and where nothing that is worth it helps.
 pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
     let costs = Costs::new(findings)?;
-    let first = match findings.verdict {
+    let verdict = match findings.verdict {
+        Bound::Unknown => Bound::Unknown,
+        // The gap may be all that the verdict rests on.
+        _ if costs.long_gap.is_some() => Bound::Mixed,
+        verdict => verdict,
+    };
+    let first = match verdict {
         Bound::Unknown => None,
         Bound::HostBound => costs.idle(Some(Side::Host)),
         Bound::SyncBound => costs.idle(Some(Side::Sync)),
@@ -72,6 +85,7 @@ pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
     Some(FirstStep {
         cost,
         saves_ns: Some(cost_ns).filter(|ns| *ns > 0 && costs.is_one_device),
+        is_small: ratio(cost_ns, costs.window_ns) < FIRST_STEP_SHARE,
     })
 }
 
@@ -87,8 +101,10 @@ fn greatest<const N: usize>(costs: [Option<TimedCost>; N]) -> Option<TimedCost> 
 /// The costs that findings name.
 struct Costs<'a> {
     findings: &'a Findings,
-    /// The time that the verdict is of.
+    /// The time that the verdict is of, without a gap that is most of it.
     window_ns: i64,
+    /// The gap that is most of the time that the verdict is of.
+    long_gap: Option<&'a Gap>,
     /// True where one device worked.
     is_one_device: bool,
 }
@@ -97,9 +113,16 @@ impl<'a> Costs<'a> {
     /// Returns the costs; `None` where nothing was judged.
     fn new(findings: &'a Findings) -> Option<Costs<'a>> {
         let worked = findings.devices.iter().filter(|of| of.analysed.is_some());
+        let mut notes = findings.headline.iter();
+        let has_long_gap = notes.any(|note| note.kind == HeadlineKind::LongGap);
+        let idle_time = findings.idle_time.known()?;
+        let long_gap = idle_time.longest.first().filter(|_| has_long_gap);
+        let gap_ns = long_gap.map_or(0, |gap| gap.duration_ns);
+        let window_ns = findings.verdict_evidence.window_ns?.saturating_sub(gap_ns);
         Some(Costs {
             findings,
-            window_ns: findings.verdict_evidence.window_ns.filter(|ns| *ns > 0)?,
+            window_ns: Some(window_ns).filter(|ns| *ns > 0)?,
+            long_gap,
             is_one_device: worked.count() == 1,
         })
     }
@@ -116,20 +139,28 @@ impl<'a> Costs<'a> {
             return None;
         }
         let helps = |cause| cause != Cause::Unknown && findings.advice_on(cause).is_some();
-        let mut causes = findings.idle_time.causes.iter();
-        let first = causes.find(|total| {
+        let causes = findings.idle_time.causes.iter().filter(|total| {
             let cause = total.cause;
             let is_of_side = side.is_none_or(|side| cause.side() == side);
             is_of_side && cause != Cause::Recording && helps(cause)
-        })?;
-        self.large((Cost::Idle(first), first.total_ns))
+        });
+        let costs = causes.map(|total| (Cost::Idle(total), self.outside_of_long_gap_ns(total)));
+        self.large(costs.rev().max_by_key(|(_, ns)| *ns)?)
+    }
+
+    /// Returns the time of a cause outside of the gap that is most of the time.
+    fn outside_of_long_gap_ns(&self, total: &GapTotal) -> i64 {
+        let parts = self.long_gap.map_or(&[][..], |gap| &gap.parts);
+        let mine = parts.iter().filter(|part| part.cause == total.cause);
+        let inside_ns = mine.fold(0i64, |sum, part| sum.saturating_add(part.duration_ns));
+        total.total_ns.saturating_sub(inside_ns).max(0)
     }
 
     /// Returns the kernel that could win most by reaching its limit.
     fn below_limit(&self) -> Option<TimedCost<'a>> {
         let kernels = self.known_kernels()?;
         let kernels = kernels.iter();
-        let won = kernels.filter_map(|kernel| Some((kernel, kernel.winnable_ns?)));
+        let won = kernels.filter_map(|kernel| Some((kernel, kernel.judged_winnable_ns()?)));
         let (kernel, ns) = won.rev().max_by_key(|(_, ns)| *ns)?;
         self.large((Cost::BelowLimit(kernel), ns))
     }
@@ -142,7 +173,7 @@ impl<'a> Costs<'a> {
             collectives::kind_of(name).is_some()
         };
         let kernels = kernels.iter().filter(|kernel| !communicates(kernel));
-        let busy = kernels.filter_map(|kernel| Some((kernel, kernel.busy_ns?)));
+        let busy = kernels.filter_map(|kernel| Some((kernel, kernel.judged_busy_ns?)));
         let (kernel, ns) = busy.rev().max_by_key(|(_, ns)| *ns)?;
         self.large((Cost::Kernel(kernel), ns))
     }

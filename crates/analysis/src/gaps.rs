@@ -54,6 +54,7 @@ mod start_up;
 mod submit_calls;
 mod totals;
 mod unknown_reason;
+mod unrelated_waits;
 pub(crate) mod visit;
 pub(crate) mod waits;
 
@@ -64,6 +65,7 @@ pub(crate) use reserve::reserved;
 pub use cause::{Cause, CauseFacts, Family, Side};
 pub use idle_time::{GapFinder, idle_time};
 pub use pattern::{Pattern, Regularity};
+pub(crate) use start_up::api_of;
 pub(crate) use unknown_reason::unknown_because;
 pub use unknown_reason::{UnknownReason, UnknownTotal};
 pub use visit::{gap_numbers, idle_by_cause};

@@ -6,7 +6,7 @@
 
 use crate::conditions::{ConditionKind, ConditionNote};
 use crate::contradictions::Contradiction;
-use crate::gaps::waits::Unmeasured;
+use crate::gaps::waits::{Unmeasured, lost_works};
 use crate::verdict::Phase;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
@@ -17,6 +17,7 @@ use gapscope_timeline::thresholds::{
 };
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::Loss;
+use gapscope_trace::tables::Table;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,12 +34,14 @@ pub struct HeadlineNote {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadlineKind {
-    /// Host and device times that contradict each other.
+    /// Times that contradict each other.
     Contradiction,
     /// A file that was imported and could not be read whole.
     PartOfFile,
     /// Work of an imported file that has no rows, or whose times are unknown, since those in the file cannot be true.
     UntimedWork,
+    /// Calls of the host that have no rows, so that its waits may be missing.
+    LostCalls,
     /// A file of another profiler that was joined, and how sure the match is.
     JoinedFile,
     /// The part of the run that the verdict is of.
@@ -80,6 +83,7 @@ pub(crate) fn headline(input: &HeadlineInput) -> Vec<HeadlineNote> {
     let mut notes: Vec<(HeadlineKind, String)> = contradictions.collect();
     notes.extend(input.unread_parts());
     notes.extend(input.untimed_work());
+    notes.extend(input.lost_calls());
     let joined = input.timeline.trace.manifest.joined_files.iter();
     notes.extend(joined.map(|file| (HeadlineKind::JoinedFile, format!("Joined with {file}"))));
     notes.extend(input.scope().map(|text| (HeadlineKind::Scope, text)));
@@ -174,6 +178,23 @@ impl HeadlineInput<'_> {
             );
             Some((HeadlineKind::UntimedWork, sentence))
         })
+    }
+
+    /// Says that calls of the host are lost, where they are so many that idle time may have other causes.
+    fn lost_calls(&self) -> Option<(HeadlineKind, String)> {
+        let trace = self.timeline.trace;
+        let losses = trace.manifest.losses.iter();
+        let lost = losses.filter(|loss| loss.kind == LossKind::HostCalls);
+        let lost = lost.map(|loss| loss.count).fold(0, u64::saturating_add);
+        let all = lost.saturating_add(trace.tables.host_calls.len() as u64);
+        if lost == 0 || (lost as f64) < MISSING_WORK_SHARE * all as f64 {
+            return None;
+        }
+        let sentence = format!(
+            "{} lost: time in which the host seems to be late may have been spent in waits.",
+            count_of(lost, "call of the host is", "calls of the host are")
+        );
+        Some((HeadlineKind::LostCalls, sentence))
     }
 
     /// Says of how much of the run the verdict speaks, where that is not nearly all.
@@ -293,12 +314,21 @@ impl HeadlineInput<'_> {
         if unused.is_empty() || unused.len() == all {
             return None;
         }
-        Some(format!(
-            "{} of {all} GPUs {} never used: {}.",
-            unused.len(),
-            if unused.len() == 1 { "was" } else { "were" },
-            some_of(&unused)
-        ))
+        let count = unused.len();
+        let names = some_of(&unused);
+        Some(match lost_works(self.timeline) {
+            0 => {
+                let were = if count == 1 { "was" } else { "were" };
+                format!("{count} of {all} GPUs {were} never used: {names}.")
+            }
+            lost => {
+                let have = if count == 1 { "has" } else { "have" };
+                format!(
+                    "{count} of {all} GPUs {have} no recorded work: {names}. {}, and may have run there.",
+                    count_of(lost, "piece of work is lost", "pieces of work are lost")
+                )
+            }
+        })
     }
 
     /// Says which devices were busy for next to no time, where another was busy for far longer.
@@ -306,6 +336,12 @@ impl HeadlineInput<'_> {
         let busy_ns = |device: &DeviceBusy| device.analysed.map_or(0, |share| share.busy_ns);
         let most_ns = self.devices.iter().map(busy_ns).max()?;
         let names = busy::names(self.devices);
+        let lost = lost_works(self.timeline);
+        // Who lacks as much work as other GPUs have may have been used as much.
+        let most_works = (self.timeline.gpus.iter())
+            .map(|gpu| gpu.works.len())
+            .max()?;
+        let is_certain = (lost as f64) < HARDLY_USED_SHARE * most_works as f64;
         let hardly: Vec<String> = (self.devices.iter().zip(names))
             .filter(|(device, _)| {
                 device.work_window.is_some()
@@ -313,14 +349,23 @@ impl HeadlineInput<'_> {
             })
             .map(|(device, name)| format!("{name} ({})", Nanoseconds(busy_ns(device))))
             .collect();
-        let text = format!(
-            "{} of {} GPUs {} hardly used: {}; the busiest was busy for {}.",
-            hardly.len(),
-            self.devices.len(),
-            if hardly.len() == 1 { "was" } else { "were" },
-            some_of(&hardly),
-            Nanoseconds(most_ns)
-        );
+        let count = format!("{} of {} GPUs", hardly.len(), self.devices.len());
+        let names = some_of(&hardly);
+        let busiest = format!("the busiest was busy for {}", Nanoseconds(most_ns));
+        let is_one = hardly.len() == 1;
+        let text = match is_certain {
+            true => {
+                let were = if is_one { "was" } else { "were" };
+                format!("{count} {were} hardly used: {names}; {busiest}.")
+            }
+            false => {
+                let have = if is_one { "has" } else { "have" };
+                format!(
+                    "{count} {have} little recorded work: {names}; {busiest}. {}, and may have run there.",
+                    count_of(lost, "piece of work is lost", "pieces of work are lost")
+                )
+            }
+        };
         (!hardly.is_empty()).then_some((HeadlineKind::UnusedDevice, text))
     }
 

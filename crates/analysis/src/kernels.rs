@@ -23,7 +23,7 @@ use gapscope_trace::tables::{NameSource, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// All dispatches of the kernels with one name and one code, over the whole recording.
@@ -104,12 +104,21 @@ pub struct Kernel {
     pub counters: Option<KernelCounters>,
     /// The shape of its launches; absent where the size of the GPU is unknown.
     pub launches: Option<Launches>,
+    /// The part of `busy_ns` of dispatches that started in the window which the verdict is of.
+    #[serde(skip)]
+    pub judged_busy_ns: Option<i64>,
     /// Why none of its times is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_unknown_because: Option<&'static str>,
 }
 
 impl Kernel {
+    /// Returns the part of [`Kernel::winnable_ns`] in the window that the verdict is of, as the kernel's time is shared out.
+    pub(crate) fn judged_winnable_ns(&self) -> Option<i64> {
+        let judged = ratio(self.judged_busy_ns?, self.busy_ns?);
+        Some((self.winnable_ns? as f64 * judged) as i64)
+    }
+
     /// Sets the limit by the shape of the launches. It is left as it is where the shape shows none. `shortest_ns` is
     /// the shortest duration of any kernel.
     fn set_shape_limit(&mut self, launches: Option<Launches>, shortest_ns: i64) {
@@ -142,6 +151,31 @@ pub struct KernelSource {
 
 /// The name of the row of dispatches whose kernel is not in the trace.
 const UNKNOWN: &str = "unknown kernel";
+
+/// Sets how long each kernel was busy in `judged`, the window that the verdict is of. The kernels are those of the whole recording.
+pub(crate) fn add_judged(timeline: &Timeline, judged: Option<Interval>, kernels: &mut [Kernel]) {
+    if judged.is_none() || judged == timeline.work_window() {
+        for kernel in kernels {
+            kernel.judged_busy_ns = kernel.busy_ns;
+        }
+        return;
+    }
+    let names = &timeline.kernel_names;
+    let mut busy = vec![Busy::default(); names.all().len()];
+    timeline.each_work(|work| {
+        let is_judged = work.kind() == WorkKind::Dispatch
+            && Interval::counts(judged, Some(work.interval.start_ns));
+        let row = is_judged.then(|| timeline.kernel_row(work.row())).flatten();
+        if let Some(kernel) = row.and_then(|row| names.index_of_row(row)) {
+            busy[kernel].add(work.interval);
+        }
+    });
+    let names = names.all().iter().map(|named| named.name.as_str());
+    let busy: HashMap<&str, i64> = names.zip(busy.iter().map(|busy| busy.length_ns)).collect();
+    for kernel in kernels {
+        kernel.judged_busy_ns = busy.get(kernel.name.as_str()).copied();
+    }
+}
 
 /// Returns the kernels of the whole recording, or of the dispatches that start in `window`. Shares are relative to `busy_ns`, the
 /// busy time of all devices.

@@ -155,7 +155,9 @@ impl Judgement {
         let judged = Times::from_devices(findings, &idle_time);
         let all = Times::sum(&judged, findings, &idle_time);
         let (mut bound, mut evidence) = all.verdict();
-        if let Some(sentence) = outside_sentence(timeline, window, &unmeasured, bound) {
+        // Times that contradict each other are no ground for a verdict on a part.
+        let known = Some(bound).filter(|_| contradictions.is_empty());
+        if let Some(sentence) = outside_sentence(timeline, window, &unmeasured, known) {
             (bound, evidence.sentence) = (Bound::Unknown, sentence);
         }
         let long_gap = all.long_gap(&idle_time);
@@ -183,12 +185,12 @@ impl Judgement {
 
 /// Returns the sentence on a verdict that leaves most of the program out: before the first work with known times, or after the last, work
 /// without known times was submitted for longer than the judged window is. A window that is not of all work is the user's choice, or
-/// leaves warm-up out.
+/// leaves warm-up out. `rest` is the verdict on the judged window, where that is known.
 fn outside_sentence(
     timeline: &Timeline,
     window: Interval,
     unmeasured: &Unmeasured,
-    bound: Bound,
+    rest: Option<Bound>,
 ) -> Option<String> {
     let work = timeline.work_window()?;
     let is_edge = [
@@ -205,9 +207,9 @@ fn outside_sentence(
     if share < UNKNOWN_SHARE {
         return None;
     }
-    let rest = match bound {
-        Bound::Unknown => String::new(),
-        bound => format!(" The rest is {bound}."),
+    let rest = match rest {
+        None | Some(Bound::Unknown) => String::new(),
+        Some(bound) => format!(" The rest is {bound}."),
     };
     Some(format!(
         "For {} of the time in which the program submitted work, nothing that was measured ran: the work of that time has no known times.{rest}",

@@ -64,7 +64,9 @@ impl WaitedFor {
             }
             WaitedFor::Process => "let the other process run ahead, or use more of them",
             WaitedFor::Socket | WaitedFor::Events => "ask earlier for what is awaited",
-            WaitedFor::EventLoop => "it had nothing to do: send it more work at once",
+            WaitedFor::EventLoop => {
+                "the thread had nothing to do: send more work to the thread at once"
+            }
             WaitedFor::Timer => "shorten the sleep, or wait for the event itself",
             WaitedFor::File | WaitedFor::Disk => "read ahead on another thread",
             WaitedFor::Driver | WaitedFor::Signal | WaitedFor::Unknown => "prepare work ahead",

@@ -99,16 +99,16 @@ impl Transfers {
         let mean_ns = self.total_ns / i64::try_from(self.count).unwrap_or(i64::MAX).max(1);
         match hideable {
             _ if is_most(self.pageable_ns) => {
-                format!("most of it copies pageable memory: {}", pinned(timeline))
+                format!("most of this time goes to copies of pageable memory: {}", pinned(timeline))
             }
             _ if is_most(self.page_moves_ns) => {
-                "most of it moves pages of managed memory: prefetch them in large pieces before they are touched, or keep them on the device".to_owned()
+                "most of this time goes to moves of pages of managed memory: prefetch the pages in large pieces before kernels touch them, or keep the pages on the device".to_owned()
             }
             _ if is_most(self.within_device_ns) => {
-                "most of it copies within the device: let kernels write their results where they are read".to_owned()
+                "most of this time goes to copies within the device: let kernels write their results where they are read".to_owned()
             }
             _ if is_most(self.fills_ns) => {
-                "most of it fills memory: leave out what is overwritten before it is read".to_owned()
+                "most of this time goes to fills of memory: leave out what is overwritten before it is read".to_owned()
             }
             _ if mean_ns < SMALL_WORK_NS => format!(
                 "{} take {} each: join small ones",

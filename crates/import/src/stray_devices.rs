@@ -4,6 +4,8 @@
 //!
 //! A device is left out where it has at most [`FEW`] of the rows of the device with the most work, or, where the file describes
 //! devices and not this one, at most [`FEW_UNDESCRIBED`].
+//!
+//! [`find`] is the rule for all importers. Those of ggml's logs and of Instruments have one device, and so no other to leave out.
 
 use crate::profile::{CallQueue, DeviceWorkKind, Profile};
 use gapscope_model::LossKind;
@@ -83,14 +85,21 @@ impl Profile {
         for (_, _, work) in &self.recorded.work {
             *rows.entry(inventory.device_of(work.queue)).or_default() += 1;
         }
-        let most = rows.values().copied().max().unwrap_or(0);
-        let described = |device: &DeviceId| inventory.is_described(*device);
-        let share = match rows.keys().any(described) {
-            true => FEW_UNDESCRIBED,
-            false => FEW,
-        };
-        let is_few = |count: u64| most > 0 && count as f64 <= share * most as f64;
-        let strays = (rows.iter()).filter(|(device, count)| !described(device) && is_few(**count));
-        strays.map(|(device, _)| *device).collect()
+        find(&rows, |device| inventory.is_described(device))
     }
+}
+
+/// Returns the devices that are none, of those with so many rows of work.
+pub(crate) fn find(
+    rows: &FxHashMap<DeviceId, u64>,
+    is_described: impl Fn(DeviceId) -> bool,
+) -> FxHashSet<DeviceId> {
+    let most = rows.values().copied().max().unwrap_or(0);
+    let share = match rows.keys().any(|device| is_described(*device)) {
+        true => FEW_UNDESCRIBED,
+        false => FEW,
+    };
+    let is_few = |count: u64| most > 0 && count as f64 <= share * most as f64;
+    let strays = (rows.iter()).filter(|(device, count)| !is_described(**device) && is_few(**count));
+    strays.map(|(device, _)| *device).collect()
 }

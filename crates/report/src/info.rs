@@ -5,15 +5,17 @@ use crate::section::accuracy::calibrated_by;
 use crate::section::or_unknown;
 use crate::{command_line, number};
 use gapscope_timeline::Vocabulary;
-use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Process, Queue};
+use gapscope_trace::manifest::{Clock, ClockMethod, Device, Exit, Loss, Process, Queue};
 use gapscope_trace::{Manifest, TableSize};
 
 /// Returns a document that describes a trace, for `gapscope info`: the recording, processes, devices and queues, the
-/// sizes of tables, losses and notes. `remarks` are sentences about the reading of the trace.
+/// sizes of tables, losses and notes. `found` are losses that the manifest does not list, and `remarks` are sentences about the reading of
+/// the trace.
 pub fn document(
     trace: &str,
     manifest: &Manifest,
     tables: &[TableSize],
+    found: Option<&Loss>,
     remarks: &[String],
 ) -> Document {
     let aside = format!(
@@ -26,11 +28,12 @@ pub fn document(
     blocks.extend(devices(manifest, &Vocabulary::new(manifest)));
     blocks.extend(table_sizes(tables));
     blocks.push(Block::Heading("Losses and notes".into(), String::new()));
-    if manifest.losses.is_empty() {
+    let losses: Vec<&Loss> = manifest.losses.iter().chain(found).collect();
+    if losses.is_empty() {
         let text = Text::new().with(Tone::Good, "Nothing was lost.");
         blocks.push(Block::Item(text));
     }
-    for loss in &manifest.losses {
+    for loss in losses {
         let text = Text::new().with(Tone::Warning, number::loss(loss));
         blocks.push(Block::Item(text.and(format!(": {}", loss.reason))));
     }

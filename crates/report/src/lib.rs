@@ -15,6 +15,7 @@ pub mod json;
 pub mod markdown;
 
 mod page;
+mod rank_first_step;
 pub mod ranks;
 mod section;
 pub mod source_lines;

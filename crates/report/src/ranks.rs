@@ -4,6 +4,7 @@
 
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::number;
+use crate::rank_first_step::first_step;
 use crate::section::{duration, or_unknown};
 use crate::stable_json::pretty;
 use gapscope_analysis::verdict::Bound;
@@ -103,6 +104,7 @@ impl RanksReport<'_> {
         };
         let mut blocks = vec![Block::Title(short_command(self.manifest), aside)];
         blocks.extend(self.verdict());
+        blocks.extend(self.do_first());
         for (at, sentence) in findings.sentences.iter().enumerate() {
             let text = Text::new();
             blocks.push(Block::Sentence(match at {
@@ -119,6 +121,7 @@ impl RanksReport<'_> {
         let count = number::count_of(findings.ranks.len() as u64, "rank", "ranks");
         let mut blocks = vec![Block::Heading("Ranks in this trace".into(), count)];
         blocks.extend(self.verdict());
+        blocks.extend(self.do_first());
         let sentences = findings.sentences.iter();
         blocks.extend(sentences.map(|text| Block::Sentence(text.as_str().into())));
         blocks.extend(self.tables());
@@ -139,6 +142,13 @@ impl RanksReport<'_> {
         }
         text.push(Tone::Plain, self.findings.sentences.join(" "));
         vec![Block::Sentence(text)]
+    }
+
+    /// Returns what to do first about a late rank.
+    fn do_first(&self) -> Option<Block> {
+        let [action, rest] = first_step(self.findings)?;
+        let text = Text::new().strong(format!("Do first: {action}"));
+        Some(Block::Apart(text.and(rest)))
     }
 
     /// Returns a sentence on what bounds the speed of all ranks together.

@@ -532,7 +532,13 @@ fn what_another_tool_does_not_record_of_an_end_is_unknown() {
             "manifest start_ns=0 end_ns=1ms\nprocess id=1 pid=10 hook={hook} executable=/opt/worker"
         );
         let trace = read(&text);
-        drawn(&info::document("run.gapscope", &trace.manifest, &[], &[]))
+        drawn(&info::document(
+            "run.gapscope",
+            &trace.manifest,
+            &[],
+            None,
+            &[],
+        ))
     };
     let imported = page("kineto");
     assert_says(&imported, "unknown: kineto does not record it");
@@ -546,7 +552,7 @@ fn what_another_tool_does_not_record_of_an_end_is_unknown() {
 #[test]
 fn info_says_that_a_parent_is_not_known() {
     let manifest = read("process id=1 pid=7 hook=made").manifest;
-    let document = info::document("example.gapscope", &manifest, &[], &[]);
+    let document = info::document("example.gapscope", &manifest, &[], None, &[]);
     let shown = markdown::draw(&document);
     assert!(shown.contains("| 7 | unknown | 0 | made |"), "{shown}");
 }
@@ -564,7 +570,7 @@ fn info_shows_the_manifest() {
         });
     let mut pages = String::new();
     for text in [HOST_BOUND, include_str!("traces/command_buffers_only.txt")] {
-        let document = info::document("example.gapscope", &read(text).manifest, &sizes, &[]);
+        let document = info::document("example.gapscope", &read(text).manifest, &sizes, None, &[]);
         pages.push_str(&drawn(&document));
         pages.push('\n');
     }

@@ -113,7 +113,7 @@ thresholds! {
         "From this share of the compared times on the report says first that host and device times contradict each other.",
         "One in a thousand may be a single odd row; one in a hundred is the clock.";
     UNSTATED_ERROR_NS: i64 = 100_000, Nanoseconds,
-        "Where a trace states no clock error, host and device times that contradict each other by more than so much are told.",
+        "Where a trace states no clock error, it is unknown whether a wait for an event, a fence or a semaphore was for work that ends up to so long after the wait.",
         "Tools that align clocks once are off by tens of microseconds after minutes.";
     WHOLE_RUN_SHARE: f64 = 0.9, Share,
         "A verdict on less than this share of the run says on how much it is.",
@@ -172,6 +172,9 @@ thresholds! {
     ADVICE_SHARE: f64 = 0.01, Share,
         "The report gives advice on a cause, and names kernels that leave the device underfilled, from this share of the time on.",
         "Advice on what costs less would hide the advice that counts.";
+    FIRST_STEP_SHARE: f64 = 0.05, Share,
+        "Where the greatest single cost is below this share of the time, the report says that no single step would help much.",
+        "Runs differ by some per cent by themselves: who wins less can hardly see it.";
     ROUND_TRIP_NS: i64 = 200_000, Nanoseconds,
         "So long outside of calls between the return of a wait and the next submission counts as part of the wait's round trip.",
         "Recording and handing over a small command buffer takes 5 to 100 µs: a program that needs more does something else there.";
@@ -233,7 +236,7 @@ thresholds! {
         "From so long on, the start of a queue's first work has the cause `unknown` where the recording began after the program.",
         "An idle GPU starts a kernel 4 to 20 µs after its launch. What takes longer may have waited for work from before the recording.";
     EARLY_RETURN_NS: i64 = 10_000, Nanoseconds,
-        "A wait that returns before its work ends by more than this and the clock's error contradicts the times of that work.",
+        "A wait that returns before its work ends by more than this and the clock's error contradicts the times of that work. Where a trace states no clock error, work that starts so long before its launch contradicts the times, too.",
         "Devices write the time of an end some µs late; a host that sees it takes longer than that.";
     SUBMISSIONS_FOLLOWED: u64 = 64, Count,
         "From so many submissions without work on, of which each waits for the next, what the first waits for is unknown.",
@@ -292,6 +295,9 @@ thresholds! {
     REGULAR_SPREAD: f64 = 0.1, Share,
         "Gaps are regular if half of their distances differ from the median by at most this share.",
         "Timers, frames and loops of equal work stay below 5 %; at random it is over 50 %.";
+    UNRELATED_TIMES: f64 = 2.0, Times,
+        "Waits of another thread do not hold up a thread whose submissions vary by more than so many times as much after these waits as after its own submissions.",
+        "A thread that is held up varies less after the wait than after its last submission, as the wait adds to the latter.";
     REGULAR_MOST_IN_PERIOD: u64 = 8, Count,
         "So many gaps at most are looked for in one period.",
         "A step of a program has a few large gaps; of more, some have a period of their own.";

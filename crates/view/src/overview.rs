@@ -8,7 +8,7 @@ use crate::protocol::{
 };
 use crate::snapshot::Snapshot;
 use crate::stack_samples;
-use crate::texts::cut;
+use crate::texts::{Texts, cut};
 use crate::track::TrackId;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -77,6 +77,7 @@ pub fn overview(snapshot: &Snapshot, name: &str, sizes: &[TableSize]) -> TraceOv
         remarks: remarks.map(|text| cut(text)).collect(),
         unread: snapshot.trace.unread.clone(),
         causes: Cause::ALL.map(|cause| cause.facts(api)).to_vec(),
+        transfer_names: Texts::of_transfers(),
         calls: calls(snapshot),
         groups,
         tracks,

@@ -423,7 +423,7 @@ fn bindings(snapshot: &Snapshot, set: Option<BindingSetId>) -> OrMissing<Vec<Bin
     let Some(set) = set else {
         return OrMissing::missing(match rows.is_empty() {
             true => "The trace has no buffer bindings.",
-            false => "Its bindings are unknown, or it has none.",
+            false => "No bindings of it were recorded.",
         });
     };
     let of_set = snapshot.index().bindings_of(set);

@@ -21,6 +21,9 @@ pub const NONE: u32 = u32::MAX;
 /// times.
 const MAX_TEXT_CHARACTERS: usize = 1000;
 
+/// How many texts come before the causes.
+const FIXED: u32 = 3;
+
 /// Cuts a text that is too long.
 pub fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
@@ -79,7 +82,9 @@ impl Texts {
                 texts.$list = kinds.map(|kind| texts.add(kind.as_str())).collect();
             };
         }
-        kinds!(transfers, TransferKind);
+        // A kernel may be called `copy`, too: the page gives transfers a colour of their own by these numbers.
+        let kinds = TransferKind::ALL.iter().chain([&TransferKind::Unknown]);
+        texts.transfers = kinds.map(|kind| texts.push(kind.as_str())).collect();
         kinds!(opaque, OpaqueWorkKind);
         kinds!(calls, HostCallKind);
         texts.extend(trace);
@@ -139,10 +144,21 @@ impl Texts {
         if let Some(id) = self.ids.get(&*text) {
             return *id;
         }
-        let id = self.all.len() as u32;
-        self.ids.insert(text.to_string(), id);
-        self.all.push(text.into_owned());
+        let id = self.push(&text);
+        self.ids.entry(text.into_owned()).or_insert(id);
         id
+    }
+
+    /// Adds a text under a number of its own, whether or not another number has the same text.
+    fn push(&mut self, text: &str) -> u32 {
+        self.all.push(text.to_owned());
+        self.all.len() as u32 - 1
+    }
+
+    /// Returns the first number of the names of kinds of transfers, and the number after the last. They are the same for each trace.
+    pub const fn of_transfers() -> [u32; 2] {
+        let first = FIXED + Cause::ALL.len() as u32;
+        [first, first + TransferKind::ALL.len() as u32 + 1]
     }
 
     /// Returns all texts; a text's id is its index.
@@ -256,6 +272,18 @@ mod tests {
         for kind in HostCallKind::ALL {
             assert_eq!(texts.text(texts.call(*kind)), kind.as_str());
         }
+    }
+
+    #[test]
+    fn transfers_have_numbers_that_no_kernel_of_the_same_name_has() {
+        let trace = Trace::from_text("kernel id=1 name=copy").unwrap();
+        let texts = Texts::new(&trace);
+        let [first, past] = Texts::of_transfers();
+        assert_eq!(texts.transfer(TransferKind::ALL[0]), first);
+        assert_eq!(texts.transfer(TransferKind::Unknown), past - 1);
+        assert_eq!(texts.text(texts.kernel(KernelId(1))), "copy");
+        assert!(!(first..past).contains(&texts.kernel(KernelId(1))));
+        assert!(!(first..past).contains(&texts.cause(Cause::Unknown)));
     }
 
     #[test]

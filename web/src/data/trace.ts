@@ -12,6 +12,7 @@ import { Code, IdleSamples } from "./code.ts";
 import { Counter } from "./counter.ts";
 import { column, type Frame } from "./frame.ts";
 import { contains, Slices } from "./slices.ts";
+import type { Steps } from "./steps.ts";
 import { type DataSource, Outdated } from "./source.ts";
 
 /** Stands for the label path of an event that has none. */
@@ -312,6 +313,8 @@ export class Trace {
   replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
   /** Samples of stacks, once they have been loaded. */
   code: Code | null = null;
+  /** The steps of the program, once they have been asked for; null where none are known. */
+  steps: Steps | null = null;
   private loadingStrings: Promise<void> | null = null;
   /** The requests for samples; `of` names the edition and generation that they are of. */
   private loadingCode: { of: string; code: Promise<Code>; idle: Promise<IdleSamples> | null } | null = null;
@@ -345,6 +348,12 @@ export class Trace {
     return this.strings[name] ?? "unknown";
   }
 
+  /** Returns whether a string is the name of a kind of transfer. A kernel with the same name has another string. */
+  isTransfer(name: number): boolean {
+    const [first, past] = this.overview.transfer_names;
+    return name >= first && name < past;
+  }
+
   /** Returns the name of an event from its key: the text of a line of code, a readable cause, or a string. */
   nameOf(track: Track, name: number): string {
     if (track.kind === "samples") return this.code?.lineText(name) ?? "unknown code";
@@ -375,6 +384,7 @@ export class Trace {
     this.strings = [...strings];
     this.findings = null;
     this.code = null;
+    this.steps = null;
     this.loadingStrings = null;
     this.loadingCode = null;
     this.renew(overview);

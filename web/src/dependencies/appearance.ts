@@ -2,7 +2,7 @@
 // transfers, its edges lead from a node to one that must run after it, and barriers are the recorded commands that
 // make work wait. A barrier's need says whether it is needed.
 
-import { type Colours, type Theme, workSlots } from "../draw/palette.ts";
+import { type Colours, PARTS, type Theme, workSlots } from "../draw/palette.ts";
 import type { DependencyNode, EdgeKind, Need } from "../generated/protocol.ts";
 import type { DependencyGraph } from "./graph.ts";
 
@@ -59,8 +59,9 @@ export class NodeColours {
     names.forEach((name, at) => this.slots.set(name, slots[at]));
   }
 
-  /** Returns the colour of a node; one that is not a dispatch has the colour `strong`. */
+  /** Returns the colour of a node; one that is neither a dispatch nor a transfer has the colour `strong`. */
   colourOf(node: DependencyNode, colours: Colours): string {
+    if (node.kind !== null && !isDispatch(node)) return PARTS.transfer;
     const slot = isDispatch(node) ? this.slots.get(node.name) : undefined;
     return slot === undefined ? colours.strong : colours.work[slot];
   }

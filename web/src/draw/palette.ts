@@ -9,12 +9,18 @@ const WORK: Record<Theme, readonly string[]> = {
   dark: ["#5b82b8", "#6f9c8b", "#8d7bb5", "#b08f6d", "#609bb3", "#a3778a", "#85955a", "#7586c4", "#a8985a", "#6c8991", "#9a7fa8", "#6d7683"],
 };
 
+/** The colours of parts of the time: all computing, whichever kernel it is; transfers, in the bar, on the tracks and in the legend; and others that have no cause of idle time. No kernel or cause has one of them. */
+export const PARTS = { compute: "#3a5a86", transfer: "#70c890", communication: "#e67fb4", peers: "#f4c2dc", imbalance: "#5f5836" } as const;
+
+/** All colours of kernels and labels, for comparing them with others. */
+export const ALL_WORK: readonly string[] = [...WORK.light, ...WORK.dark];
+
 /** The number of colours of work, including the one for all other names. */
 export const WORK_SLOTS = WORK.light.length;
 /** The slot of the colour for all other names. */
 export const REST = WORK_SLOTS - 1;
 
-/** The colours of one theme. `strong` is for strong lines, `faint` for less important text, and `host` for calls. */
+/** The colours of one theme. `strong` is for strong lines, `faint` for less important text, and `host` for calls; `slow` is for steps that take longer than most. */
 export interface Colours {
   background: string;
   panel: string;
@@ -31,6 +37,8 @@ export interface Colours {
   marker: string;
   counter: string;
   note: string;
+  step: string;
+  slow: string;
   work: readonly string[];
 }
 
@@ -51,6 +59,8 @@ const COLOURS: Record<Theme, Colours> = {
     marker: "#c9d6ea",
     counter: "#7f9cc6",
     note: "#b3367a",
+    step: "#d9dee6",
+    slow: "#e2574c",
     work: WORK.light,
   },
   dark: {
@@ -69,6 +79,8 @@ const COLOURS: Record<Theme, Colours> = {
     marker: "#34455e",
     counter: "#5d7fb3",
     note: "#f08bc0",
+    step: "#333c47",
+    slow: "#e2574c",
     work: WORK.dark,
   },
 };

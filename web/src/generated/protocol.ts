@@ -198,14 +198,14 @@ export interface ConditionNote {
   start_ns: number;
 }
 
-/** Device times of one device that cannot be true together with host times. */
+/** Times of one device that cannot be true together with each other or with host times. */
 export interface Contradiction {
   clock_error_ns: number | null; compared_count: number; count: number; device: number; kind: ContradictionKind; max_ns: number; median_ns: number;
   sentence: string; total_ns: number;
 }
 
 /** What times seem to show that cannot be. */
-export type ContradictionKind = "starts-before-call" | "ends-after-wait" | "ends-after-seen";
+export type ContradictionKind = "starts-before-call" | "ends-after-wait" | "ends-after-seen" | "ends-after-later-work" | "starts-before-awaited" | "ends-after-recording";
 
 /** A count of things that ran. */
 export type Count = "dispatch_count" | "command_buffer_count" | "submission_count" | "transfer_count";
@@ -449,7 +449,7 @@ export interface HeadSentences {
 }
 
 /** What a note beside the verdict is about. */
-export type HeadlineKind = "contradiction" | "part-of-file" | "untimed-work" | "joined-file" | "scope" | "long-gap" | "lost-device" | "unused-device" | "phase" | "condition";
+export type HeadlineKind = "contradiction" | "part-of-file" | "untimed-work" | "lost-calls" | "joined-file" | "scope" | "long-gap" | "lost-device" | "unused-device" | "phase" | "condition";
 
 /** A sentence that belongs to the verdict. */
 export interface HeadlineNote {
@@ -1042,7 +1042,7 @@ export interface TraceOverview {
   arranged?: Arrangement | null; calls: CallFacts[]; causes: CauseFacts[]; clock_error_ns: number | null; code: CodeSource | null; complete: boolean;
   duration_ns: number | null; edition: number; extent: [number, number]; generation: number; groups: Group[]; live: boolean; losses: LossLine[];
   manifest: Manifest; name: string; origin_ns: string; remarks: string[]; sampling_mode: SamplingMode; start_unix_ns: string | null; tables: TableFacts[];
-  tracks: TrackOverview[]; unread: UnreadTable[];
+  tracks: TrackOverview[]; transfer_names: [number, number]; unread: UnreadTable[];
 }
 
 /** How far a trace is recorded. */
@@ -1077,7 +1077,7 @@ export interface UnknownCount {
 }
 
 /** Why the cause of idle time is not known. */
-export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "page-move" | "before-recording" | "contradiction";
+export type UnknownReason = "no-submission" | "untimed-work" | "unrecorded-wait" | "long-start" | "page-move" | "before-recording" | "contradiction" | "early-wait";
 
 /** Idle time of unknown cause, for one reason. */
 export interface UnknownTotal {

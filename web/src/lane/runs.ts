@@ -22,6 +22,18 @@ export class Runs {
   /** After `fillFromLane` the index of the event, or of the longest one that the rectangle covers; after `fillFromSlices` a key: that of the longest event in the busiest slice. */
   event = new Uint32Array(256);
 
+  /** Returns the events that have a rectangle of at least `least_px` of their own, with its ends: all of them, or where columns are drawn those that are wide among narrow ones. */
+  *wide(lane: Lane, scale: Scale, least_px: number): Iterable<{ event: number; left: number; right: number }> {
+    const right_px = scale.left_px + scale.width_px;
+    for (let i = 0; i < this.count; i += 1) {
+      if (this.right[i] - this.left[i] < least_px) continue;
+      const event = this.event[i];
+      const left = this.exact ? this.left[i] : Math.max(scale.x(lane.start_ns[event]), scale.left_px);
+      const right = this.exact ? this.right[i] : Math.min(scale.x(lane.end_ns(event)), right_px);
+      if (right - left >= least_px) yield { event, left, right };
+    }
+  }
+
   private push(left: number, right: number, level: number, event: number): void {
     if (this.count === this.left.length) this.grow();
     this.left[this.count] = left;

@@ -9,8 +9,8 @@ import { bytes, count, duration } from "../time/format.ts";
 export class AboutPanel {
   readonly element = h("div", { class: "panel about-panel", tabindex: "0", role: "group", "aria-label": "About the trace" });
 
-  /** Shows the facts; `findings` may come later, and `file` says what a saved page leaves out. */
-  show(overview: TraceOverview, findings: Findings | null, file: string | null): void {
+  /** Shows the facts; `findings` may come later, and `file` says what a saved page leaves out, and `absent` what the trace has nothing of. */
+  show(overview: TraceOverview, findings: Findings | null, file: string | null, absent: readonly string[] = []): void {
     const { manifest } = overview;
     const host = manifest.host;
     const unread = findings?.unread ?? overview.unread;
@@ -44,6 +44,8 @@ export class AboutPanel {
         unread.length > 0 ? h("h2", { class: "part" }, "Not readable") : null,
         unreadSentences(unread).map((sentence) => h("p", { class: "problem" }, sentence)),
         file ? h("p", { class: "problem" }, file) : null,
+        absent.length > 0 ? h("h2", { class: "part" }, "Not in this trace") : null,
+        absent.map((why) => h("p", { class: "note", "data-absent": "true" }, why)),
         remarks.length > 0 ? h("h2", { class: "part" }, "Remarks") : null,
         remarks.map((remark) => h("p", {}, remark)),
       ),

@@ -21,12 +21,16 @@ export interface CompareCallbacks {
   stop: () => void;
   /** Shows another instance of the labels. */
   step: (by: number) => void;
+  /** Lays the sides over each other, or shows them below each other. */
+  layOver: (over: boolean) => void;
   /** Returns the selected range of whichever timeline has one; null for none. */
   selection: () => { trace: number; range: Range } | null;
 }
 
 /** The most labels of a trace that can be chosen. */
 const MAX_LABELS = 300;
+/** The most steps of a trace that can be chosen. */
+const MAX_STEPS = 100;
 const NOTHING_TO_COMPARE = "Open two traces (gapscope view A B), label the parts that do the same work, or use two selected ranges.";
 
 /** Selects an option, and shows its whole text as a tooltip because the box may cut it. */
@@ -42,6 +46,7 @@ export class ComparePanel {
   private readonly after = h("select", { "aria-label": "After", onchange: () => choose(this.after, this.after.value) });
   private readonly result = h("div", { class: "compare-result", role: "status", tabindex: "0" });
   private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
+  private readonly over = h("input", { type: "checkbox", onchange: () => this.callbacks.layOver(this.over.checked) });
   private readonly stepper = h("span", { class: "stepper", hidden: true });
   /** The sides that were added to the choices: selected ranges, and those of addresses. */
   private readonly extra: Side[] = [];
@@ -77,6 +82,7 @@ export class ComparePanel {
         h("button", { type: "submit", class: "primary" }, "Compare"),
         h("button", { type: "button", class: "stop", onclick: () => this.callbacks.stop() }, "Back to one timeline"),
         this.stepper,
+        h("label", { class: "lay-over", title: "One timeline: before in the upper half of each lane, after in the lower" }, this.over, " over each other"),
       ),
       this.problem,
       this.result,
@@ -90,7 +96,13 @@ export class ComparePanel {
     for (const trace of this.traces) {
       // A process of the launcher without a rank may have no tracks.
       if (this.traces.length > 1 && trace.tracks.length > 0) choices.push({ side: { trace: trace.number, what: "all" } });
-      const { findings } = trace;
+      const { findings, steps } = trace;
+      if (steps) {
+        // The median step and the slow ones are compared most often.
+        const first = [steps.median, ...steps.slow];
+        const order = [...new Set([...first, ...steps.ranges.keys()])].slice(0, MAX_STEPS);
+        for (const at of order) choices.push({ side: { trace: trace.number, what: "range", range: steps.ranges[at] } });
+      }
       if (findings && "labels" in findings) {
         for (const { path, instances, inclusive } of (findings.labels ?? []).slice(0, MAX_LABELS)) {
           choices.push({ side: { trace: trace.number, what: "label", path }, instances, dispatches: inclusive.dispatch_count });
@@ -114,10 +126,18 @@ export class ComparePanel {
   /** Selects the suggested pair unless the reader has chosen meanwhile. */
   private async suggest(choices: readonly SideChoice[]): Promise<void> {
     const isLatest = this.suggesting.begin();
-    const first = await firstPair(this.source, this.traces, choices);
+    const first = (await firstPair(this.source, this.traces, choices)) ?? this.slowStep();
     if (!first || !isLatest() || this.before.value || this.after.value) return;
     choose(this.before, writeSide(first[0]));
     choose(this.after, writeSide(first[1]));
+  }
+
+  /** Returns the median step and the slowest one; null where no step is slow. */
+  private slowStep(): [Side, Side] | null {
+    for (const { number, steps } of this.traces) {
+      if (steps && steps.slow.length > 0) return [{ trace: number, what: "range", range: steps.ranges[steps.median] }, { trace: number, what: "range", range: steps.ranges[steps.slow[0]] }];
+    }
+    return null;
   }
 
   /** Adds the selected range to the choices, and chooses it in a box. */
@@ -343,7 +363,7 @@ function isUnlike({ basis }: WorkComparison): boolean {
   return basis !== "labels" && basis !== "claim";
 }
 
-function unlikeText({ common_kernels, all_kernels }: WorkComparison): string {
-  const [common, all] = [common_kernels ?? 0, all_kernels ?? 0];
+function unlikeText({ common_kernels: common, all_kernels: all }: WorkComparison): string {
+  if (common === null || all === null) return "It is not known whether both sides did the same work.";
   return `Not the same work: ${common === 0 ? `none of ${plural(all, "kernel", "kernels")} is` : `${count(common)} of ${plural(all, "kernel", "kernels")} ${common === 1 ? "is" : "are"}`} in both.`;
 }

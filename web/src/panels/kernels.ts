@@ -81,6 +81,8 @@ export function namedKernels(findings: Findings): NamedKernel[] | null {
   return findings.kernels && findings.kernels.map((kernel, at) => ({ ...kernel, key: findings.kernel_rows[at]?.name ?? null }));
 }
 
+export const NO_LABELS = "The trace has no labels. Labels (debug-utils, NVTX) show which part of the program GPU work belongs to.";
+
 /** Makes the table of labels, indented by depth and in the order of the findings at first. */
 export function labelTable(pick: (row: LabelRow) => void): Table<LabelRow & { order: number }> {
   const indented = (row: LabelRow): HTMLElement => {
@@ -91,7 +93,7 @@ export function labelTable(pick: (row: LabelRow) => void): Table<LabelRow & { or
   return new Table<LabelRow & { order: number }>({
     name: "Labels",
     sorted: -1,
-    empty: "The program set no labels. Labels (debug-utils, NVTX) show which part of the program GPU work belongs to.",
+    empty: NO_LABELS,
     pick,
     columns: [
       { head: "Label", text: indented, sort: (row) => row.order, wide: true },

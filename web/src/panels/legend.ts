@@ -3,7 +3,7 @@
 import type { Appearance } from "../appearance.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
-import { REST, WORK_SLOTS } from "../draw/palette.ts";
+import { PARTS, REST, WORK_SLOTS } from "../draw/palette.ts";
 import { duration, known, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 
@@ -31,6 +31,9 @@ export class Legend {
     // Only a label's own work has its colour, not the work of the labels inside.
     const coloured = rows.filter((row) => row.key !== null && this.appearance.slotOf(this.trace, row.key, by) !== REST).slice(0, WORK_SLOTS);
     const busy_ns = findings.gpu_busy_ns ?? 0;
+    const transfers = colouring === "kernel" ? (findings.transfers ?? []) : [];
+    const item = (colour: string, text: string, ns: number | null): HTMLElement =>
+      h("li", { title: text }, swatch(colour), h("span", { class: "whole" }, text), h("span", { class: "number" }, known(ns, duration)), h("span", { class: "number note" }, ns === null || busy_ns === 0 ? "" : share(ns / busy_ns)));
     fill(
       this.element,
       colouring === "cause" || coloured.length === 0
@@ -40,19 +43,11 @@ export class Legend {
             h(
               "ul",
               { class: "causes" },
-              coloured.map((row) =>
-                h(
-                  "li",
-                  { title: row.text },
-                  swatch(this.appearance.nameColour(this.trace, row.key, by)),
-                  h("span", { class: "whole" }, row.text),
-                  h("span", { class: "number" }, known(row.ns, duration)),
-                  h("span", { class: "number note" }, row.ns === null || busy_ns === 0 ? "" : share(row.ns / busy_ns)),
-                ),
-              ),
+              coloured.map((row) => item(this.appearance.nameColour(this.trace, row.key, by), row.text, row.ns)),
               rows.length > coloured.length ? h("li", {}, swatch(this.appearance.colours.work[REST]), h("span", { class: "note" }, "everything else")) : null,
             ),
           ],
+      transfers.length === 0 ? null : [h("h2", { class: "part" }, "Transfers"), h("ul", { class: "causes", "data-legend": "transfers" }, transfers.map((row) => item(PARTS.transfer, row.kind, row.busy_ns)))],
       idle.length === 0
         ? null
         : [

@@ -154,6 +154,7 @@ const LINE_PX = 13;
 const BESIDE_PX = 16;
 
 const CAPTION = "A roofline in shares of the limits. On the strong line a kernel is as fast as memory or a pipe allows. A kernel that does the same work faster moves away from the origin along its own line. The shaded area is near neither limit. The size of a mark shows the time.";
+export const NO_LIMITS = "The limits of its kernels are unknown: the trace has neither hardware counters nor launches whose shape tells.";
 const NO_COUNTERS = "The trace has no hardware counters, so limits are derived from the shape of launches alone.";
 
 /** Describes a mark. */

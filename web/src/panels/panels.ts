@@ -13,16 +13,16 @@ import { escaped } from "../search-pattern.ts";
 import type { Search } from "../search.ts";
 import { Tables } from "../tables.ts";
 import { Tabs } from "../tabs.ts";
-import type { ViewState } from "../view-state.ts";
+import type { PanelName, ViewState } from "../view-state.ts";
 import type { View } from "../view.ts";
 import { AboutPanel } from "./about.ts";
 import { ActiveFilters } from "./active-filters.ts";
-import { CodePanel } from "./code.ts";
+import { CodePanel, NO_SAMPLES } from "./code.ts";
 import { ComparePanel, type CompareCallbacks } from "./compare.ts";
 import { GapsPanel } from "./gaps.ts";
 import { GraphPanel } from "./graph.ts";
-import { kernelTable, labelTable } from "./kernels.ts";
-import { LimitsPanel } from "./limits.ts";
+import { kernelTable, labelTable, NO_LABELS } from "./kernels.ts";
+import { LimitsPanel, NO_LIMITS } from "./limits.ts";
 import { goToNote, NotesPanel } from "./notes.ts";
 import type { RanksPanel } from "./ranks.ts";
 import { type SqlPlace, SqlPanel } from "./sql.ts";
@@ -43,6 +43,8 @@ export interface PanelsParts {
   folded: string | null;
 }
 
+const NO_BINDINGS = "The trace has no buffer bindings, so the dependencies of its work are unknown. Vulkan programs are recorded with them.";
+
 /** What the panels ask of the page. */
 export interface PanelsCallbacks {
   goToRow: (table: string, row: number) => void;
@@ -54,6 +56,24 @@ export interface PanelsCallbacks {
   /** Called when the part of the address about the panels has changed. */
   changed: () => void;
   showMessage: (problem: string) => void;
+}
+
+/** What a trace has nothing of: the tabs that would show it, and why they are not there. */
+interface AbsentPart {
+  tabs: PanelName[];
+  why: string;
+}
+
+/** Returns what a complete and analysed trace has nothing of. A trace that is recorded may still get everything. */
+function absentParts(trace: Trace): AbsentPart[] {
+  const { findings, overview, hasCode } = trace;
+  if (overview.live || !findings || isMissing(findings)) return [];
+  const parts: AbsentPart[] = [];
+  if (!hasCode) parts.push({ tabs: ["code"], why: NO_SAMPLES });
+  if (findings.labels?.length === 0) parts.push({ tabs: ["labels"], why: NO_LABELS });
+  if (findings.kernels && findings.kernels.every(({ limit, counters }) => limit === null && !counters)) parts.push({ tabs: ["limits"], why: NO_LIMITS });
+  if (overview.tables.some(({ name, rows }) => name === "bindings" && rows === 0)) parts.push({ tabs: ["dependencies", "graph"], why: NO_BINDINGS });
+  return parts;
 }
 
 /** Makes the panels and keeps them up to date. The methods say after which change each is called. */
@@ -156,10 +176,12 @@ export class Panels {
     this.code.only = { cause: code_cause ?? only.cause, label: code_label ?? only.label };
   }
 
-  /** Shows the present findings. */
+  /** Shows the present findings, and hides the tabs for which the trace has nothing. */
   show(): void {
     const { findings, overview } = this.trace;
-    this.about.show(overview, findings && !isMissing(findings) ? findings : null, this.parts.folded);
+    const nothing = absentParts(this.trace);
+    this.tabs.hide(new Set(nothing.flatMap(({ tabs }) => tabs)));
+    this.about.show(overview, findings && !isMissing(findings) ? findings : null, this.parts.folded, nothing.map(({ why }) => why));
     this.tables.show();
   }
 

@@ -5,8 +5,8 @@
 import type { Causes } from "../data/causes.ts";
 import { isMissing } from "../data/missing.ts";
 import { fill, h } from "../dom.ts";
-import type { Collective, LateCause, LateReason, Missing, Outlier, RankRow, RanksAnswer, SlowLink } from "../generated/protocol.ts";
-import { count, duration, instant, known, share } from "../time/format.ts";
+import type { Collective, CollectiveKind, LateCause, LateReason, Missing, Outlier, RankRow, RanksAnswer, SlowLink } from "../generated/protocol.ts";
+import { count, duration, instant, known, plural, share } from "../time/format.ts";
 import { swatch } from "./swatch.ts";
 import { Table } from "./table.ts";
 import { boundName } from "./verdict.ts";
@@ -69,6 +69,20 @@ export function laterThan(than: number[] | null): string {
 /** Returns whose network is slow: one rank's, or that between some. */
 export function linkName({ ranks }: SlowLink): string {
   return ranks.length === 1 ? `rank ${ranks[0]}` : `between ${ranks.join(", ")}`;
+}
+
+/** Returns why no skew is listed: that there is none is said only where the skew of every collective is known to be within the clocks' error. */
+export function noSkews({ not_comparable_because, not_matched_because, collectives, clock_error_ns }: Pick<RanksAnswer, "not_comparable_because" | "not_matched_because" | "collectives" | "clock_error_ns">): string {
+  if (not_comparable_because !== null) return "Skews are unknown: the clocks of the ranks do not compare.";
+  const sum = (of: (kind: CollectiveKind) => number): number => collectives.reduce((total, kind) => total + of(kind), 0);
+  if (sum(({ counts }) => counts.reduce((all, one) => all + one, 0)) === 0) return "No collective was recorded.";
+  const [matched, within] = [sum(({ matched_count }) => matched_count), sum(({ uncertain_count }) => uncertain_count ?? 0)];
+  if (matched === 0) return `Skews are unknown: no collective was matched across the ranks${not_matched_because ? `, because ${not_matched_because}` : ""}.`;
+  const apart = sum(({ unassigned_count, incomplete_count, unpaired_count }) => unassigned_count + incomplete_count + unpaired_count);
+  if (within === matched && apart === 0 && clock_error_ns !== null) return "No collective has a skew above the clocks' error.";
+  const told = within > 0 ? `The skew of ${plural(within, "collective", "collectives")} is within the clocks' error; ` : "";
+  const rest = [matched > within ? plural(matched - within, "matched collective", "matched collectives") : "", apart > 0 ? `${plural(apart, "collective", "collectives")} without a counterpart` : ""].filter(Boolean).join(" and ");
+  return `${told}${told ? "that" : "The skew"} of ${rest || "the others"} is unknown.`;
 }
 
 /** The panel, with tables of ranks, of late ranks, of slow networks and of collectives. */
@@ -175,7 +189,7 @@ export class RanksPanel {
     this.element.dataset.ranks = String(found.ranks.length);
     this.element.dataset.straggler = found.straggler ? String(found.straggler.rank) : "";
     this.ranks.show(found.ranks);
-    this.skews.empty = found.not_comparable_because === null ? "No collective has a skew above the clocks' error." : "Skews are unknown: the clocks of the ranks do not compare.";
+    this.skews.empty = noSkews(found);
     this.skews.show(found.longest);
     const late = lateRows(found);
     this.late.show(late);

@@ -134,7 +134,7 @@ export class SelectionPanel {
     if (!found) return h("p", { class: "note" }, "Loading bytes and verdict…");
     if (isMissing(found)) return h("p", { class: "problem" }, found.missing);
     const transfers = found.transfers.reduce((sum, row) => sum + row.count, 0);
-    if (transfers === 0) return h("p", { class: "note", "data-bytes": "0" }, "No transfers start in it.");
+    if (transfers === 0) return h("p", { class: "note", "data-bytes": "0" }, "No recorded transfer starts in it.");
     return h(
       "p",
       { "data-bytes": found.transfer_bytes ?? "unknown" },

@@ -57,6 +57,10 @@ export class Table<Row> {
   private readonly body = h("tbody");
   private readonly heads: HTMLElement[];
   private readonly none: HTMLElement;
+  /** Names the columns that are left out because their value is unknown for each row. */
+  private readonly left_out = h("p", { class: "note left-out", hidden: true });
+  /** For each column, whether it is left out because no row has a value in it. */
+  private blank: boolean[] = [];
   private readonly table: HTMLTableElement;
   private emptyText: string;
 
@@ -72,7 +76,7 @@ export class Table<Row> {
     this.emptyText = options.empty;
     this.none = h("p", { class: "empty" });
     this.table = h("table", { "aria-label": options.name }, h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.element = h("div", { class: "table", onscroll: () => this.more(), tabindex: "-1" }, this.table, this.none);
+    this.element = h("div", { class: "table", onscroll: () => this.more(), tabindex: "-1" }, this.table, this.left_out, this.none);
     TABLES.set(this.element, () => this.copied);
     this.take({ state: "loading", message: "" });
   }
@@ -83,7 +87,7 @@ export class Table<Row> {
 
   /** Returns the headings and all rows, those that are not in the document included, as tab-separated text. */
   get copied(): string {
-    const { columns } = this.options;
+    const columns = this.options.columns.filter((_, number) => !this.blank[number]);
     const texts = this.rows.map((row) => columns.map(({ text }) => textOf(text(row))));
     return tsv([columns.map(({ head }) => head), ...texts]);
   }
@@ -110,10 +114,27 @@ export class Table<Row> {
     this.none.className = "empty";
     fill(this.none, this.emptyText);
     this.rows = [...rows];
+    this.leaveOut();
     this.sort();
     while (this.shown < Math.min(shown, this.rows.length)) this.add();
     this.element.scrollTop = scrollTop;
     if (focused) this.focus(focused);
+  }
+
+  /** Leaves out the columns in which no row has a value, and says which of them are unknown. */
+  private leaveOut(): void {
+    const { columns } = this.options;
+    const valueless = ({ text }: Column<Row>, absent: readonly string[]): boolean =>
+      this.rows.length > 0 &&
+      this.rows.every((row) => {
+        const value = text(row);
+        return typeof value === "string" && absent.includes(value);
+      });
+    this.blank = columns.map((column) => !column.wide && !column.leads && valueless(column, ["unknown", "–", ""]));
+    this.heads.forEach((head, number) => (head.hidden = this.blank[number]));
+    const unknown = columns.filter((column, number) => this.blank[number] && !valueless(column, ["–", ""])).map(({ head }) => head);
+    this.left_out.hidden = unknown.length === 0;
+    this.left_out.textContent = `Unknown for ${this.rows.length === 1 ? "this row" : "all rows"}: ${unknown.join(", ")}.`;
   }
 
   /** Returns the text of the focused row and of its button. */
@@ -167,7 +188,7 @@ export class Table<Row> {
         const text = column.text(row);
         const first = number === (leading + columns.length) % columns.length;
         const inner = pick && first ? h("button", { type: "button", class: column.whole ? "pick" : "pick clip", title: typeof text === "string" ? text : null }, text) : text;
-        return h("td", { class: classes(column), title: column.wide && typeof text === "string" ? text : null }, inner);
+        return h("td", { class: classes(column), hidden: this.blank[number], title: column.wide && typeof text === "string" ? text : null }, inner);
       });
       const note = this.options.note?.(row);
       const picks = pick ? { class: note ? "picks noted" : "picks", onclick: () => pick(row) } : {};

@@ -3,6 +3,7 @@
 import type { Causes } from "../data/causes.ts";
 import type { Trace } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
+import { PARTS as PARTS_COLOURS } from "../draw/palette.ts";
 import type { Findings, VerdictPart, RanksAnswer, TraceOverview, WorkCost } from "../generated/protocol.ts";
 import { count, duration, known, plural, share } from "../time/format.ts";
 import type { FindingsSoFar } from "./loadable.ts";
@@ -37,7 +38,7 @@ const PARTS: Record<string, string> = {
 };
 
 /** The colours of parts without causes; parts of idle time have the colours of their causes. */
-const COLOURS: Record<string, string> = { compute: "#6f94c4", communication: "#a08bc6", peers: "#c9bddd", transfer: "#8fb3a4", imbalance: "#a9a294" };
+const COLOURS: Record<string, string> = PARTS_COLOURS;
 
 /** The verdict of one trace, of all ranks together, or of the two sides of a comparison. */
 export class Verdict {

@@ -45,15 +45,15 @@ export interface ArrangementText {
 }
 
 /** What the reader did with a track, group or bundle; `Arrangement` says what the letters mean. */
-type TrackMark = "h" | "s" | "p" | "f" | "u";
+type TrackMark = "h" | "s" | "p" | "f" | "u" | "l";
 
 /** Tells whether a track can be drawn at all. */
 export type Drawable = (track: Track) => boolean;
 
 /** Holds what the reader has changed, as marks by id, and derives from them what is drawn. */
 export class Arrangement {
-  /** The ids that the reader has hidden (h), shown (s), pinned (p), folded (f) or unfolded (u). */
-  private marks: Record<TrackMark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set() };
+  /** The ids that the reader has hidden (h), shown (s), pinned (p), folded (f) or unfolded (u), or all of whose lanes are shown (l). */
+  private marks: Record<TrackMark, Set<string>> = { h: new Set(), s: new Set(), p: new Set(), f: new Set(), u: new Set(), l: new Set() };
   /** The ids that have a place other than in the trace; all others follow them. */
   private order: string[] = [];
   /** The words of the filter in lower case; `typed` is the filter as it was written. */
@@ -166,6 +166,11 @@ export class Arrangement {
     return this.typed;
   }
 
+  /** Returns whether all lanes of a track are drawn, however many they are. */
+  unfolds(track: Track): boolean {
+    return this.marks.l.has(track.id);
+  }
+
   // ---- changes ----
 
   /** Shows only tracks with all of these words in their names. */
@@ -192,6 +197,12 @@ export class Arrangement {
   fold(id: string, folded: boolean): void {
     if (this.trace.overview.groups.some((group) => group.id === id)) set(this.marks.f, id, folded);
     else set(this.marks.u, id, !folded);
+    this.changed();
+  }
+
+  /** Draws all lanes of a track, or only the first ones. */
+  foldLanes(track: Track, folded: boolean): void {
+    set(this.marks.l, track.id, !folded);
     this.changed();
   }
 

@@ -11,6 +11,9 @@ import { TrackDrag } from "./track-drag.ts";
 import { TrackMenu } from "./track-menu.ts";
 import { trackNames } from "./track-names.ts";
 
+/** The height from which the name of a row stays in sight while the row is scrolled. */
+const TALL_PX = 80;
+
 /** A row as it is shown, kept while data arrive: a button replaced between press and release is never clicked. */
 interface ShownRow {
   /** The element of the row, which `show` updates for another state of the same row. */
@@ -44,6 +47,7 @@ export class Headers {
     const focused = this.element.contains(document.activeElement) ? idOf(document.activeElement) : null;
     this.pinned.style.height = `${layout.pinned_px}px`;
     this.pinned.classList.toggle("sticky", sticky_px > 0);
+    this.element.style.setProperty("--sticky", `${sticky_px}px`);
     this.pinned.hidden = layout.pinned_px === 0;
     const before = this.shown;
     this.shown = new Map();
@@ -133,22 +137,27 @@ export class Headers {
       name,
       note,
     );
+    const lanes = h("button", { type: "button", class: "lanes", tabindex: "-1", onclick: () => this.arrangement.foldLanes(row.track, this.arrangement.unfolds(row.track)) });
     const pin = quick(() => this.arrangement.pin(row.track, !row.pinned));
     const hide = quick(() => this.arrangement.show([row.track], false));
-    const element = h("div", { "data-track": row.track.id }, handle, h("span", { class: "quicks" }, pin, hide));
+    const element = h("div", { "data-track": row.track.id }, h("div", { class: "track-words" }, handle, lanes), h("span", { class: "quicks" }, pin, hide));
     return {
       element,
       show: (now, trace) => {
         row = now as TrackRow;
         const { track, pinned } = row;
-        const state = stateOf(track, row.hidden_lanes, trace);
+        const state = stateOf(track, trace);
         const words = trackNames(track);
-        element.className = `track-name kind-${track.kind}${pinned ? " pinned" : ""}`;
+        element.className = `track-name kind-${track.kind}${pinned ? " pinned" : ""}${row.height >= TALL_PX ? " tall" : ""}`;
         element.title = [words.title, state].filter(Boolean).join(" · ");
         element.dataset.lanes = String(track.lanes.length);
         name.textContent = words.name;
         note.textContent = [words.note, state].filter(Boolean).join(", ");
         note.hidden = !note.textContent || row.height < 36;
+        lanes.hidden = !row.folds;
+        lanes.textContent = row.hidden_lanes > 0 ? `▸ ${plural(row.hidden_lanes, "more lane", "more lanes")}` : "▾ fold lanes";
+        lanes.setAttribute("aria-label", `${row.hidden_lanes > 0 ? "Show all lanes" : "Fold the lanes"}: ${words.title}`);
+        handle.toggleAttribute("data-folds", row.folds);
         labelButton(pin, pinned ? "unpin" : "pin", pinned ? "Unpin" : "Pin to the top", words.title);
         labelButton(hide, "hide", "Hide", words.title);
       },
@@ -197,6 +206,7 @@ export class Headers {
           ArrowDown: () => go(at + 1),
           Home: () => go(0),
           End: () => go(buttons.length - 1),
+          ...(buttons[at].hasAttribute("data-folds") ? { ArrowLeft: () => this.foldLanes(id, true), ArrowRight: () => this.foldLanes(id, false) } : {}),
           ...(folds ? { ArrowLeft: () => this.arrangement.fold(id, true), ArrowRight: () => this.arrangement.fold(id, false) } : {}),
           Delete: () => this.hide(id, at),
         };
@@ -205,6 +215,11 @@ export class Headers {
     event.preventDefault();
     event.stopPropagation();
     done();
+  }
+
+  private foldLanes(id: string, folded: boolean): void {
+    const track = this.arrangement.all.flatMap(({ tracks }) => tracks).find((track) => track.id === id);
+    if (track) this.arrangement.foldLanes(track, folded);
   }
 
   /** Moves a row by one place, and tells screen readers where it is. */
@@ -258,15 +273,14 @@ function idOf(element: Element | null | undefined): string {
   return row?.dataset.track ?? row?.dataset.head ?? "";
 }
 
-/** Describes what of a track is loaded, how many rows it has, and what is not drawn. */
-function stateOf(track: Track, hidden: number, trace: Trace): string {
+/** Describes what of a track is loaded, how many rows it has, and how many cannot be drawn. */
+function stateOf(track: Track, trace: Trace): string {
   const facts: string[] = [];
   if (typeof track.state === "object") facts.push(track.summary ? "busy share only" : trace.overview.live ? "nothing yet" : track.state.missing);
   else if (track.state === "loading") facts.push("loading…");
   else if (track.state === "part") facts.push(`${plural(track.overview.rows ?? 0, "row", "rows")}${track.part && !track.part.slices ? "" : " in slices"}`);
   else if (!track.isCounter && track.overview.rows !== null) facts.push(plural(track.overview.rows, "row", "rows"));
   if (track.overview.untimed > 0) facts.push(`${count(track.overview.untimed)} untimed`);
-  if (hidden > 0) facts.push(`${plural(hidden, "lane", "lanes")} not drawn`);
   if (track.kind === "work" && trace.overview.sampling_mode === "command-buffer") facts.push("command buffers");
   return facts.join(", ");
 }

@@ -8,8 +8,8 @@ import type { Arrangement } from "./arrangement.ts";
 export const GROUP_PX = 24;
 /** The room above the lanes of a track and below them. */
 const PAD_PX = 5;
-/** The most lanes of one track that are drawn. */
-export const MAX_LANES = 24;
+/** The most lanes of one track that are drawn until it is unfolded. */
+export const FOLDED_LANES = 12;
 
 /** The share of the height up to which pinned tracks stay in place while the others are scrolled. */
 const MAX_PINNED = 0.6;
@@ -31,7 +31,7 @@ export interface HeadRow {
   height: number;
 }
 
-/** The row of a track: `lanes` lanes of `lane_px` each are drawn, and `hidden_lanes` are not. */
+/** The row of a track: `lanes` lanes of `lane_px` each are drawn, and `hidden_lanes` are not. With `folds` it has more lanes than fit into a folded row. */
 export interface TrackRow {
   what: "track";
   track: Track;
@@ -41,6 +41,7 @@ export interface TrackRow {
   lane_px: number;
   lanes: number;
   hidden_lanes: number;
+  folds: boolean;
 }
 
 export type Row = HeadRow | TrackRow;
@@ -75,8 +76,8 @@ function lanePixels(track: Track, lanes: number): number {
   }
 }
 
-/** Lays out the visible tracks. With `terse`, a single group has no row of its own. */
-export function layout(arrangement: Arrangement, terse = false): Layout {
+/** Lays out the visible tracks. With `terse`, a single group has no row of its own; with `halved`, lanes have room for two events, one above the other. */
+export function layout(arrangement: Arrangement, terse = false, halved = false): Layout {
   const { pinned, sections } = arrangement.arranged;
   const rows: Row[] = [];
   let top = 0;
@@ -86,10 +87,11 @@ export function layout(arrangement: Arrangement, terse = false): Layout {
   };
   const add = (track: Track, pinned = false): void => {
     const all = track.isCounter ? 1 : Math.max(1, track.laneCount);
-    const lanes = Math.min(all, MAX_LANES);
-    const lane_px = lanePixels(track, lanes);
+    const folds = all > FOLDED_LANES;
+    const lanes = folds && !arrangement.unfolds(track) ? FOLDED_LANES : all;
+    const lane_px = lanePixels(track, lanes) * (halved && !track.isCounter ? 2 : 1);
     const height = lane_px * lanes + 2 * PAD_PX;
-    rows.push({ what: "track", track, pinned, top, height, lane_px, lanes, hidden_lanes: all - lanes });
+    rows.push({ what: "track", track, pinned, top, height, lane_px, lanes, hidden_lanes: all - lanes, folds });
     top += height;
   };
   for (const track of pinned) add(track, true);

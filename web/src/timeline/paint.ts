@@ -18,17 +18,25 @@ import { eventRange, type EventPlace, type View } from "../view.ts";
 import { paintArrows } from "./arrows.ts";
 import { type HeadRow, type Layout, laneTop, type Row, settled, stickyPixels, type TrackRow } from "./layout.ts";
 
-const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
+export const FONT = "11px system-ui, 'Segoe UI', 'Helvetica Neue', 'DejaVu Sans', sans-serif";
 /** The room around a name in its rectangle, and the least room that a name needs. */
 const NAME_PAD_PX = 3;
 const MIN_NAME_PX = 9;
 /** The width of the shortest duration with its unit. */
 const MIN_LENGTH_PX = 30;
 
+/** A view that is laid over another, and the track of its trace that stands for a track of the other. */
+export interface Overlay {
+  view: View;
+  track: (track: Track) => Track | null;
+}
+
 /** Draws timelines. It keeps the arrays that drawings reuse. */
 export class TimelinePainter {
   private readonly runs = new Runs();
   private readonly colours: string[] = [];
+  /** The other side of a comparison, which is laid over this one: its events are drawn in the lower half of each lane. Null without one. */
+  over: Overlay | null = null;
 
   constructor(private readonly appearance: Appearance) {}
 
@@ -146,9 +154,20 @@ export class TimelinePainter {
       if (track.summary) this.busy(canvas, view, row, track.summary, scale, track.kind === "work" ? work[work.length - 1] : host);
       return;
     }
-    for (const { range, slices } of track.pieces(scale.range)) {
-      if (slices) this.slices(canvas, view, row, slices, scale.part(range));
-      else this.lanes(canvas, view, row, scale.part(range));
+    const { over } = this;
+    this.pieces(canvas, view, row, scale, over ? "upper" : "whole");
+    const other = over?.track(track);
+    if (!over || !other) return;
+    this.pieces(canvas, over.view, { ...row, track: other }, new Scale(over.view.range, scale.left_px, scale.width_px), "lower");
+    canvas.context.fillStyle = this.appearance.colours.background;
+    for (let lane = 0; lane < row.lanes; lane += 1) canvas.context.fillRect(scale.left_px, laneTop(row, lane) + row.lane_px / 2 - 0.5, scale.width_px, 1);
+  }
+
+  /** Draws the pieces of a track into its lanes, or into the upper or lower half of each. */
+  private pieces(canvas: Canvas, view: View, row: TrackRow, scale: Scale, part: LanePart): void {
+    for (const { range, slices } of row.track.pieces(scale.range)) {
+      if (slices) this.slices(canvas, view, row, slices, scale.part(range), part);
+      else this.lanes(canvas, view, row, scale.part(range), part);
     }
   }
 
@@ -156,23 +175,23 @@ export class TimelinePainter {
    * Draws the lanes of a track from slices, which are equal spans of time with a busy share. Those that the search
    * does not find are pale.
    */
-  private slices(canvas: Canvas, view: View, row: TrackRow, slices: Slices, scale: Scale): void {
+  private slices(canvas: Canvas, view: View, row: TrackRow, slices: Slices, scale: Scale, part: LanePart): void {
     const { track } = row;
     const colour = this.appearance.keyColour(view.trace, track);
     const finds = this.appearance.findsKey(view.trace, track);
     for (let lane = 0; lane < row.lanes && lane < slices.lanes.length; lane += 1) {
       const runs = this.runs.fillFromSlices(slices, lane, scale);
-      this.rectangles(canvas, track, runs, laneTop(row, lane) + 1, row.lane_px - 2, (key) => (finds(key) ? colour(key) : this.appearance.pale(colour(key))));
+      const { top, height } = within(row, lane, part);
+      this.rectangles(canvas, track, runs, top, height, (key) => (finds(key) ? colour(key) : this.appearance.pale(colour(key))));
     }
   }
 
   /** Draws the lanes of a track from events. Those that the search does not find are pale and have no names. */
-  private lanes(canvas: Canvas, view: View, row: TrackRow, scale: Scale): void {
+  private lanes(canvas: Canvas, view: View, row: TrackRow, scale: Scale, part: LanePart): void {
     const { track } = row;
     for (let lane = 0; lane < row.lanes && lane < track.lanes.length; lane += 1) {
       const found = this.appearance.foundIn(view.trace, track, lane);
-      const top = laneTop(row, lane) + 1;
-      const height = row.lane_px - 2;
+      const { top, height } = within(row, lane, part);
       const colour = this.appearance.colourOf(view.trace, track, lane);
       // Tracks without any match keep their colours.
       if (!found || (found.lane.count === 0 && track.kind !== "work")) {
@@ -199,15 +218,13 @@ export class TimelinePainter {
     const { context, texts } = canvas;
     const runs = this.runs.fillFromLane(lane, scale);
     this.rectangles(canvas, track, runs, top, height, colourOf);
-    if (!named || !runs.exact || height < 9) return;
-    for (let i = 0; i < runs.count; i += 1) {
-      const room = runs.right[i] - runs.left[i] - 2 * NAME_PAD_PX;
-      if (room < MIN_NAME_PX) continue;
-      const event = runs.event[i];
+    if (!named || height < 9) return;
+    for (const { event, left, right } of runs.wide(lane, scale, MIN_NAME_PX + 2 * NAME_PAD_PX)) {
+      const room = right - left - 2 * NAME_PAD_PX;
       const text = texts.cut(this.caption(texts, view, track, lane, event, room), room);
       if (!text) continue;
       context.fillStyle = inkOn(colourOf(event));
-      context.fillText(text, runs.left[i] + NAME_PAD_PX, top + height / 2 + 0.5);
+      context.fillText(text, left + NAME_PAD_PX, top + height / 2 + 0.5);
     }
   }
 
@@ -358,4 +375,14 @@ export class TimelinePainter {
     context.fillRect(left - 0.5, scroll, 1, height);
     context.fillRect(right - 0.5, scroll, 1, height);
   }
+}
+
+/** The part of a lane in which events are drawn. */
+type LanePart = "whole" | "upper" | "lower";
+
+/** Returns the place of a part of a lane. */
+function within(row: TrackRow, lane: number, part: LanePart): { top: number; height: number } {
+  const [top, height] = [laneTop(row, lane) + 1, row.lane_px - 2];
+  const half = Math.floor(height / 2);
+  return part === "whole" ? { top, height } : part === "upper" ? { top, height: half } : { top: top + height - half, height: half };
 }

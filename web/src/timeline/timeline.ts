@@ -2,8 +2,9 @@
 // a view, draws anew when the view changes, and asks for the tracks that come into sight.
 
 import type { Appearance } from "../appearance.ts";
-import type { Track } from "../data/trace.ts";
+import type { Trace, Track } from "../data/trace.ts";
 import { fill, h } from "../dom.ts";
+import type { Canvas } from "../draw/canvas.ts";
 import { Texts } from "../draw/texts.ts";
 import type { Note } from "../generated/protocol.ts";
 import type { Lane } from "../lane/lane.ts";
@@ -12,10 +13,11 @@ import { length, Scale } from "../time/range.ts";
 import type { EventPlace, View } from "../view.ts";
 import { Arrangement, type Drawable } from "./arrangement.ts";
 import { Headers } from "./headers.ts";
-import { GROUP_PX, layout, type Layout, laneTop, rowAt, rowOf, stickyPixels } from "./layout.ts";
-import { TimelinePainter } from "./paint.ts";
+import { FOLDED_LANES, GROUP_PX, layout, type Layout, laneTop, rowAt, rowOf, stickyPixels } from "./layout.ts";
+import { FONT, TimelinePainter } from "./paint.ts";
 import { listen } from "./pointer.ts";
 import { paintRuler, RULER_PX } from "./ruler.ts";
+import { STEPS_PX, StepsRow } from "./steps-row.ts";
 import { Tooltip } from "./tooltip.ts";
 import { TrackChooser } from "./track-chooser.ts";
 
@@ -40,6 +42,7 @@ export class Timeline {
   private readonly headers: Headers;
   private readonly painter: TimelinePainter;
   private readonly tooltip: Tooltip;
+  private readonly steps: StepsRow;
   /** The line at the pointer, with the time there. */
   private readonly cursor = h("div", { class: "cursor", hidden: true, "aria-hidden": "true" });
   /** The place of the line at the pointer, in pixels of the canvas despite the name; null while it is hidden. */
@@ -58,6 +61,8 @@ export class Timeline {
   private draws = 0;
   private scheduled = 0;
   private stale = true;
+  /** Loads the tracks of the view that is laid over this one. */
+  private wantedOver: ((tracks: Track[]) => void) | null = null;
   /** Whether the timeline is on the screen. Timelines that are not, such as most of a hundred ranks, are neither drawn nor loaded. */
   private visible: boolean;
 
@@ -80,12 +85,14 @@ export class Timeline {
     this.headers = new Headers(this.arrangement);
     this.chooser = options.chooses ? new TrackChooser(this.arrangement) : null;
     this.tooltip = new Tooltip(appearance);
+    this.steps = new StepsRow(view);
     const spacer = h("div", { class: "spacer" }, this.headers.element, this.canvas);
     this.body = h("div", { class: "tracks-body", onscroll: () => this.draw() }, spacer);
     this.element = h(
       "section",
       { class: "timeline", "aria-label": options.name },
       h("div", { class: "ruler-row" }, this.corner, this.ruler),
+      this.steps.element,
       this.body,
       this.nothing,
       this.cursor,
@@ -113,6 +120,14 @@ export class Timeline {
 
   get scale(): Scale {
     return new Scale(this.view.range, 0, this.canvas.clientWidth);
+  }
+
+  /** Lays another view over this one, whose tracks `wanted` loads; null ends that. */
+  layOver(over: { view: View; wanted: (tracks: Track[]) => void } | null): void {
+    this.wantedOver = over?.wanted ?? null;
+    this.painter.over = over && { view: over.view, track: (track) => counterpart(track, this.view.trace, over.view.trace) };
+    if (over) over.view.onChange(() => this.painter.over?.view === over.view && this.draw());
+    this.renew();
   }
 
   /** Draws at the next frame. */
@@ -157,13 +172,14 @@ export class Timeline {
 
   /** Draws the timeline, after laying it out where it is stale, and asks for the tracks in sight. */
   private drawNow(): void {
+    this.steps.show();
     const height = this.body.clientHeight;
     const width = this.body.clientWidth - this.headers.element.offsetWidth;
     if (width <= 0 || height <= 0 || !this.visible) return;
     const started = performance.now();
     if (this.stale) {
       this.stale = false;
-      this.rows = layout(this.arrangement, this.options.terse);
+      this.rows = this.laidOut;
       this.headers.show(this.rows, this.view.trace, stickyPixels(this.rows, height));
       this.chooser?.renew();
       // The name of the event under the pointer may have been loaded.
@@ -178,6 +194,10 @@ export class Timeline {
     this.painter.paint({ context, texts: this.texts, width, height }, this.view, this.rows, scroll);
     this.ruler.style.width = `${width}px`;
     paintRuler(this.fitted(this.ruler, width, RULER_PX), this.view, width, this.appearance.colours);
+    if (this.steps.height > 0) {
+      this.steps.canvas.style.width = `${width}px`;
+      this.steps.paint(this.lettered(this.fitted(this.steps.canvas, width, STEPS_PX), width), this.appearance.colours);
+    }
     // The range may have moved under a pointer that rests.
     this.pointAt(this.pointed_ns, this.pointer?.y ?? null);
     if (this.pointer) {
@@ -185,13 +205,33 @@ export class Timeline {
       this.view.hover(under);
       this.showCounter(under);
     }
-    this.wanted(this.inSight(scroll, height));
+    const seen = this.inSight(scroll, height);
+    this.wanted(seen);
+    const { over } = this.painter;
+    if (over) this.wantedOver?.(seen.flatMap((track) => over.track(track) ?? []));
     this.publish(performance.now() - started);
+  }
+
+  /** The layout of the tracks as they are now. */
+  private get laidOut(): Layout {
+    return layout(this.arrangement, this.options.terse, this.painter.over !== null);
+  }
+
+  /** Returns a canvas for a row of texts. */
+  private lettered(context: CanvasRenderingContext2D, width: number): Canvas {
+    context.font = FONT;
+    context.textBaseline = "middle";
+    return { context, texts: new Texts(context), width, height: STEPS_PX };
   }
 
   /** The size of a picture of what is visible, in pixels of the page. */
   get pictureSize(): { width: number; height: number } {
-    return { width: this.body.clientWidth, height: this.visible ? RULER_PX + this.body.clientHeight : 0 };
+    return { width: this.body.clientWidth, height: this.visible ? this.head_px + this.body.clientHeight : 0 };
+  }
+
+  /** The height of the ruler and of the row of steps. */
+  private get head_px(): number {
+    return RULER_PX + this.steps.height;
   }
 
   /** Paints ruler, tracks and their names as they are seen now. */
@@ -206,9 +246,11 @@ export class Timeline {
     context.translate(names_px, 0);
     paintRuler(context, this.view, width - names_px, colours);
     context.translate(0, RULER_PX);
-    this.painter.paint({ context, texts: new Texts(context), width: width - names_px, height: height - RULER_PX }, this.view, this.rows, this.body.scrollTop);
+    if (this.steps.height > 0) this.steps.paint(this.lettered(context, width - names_px), colours);
+    context.translate(0, this.steps.height);
+    this.painter.paint({ context, texts: new Texts(context), width: width - names_px, height: height - this.head_px }, this.view, this.rows, this.body.scrollTop);
     context.restore();
-    this.headers.paint(context, { top: RULER_PX, width: names_px, height: height - RULER_PX });
+    this.headers.paint(context, { top: this.head_px, width: names_px, height: height - this.head_px });
   }
 
   /** Returns the tracks whose rows are visible, pinned ones included. */
@@ -243,6 +285,7 @@ export class Timeline {
     data.events = String(view.trace.tracks.reduce((sum, track) => sum + track.count, 0));
     data.found = this.appearance.searching ? String(this.found) : "";
     data.notes = String(view.notes.length);
+    data.steps = String(view.trace.steps?.ranges.length ?? "");
     data.draws = String(this.draws);
     data.drawMs = draw_ms.toFixed(2);
   }
@@ -269,6 +312,8 @@ export class Timeline {
     const { track } = hit.row;
     const lane = track.lanes[hit.lane];
     if (!lane) return null;
+    // The lower half of a lane has the other side of a comparison.
+    if (this.painter.over && this.contentY(y) > laneTop(hit.row, hit.lane) + hit.row.lane_px / 2) return null;
     const scale = this.scale;
     const nearest = (lane: Lane): number => {
       // Where columns are drawn, the longest event under the pointer is meant, because it gave the column its colour.
@@ -293,7 +338,8 @@ export class Timeline {
   bringIntoSight(event: EventPlace): void {
     this.element.scrollIntoView({ block: "nearest" });
     this.arrangement.reveal(event.track);
-    if (this.stale) this.rows = layout(this.arrangement, this.options.terse);
+    if (event.lane >= FOLDED_LANES && !this.arrangement.unfolds(event.track)) this.arrangement.foldLanes(event.track, false);
+    if (this.stale) this.rows = this.laidOut;
     const row = rowOf(this.rows, event.track);
     if (!row) return;
     const top = laneTop(row, event.lane);
@@ -306,7 +352,7 @@ export class Timeline {
   /** Scrolls to a track, and focuses its name. */
   goToTrack(track: Track): void {
     this.arrangement.reveal(track);
-    this.rows = layout(this.arrangement, this.options.terse);
+    this.rows = this.laidOut;
     this.stale = true;
     const row = rowOf(this.rows, track);
     if (row && !row.pinned) this.body.scrollTop = Math.max(0, row.top - stickyPixels(this.rows, this.body.clientHeight) - GROUP_PX - 8);
@@ -353,4 +399,11 @@ export class Timeline {
 export function placeName(event: EventPlace): string {
   const { table, row } = event.track.rowOf(event);
   return `${table}.${row}`;
+}
+
+/** Returns the track of another trace that stands for a track: the same track of the same trace, otherwise the one with the same number among its kind. */
+function counterpart(track: Track, own: Trace, other: Trace): Track | null {
+  if (own === other) return track;
+  const alike = (trace: Trace): Track[] => trace.tracks.filter(({ kind, overview }) => kind === track.kind && overview.rows !== 0);
+  return alike(other)[alike(own).indexOf(track)] ?? null;
 }

@@ -1,16 +1,16 @@
 //! Says where a recording was to have samples of stacks and has none.
 
-use gapscope_timeline::Timeline;
-use gapscope_trace::LossKind;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Loss;
-use gapscope_trace::tables::{SampleSource, Samples, Table};
+use gapscope_trace::tables::{SampleSource, Samples, Submissions, Table};
+use gapscope_trace::{LossKind, Selection, Trace};
 use std::collections::BTreeSet;
 
 /// Returns the loss of all samples of stacks: the recording asked for some, threads submitted work, and none was taken, for which the
 /// trace gives no reason.
-pub(crate) fn lost_stacks(timeline: &Timeline) -> Option<Loss> {
-    let trace = timeline.trace;
+///
+/// The columns that this reads are those of [`lost_stacks_selection`].
+pub fn lost_stacks(trace: &Trace) -> Option<Loss> {
     trace.manifest.stack_rate_hz?;
     let is_unread = (trace.unread.iter()).any(|unread| unread.table == Samples::NAME);
     let has_samples = trace.tables.samples.source.contains(&SampleSource::Sampled);
@@ -26,4 +26,11 @@ pub(crate) fn lost_stacks(timeline: &Timeline) -> Option<Loss> {
         count: threads.len() as u64,
         reason: "no sample was taken of the threads that submitted, which ended too soon for one: no code is named".into(),
     })
+}
+
+/// Returns the part of a trace that [`lost_stacks`] reads.
+pub fn lost_stacks_selection() -> Selection {
+    Selection::manifest()
+        .columns::<Samples>(&["source"])
+        .columns::<Submissions>(&["process", "thread"])
 }

@@ -39,7 +39,7 @@ pub enum UnknownDataflow {
     #[error("The trace has no buffer bindings.")]
     NoBindingsInTrace,
     /// The bindings of the dispatch are unknown.
-    #[error("The bindings of this dispatch are unknown, or it has none.")]
+    #[error("No bindings of this dispatch were recorded.")]
     DispatchBindings,
 }
 

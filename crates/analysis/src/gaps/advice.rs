@@ -53,7 +53,7 @@ pub(crate) fn advice(
 
 /// What to do about results that are read back one by one.
 const READ_LESS: &str =
-    "read them back less often, such as after several steps, or keep them on the device";
+    "read results back less often, such as after several steps, or keep them on the device";
 
 /// What samples of stacks, or ranges, show of the submitting threads; empty without both.
 #[derive(Debug, Clone, Default)]
@@ -177,12 +177,14 @@ impl Adviser<'_> {
             Some(wait) => self.for_a_hidden_wait(wait),
             None if waits_are(Submitted::PageableCopy) => {
                 format!(
-                    "most of it waits for copies of pageable memory: {}",
+                    "most of this time passes in waits for copies of pageable memory: {}",
                     pinned(self.timeline)
                 )
             }
             None if waits_are(Submitted::Read) => {
-                format!("most of it waits for small results to be read back: {READ_LESS}")
+                format!(
+                    "most of this time passes in waits for small results to be read back: {READ_LESS}"
+                )
             }
             None if self.is_cuda() && !self.copies_to_host() => {
                 "the wait serialises host and GPU: synchronise less often".to_owned()
@@ -207,7 +209,7 @@ impl Adviser<'_> {
         match wait.held_up {
             HeldUp::Itself => format!("{call} waits for the GPU: {to_do}"),
             HeldUp::OtherThread => format!(
-                "{call} of another thread waits for the GPU, and the {thread} thread went on only after it: {to_do}"
+                "{call} of another thread waits for the GPU, and the {thread} thread went on only after that call: {to_do}"
             ),
             HeldUp::InCall => format!(
                 "{call} of another thread waits for the GPU, and the {thread} thread is blocked behind its lock: {to_do}"
@@ -253,10 +255,12 @@ impl Adviser<'_> {
         let contains = |word| function.is_some_and(|name| name.contains(word));
         match function {
             Some(name) if contains("Host") || contains("Managed") => {
-                format!("it was mostly in {name}: allocate that memory once, and reuse it")
+                format!(
+                    "the host was mostly in {name}: allocate that memory once, and reuse that memory"
+                )
             }
             Some(name) if contains("Async") => format!(
-                "it was mostly in {name}, which takes from a pool already: let the pool keep its memory (its release threshold), or allocate once and reuse"
+                "the host was mostly in {name}, which takes from a pool already: let the pool keep its memory (its release threshold), or allocate once and reuse"
             ),
             _ => usual.to_owned(),
         }
@@ -303,10 +307,12 @@ impl Adviser<'_> {
         ];
         match self.idle_time.host_was(Cause::HostCall) {
             Some(doing) if IMAGES.iter().any(|call| doing.contains(call)) => {
-                format!("it was mostly {doing}, which waits for the display or the compositor")
+                format!(
+                    "the host was mostly {doing}, which waits for the display or the compositor"
+                )
             }
             Some(doing) => {
-                format!("it was mostly {doing}: call it before the loop, or less often")
+                format!("the host was mostly {doing}: call it before the loop, or less often")
             }
             None => usual.to_owned(),
         }
@@ -322,7 +328,7 @@ impl Adviser<'_> {
     }
 
     /// Returns the advice where the host had not submitted for `total_ns` in `gaps` gaps: what to do, and, as shares of
-    /// that time, how much of it other threads compiled or is not known.
+    /// that time, how much of this time other threads compiled or is not known.
     fn for_a_late_host(&self, usual: &str, total_ns: i64, gaps: u64) -> String {
         let is_cuda = self.is_cuda();
         // Between launches that follow each other the thread prepares one launch; a long time it spends on something else.
@@ -361,7 +367,7 @@ impl Adviser<'_> {
         };
         let known = match self.idle_time.late_while_compiling_ns {
             ns if ratio(ns, total_ns) >= COMPILED_SHARE => format!(
-                "in {} of it other threads compiled or loaded code, for which the submitting thread may have waited: {}; else {outside}",
+                "in {} of this time other threads compiled or loaded code, for which the submitting thread may have waited: {}; else {outside}",
                 quantity::share_of(ns, total_ns),
                 Cause::HostCompile.facts(self.words.api).advice,
             ),
@@ -376,14 +382,14 @@ impl Adviser<'_> {
             ns if ratio(ns, total_ns) < ADVICE_SHARE => known,
             ns if ns < total_ns => {
                 let share = quantity::share_of(ns, total_ns);
-                format!("{known}; in {share} of it {unknown}")
+                format!("{known}; in {share} of this time {unknown}")
             }
             _ => format!("{unknown}: {what_to_do}"),
         };
         // A thread that waits for a processor is ready to run, and samples show it so.
         let slept = self.samples.slept_for.is_some();
         match self.stalled().filter(|_| !slept) {
-            Some(stalled) => format!("{stalled}; else {known}"),
+            Some(stalled) => format!("{known}; {stalled}"),
             None => known,
         }
     }
@@ -416,7 +422,7 @@ impl Adviser<'_> {
             0 => usual.to_owned(),
             ns if ns < total_ns => {
                 let share = quantity::share_of(ns, total_ns);
-                format!("{usual}; at most so long for {share} of it, {BOUND}")
+                format!("{usual}; at most so long for {share} of this time, {BOUND}")
             }
             _ => format!("{usual}; at most so long, {BOUND}"),
         }

@@ -165,14 +165,14 @@ macro_rules! causes {
 }
 
 causes! {
-    /// The host had not yet started to submit the next work: the submitting thread was outside of calls of the API, or it is not known
-    /// which thread that was, or what it did ([`IdleTime::unknown_host_ns`](super::IdleTime::unknown_host_ns)).
+    /// The host had not yet started to submit the next work, as far as is known outside of calls of the API. For how long the submitting
+    /// thread, or its calls, are unknown is [`IdleTime::unknown_host_ns`](super::IdleTime::unknown_host_ns).
     HostLate = "host-late" {
         family: Host,
         letter: 'h',
         colour: "#c15b11",
         name: "host late",
-        sentence: "The next work had not been submitted: the submitting thread was outside of GPU calls, in code of the program or asleep, or it is not known which thread that is, or what it did.",
+        sentence: "The host had not yet started to submit the next work, and was in no known GPU call.",
         advice: "the submitting thread was outside of GPU calls: prepare work ahead, or submit more at once",
         host_was: "outside of GPU calls",
         in_cuda: {
@@ -273,10 +273,10 @@ causes! {
         colour: "#0d56c0",
         name: "other queue",
         sentence: "The next work was waiting for unfinished work on another queue or device.",
-        advice: "it waited for another queue's work: shorten that, or give this queue independent work",
+        advice: "the work waited for another queue's work: shorten that, or give this queue independent work",
         in_cuda: {
             name: "other stream",
-            advice: "it waited for an event of another stream: shorten that stream's work, or give this one independent work",
+            advice: "the work waited for an event of another stream: shorten that stream's work, or give this one independent work",
         },
     }
     /// The host waited for the display to take or to give back an image, in the rhythm of the display.
@@ -317,7 +317,7 @@ causes! {
         colour: "#610f87",
         name: "external wait",
         sentence: "The next work was submitted and waited, in its queue, for a value in memory or for a semaphore of another API or process.",
-        advice: "what writes the value or signals is late: it is not in the trace",
+        advice: "the value or signal came late: its source is not in the trace",
     }
     /// The next work waited, in its queue, for a move of managed memory, whose times are not recorded.
     PageMove = "page-move" {
@@ -326,7 +326,7 @@ causes! {
         colour: "#fcffae",
         name: "page move",
         sentence: "The next work was submitted behind a move of managed memory, whose times are not recorded: the move took at most so long.",
-        advice: "managed memory may have moved for so long: prefetch it earlier or on another stream, or keep it where it is used",
+        advice: "managed memory may have moved for so long: prefetch the memory earlier or on another stream, or keep it where it is used",
     }
     /// The next work was submitted and free to start: the time the device took to start it.
     LaunchLatency = "launch-latency" {

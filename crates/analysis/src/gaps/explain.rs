@@ -23,6 +23,7 @@
 //! | …and work of another process or context ended since its call (`contexts.rs`) | `context-switch` |
 //! | …and none of these | `launch-latency`; `graph-launch` where a CUDA graph is launched |
 //! | work without known times may have run (`waits/unmeasured.rs`) | `unknown` |
+//! | …in no call, after a wait that returned shortly before the work before seems to end, in a trace that states no clock error (`host_cause.rs`) | `unknown` |
 //! | the device seems to start, order or hand over work for longer than devices need (`start_up.rs`), or the host knew of the end of the work before too early (`awaited_work.rs`) | `unknown` |
 //! | the submission is not in the trace | `unknown` |
 //!
@@ -38,6 +39,7 @@ use super::building::Builders;
 use super::call_causes::CallCauses;
 use super::page_moves::PageMoves;
 use super::process_start::FirstUse;
+use super::unrelated_waits::UnrelatedWaits;
 use super::waits::{WaitOrder, Waits};
 use super::{Cause, GapPart, Side, UnknownReason};
 use crate::awaited_work::{AwaitedWork, LateEnd};
@@ -45,9 +47,7 @@ use crate::host_ranges::{self, RangesByThread, covered_ns};
 use crate::stacks::thread_samples::ThreadSamples;
 use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::{
-    EARLY_RETURN_NS, NODE_ORDER_NS, ROUND_TRIP_NS, UNSTATED_ERROR_NS,
-};
+use gapscope_timeline::thresholds::{EARLY_RETURN_NS, NODE_ORDER_NS, ROUND_TRIP_NS};
 use gapscope_timeline::{Timeline, Work};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::SubmissionKind;
@@ -64,6 +64,8 @@ pub(crate) struct Explainer<'a> {
     ranges: OnceLock<RangesByThread>,
     /// The samples of host threads; empty until they are asked for.
     samples: OnceLock<ThreadSamples<'a>>,
+    /// The threads whose waits do not hold up another; empty until they are asked for.
+    unrelated_waits: OnceLock<UnrelatedWaits>,
     first_use: FirstUse,
     awaited: AwaitedWork,
     page_moves: PageMoves,
@@ -94,6 +96,8 @@ pub(crate) struct Explanation {
     /// True where a waiting call was in progress when the gap began, on the submitting thread or on one that held it
     /// up.
     pub(crate) waited: bool,
+    /// True where a wait returned shortly before the work before seems to end, and no clock error tells whether it was for that work.
+    pub(super) may_have_waited: bool,
     /// The call that waited for the work before, where one is known.
     pub(super) waiting: Option<Waiting>,
     /// The time before a load of code in which a thread built the code.
@@ -153,6 +157,7 @@ impl<'a> Explainer<'a> {
             builders: Builders::new(timeline),
             ranges: OnceLock::new(),
             samples: OnceLock::new(),
+            unrelated_waits: OnceLock::new(),
             first_use: FirstUse::new(timeline),
             error_ns,
         }
@@ -230,6 +235,12 @@ impl<'a> Explainer<'a> {
             .get_or_init(|| host_ranges::by_thread(self.timeline, |_| true))
     }
 
+    /// Returns true where waits of `other` do not hold up `thread`.
+    pub(super) fn is_unrelated(&self, thread: HostThread, other: HostThread) -> bool {
+        let unrelated = (self.unrelated_waits).get_or_init(|| UnrelatedWaits::new(self.timeline));
+        unrelated.has(thread, other)
+    }
+
     /// Returns for how long of an interval ranges or samples say which code a thread was in.
     pub(super) fn told_by_code_ns(&self, thread: HostThread, interval: Interval) -> i64 {
         let tables = &self.timeline.trace.tables;
@@ -257,14 +268,12 @@ impl<'a> Explainer<'a> {
         self.order.start_up_ns(queue)
     }
 
-    /// Returns what told the host too early, by more than the clock's error and what devices take to write a time, that work of
-    /// a queue had ended which ended at `end_ns`.
-    fn late_end(&self, queue: u32, end_ns: i64) -> Option<&LateEnd> {
-        let error_ns = self.error_ns[self.timeline.queues[queue as usize].gpu as usize];
-        let error_ns = error_ns.unwrap_or(UNSTATED_ERROR_NS);
-        let tolerated_ns = error_ns.saturating_add(EARLY_RETURN_NS);
-        let late = self.awaited.late_end(queue, end_ns)?;
-        (end_ns.saturating_sub(late.told_ns) > tolerated_ns).then_some(late)
+    /// Returns true where the host was told of the end of work of a queue too early, by more than the clock's error and what devices
+    /// take to write a time.
+    fn contradicts(&self, late: &LateEnd) -> bool {
+        let error_ns = self.error_ns[self.timeline.queues[late.queue as usize].gpu as usize];
+        let tolerated_ns = error_ns.unwrap_or(0).saturating_add(EARLY_RETURN_NS);
+        late.end_ns.saturating_sub(late.told_ns) > tolerated_ns
     }
 
     /// Appends the part of `late` before a process first used a GPU to `parts`, and returns the rest.
@@ -330,7 +339,8 @@ impl<'a> Explainer<'a> {
         let queue = timeline.queue_of(after);
         // Without a known error the times of host and device are taken as they stand, and the totals say that the split is
         // uncertain.
-        let error_ns = self.error_ns[timeline.queues[queue as usize].gpu as usize].unwrap_or(0);
+        let stated_error_ns = self.error_ns[timeline.queues[queue as usize].gpu as usize];
+        let error_ns = stated_error_ns.unwrap_or(0);
         let call_ns = [table.start_ns[at], table.end_ns(at)];
         let start_ns = call_ns[0].clamp(gap.start_ns, gap.end_ns);
         let end_ns = call_ns[1].clamp(start_ns, gap.end_ns);
@@ -346,14 +356,23 @@ impl<'a> Explainer<'a> {
             explanation.host = Some((late, thread));
             match thread {
                 Some(thread) => {
-                    self.explain_host(late, thread, error_ns, explanation, &mut parts);
+                    let submitted = timeline.submission_of(before) as usize;
+                    let submitted_ns = table.start_ns.get(submitted).copied();
+                    self.explain_host(
+                        late,
+                        thread,
+                        stated_error_ns,
+                        submitted_ns,
+                        explanation,
+                        &mut parts,
+                    );
                 }
                 // The host was late, and the trace does not say what it did.
                 None => push(&mut parts, late, Cause::HostLate),
             }
         }
         let before_queue = timeline.queue_of(before);
-        let late_end = self.late_end(before_queue, gap.start_ns);
+        let late_end = self.awaited.late_end(before_queue, gap.start_ns);
         if let Some(early) = late_end.filter(|early| early.is_round_trip(thread, call_ns[0])) {
             explanation.waited = true;
             early.correct(&mut parts);
@@ -443,9 +462,14 @@ impl<'a> Explainer<'a> {
         let unknown_parts = unknown_parts.filter(|part| part.cause == Cause::Unknown);
         (explanation.unknown).extend(unknown_parts.map(|part| (part.interval(), unknown)));
         let most_ns = self.order.most_start_up_ns(row);
+        let late_end = late_end.filter(|late| self.contradicts(late));
+        let may_have_waited = explanation.may_have_waited;
         explanation.doubt(|part| {
             let starts = part.cause.side() == Side::Launch || part.cause == Cause::QueueHandover;
             let reason = match late_end {
+                _ if may_have_waited && part.cause == Cause::HostLate => {
+                    Some(UnknownReason::EarlyWait)
+                }
                 _ if !starts => None,
                 Some(_) => Some(UnknownReason::Contradiction),
                 None if part.cause == Cause::ContextSwitch => None,

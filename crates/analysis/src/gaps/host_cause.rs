@@ -4,9 +4,13 @@
 //! Where that thread is outside of calls, another thread of its process may have held it up. This is assumed if a
 //! call of the other thread returned in that time: a call that compiles, loads or allocates, or a wait for the GPU
 //! that was in progress as the gap began, as a `cudaFree` may be (`call_causes.rs`); a short round trip ([`ROUND_TRIP_NS`])
-//! after a wait counts too. It is not
+//! after a wait counts too. Waits of a thread that has nothing to do with the submissions are left out (`unrelated_waits.rs`). It is not
 //! assumed for the time before the thread's last call, since a thread that makes calls is not held up. A call that
 //! returns only after the submission, as that of a thread that always waits for the GPU, explains nothing.
+//!
+//! A wait of the thread itself that returned shortly before the work ended counts as in progress, too: clocks err, and devices write
+//! the time of an end some µs late ([`EARLY_RETURN_NS`]). Where the trace states no clock error, a wait that returned up to
+//! [`UNSTATED_ERROR_NS`] before leaves open whether the thread waited for that work.
 //!
 //! A submission call that began while another thread's free or allocation waited for the GPU, and returned soon after that one,
 //! waited for the same lock of the driver.
@@ -21,21 +25,25 @@ use super::explain::{Explainer, Explanation, HeldUp, Waiting, push};
 use super::{Cause, GapPart};
 use gapscope_timeline::host::{CallClass, HostThread, Segment, WaitOutcome};
 use gapscope_timeline::intervals::{Interval, union};
-use gapscope_timeline::thresholds::{ROUND_TRIP_NS, SYNC_RETURN_NS};
+use gapscope_timeline::thresholds::{
+    EARLY_RETURN_NS, ROUND_TRIP_NS, SYNC_RETURN_NS, UNSTATED_ERROR_NS,
+};
 use std::iter::Peekable;
 
 impl Explainer<'_> {
     /// Splits `late`, the time before a submission call, by what `thread` did, and appends the pieces to `parts`.
-    /// `explanation` gets whether a wait was in progress, and the parts that other threads explain. `error_ns` is the
-    /// clock's error.
+    /// `explanation` gets whether a wait was in progress, and the parts that other threads explain. `stated_error_ns` is the
+    /// clock's error, and `submitted_ns` the start of the call that submitted the work before.
     pub(super) fn explain_host(
         &self,
         late: Interval,
         thread: HostThread,
-        error_ns: i64,
+        stated_error_ns: Option<i64>,
+        submitted_ns: Option<i64>,
         explanation: &mut Explanation,
         parts: &mut Vec<GapPart>,
     ) {
+        let error_ns = stated_error_ns.unwrap_or(0);
         let segments = self.host_threads.segments(thread, late);
         let near_ns = late.start_ns.saturating_add(error_ns);
         let gap_ns = late.start_ns;
@@ -43,12 +51,20 @@ impl Explainer<'_> {
             (call.waits && call.outcome != WaitOutcome::NotDone && call.since_ns <= near_ns)
                 || self.call_causes.waited(thread, call, gap_ns, error_ns)
         };
-        let waiting = segments.iter().find(waits);
+        let before = Before {
+            end_ns: gap_ns,
+            submitted_ns,
+        };
+        let tolerated_ns = error_ns.saturating_add(EARLY_RETURN_NS);
+        let waiting = (segments.iter().find(waits))
+            .or_else(|| self.returned_early(thread, before, tolerated_ns));
         explanation.waiting = waiting.map(|call| Waiting {
             call: *call,
             held_up: HeldUp::Itself,
         });
         let waited = waiting.is_some();
+        // A round trip begins when the wait returns.
+        let early_ns = waiting.map_or(0, |call| gap_ns.saturating_sub(call.interval.end_ns).max(0));
         // Time that is neither in calls nor between the polls of one wait.
         let mut outside_ns = late.length_ns();
         let mut from_ns = late.start_ns;
@@ -60,14 +76,21 @@ impl Explainer<'_> {
             outside_ns -= Interval::new(from_ns, inside.end_ns).length_ns();
             from_ns = inside.end_ns;
         }
+        let is_round_trip = |early_ns: i64| outside_ns.saturating_add(early_ns) <= ROUND_TRIP_NS;
+        if !waited && stated_error_ns.is_none() {
+            let perhaps = self.returned_early(thread, before, UNSTATED_ERROR_NS);
+            explanation.may_have_waited = perhaps
+                .is_some_and(|call| is_round_trip(gap_ns.saturating_sub(call.interval.end_ns)));
+        }
         let mut outside = Outside {
             returned: (self.host_threads)
                 .returned_on_others(thread, late)
                 .peekable(),
             waited: |other, call: &Segment| self.call_causes.waited(other, call, gap_ns, error_ns),
+            unrelated: |other| self.is_unrelated(thread, other),
             near_ns,
             left_ns: outside_ns,
-            round_trip: waited && outside_ns <= ROUND_TRIP_NS,
+            round_trip: waited && is_round_trip(early_ns),
             others_round_trip: false,
             building: (self.builders).building(self.host_threads, thread, late, segments),
             building_on: |other, call: &Segment| {
@@ -95,6 +118,23 @@ impl Explainer<'_> {
             let polled = self.host_threads.is_between_polls(thread, late.end_ns);
             outside.explain(rest, polled);
         }
+    }
+
+    /// Returns the last call of `thread` that waited for the work before a gap, where it returned up to `tolerated_ns` before that work
+    /// seems to end. A wait for later work than had been submitted as it began cannot be.
+    fn returned_early(
+        &self,
+        thread: HostThread,
+        before: Before,
+        tolerated_ns: i64,
+    ) -> Option<&Segment> {
+        let from_ns = before.end_ns.saturating_sub(tolerated_ns.saturating_add(1));
+        let segments = (self.host_threads).segments(thread, Interval::new(from_ns, before.end_ns));
+        let mut early = segments.iter().rev().filter(|call| {
+            let is_of_work = before.submitted_ns.is_none_or(|ns| ns <= call.since_ns);
+            call.interval.end_ns <= before.end_ns && call.is_last && is_of_work
+        });
+        early.find(|call| call.waits && call.outcome != WaitOutcome::NotDone)
     }
 
     /// Returns the call of another thread behind which a submission `call` of `thread` was blocked: it waited for the work that
@@ -144,17 +184,28 @@ impl Explainer<'_> {
     }
 }
 
+/// The work before a gap.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    end_ns: i64,
+    /// The start of the call that submitted it, where that is known.
+    submitted_ns: Option<i64>,
+}
+
 /// The explanation of the time that a thread spends outside of calls, made stretch by stretch in order of time.
-struct Outside<'a, I, W, B>
+struct Outside<'a, I, W, U, B>
 where
     I: Iterator<Item = (HostThread, &'a Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
+    U: Fn(HostThread) -> bool,
     B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
     /// The calls of other threads that are not considered yet, in the order of their returns.
     returned: Peekable<I>,
     /// Returns true where a call of another thread that is no wait by its kind waited for the work before the gap.
     waited: W,
+    /// Returns true where waits of another thread do not hold this one up.
+    unrelated: U,
     /// The latest start of calls that count as in progress when the gap began.
     near_ns: i64,
     /// The time outside of calls that is not explained yet.
@@ -171,10 +222,11 @@ where
     explanation: &'a mut Explanation,
 }
 
-impl<'a, I, W, B> Outside<'a, I, W, B>
+impl<'a, I, W, U, B> Outside<'a, I, W, U, B>
 where
     I: Iterator<Item = (HostThread, &'a Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
+    U: Fn(HostThread) -> bool,
     B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
     /// Appends the parts of a stretch. `polled` is true where the stretch lies between two polls of one wait. Of
@@ -215,6 +267,7 @@ where
                 CallClass::Allocate if !is_hidden_wait => allocated.push(inside),
                 CallClass::Other if !is_hidden_wait => {}
                 _ if !is_hidden_wait && whole.start_ns > self.near_ns => {}
+                _ if !is_hidden_wait && (self.unrelated)(other) => {}
                 _ => {
                     self.explanation.waited = true;
                     self.explanation.waiting.get_or_insert(Waiting {

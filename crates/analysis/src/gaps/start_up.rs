@@ -13,7 +13,7 @@ pub(crate) fn start_up_ns(api: Api) -> i64 {
 }
 
 /// Returns the API through which work comes to a queue.
-pub(super) fn api_of(timeline: &Timeline, queue: &QueueOfGpu) -> Api {
+pub(crate) fn api_of(timeline: &Timeline, queue: &QueueOfGpu) -> Api {
     let manifest = &timeline.trace.manifest;
     let row = queue.row.map(|row| &manifest.queues[row as usize]);
     let device = row.and_then(|row| {

@@ -4,7 +4,7 @@ use super::start_up::start_up_ns;
 use super::{Cause, IdleTime};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity::{Nanoseconds, ratio, share_of};
-use gapscope_timeline::thresholds::REASON_SHARE;
+use gapscope_timeline::thresholds::{REASON_SHARE, UNSTATED_ERROR_NS};
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_trace::manifest::Api;
 use schemars::JsonSchema;
@@ -29,11 +29,13 @@ pub enum UnknownReason {
     BeforeRecording,
     /// A wait of the host returned before the work that it waited for ended: the times contradict each other.
     Contradiction,
+    /// A wait of the host returned shortly before the work ended, and no clock error tells whether the wait was for that work.
+    EarlyWait,
 }
 
 impl UnknownReason {
     /// The number of reasons.
-    pub(super) const COUNT: usize = 7;
+    pub(super) const COUNT: usize = 8;
 
     /// All reasons, in the order in which they are declared.
     pub(super) const ALL: [UnknownReason; UnknownReason::COUNT] = [
@@ -44,6 +46,7 @@ impl UnknownReason {
         UnknownReason::PageMove,
         UnknownReason::BeforeRecording,
         UnknownReason::Contradiction,
+        UnknownReason::EarlyWait,
     ];
 
     /// Returns true where the host may have been the cause: work that is free to run does not wait for the host.
@@ -92,6 +95,10 @@ impl UnknownReason {
             UnknownReason::Contradiction => {
                 "waits returned before the work that they waited for ended, so the times of host and device contradict each other".to_owned()
             }
+            UnknownReason::EarlyWait => format!(
+                "a wait returned up to {} before the work seems to end, and the trace states no error of its clock: the host may have waited for that work",
+                Nanoseconds(UNSTATED_ERROR_NS)
+            ),
         }
     }
 }

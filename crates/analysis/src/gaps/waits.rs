@@ -34,6 +34,7 @@ use gapscope_timeline::{Standing, Timeline};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{SubmissionKind, Table};
+pub(crate) use lost_launches::lost_works;
 use std::collections::HashMap;
 use streams::StreamWait;
 pub(crate) use unmeasured::Unmeasured;

@@ -168,7 +168,7 @@ impl Times<'_> {
                 format!("For {beside} of the time {ran} beside kernels")
             }
             _ => format!(
-                "What the {device} did is not known for {unknown} of the time, and for {beside} {ran} beside kernels"
+                "What the {device} did is not known for {unknown} of the time, and for another {beside} {ran} beside kernels"
             ),
         }
     }

@@ -37,6 +37,10 @@ impl Times<'_> {
         }
         rest.window_ns = self.window_ns.saturating_sub(gap_ns);
         let rest = match Bound::from_times(&rest) {
+            _ if self.contradicted_ns > 0 => {
+                "the times of host and device contradict each other, so what bounds the rest is unknown"
+                    .to_owned()
+            }
             Bound::Unknown => "what bounds the rest is unknown".to_owned(),
             bound => format!("the rest is {bound}"),
         };

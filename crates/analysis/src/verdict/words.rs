@@ -309,12 +309,17 @@ impl Times<'_> {
             (self.busy.whole_ns, ran),
             (self.unknown_ns, idled),
         ];
-        let texts = texts.into_iter().filter(|(ns, _)| *ns > 0).enumerate();
-        let texts = texts.map(|(at, (ns, text))| match at {
-            0 => text,
-            _ => format!("for {} of that {text}", Nanoseconds(ns)),
-        });
-        texts.collect::<Vec<_>>().join("; ")
+        let texts: Vec<_> = texts.into_iter().filter(|(ns, _)| *ns > 0).collect();
+        match texts.as_slice() {
+            [(_, only)] => only.clone(),
+            several => {
+                let parts = several
+                    .iter()
+                    .map(|(ns, text)| format!("for {} {text}", Nanoseconds(*ns)));
+                let parts = parts.collect::<Vec<_>>().join("; ");
+                format!("what {device} did is not known: {parts}")
+            }
+        }
     }
 
     /// Returns what ran while work without known times may have run.
@@ -353,7 +358,7 @@ impl Times<'_> {
         text.extend(self.filled());
         if busy.beside_compute_ns > 0 {
             text += &format!(
-                "; for {} ({} of the time) work without known times may have run beside the kernels",
+                "; of this, for {} ({} of the time), work without known times may have run beside the kernels",
                 Nanoseconds(busy.beside_compute_ns),
                 Percent(self.share(busy.beside_compute_ns))
             );

@@ -46,7 +46,7 @@ fn what_launches_graphs_is_not_told_to_use_them() {
     let findings = p.findings();
     assert_eq!(
         advice(&findings, SubmitCall),
-        "most of it launches graphs, of 2.0 kernels each: launch the next before the last has ended"
+        "most of this time passes in launches of graphs, of 2.0 kernels each: launch the next before the last has ended"
     );
     assert_eq!(
         advice(&findings, GraphLaunch),

@@ -205,14 +205,11 @@ pub fn pair(cause: Cause) -> Option<Pair> {
             ),
         ),
         Cause::ExternalWait => pair(
-            (
-                waits("wait-external", ""),
-                "what writes the value or signals is late",
-            ),
+            (waits("wait-external", ""), "the value or signal came late"),
             (waits("", ""), "what writes the value"),
         ),
         Cause::PageMove => pair(
-            (waits("prefetch", ""), "prefetch it earlier"),
+            (waits("prefetch", ""), "prefetch the memory earlier"),
             (waits("", ""), "prefetch"),
         ),
         Cause::LaunchLatency => pair(

@@ -1,6 +1,6 @@
 //! Programs for which advice is given, or looks as if it fitted and does not. Times are in microseconds.
 
-use crate::program::Program;
+use crate::program::{Program, findings_of};
 use crate::true_causes::cuda;
 use gapscope_analysis::Findings;
 
@@ -195,6 +195,31 @@ pub fn returns_early(early: i64) -> Findings {
             ));
     }
     p.findings()
+}
+
+/// The same with waits for events and 140 us of host code, in a trace that states no error of its clock.
+pub fn event_returns_early(early: i64) -> Findings {
+    let mut rows = String::new();
+    for turn in 0..20 {
+        let (id, t) = (turn + 1, turn * 450);
+        rows += &format!(
+            "submission id={id} process=1 queue=1 thread=7 start_ns={t}us duration_ns=5us kind=kernel
+             dispatch submission={id} queue=1 kernel=1 start_ns={}us duration_ns=300us
+             host_call process=1 thread=7 call=wait-event start_ns={}us duration_ns={}us\n",
+            t + 10,
+            t + 6,
+            304 - early
+        );
+    }
+    findings_of(
+        &("manifest sampling_mode=dispatch
+         process id=1 pid=10 hook=cuda start_ns=0
+         device id=1 process=1 api=cuda name=GPU uuid=aa
+         queue id=1 device=1
+         kernel id=1 process=1 name=work\n"
+            .to_owned()
+            + &rows),
+    )
 }
 
 /// Launches of kernels of `kernel` us, `count` of them, in calls of 10 us.

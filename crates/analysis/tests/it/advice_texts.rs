@@ -6,10 +6,10 @@ use crate::advice_pairs::{
     calls, calls_that_wait, graphs, hands_over, other_context, pair, short_launches, waits,
 };
 use crate::advice_programs::{
-    SUBMITTED, UNTIMED, blocking, compiled_meanwhile, dispatches, first_of_queue_2, frees,
-    graphs_and, hip, hip_turns, host_functions, in_range, late_start, many, paused, returns_early,
-    starts_copies, submissions, synchronises, takes_turns, vulkan, vulkan_queues, waits_beside,
-    waits_for_gpu,
+    SUBMITTED, UNTIMED, blocking, compiled_meanwhile, dispatches, event_returns_early,
+    first_of_queue_2, frees, graphs_and, hip, hip_turns, host_functions, in_range, late_start,
+    many, paused, returns_early, starts_copies, submissions, synchronises, takes_turns, vulkan,
+    vulkan_queues, waits_beside, waits_for_gpu,
 };
 use crate::outside_of_calls::{decoder, sample, sampled};
 use crate::true_causes::{
@@ -85,8 +85,8 @@ fn pairs() -> Vec<TextPair> {
         TextPair(
             AfterHostWait,
             &[
-                "most of it waits for small results to be read back",
-                "read them back less often",
+                "most of this time passes in waits for small results to be read back",
+                "read results back less often",
             ],
             small(),
             large(),
@@ -94,7 +94,7 @@ fn pairs() -> Vec<TextPair> {
         TextPair(
             AfterHostWait,
             &[
-                "most of it waits for copies of pageable memory",
+                "most of this time passes in waits for copies of pageable memory",
                 "pin the memory (",
                 "), and copy asynchronously",
             ],
@@ -135,7 +135,7 @@ fn pairs() -> Vec<TextPair> {
             AfterHostWait,
             &[
                 " of another thread waits for the GPU, and the ",
-                " thread went on only after it: ",
+                " thread went on only after that call: ",
             ],
             plant(|| frees(8, 160, 165)),
             plant(|| frees(7, 160, 165)),
@@ -209,8 +209,8 @@ fn pairs() -> Vec<TextPair> {
         TextPair(
             HostAllocate,
             &[
-                "it was mostly in ",
-                ": allocate that memory once, and reuse it",
+                "the host was mostly ",
+                ": allocate that memory once, and reuse that memory",
             ],
             plant(|| calls("allocate-memory", "cudaHostAlloc")),
             plant(|| calls("allocate-memory", "cudaMalloc")),
@@ -334,7 +334,7 @@ fn pairs() -> Vec<TextPair> {
         ),
         TextPair(
             HostLate,
-            &["it had nothing to do: send it more work at once"],
+            &["the thread had nothing to do: send more work to the thread at once"],
             plant(|| {
                 let frame = "frame id=9 kind=native function=epoll_wait library=/usr/lib/libc.so.6\nstack id=9 frame=9";
                 sampled(
@@ -461,9 +461,18 @@ fn pairs() -> Vec<TextPair> {
             plant(|| returns_early(0)),
         ),
         TextPair(
+            Unknown,
+            &[
+                "a wait returned up to ",
+                " before the work seems to end, and the trace states no error of its clock: the host may have waited for that work",
+            ],
+            plant(|| event_returns_early(50)),
+            plant(|| event_returns_early(5)),
+        ),
+        TextPair(
             HostLate,
             &[
-                " of it other threads compiled or loaded code, for which the submitting thread may have waited: ",
+                " of this time other threads compiled or loaded code, for which the submitting thread may have waited: ",
             ],
             plant(|| compiled_meanwhile("load-module")),
             plant(|| compiled_meanwhile("other-call")),
@@ -498,7 +507,9 @@ fn pairs() -> Vec<TextPair> {
         ),
         TextPair(
             SubmitCall,
-            &["most of it copies pageable memory, which the call itself moves: "],
+            &[
+                "most of this time passes in copies of pageable memory, which the call itself moves: ",
+            ],
             plant(|| copies("pageable", 4 << 20)),
             plant(|| copies("pinned", 4 << 20)),
         ),
@@ -517,7 +528,7 @@ fn pairs() -> Vec<TextPair> {
         TextPair(
             SubmitCall,
             &[
-                "most of it launches graphs, of ",
+                "most of this time passes in launches of graphs, of ",
                 " kernels each: launch the next before the last has ended",
             ],
             plant(|| graphs_and(2, 0)),
@@ -531,13 +542,13 @@ fn pairs() -> Vec<TextPair> {
         ),
         TextPair(
             SubmitCall,
-            &["most of it reads back small results: "],
+            &["most of this time passes in reads of small results: "],
             plant(|| starts_copies("device-to-host", 4)),
             plant(|| starts_copies("host-to-device", 4)),
         ),
         TextPair(
             SubmitCall,
-            &["most of it starts copies: join small ones"],
+            &["most of this time passes in starts of copies: join small ones"],
             plant(|| starts_copies("host-to-device", 4)),
             plant(|| starts_copies("device-to-host", 4)),
         ),
@@ -558,7 +569,7 @@ fn pairs() -> Vec<TextPair> {
             &[
                 "one call took ",
                 "where the usual call takes ",
-                "what held it up is not in the trace",
+                "what held the call up is not in the trace",
             ],
             plant(|| launches(100, &[50], |_| 1)),
             plant(|| launches(100, &[], |_| 1)),
@@ -567,8 +578,8 @@ fn pairs() -> Vec<TextPair> {
             SubmitCall,
             &[
                 " calls took ",
-                " of it (the longest ",
-                "what held them up is not in the trace",
+                " of this time (the longest ",
+                "what held the calls up is not in the trace",
             ],
             plant(|| launches(100, &[50, 60, 70], |_| 1)),
             plant(|| launches(100, &[50], |_| 1)),
@@ -581,7 +592,7 @@ fn pairs() -> Vec<TextPair> {
         ),
         TextPair(
             SubmitCall,
-            &["it was the first of this kernel"],
+            &["the call was the first of this kernel"],
             plant(|| launches(100, &[50], |turn| 1 + u32::from(turn >= 50))),
             plant(|| launches(100, &[50], |_| 1)),
         ),

@@ -526,7 +526,7 @@ fn a_thread_that_waits_by_its_range_is_not_told_to_launch_ahead() {
         (
             "epoll_wait",
             "its event loop idle",
-            "send it more work at once",
+            "send more work to the thread at once",
         ),
         ("select", "events on files or sockets", "ask earlier"),
         (

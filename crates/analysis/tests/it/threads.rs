@@ -160,7 +160,7 @@ fn a_late_host_beside_many_threads_that_compile_is_told_to_compile_before() {
     );
     let advised = advice(&findings);
     assert!(
-        advised.starts_with("in 60.0 % of it other threads compiled"),
+        advised.starts_with("in 60.0 % of this time other threads compiled"),
         "{advised}"
     );
     let few = gap_until(150, |p| p.call_on(8, "create-pipelines", [146, 400]));
@@ -265,7 +265,7 @@ fn a_free_of_another_thread_that_returns_as_the_work_ends_waited_for_it() {
         assert_eq!(ns_of(&findings, AfterHostWait), 49 * 90, "{function}");
         assert_eq!(ns_of(&findings, HostAllocate), 0, "{function}");
         let told = format!(
-            "{function} of another thread waits for the GPU, and the launching thread went on only after it: "
+            "{function} of another thread waits for the GPU, and the launching thread went on only after that call: "
         );
         assert_says(advice(&findings, AfterHostWait), &told);
         assert_eq!(findings.idle_time.serialised_count, 49);

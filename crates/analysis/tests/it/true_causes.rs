@@ -145,7 +145,7 @@ fn the_rhythm_of_a_display_is_a_cause_about_which_nothing_helps() {
     assert_eq!(us_of(&findings, Display), 0);
     assert_eq!(
         advice(&findings, HostCall),
-        "it was mostly in vkAcquireNextImageKHR, which waits for the display or the compositor"
+        "the host was mostly in vkAcquireNextImageKHR, which waits for the display or the compositor"
     );
 }
 
@@ -277,17 +277,20 @@ fn one_slow_call_has_a_reason_of_its_own() {
     let findings = launches(100, &[50], |_| 1);
     assert_eq!(
         advice(&findings, SubmitCall),
-        "one call took 1.50 s of it (1.50 s for work), where the usual call takes 5.00 µs: what held it up is not in the trace, \
+        "one call took 1.50 s of this time (1.50 s for work), where the usual call takes 5.00 µs: what held the call up is not in the trace, \
          such as memory that the driver had to allocate, or a lock"
     );
     let findings = launches(100, &[50], |turn| 1 + u32::from(turn >= 50));
     assert_says(advice(&findings, SubmitCall), "1.50 s for other");
     assert_says(
         advice(&findings, SubmitCall),
-        "it was the first of this kernel",
+        "the call was the first of this kernel",
     );
     let findings = launches(100, &[50, 60, 70], |_| 1);
-    assert_says(advice(&findings, SubmitCall), "3 calls took 4.50 s of it");
+    assert_says(
+        advice(&findings, SubmitCall),
+        "3 calls took 4.50 s of this time",
+    );
 }
 
 #[test]
@@ -371,13 +374,13 @@ fn launches_that_take_long_are_told_as_such_however_many_they_are() {
     let findings = slow_launches(every_fourth, same, None);
     assert_says(
         &told(&findings),
-        "99 calls took 594 ms of it (the longest 6.00 ms for work), where the usual call takes 5.00 µs: what held them up is not in the trace",
+        "99 calls took 594 ms of this time (the longest 6.00 ms for work), where the usual call takes 5.00 µs: what held the calls up is not in the trace",
     );
     for length in [300, 8_000] {
         let findings = slow_launches(|_| length, same, None);
         assert_says(
             &told(&findings),
-            "where a launch takes some µs: what held them up",
+            "where a launch takes some µs: what held the calls up",
         );
         let graphs = findings
             .advice
@@ -402,7 +405,10 @@ fn launches_that_take_long_are_told_as_such_however_many_they_are() {
     );
     let waits = Some("call=wait-queue-idle function=cudaStreamSynchronize");
     let findings = slow_launches(|_| 8_000, same, waits);
-    assert_says(&told(&findings), "what held them up is not in the trace");
+    assert_says(
+        &told(&findings),
+        "what held the calls up is not in the trace",
+    );
     // Launches of usual length.
     let findings = slow_launches(|_| 100, same, None);
     assert_eq!(
@@ -449,7 +455,7 @@ fn small_results_that_are_read_back_are_waits_and_told_to_be_read_less_often() {
         assert!(us_of(&findings, SubmitCall) <= 100 * 7, "{length}");
         assert_says(
             advice(&findings, AfterHostWait),
-            "most of it waits for small results to be read back: read them back less often",
+            "most of this time passes in waits for small results to be read back: read results back less often",
         );
     }
     let findings = reads_back("pageable", 4 << 20, 1_100, 100);
@@ -505,7 +511,7 @@ fn graphs_of_one_kernel_are_not_told_to_be_graphs() {
     let findings = p.findings();
     assert_eq!(
         advice(&findings, SubmitCall),
-        "most of it launches graphs, of 1.0 kernels each: a graph helps only with more kernels in it"
+        "most of this time passes in launches of graphs, of 1.0 kernels each: a graph helps only with more kernels in it"
     );
 }
 
@@ -580,7 +586,7 @@ fn advice_on_calls_fits_the_function() {
             "allocate-memory",
             "cudaHostAlloc",
             HostAllocate,
-            "it was mostly in cudaHostAlloc: allocate that memory once",
+            "the host was mostly in cudaHostAlloc: allocate that memory once",
         ),
         (
             "load-module",
@@ -598,7 +604,7 @@ fn advice_on_calls_fits_the_function() {
             "other-call",
             "cuCtxSetLimit",
             HostCall,
-            "it was mostly in cuCtxSetLimit: call it before the loop",
+            "the host was mostly in cuCtxSetLimit: call it before the loop",
         ),
     ] {
         assert_says(advice(&meanwhile(call, function), cause), told);

@@ -478,11 +478,11 @@ fn the_sentence_on_what_is_not_known_has_the_shares_of_its_parts() {
     assert_says(&evidence.sentence, &share);
     let compute = evidence.parts.iter().find(|part| part.what == "compute");
     let compute = &compute.unwrap().sentence;
-    let beside = compute.split("; for ").nth(1).unwrap();
+    let beside = compute.split("; of this, for ").nth(1).unwrap();
     let beside = beside.split(['(', ')']).nth(1).unwrap();
     let beside = beside.strip_suffix(" of the time").unwrap();
     assert_says(
         &evidence.sentence,
-        &format!("and for {beside} work without known times may have run beside kernels"),
+        &format!("and for another {beside} work without known times may have run beside kernels"),
     );
 }

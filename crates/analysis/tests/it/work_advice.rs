@@ -68,7 +68,7 @@ fn transfers_are_told_what_can_help_them() {
         "{paced}"
     );
     // Fills, and copies within the device, do not wait for the host's memory.
-    assert!(told(&[(FILL, 0, 600), (GEMM, 600, 400)]).contains("fills memory"));
+    assert!(told(&[(FILL, 0, 600), (GEMM, 600, 400)]).contains("fills of memory"));
     assert!(told(&[(COPY, 0, 600), (GEMM, 600, 400)]).contains("within the device"));
     // Many short ones.
     let small: Vec<_> = (0..60).map(|at| (PINNED, at * 10, 10)).collect();

@@ -31,7 +31,7 @@ pub(super) fn not_matched(findings: &RankFindings, ranks: &[&RankDigest]) -> Opt
     let reason = if !ranks.iter().all(|rank| rank.has_payloads) {
         "there are no NVTX payloads of NCCL in the traces (NCCL has them since 2.18, unless NCCL_NVTX_DISABLE is set)"
     } else if ranks.iter().all(|rank| is_unnamed(rank)) {
-        "NCCL names its communicators in NVTX payloads only since 2.25, and these ranks made several, or it is not known which"
+        "NCCL names its communicators in NVTX payloads only since 2.25, and nothing says that these ranks made only one"
     } else {
         "graphs ran them, or a group whose calls are of several communicators, or the other rank of a message is not known"
     };
@@ -184,12 +184,8 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
         }
         if row.incomplete_count > 0 {
             let lacking = match findings.missing_ranks.is_empty() {
-                true => {
-                    "of which the trace of a rank has no collectives, or it is not known which ranks they have"
-                }
-                false => {
-                    "that have ranks without a trace here, or it is not known whether they have"
-                }
+                true => "whose ranks are not all known to have collectives in these traces",
+                false => "whose ranks are not all known to have a trace here",
             };
             sentences.push(format!(
                 "{} {} are of communicators {lacking}: no figure counts them.",

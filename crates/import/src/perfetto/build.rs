@@ -242,6 +242,13 @@ impl Builder {
         queue
     }
 
+    /// Returns true where the row of a submission is written, with its queue.
+    pub fn is_written(&self, id: SubmissionId) -> bool {
+        self.pending
+            .get(&id)
+            .is_some_and(|pending| pending.is_whole)
+    }
+
     /// Returns the id of the submission with a driver's number.
     pub fn numbered(&mut self, pid: u32, number: u32) -> SubmissionId {
         let first_pass = &mut self.first_pass;

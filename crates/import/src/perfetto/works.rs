@@ -5,11 +5,12 @@ use super::work::{Work, WorkRow};
 use crate::Error;
 use crate::doubtful_times;
 use crate::doubtful_times::queues::{Doubts, TimedWork};
+use crate::stray_devices;
 use gapscope_timeline_builder::{WorkPlace, rows};
 use gapscope_trace::LossKind;
-use gapscope_trace::ids::QueueId;
+use gapscope_trace::ids::{DeviceId, QueueId};
 use gapscope_trace::manifest::Api;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Builder {
     /// Takes the impossible times of all work away, and writes the rows.
@@ -18,6 +19,7 @@ impl Builder {
     /// The trace cannot be written.
     pub(super) fn write_works(&mut self) -> Result<(), Error> {
         let mut works = std::mem::take(&mut self.works);
+        self.drop_strays(&mut works);
         self.doubt_times(&mut works);
         for work in works {
             match work.span {
@@ -56,6 +58,50 @@ impl Builder {
             self.trace.flush()?;
         }
         Ok(())
+    }
+
+    /// Leaves out devices that are none, with their work. A device of which the file has calls, command buffers or other work is one.
+    fn drop_strays(&mut self, works: &mut Vec<Work>) {
+        let inventory = &self.inventory;
+        let mut rows: FxHashMap<DeviceId, u64> = FxHashMap::default();
+        let mut is_known: FxHashSet<DeviceId> = FxHashSet::default();
+        for work in works.iter() {
+            let device = inventory.device_of(work.place.queue);
+            *rows.entry(device).or_default() += 1;
+            let is_opaque = matches!(work.row, WorkRow::Opaque(_));
+            let is_submitted = work.place.submission.is_some_and(|id| self.is_written(id));
+            if is_opaque || work.command_buffer.is_some() || is_submitted {
+                is_known.insert(device);
+            }
+        }
+        let numbers = inventory.device_numbers();
+        let numbered: FxHashMap<DeviceId, u32> = numbers.map(|(number, id)| (id, number)).collect();
+        let is_described = |device: DeviceId| {
+            let number = numbered.get(&device);
+            number.is_none_or(|number| (*number as usize) < self.first_pass.gpus.len())
+        };
+        let mut strays = stray_devices::find(&rows, is_described);
+        strays.retain(|device| !is_known.contains(device));
+        if strays.is_empty() {
+            return;
+        }
+        let (mut dispatches, mut transfers) = (0, 0);
+        works.retain(|work| {
+            let is_stray = strays.contains(&inventory.device_of(work.place.queue));
+            match work.row {
+                _ if !is_stray => {}
+                WorkRow::Transfer(_) => transfers += 1,
+                WorkRow::Dispatch(..) | WorkRow::Opaque(_) => dispatches += 1,
+            }
+            !is_stray
+        });
+        for (kind, count) in [
+            (LossKind::Dispatches, dispatches),
+            (LossKind::Transfers, transfers),
+        ] {
+            self.inventory.lose(kind, count, stray_devices::STRAY);
+        }
+        self.inventory.forget_devices(&strays);
     }
 
     /// Takes the times away that contradict those of other work of the same queue.

@@ -75,6 +75,37 @@ fn file(kernels: &[(u64, u64)], functions: &[(u64, u64)]) -> Trace {
     import_bytes("run.pftrace", &file.0).unwrap().trace
 }
 
+/// A file with so many kernels of a stream, each of which names the GPU that `device` gives for its number.
+pub fn on_devices(count: u64, device: impl Fn(u64) -> u64) -> Trace {
+    let thread = Message::default().number(1, 100).number(2, 101);
+    let track = Message::default()
+        .number(1, 1)
+        .bytes(2, b"stream 7")
+        .message(4, thread);
+    let mut packets = vec![Message::default().number(10, 1).message(60, track)];
+    for at in 0..count {
+        let annotation = Message::default()
+            .bytes(10, b"device")
+            .number(3, device(at));
+        let begin = Message::default()
+            .number(9, 1)
+            .number(11, 1)
+            .bytes(22, b"kernel")
+            .bytes(23, b"work")
+            .message(4, annotation);
+        let start_ns = NOW + at * 100;
+        let begin = Message::default()
+            .number(8, start_ns)
+            .number(10, 1)
+            .message(11, begin);
+        packets.extend([begin, event(start_ns + 50, 2, 1, "")]);
+    }
+    let file = packets
+        .into_iter()
+        .fold(Message::default(), |file, packet| file.message(1, packet));
+    import_bytes("run.pftrace", &file.0).unwrap().trace
+}
+
 #[test]
 fn impossible_times_of_work_are_unknown_and_other_slices_are_lost() {
     let at = |number: u64| (NOW + number * 100, NOW + number * 100 + 50);

@@ -2,6 +2,7 @@
 
 use crate::database::database;
 use crate::imported::import_bytes;
+use crate::perfetto_times::on_devices;
 use gapscope_trace::Trace;
 use gapscope_trace::tables::Table as _;
 use std::fmt::Write;
@@ -85,6 +86,14 @@ fn a_device_that_the_file_describes_or_that_has_work_stays() {
         seen(&trace),
         (vec!["unknown GPU 0", "unknown GPU 1"], 1200, 0)
     );
+}
+
+#[test]
+fn perfettos_files_have_the_same_rule() {
+    let trace = on_devices(1200, |at| if at == 500 { 77 } else { 0 });
+    assert_eq!(seen(&trace), (vec!["GPU 0"], 1199, 1));
+    let trace = on_devices(1200, |at| u64::from(at % 100 == 50));
+    assert_eq!(seen(&trace), (vec!["GPU 0", "GPU 1"], 1200, 0));
 }
 
 #[test]

@@ -87,6 +87,10 @@ fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
     };
     let reason = reason.map_or(String::new(), |reason| format!(" {reason}."));
     let bound = bound(findings, &first, words).map_or(String::new(), |bound| format!(" {bound}."));
+    if first.is_small {
+        let rest = format!(" The step that could win most: {action}.{reason}{bound}");
+        return Some(["no single step would help much.".to_owned(), rest]);
+    }
     Some([format!("{action}."), reason + &bound])
 }
 
@@ -136,18 +140,15 @@ fn idle(findings: &Findings, total: &GapTotal) -> (String, Option<String>) {
     (action, reason)
 }
 
-/// Splits advice into what to do and why. Advice on several things stays whole.
+/// Splits advice into the action and its reason, which what else is advised follows. Advice that begins with no reason of its own stays
+/// whole.
 fn action_and_reason(advice: &str) -> (String, Option<String>) {
-    let mut parts = advice.split(": ");
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(reason), Some(action), None) if !reason.contains("; ") => {
-            let (action, rest) = match action.split_once("; ") {
-                Some((action, rest)) => (action, Some(rest)),
-                None => (action, None),
-            };
-            let rest = rest.map_or(String::new(), |rest| format!("; {rest}"));
-            (action.to_owned(), Some(capitalised(reason) + &rest))
-        }
+    let (first, rest) = match advice.split_once("; ") {
+        Some((first, rest)) => (first, format!("; {rest}")),
+        None => (advice, String::new()),
+    };
+    match first.split(": ").collect::<Vec<_>>().as_slice() {
+        [reason, action] => ((*action).to_owned(), Some(capitalised(reason) + &rest)),
         _ => (advice.to_owned(), None),
     }
 }
@@ -210,8 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn advice_on_several_things_stays_whole() {
-        let advice = "a task waited for a disk for 30 % of the time: read ahead; else the thread slept: wake it";
-        assert_eq!(action_and_reason(advice), (advice.to_owned(), None));
+    fn further_advice_follows_the_reason() {
+        let several =
+            "the thread slept: wake it; a task waited for a disk for 30 % of the time: read ahead";
+        let reason = "The thread slept; a task waited for a disk for 30 % of the time: read ahead";
+        let split = ("wake it".to_owned(), Some(reason.to_owned()));
+        assert_eq!(action_and_reason(several), split);
+        let whole = "the device's own time to start work; more: do less";
+        assert_eq!(action_and_reason(whole), (whole.to_owned(), None));
     }
 }

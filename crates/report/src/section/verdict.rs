@@ -44,10 +44,12 @@ pub(crate) fn first(findings: &Findings) -> Vec<Block> {
 /// Returns a sentence on the parts of the time that the verdict does not name, as far as they count; empty where none does.
 fn rest_of_time(findings: &Findings) -> String {
     let evidence = &findings.verdict_evidence;
+    // What is not known is what an unknown verdict is about.
+    let is_told = |what| what == "unknown" && findings.verdict == Bound::Unknown;
     let parts = evidence
         .parts
         .iter()
-        .filter(|part| part.share >= ADVICE_SHARE);
+        .filter(|part| part.share >= ADVICE_SHARE && !is_told(part.what));
     let parts = parts.map(|part| (part, Percent(part.share).to_string()));
     let others = parts.filter(|(_, share)| !evidence.sentence.contains(share.as_str()));
     let others: Vec<String> = others

@@ -46,7 +46,7 @@ fn conditions_are_said_with_their_times_and_what_is_usual_is_in_json_only() {
     assert_eq!(json["conditions"][0]["start_ns"], 2_000_000_000i64);
     assert_eq!(json["conditions"][1]["is_usual"], true);
     assert_eq!(json["unmeasured"][0]["what"], "temperature of Example GPU");
-    let info = markdown::draw(&info::document("t", &with.manifest, &[], &[]));
+    let info = markdown::draw(&info::document("t", &with.manifest, &[], None, &[]));
     let said = "Not measured: temperature of Example GPU: NVML says: Not Supported (3).";
     assert!(info.contains(said), "{info}");
     let without = json_of(&read(HOST_BOUND));

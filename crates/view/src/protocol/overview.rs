@@ -131,6 +131,8 @@ pub struct TraceOverview {
     pub unread: Vec<UnreadTable>,
     /// All causes of idle time, in the words of the trace's API.
     pub causes: Vec<CauseFacts>,
+    /// The first number in `strings` of the names of kinds of transfers, and the number after the last. No other name has these numbers.
+    pub transfer_names: [u32; 2],
     /// All kinds of host calls, then the functions that were called.
     pub calls: Vec<CallFacts>,
     /// GPUs, processes and the host, in the order in which they are drawn.

@@ -25,7 +25,7 @@ impl Adviser<'_> {
         }
         if calls.is_mostly(Submitted::PageableCopy, total_ns) {
             return format!(
-                "most of it copies pageable memory, which the call itself moves: {}",
+                "most of this time passes in copies of pageable memory, which the call itself moves: {}",
                 pinned(self.timeline)
             );
         }
@@ -42,17 +42,17 @@ impl Adviser<'_> {
         match self.mean_dispatches {
             Some(kernels) if calls.is_mostly(Submitted::Graph, total_ns) => match kernels < SEVERAL {
                 true => format!(
-                    "most of it launches graphs, of {kernels:.1} kernels each: a graph helps only with more kernels in it"
+                    "most of this time passes in launches of graphs, of {kernels:.1} kernels each: a graph helps only with more kernels in it"
                 ),
                 false => format!(
-                    "most of it launches graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
+                    "most of this time passes in launches of graphs, of {kernels:.1} kernels each: launch the next before the last has ended"
                 ),
             },
             _ if calls.is_mostly(Submitted::Read, total_ns) => {
-                format!("most of it reads back small results: {READ_LESS}")
+                format!("most of this time passes in reads of small results: {READ_LESS}")
             }
             _ if calls.is_mostly(Submitted::Copy, total_ns) => {
-                "most of it starts copies: join small ones, and start them before the last work has ended".to_owned()
+                "most of this time passes in starts of copies: join small ones, and start them before the last work has ended".to_owned()
             }
             _ if !self.helps_graph() => "launch the next before the last work has ended".to_owned(),
             Some(_) => "put the launches that are in no graph into one, or fuse kernels".to_owned(),
@@ -68,9 +68,12 @@ impl Adviser<'_> {
             None => duration(slow.longest_ns),
         };
         let calls = match slow.count {
-            1 => format!("one call took {} of it ({longest})", duration(slow.idle_ns)),
+            1 => format!(
+                "one call took {} of this time ({longest})",
+                duration(slow.idle_ns)
+            ),
             several => format!(
-                "{several} calls took {} of it (the longest {longest})",
+                "{several} calls took {} of this time (the longest {longest})",
                 duration(slow.idle_ns)
             ),
         };
@@ -80,14 +83,14 @@ impl Adviser<'_> {
         };
         let why = match (slow.count, self.why_slow(slow)) {
             (1, _) if is_first => {
-                "it was the first of this kernel, for which the driver loads code: launch each kernel once before the loop".to_owned()
+                "the call was the first of this kernel, for which the driver loads code: launch each kernel once before the loop".to_owned()
             }
             (_, Some(why)) => why,
             (1, None) => {
-                "what held it up is not in the trace, such as memory that the driver had to allocate, or a lock".to_owned()
+                "what held the call up is not in the trace, such as memory that the driver had to allocate, or a lock".to_owned()
             }
             (_, None) => {
-                "what held them up is not in the trace, such as memory that the driver had to allocate, a lock, or a tool".to_owned()
+                "what held the calls up is not in the trace, such as memory that the driver had to allocate, a lock, or a tool".to_owned()
             }
         };
         format!("{calls}, {usual}: {why}")

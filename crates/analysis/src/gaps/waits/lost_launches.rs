@@ -51,19 +51,21 @@ pub(super) fn may_lack_work(timeline: &Timeline) -> bool {
     without_calls as f64 >= UNKNOWN_SHARE * works as f64
 }
 
+/// Returns how many pieces of work have no rows.
+pub(crate) fn lost_works(timeline: &Timeline) -> u64 {
+    let losses = timeline.trace.manifest.losses.iter();
+    let lost = losses.filter(|loss| LOST_WORK.contains(&loss.kind));
+    lost.map(|loss| loss.count).fold(0, u64::saturating_add)
+}
+
 /// Returns the times of each queue in which such work may have run, a time for each launch; empty where nothing is lost.
 pub(super) fn lost_launches(timeline: &Timeline) -> Vec<Vec<Interval>> {
-    let losses = &timeline.trace.manifest.losses;
     let calls = &timeline.trace.tables.host_calls;
     let is_lost = |row: &usize| {
         calls.call[*row] == HostCallKind::Launch
             && [0, UNKNOWN_RESULT].contains(&calls.result[*row])
     };
-    if !losses
-        .iter()
-        .any(|loss| loss.count > 0 && LOST_WORK.contains(&loss.kind))
-        || !(0..calls.len()).any(|row| is_lost(&row))
-    {
+    if lost_works(timeline) == 0 || !(0..calls.len()).any(|row| is_lost(&row)) {
         return Vec::new();
     }
     let waits = HostWaits::new(timeline);

@@ -222,7 +222,7 @@ fn missing_ranks_and_unequal_numbers_are_said() {
     assert_eq!(found.straggler, None);
     assert_says(
         &found,
-        "3 AllReduce are of communicators that have ranks without a trace here",
+        "3 AllReduce are of communicators whose ranks are not all known to have a trace here",
     );
     let found = compare(&[
         of_three(0, &all),
