@@ -98,3 +98,37 @@ test("the calls of a real PyTorch trace are found by the names of their function
   await expect.poll(() => page.locator("[data-similar]").count()).toBe(1);
   expect(Number(await calls.getAttribute("data-count"))).toBeGreaterThanOrEqual(Number(exactly));
 });
+
+test("two sides are laid over each other, before in the upper half of each lane and after in the lower", async () => {
+  const page = await pages.open(`${(await pages.serve(deep)).url}#a=0:label:eager&z=0:label:compiled&p=compare`);
+  await expect.poll(() => page.locator(".timeline.compared").count()).toBe(2);
+  await page.locator(".lay-over input").check();
+  await expect.poll(() => page.locator(".timeline.compared").count()).toBe(1);
+  // 350 µs after the start the eager side still works, and the compiled one is done.
+  const lane = async (part: number): Promise<string> => {
+    const { from, to } = await state(page);
+    return page.evaluate(({ at, part }) => {
+      const canvas = document.querySelector<HTMLCanvasElement>(".timeline canvas.tracks");
+      const head = document.querySelector('.timeline [data-track="q1.work"]')?.getBoundingClientRect();
+      if (!canvas || !head) return "";
+      const box = canvas.getBoundingClientRect();
+      return [...(canvas.getContext("2d")?.getImageData(at * box.width * devicePixelRatio, (head.top - box.top + head.height * part) * devicePixelRatio, 1, 1).data ?? [])].join();
+    }, { at: (2_350_000 - from) / (to - from), part });
+  };
+  await expect.poll(async () => (await lane(0.3)) !== (await lane(0.8))).toBe(true);
+  await page.locator("button", { hasText: "Back to one timeline" }).click();
+  await expect.poll(() => page.locator(".timeline.compared").count()).toBe(0);
+});
+
+test("a trace that is mostly start-up opens on its GPU work, and a button shows all of it", async () => {
+  const late = KNOWN.replace(/^host_call .*$/m, (line) => `host_call process=1 thread=41 call=create-pipelines start_ns=-200ms duration_ns=50ms\n${line}`);
+  const page = await pages.open((await pages.serve(writeTrace(folder, "late", late))).url);
+  const opened = await state(page);
+  expect(opened.from).toBeGreaterThan(-10e6);
+  expect(await page.evaluate(() => location.hash)).not.toContain("t=");
+  await page.getByRole("button", { name: "all of it" }).click();
+  await expect.poll(async () => (await state(page)).from).toBeLessThan(-190e6);
+  await expect.poll(() => page.evaluate(() => location.hash)).toContain("t=");
+  await page.goBack();
+  await expect.poll(async () => (await state(page)).from).toBeGreaterThan(-10e6);
+});

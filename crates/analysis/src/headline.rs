@@ -219,9 +219,11 @@ impl HeadlineInput<'_> {
         let before = counts(window.start_ns.saturating_sub(start_ns));
         let end_ns = start_ns.saturating_add(wall_ns);
         let after = counts(end_ns.saturating_sub(window.end_ns));
-        let had = |outside: Interval| match self.may_have_worked(outside) {
-            true => "work without known times may have run".to_owned(),
-            false => format!("{gpu} had no work"),
+        let lacks_parts = self.unread_parts().next().is_some();
+        let had = |outside: Interval| match (self.may_have_worked(outside), lacks_parts) {
+            (true, _) => "work without known times may have run".to_owned(),
+            (false, true) => "work that could not be read may have run".to_owned(),
+            (false, false) => format!("{gpu} had no work"),
         };
         let had_before = had(Interval::new(start_ns, window.start_ns));
         let had_after = had(Interval::new(window.end_ns, end_ns));

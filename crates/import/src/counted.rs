@@ -53,6 +53,15 @@ pub(crate) fn share(read: u64, all: u64) -> String {
     )
 }
 
+/// Returns the reason why a file could not be read further than `read` of its bytes, from the error.
+pub(crate) fn stopped(error: &io::Error, read: u64, all: u64) -> String {
+    match read < all {
+        true => format!("{error}; {} of it were read", share(read, all)),
+        // A packed file that ends too early.
+        false => format!("{error}; {}", ends_in_the_middle(all)),
+    }
+}
+
 /// Returns the reason why the end of a file that is not packed is missing, from its size.
 pub(crate) fn ends_in_the_middle(bytes: u64) -> String {
     format!(

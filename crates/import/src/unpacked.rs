@@ -216,14 +216,13 @@ fn unpack_file(path: &Path, packing: Packing, target: &Path) -> Result<Option<St
             Err(error) if written == 0 => return Err(failed(error)),
             Err(error) => {
                 let name = path.file_name().unwrap_or(path.as_os_str());
-                let share = used.map(|used| {
-                    let share = counted::share(used.load(Ordering::Relaxed), bytes);
-                    format!("; {share} of it were read")
-                });
+                let why = match used {
+                    Some(used) => counted::stopped(&error, used.load(Ordering::Relaxed), bytes),
+                    None => error.to_string(),
+                };
                 unread = Some(format!(
-                    "{} cannot be unpacked further: {error}{}",
-                    name.display(),
-                    share.unwrap_or_default()
+                    "{} cannot be unpacked further: {why}",
+                    name.display()
                 ));
                 break;
             }

@@ -156,10 +156,8 @@ fn bytes_of(path: &Path) -> Result<(Vec<u8>, Option<String>), Error> {
         Err(error) if bytes.is_empty() => return Err(failed(error)),
         // The readable start of a cut file is imported.
         Err(error) => {
-            let share = counted::share(used.load(Ordering::Relaxed), size);
-            Some(format!(
-                "the file cannot be read further: {error}; {share} of it were read"
-            ))
+            let why = counted::stopped(&error, used.load(Ordering::Relaxed), size);
+            Some(format!("the file cannot be read further: {why}"))
         }
     };
     if bytes.len() as u64 > MAX_FILE_BYTES {

@@ -221,6 +221,12 @@ fn the_scope_says_when_there_was_no_work() {
         "from 30.0 s on; before, the GPU had no work.",
     );
     assert_says(&run(10, 30, ""), "; before and after, the GPU had no work.");
+    // What stands in a part of a file that could not be read may be of any time.
+    let cut = "loss what=\"rests of files\" count=1 reason=\"the file ends in the middle\"";
+    assert_says(
+        &run(0, 10, cut),
+        "from 0 ns on; after that, work that could not be read may have run.",
+    );
     let second = "device id=2 uuid=bb name=B\nqueue id=2 device=2
         submission id=2 process=1 queue=2 start_ns=10s duration_ns=1us
         dispatch submission=2 queue=2 kernel=1 start_ns=11s duration_ns=5s";

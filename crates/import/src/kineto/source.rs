@@ -84,8 +84,8 @@ impl Source {
             }
             Ok(Err(error)) => {
                 let read = self.count.load(Ordering::Relaxed);
-                let share = counted::share(read, self.file_bytes);
-                self.ending = Some(Ending::Broken(format!("{error}; {share} of it were read")));
+                let why = counted::stopped(&error, read, self.file_bytes);
+                self.ending = Some(Ending::Broken(why));
                 false
             }
             Err(_) => {
