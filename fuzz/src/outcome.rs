@@ -87,7 +87,7 @@ fn show_ranks(timeline: &Timeline, findings: &Findings, remarks: &[String]) {
 
 /// Shows the manifest and the sizes of the tables as `gapscope info` does.
 pub fn show_info(trace: &Trace, sizes: &[TableSize], remarks: &[String]) {
-    let document = info::document("t.gapscope", &trace.manifest, sizes, remarks);
+    let document = info::document("t.gapscope", &trace.manifest, sizes, None, remarks);
     harmless(&Terminal::default().draw(&document));
 }
 
