@@ -4,6 +4,7 @@
 
 use crate::line_prefix::{self, LinePrefix, WithoutPrefix};
 use crate::{Error, GZIP};
+use gapscope_files::Unfinished;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ const MAX_BYTES: u64 = 1 << 34;
 /// Inputs, of which the packed ones are replaced by unpacked temporary files.
 pub(crate) struct Unpacked {
     pub inputs: Vec<PathBuf>,
-    /// The folder of the temporary files, which is removed at the end.
+    /// The folder of the temporary files, which is removed at the end, and by a signal.
+    _unfinished: Unfinished,
     _folder: TempDir,
 }
 
@@ -34,6 +36,7 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
     }
     let parent = std::env::temp_dir();
     let folder = TempDir::with_prefix("gapscope-import-").map_err(Error::read(&parent))?;
+    let unfinished = Unfinished::new(folder.path());
     let mut unpacked = Vec::new();
     for (at, (path, is_packed)) in inputs.iter().zip(is_packed).enumerate() {
         if !is_packed {
@@ -58,6 +61,7 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
     }
     Ok(Some(Unpacked {
         inputs: unpacked,
+        _unfinished: unfinished,
         _folder: folder,
     }))
 }
