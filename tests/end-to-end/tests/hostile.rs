@@ -157,7 +157,7 @@ fn a_program_with_clocks_of_its_own_is_recorded_whole() {
             "{run:?}: {submissions:?}"
         );
         let dispatches = trace.tables.dispatches.start_ns.iter().flatten();
-        assert!({ dispatches }.all(|at| run.contains(at)), "{run:?}");
+        assert!({ dispatches }.all(|at| run.contains(&at)), "{run:?}");
     }
 }
 
