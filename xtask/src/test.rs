@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 
@@ -37,35 +38,50 @@ pub fn run() -> Result<()> {
     tidy::run(Path::new("."))?;
     command::run(&mut command::cargo(["fmt", "--all", "--check"]))?;
     // Downloads and tasks that use one core run beside the compiler.
-    std::thread::scope(|scope| {
-        let page = scope.spawn(|| set_up().and_then(|()| web::check()));
-        command::run(&mut command::cargo_line(
-            "clippy --workspace --all-targets -- -D warnings",
-        ))
-        .and(
-            page.join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        )
+    timed("lints and downloads", || {
+        std::thread::scope(|scope| {
+            let page = scope.spawn(|| set_up().and_then(|()| web::check()));
+            command::run(&mut command::cargo_line(
+                "clippy --workspace --all-targets -- -D warnings",
+            ))
+            .and(
+                page.join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            )
+        })
     })?;
-    sdk::run()?;
+    timed("the SDK's interface and packages", sdk::run)?;
     // The end-to-end tests start the built programs and load the built layer and fake driver.
-    command::run(&mut command::cargo(["build", "--workspace"]))?;
-    web::build_writers()?;
+    timed("building", || {
+        command::run(&mut command::cargo(["build", "--workspace"]))?;
+        web::build_writers()
+    })?;
     // The end-to-end tests run alone, because they measure shares of time.
     let crates = run_tests();
     // The browsers and the emulator use about one core each.
-    let (page, others) = std::thread::scope(|scope| {
-        let others = scope.spawn(|| command::beside(&target("other-systems.log"), other_systems));
-        let page = web::test_in_browsers().and(python::test());
-        let others = others
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (page, others)
+    let (page, others) = timed("browsers, Python and other systems", || {
+        std::thread::scope(|scope| {
+            let others =
+                scope.spawn(|| command::beside(&target("other-systems.log"), other_systems));
+            let page = web::test_in_browsers().and(python::test());
+            let others = others
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (page, others)
+        })
     });
     for unchecked in others.iter().flatten() {
         cannot_check::warn(unchecked);
     }
     crates.and(page).and(others.map(drop))
+}
+
+/// Runs a part of the tests and prints how long it took, which tells what to shorten.
+fn timed<T>(part: &str, run: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = run();
+    eprintln!("test: {part}: {} s", start.elapsed().as_secs());
+    result
 }
 
 /// Checks what other systems compile and run, and returns a sentence for each check that cannot be done here.
@@ -85,12 +101,17 @@ fn run_tests() -> Result<()> {
             let mut nextest = command::cargo_line("nextest run --workspace --no-fail-fast -E");
             tests(nextest.arg(filter).args(jobs))
         };
-        let crates = nextest("not package(end-to-end)", &[]);
+        let crates = timed("the crates, with building", || {
+            nextest("not package(end-to-end)", &[])
+        });
         // nextest does not run examples in documentation.
         let mut documented = command::cargo(["test", "--doc", "--workspace"]);
-        let crates = crates.and(tests(&mut documented));
+        let documented = timed("examples in documentation", || tests(&mut documented));
         // The end-to-end tests run one at a time, because they measure shares of time.
-        crates.and(nextest("package(end-to-end)", &["--test-threads=1"]))
+        let end_to_end = timed("end to end", || {
+            nextest("package(end-to-end)", &["--test-threads=1"])
+        });
+        crates.and(documented).and(end_to_end)
     } else {
         let crates = tests(&mut command::cargo_line(
             "test --workspace --no-fail-fast --exclude=end-to-end",

@@ -10,7 +10,7 @@ use gapscope_analysis::unread::CAUSES;
 use gapscope_analysis::{Findings, Options, activity};
 use gapscope_companion::state_folder;
 use gapscope_report::source_lines::{self, SourceAccess};
-use gapscope_report::{Terminal, json, markdown, slices};
+use gapscope_report::{Terminal, command_line, json, markdown, slices};
 use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::parallel;
@@ -155,8 +155,10 @@ fn ranks_within(
 pub fn say_after_recording(trace: &Path) -> Result<(), Failure> {
     let report = after_recording(trace, &page::stderr_terminal())?;
     let path = trace.display();
-    let again = format!("The trace is in {path}: `gapscope report {path}` prints this again.");
-    page::say(&format!("\n{report}\n  {again}\n"));
+    let command = command_line(&["gapscope", "report", &path.to_string()].map(str::to_owned));
+    page::say(&format!(
+        "\n{report}\n  The trace is in {path}.\n  To print this again: {command}\n"
+    ));
     Ok(())
 }
 

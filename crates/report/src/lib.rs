@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod command;
 pub mod diff;
 pub mod document;
 pub mod explanation;
@@ -25,7 +24,7 @@ pub mod terminal;
 pub use document::{Block, Document, Text, Tone};
 pub use head::HeadSentences;
 // `quantity` formats numbers with their units; here it goes by `number`.
-pub use command::command_line;
+pub use gapscope_timeline::command::command_line;
 use gapscope_timeline::quantity as number;
 pub use page::{Report, SECTIONS};
 pub use section::timeline::slices;

@@ -1,7 +1,6 @@
 //! Puts the sections of a report on one trace together, in their order: all of them, what is on the first screen, or those that are
 //! asked for by name. Before them come the head and what cannot be read.
 
-use crate::command::short_command;
 use crate::document::{Block, Document, Text, Tone};
 use crate::number;
 use crate::ranks::RanksReport;
@@ -14,6 +13,7 @@ use gapscope_analysis::unread::{
     CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED, TRANSFERS,
 };
 use gapscope_timeline::Vocabulary;
+use gapscope_timeline::command::short_command;
 use gapscope_trace::Manifest;
 use gapscope_trace::manifest::Exit;
 
@@ -68,7 +68,8 @@ impl Report<'_> {
     pub fn document(&self) -> Document {
         let findings = self.findings;
         let sections = self.sections();
-        let mut blocks = self.head(accuracy::short(findings));
+        let names = Vocabulary::new(self.manifest);
+        let mut blocks = self.head(accuracy::short(findings, names.words()));
         blocks.extend(unread::head(findings, &sections));
         for mut section in sections {
             blocks.extend(section.known(findings));
@@ -137,8 +138,8 @@ impl Report<'_> {
         let accuracy = Section {
             name: "accuracy",
             title: "accuracy",
-            blocks: accuracy::blocks(findings, self.remarks),
-            first: accuracy::first(findings, self.remarks),
+            blocks: accuracy::blocks(findings, words, self.remarks),
+            first: accuracy::first(findings, words, self.remarks),
             ..Section::default()
         };
         if let Some(comparison) = &findings.equal_work {

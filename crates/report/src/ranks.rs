@@ -2,13 +2,13 @@
 //! collective is an operation that all ranks of a communicator take part in; its skew is the time from the first
 //! rank's arrival to the last one's. The straggler is the rank that the others wait for most.
 
-use crate::command::short_command;
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::number;
 use crate::section::{duration, or_unknown};
 use crate::stable_json::pretty;
 use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
+use gapscope_timeline::command::short_command;
 use gapscope_trace::Manifest;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -379,7 +379,10 @@ fn every_page_with_numbers_states_sampling_mode_and_clock_error() {
                 Terminal::default().draw(&document),
                 markdown::draw(&document),
             ] {
-                assert!(page.contains("dispatch sampling, times ±1.20 µs"), "{page}");
+                assert!(
+                    page.contains("each dispatch timed, times ±1.20 µs"),
+                    "{page}"
+                );
             }
         });
     }

@@ -16,6 +16,7 @@ pub mod allocations;
 pub mod bound_bytes;
 pub mod busy;
 pub mod collectives;
+pub mod command;
 pub mod counters;
 pub mod durations;
 pub mod host;

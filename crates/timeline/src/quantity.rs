@@ -18,6 +18,9 @@ pub fn duration(ns: i64) -> String {
 
 /// Formats a time in nanoseconds with a fraction, such as a mean.
 pub fn duration_f64(ns: f64) -> String {
+    if ns == 0.0 {
+        return duration(0);
+    }
     scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
 }
 

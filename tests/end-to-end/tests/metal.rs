@@ -46,7 +46,7 @@ fn a_metal_program_is_recorded_reported_and_ends_as_it_did() {
     assert_contains(&said, "M3 Ultra");
     // The report names the first of the labels during which the host was late.
     assert_contains(&said, "step 1");
-    assert_contains(&said, "pass sampling");
+    assert_contains(&said, "each encoder timed");
     let report = gapscope(
         folder.path(),
         "",

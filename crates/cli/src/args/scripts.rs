@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Say in plain English what a trace shows, and on which rows each claim rests
 ///
-/// A page at most: what the program did, what bounds it, what takes the most time and where, what to do, and what is not known.
-/// It says what the report finds; rows such as `[gap 17]` are looked up with the queries at its end.
+/// The text says what the program did, what bounds it, what takes the most time and where, what to do, and what is not known: all
+/// that the full report finds, one claim a sentence. Rows such as `[gap 17]` are looked up with the queries at its end.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit status:

@@ -37,6 +37,29 @@ fn a_trace_is_no_different_from_itself() {
 }
 
 #[test]
+fn commands_that_differ_are_told_without_the_folders_of_programs() {
+    let workplace = Workplace::new();
+    for (name, command) in [
+        ("old.gapscope", "[\"/before/fusion\",\"--n\",\"10\"]"),
+        ("new.gapscope", "[\"/after/fusion\",\"--n\",\"10\"]"),
+        ("larger.gapscope", "[\"/after/fusion\",\"--n\",\"20\"]"),
+    ] {
+        workplace.trace(name);
+        let file = workplace.path(&format!("{name}/trace.json"));
+        let manifest = std::fs::read_to_string(&file).unwrap();
+        let mut manifest: Value = serde_json::from_str(&manifest).unwrap();
+        manifest["command"] = serde_json::from_str(command).unwrap();
+        std::fs::write(file, manifest.to_string()).unwrap();
+    }
+    let unlike = |after| json(&workplace, &["old.gapscope", after])["unlike"].clone();
+    assert_eq!(unlike("new.gapscope"), Value::Array(Vec::new()));
+    assert_eq!(
+        unlike("larger.gapscope")[0],
+        "The commands differ: `fusion --n 10` before, `fusion --n 20` after."
+    );
+}
+
+#[test]
 fn the_figures_are_those_of_the_traces() {
     let workplace = Workplace::new();
     workplace.trace("a.gapscope");

@@ -12,6 +12,7 @@ use gapscope_analysis::gaps;
 use gapscope_analysis::labels::LabelTree;
 use gapscope_analysis::memory_timeline::memory_timeline;
 use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::command::short_command;
 use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity;
@@ -37,6 +38,7 @@ impl RunDigest {
         let tree = LabelTree::new(trace);
         let mut digest = RunDigest {
             name: name.to_owned(),
+            command: short_command(manifest),
             started_unix_ns: manifest.start_unix_ns,
             machine: Machine::new(manifest),
             flaws: flaws(timeline, remarks),

@@ -15,6 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct RunDigest {
     /// The name of the run.
     pub name: String,
+    /// The recorded command, without the folder that the program is in; empty where it is not known, as in baselines that
+    /// were saved without.
+    #[serde(default)]
+    pub command: String,
     /// The time on the wall clock at which the run began; `None` when it is not known.
     pub started_unix_ns: Option<i64>,
     /// The machine on which the run was recorded, and the way of recording.

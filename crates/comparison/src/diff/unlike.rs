@@ -13,7 +13,8 @@ const MAX_LISTED_FLAWS: usize = 4;
 
 /// Returns sentences on what differs between the sides besides the program; `design` says how the runs were made.
 pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design) -> Vec<String> {
-    let mut sentences = machines(before, after);
+    let mut sentences = Vec::from_iter(commands(before, after));
+    sentences.extend(machines(before, after));
     sentences.extend(compared(
         before,
         after,
@@ -44,6 +45,17 @@ pub(super) fn unlike(before: &[RunDigest], after: &[RunDigest], design: &Design)
         sentences.extend(apart(before, after));
     }
     sentences
+}
+
+/// Returns a sentence if each side ran one command, and not the same.
+fn commands(before: &[RunDigest], after: &[RunDigest]) -> Option<String> {
+    let only = |runs: &[RunDigest]| {
+        let (first, others) = runs.split_first()?;
+        let is_one = others.iter().all(|run| run.command == first.command);
+        (is_one && !first.command.is_empty()).then(|| first.command.clone())
+    };
+    let (first, second) = (only(before)?, only(after)?);
+    (first != second).then(|| format!("The commands differ: `{first}` before, `{second}` after."))
 }
 
 /// Returns why figures of some runs are not of the whole run, or not of the run alone.

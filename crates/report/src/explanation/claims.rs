@@ -105,7 +105,7 @@ impl Teller<'_> {
 
     /// Tells which command was recorded.
     fn command(&self) -> Option<Claim> {
-        let command = crate::command::short_command(&self.timeline.trace.manifest);
+        let command = gapscope_timeline::command::short_command(&self.timeline.trace.manifest);
         (!command.is_empty()).then(|| Claim {
             kind: ClaimKind::Program,
             text: format!("The command was {command}."),
@@ -449,8 +449,8 @@ impl Teller<'_> {
             ..Claim::default()
         };
         let mut claims = vec![plain(format!(
-            "Figures rest on {}.",
-            accuracy::short(findings)
+            "How exact the figures are: {}.",
+            accuracy::short(findings, self.words)
         ))];
         let tables = findings.unread.iter().map(|table| format!("{table}."));
         claims.extend(tables.map(plain));

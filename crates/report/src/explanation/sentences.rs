@@ -45,7 +45,10 @@ pub(super) fn sentences(timeline: &Timeline, findings: &Findings, claims: &[Clai
         };
         texts.add(kind, section.known(findings));
     }
-    texts.add(ClaimKind::Unknown, accuracy::blocks(findings, &[]));
+    texts.add(
+        ClaimKind::Unknown,
+        accuracy::blocks(findings, names.words(), &[]),
+    );
     texts.add(ClaimKind::Unknown, unread);
     let claim = |(kind, text)| Claim {
         kind,

@@ -1,25 +1,36 @@
-//! Makes the section on the accuracy of a trace: sampling, clocks, drift (of the times of work against those of the
+//! Makes the section on the accuracy of a trace: what has times, clocks, drift (of the times of work against those of the
 //! command buffers around it), losses.
 
 use crate::document::{Block, Text, Tone};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_timeline::busy::{self, DeviceBusy};
+use gapscope_timeline::vocabulary::Words;
 use gapscope_trace::manifest::{Api, ClockMethod, SamplingMode};
 
-/// Returns sampling mode and clock error in a few words, for the head of every report.
-pub(crate) fn short(findings: &Findings) -> String {
-    let mode = findings.sampling_mode.as_str();
-    match findings.clock_error_ns {
-        Some(ns) => format!("{mode} sampling, times ±{}", number::duration(ns)),
-        None => format!("{mode} sampling, clock error unknown"),
-    }
+/// Says in a few words what has times, and within which error, for the head of every report: `each kernel timed, clock
+/// error unknown`.
+pub(crate) fn short(findings: &Findings, words: &Words) -> String {
+    let timed = match findings.sampling_mode {
+        SamplingMode::CommandBuffer => words.command_buffer.one,
+        SamplingMode::Pass => words.pass.one,
+        SamplingMode::Dispatch | SamplingMode::DispatchSerialised => words.dispatch.one,
+    };
+    let alone = match findings.sampling_mode {
+        SamplingMode::DispatchSerialised => " alone",
+        _ => "",
+    };
+    let error = match findings.clock_error_ns {
+        Some(ns) => format!("times ±{}", number::duration(ns)),
+        None => "clock error unknown".to_owned(),
+    };
+    format!("each {timed} timed{alone}, {error}")
 }
 
-/// Makes the line for the first screen: sampling, clock error, and what was lost.
-pub(crate) fn first(findings: &Findings, remarks: &[String]) -> Vec<Block> {
+/// Makes the line for the first screen: what has times, the clock error, and what was lost.
+pub(crate) fn first(findings: &Findings, words: &Words, remarks: &[String]) -> Vec<Block> {
     const NAMED: usize = 3;
-    let mut text = Text::new().strong("Accuracy: ").and(short(findings));
+    let mut text = Text::new().strong("Accuracy: ").and(short(findings, words));
     if findings.losses.is_empty() && findings.unread.is_empty() {
         text = text.and(", nothing lost");
     }
@@ -63,13 +74,13 @@ pub(crate) fn first(findings: &Findings, remarks: &[String]) -> Vec<Block> {
 }
 
 /// Makes the section, which every report has. `remarks` are sentences about the reading of the trace.
-pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings, words: &Words, remarks: &[String]) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];
     let mut item = |text: Text| blocks.push(Block::Item(text));
     item(
         Text::new()
-            .strong("Sampling: ")
-            .and(sampling(findings.sampling_mode)),
+            .strong("Times: ")
+            .and(times(findings.sampling_mode, words)),
     );
     for (device, name) in findings.devices.iter().zip(busy::names(&findings.devices)) {
         item(Text::new().strong("Clock: ").and(clock(device, &name)));
@@ -117,20 +128,25 @@ pub(crate) fn blocks(findings: &Findings, remarks: &[String]) -> Vec<Block> {
     blocks
 }
 
-/// Says what has times in a sampling mode.
-fn sampling(mode: SamplingMode) -> &'static str {
-    match mode {
-        SamplingMode::CommandBuffer => {
-            "command-buffer: times of command buffers; none of single dispatches."
+/// Says what has times in a sampling mode. Programs that use CUDA or HIP have one mode, so that its name says nothing there.
+fn times(mode: SamplingMode, words: &Words) -> String {
+    let (dispatch, passes) = (words.dispatch, words.pass.many);
+    let text = match mode {
+        SamplingMode::CommandBuffer => format!(
+            "of {}, and of no single {}",
+            words.command_buffer.many, dispatch.one
+        ),
+        SamplingMode::Pass => format!("of {passes}, and of no single {}", dispatch.one),
+        SamplingMode::Dispatch if matches!(words.api, Api::Cuda | Api::Hip) => {
+            return format!("of each {}.", dispatch.one);
         }
-        SamplingMode::Pass => {
-            "pass: times of passes (Metal's encoders); none of single dispatches."
-        }
-        SamplingMode::Dispatch => "dispatch: times of each dispatch, no barriers added.",
-        SamplingMode::DispatchSerialised => {
-            "dispatch-serialised: a barrier after each dispatch; exact for each kernel, an upper bound in sum."
-        }
-    }
+        SamplingMode::Dispatch => format!("of each {}, without added barriers", dispatch.one),
+        SamplingMode::DispatchSerialised => format!(
+            "of each {}, with a barrier after it: exact for each kernel, an upper bound in sum",
+            dispatch.one
+        ),
+    };
+    format!("{text} (mode {}).", mode.as_str())
 }
 
 /// Returns a text that names the other tool that mapped the clocks, if one wrote the file, or the driver.

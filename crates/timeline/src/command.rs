@@ -1,6 +1,6 @@
 //! Writes the recorded command as a person would type it.
 
-use gapscope_timeline::vocabulary::file_name;
+use crate::vocabulary::file_name;
 use gapscope_trace::Manifest;
 
 /// Returns the command as a person would type it.
@@ -17,7 +17,7 @@ pub fn command_line(command: &[String]) -> String {
 }
 
 /// Returns the recorded command without the folder that the program is in; `gapscope info` shows it.
-pub(crate) fn short_command(manifest: &Manifest) -> String {
+pub fn short_command(manifest: &Manifest) -> String {
     let mut command = manifest.command.clone();
     if let Some(program) = command.first_mut() {
         *program = file_name(program).to_owned();
