@@ -150,7 +150,7 @@ fn a_python_program_that_filters_its_system_calls_lives_and_the_stacks_that_are_
         .filter(|source| **source == SampleSource::Sampled)
         .count();
     assert!(sampled >= 20, "{sampled} samples");
-    assert_contains(&recording.text(), "burn_long");
+    assert_contains(recording.text(), "burn_long");
 }
 
 #[test]
