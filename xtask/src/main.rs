@@ -71,6 +71,11 @@ enum Task {
     Tsan,
     /// Checks that the SDK is fit to be published, and that its public items are those that are kept
     Sdk,
+    /// Compares the SDK's public interface with that of the last release, by the rules of cargo-semver-checks
+    Semver {
+        /// The revision to compare with where there is no release (a tag) yet
+        before: Option<String>,
+    },
     /// Checks the rules of the repository: who may depend on whom, sizes of files, leftovers
     Tidy,
 }
@@ -103,6 +108,7 @@ fn run() -> Result<()> {
         Task::Fleet => fleet::run(),
         Task::Tsan => tsan::run(),
         Task::Sdk => sdk::run(),
+        Task::Semver { before } => sdk::semver::run(before.as_deref()),
         Task::Tidy => tidy::run(Path::new(".")),
     }
 }

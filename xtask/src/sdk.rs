@@ -4,6 +4,7 @@
 mod described;
 mod items;
 mod render;
+pub mod semver;
 
 use std::collections::BTreeSet;
 use std::path::Path;

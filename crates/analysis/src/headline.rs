@@ -397,11 +397,8 @@ pub(crate) fn undefined_queues(timeline: &Timeline) -> impl Iterator<Item = Loss
         (LossKind::OpaqueWorkTimes, undefined.opaque_work),
     ];
     let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-    counts.map(|(kind, count)| Loss {
-        kind,
-        count,
-        reason: "the trace does not define the queue that they name".into(),
-    })
+    let because = "the trace does not define the queue that they name";
+    counts.map(move |(kind, count)| Loss::new(kind, count, because))
 }
 
 /// Returns a list of names, of which only the first are named where they are many.

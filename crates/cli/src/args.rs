@@ -204,6 +204,11 @@ pub struct Record {
     #[arg(long)]
     pub no_report: bool,
 
+    /// Draw progress on the terminal while the command runs; only for a command that does not use the terminal itself. On
+    /// macOS it is shown without this option, once the command has ended
+    #[arg(long, conflicts_with_all = ["no_progress", "quiet"])]
+    pub progress: bool,
+
     /// Show no progress; the report is printed
     #[arg(long)]
     pub no_progress: bool,

@@ -7,7 +7,7 @@ use crate::args::{Export, Format};
 use crate::failure::{Failure, without_os_error_numbers};
 use crate::trace::choose_rank;
 use crate::trace::{OpenedTrace, PiecewiseTrace};
-use crate::{exit, page, progress, trace};
+use crate::{exit, interrupts, page, progress, trace};
 use gapscope_analysis::unread::{CAUSES, unknown_because};
 use gapscope_export::csv::RankColumn;
 use gapscope_export::{Exported, Labels, Scene, chrome, csv, firefox, perfetto, speedscope};
@@ -28,6 +28,7 @@ pub fn run(arguments: &Export) -> Result<ExitCode, Failure> {
             "csv is a folder with a file for each table, which stdout cannot take: give a folder after -o",
         ));
     }
+    interrupts::remove_unfinished_first();
     let of_ranks = rank_folders(&arguments.trace);
     let whole = match of_ranks.is_empty() {
         true => export_trace(

@@ -2,7 +2,7 @@
 
 use crate::args::Import;
 use crate::failure::{Failure, without_os_error_numbers};
-use crate::{output_path, page, progress, record_metal};
+use crate::{interrupts, output_path, page, progress, record_metal};
 use gapscope_import::xctrace::is_bundle;
 use gapscope_import::{Imported, Options, import};
 use gapscope_metal::{Xctrace, import_bundle};
@@ -48,6 +48,7 @@ pub fn run(arguments: &Import) -> Result<ExitCode, Failure> {
         Some(output) => output.clone(),
         None => output_path::for_trace(Path::new(""), &name(&arguments.inputs[0])),
     };
+    interrupts::remove_unfinished_first();
     let imported = match arguments.inputs.as_slice() {
         [bundle] if is_bundle(bundle) && options.ranks.is_empty() && record_metal::applies() => {
             let line = record_metal::StatusLine::new(false);
@@ -91,11 +92,16 @@ fn text(imported: &Imported) -> String {
     let mut text =
         format!("gapscope: {found} in {path}; `gapscope report {path}` says what they show\n");
     // Where no work is found, the notes say why, and what to do.
-    if (command_buffers, work) == (0, 0) {
+    let found_any = (command_buffers, work) != (0, 0);
+    if !found_any {
         imported
             .notes
             .iter()
             .for_each(|note| text.push_str(&format!("{note}\n")));
+    }
+    // Notes without any work are above.
+    for left_out in imported.left_out.iter().filter(|_| found_any) {
+        text.push_str(&format!("{left_out}\n"));
     }
     for joined in &imported.joined_files {
         text.push_str(&format!("Joined with {joined}\n"));

@@ -23,6 +23,7 @@ mod gputrace;
 mod hook_libraries;
 mod import;
 mod info;
+mod interrupts;
 mod kernel_names;
 mod output_path;
 mod own_recordings;

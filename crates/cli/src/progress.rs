@@ -1,8 +1,8 @@
-//! Shows the progress of a command as a line on stderr, if stderr is a terminal; that of a recording only where the recorded
-//! program does not write to a terminal.
+//! Shows the progress of a command as a line on stderr, if stderr is a terminal; that of a recording only where the user asks for it,
+//! because the recorded program may use the terminal at any moment.
 
 #[cfg(target_os = "linux")]
-use crate::terminal_line::TerminalLine;
+use crate::{page, terminal_line::TerminalLine};
 #[cfg(target_os = "linux")]
 use gapscope_recorder::{Progress, Session};
 use gapscope_timeline::quantity as number;
@@ -25,12 +25,17 @@ pub fn line() -> ProgressBar {
     bar.with_style(style.expect("the template is constant"))
 }
 
-/// Shows the progress of a recording until it is finished. Returns at once where there is no terminal for it.
+/// Returns a line for the progress of a recording that is about to begin, or none, with a note, where there is no terminal for it.
 #[cfg(target_os = "linux")]
-pub fn show(session: &Session) {
-    let Some(mut line) = TerminalLine::beside_program() else {
-        return;
-    };
+pub fn line_of_recording() -> Option<TerminalLine> {
+    let line = TerminalLine::beside_program();
+    line.inspect_err(|reason| page::note(format!("no progress is drawn: {reason}")))
+        .ok()
+}
+
+/// Shows the progress of a recording until it is finished.
+#[cfg(target_os = "linux")]
+pub fn show(session: &Session, mut line: TerminalLine) {
     let mut drawn = Instant::now();
     while !session.is_finished() {
         if drawn.elapsed() >= REDRAW_INTERVAL {

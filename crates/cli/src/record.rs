@@ -97,11 +97,12 @@ fn record(arguments: &Record) -> Result<(Recorded, Option<Running>), Failure> {
         system_root: system_root(),
     };
     let output = recording.output.clone();
+    let line = (arguments.progress).then(progress::line_of_recording);
     let session = recording.start().map_err(output_path::or_elsewhere)?;
     let live = || view::start_live(output.clone());
     let shown = arguments.view.then(live).flatten();
-    if !arguments.quiet && !arguments.no_progress {
-        progress::show(&session);
+    if let Some(line) = line.flatten() {
+        progress::show(&session, line);
     }
     let recorded = session.wait();
     let recorded = recorded.map_err(|error| with_recovery(error.into(), &output))?;

@@ -1,7 +1,8 @@
 //! Draws a line on the terminal that this process was started from, while a program that is recorded writes elsewhere.
 //!
 //! The program has this process's stdout and stderr. Where either is a terminal, a line of ours would be drawn into what the program
-//! draws there, such as a progress bar of its own.
+//! draws there, such as a progress bar of its own. A program may also open `/dev/tty` at any moment to ask for a password. No check
+//! before drawing can exclude that, so the line is drawn only where the user says that the program leaves the terminal alone.
 
 use gapscope_report::fit;
 use rustix::process::getpgrp;
@@ -20,13 +21,17 @@ pub struct TerminalLine {
 }
 
 impl TerminalLine {
-    /// Returns a line that is not drawn yet; `None` where a terminal gets what the program writes, and without a terminal.
-    pub fn beside_program() -> Option<TerminalLine> {
+    /// Returns a line that is not drawn yet.
+    ///
+    /// # Errors
+    /// A terminal gets what the program writes, or there is no terminal; the error is the reason as a clause.
+    pub fn beside_program() -> Result<TerminalLine, &'static str> {
         if stdout().is_terminal() || stderr().is_terminal() {
-            return None;
+            return Err("the command writes to the terminal");
         }
-        let terminal = OpenOptions::new().write(true).open("/dev/tty").ok()?;
-        Some(TerminalLine {
+        let terminal = OpenOptions::new().write(true).open("/dev/tty");
+        let terminal = terminal.map_err(|_| "there is no terminal")?;
+        Ok(TerminalLine {
             terminal,
             is_drawn: false,
         })

@@ -9,6 +9,8 @@
 
 mod contained_path;
 mod new_file;
+mod unfinished;
 
 pub use contained_path::{ContainedPath, create_private_folder};
 pub use new_file::{NewFile, NewFolder, move_new};
+pub use unfinished::{Unfinished, remove_unfinished};

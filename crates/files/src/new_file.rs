@@ -1,6 +1,7 @@
 //! A file that appears under its name only when it is whole.
 
 use crate::create_private_folder;
+use crate::unfinished::{Unfinished, remove};
 use rustix::fs::{
     AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, linkat, openat, renameat_with,
 };
@@ -49,7 +50,7 @@ impl NewFile {
         let beside = Beside::new(&path)?;
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(openat(CWD, &beside.path, flags, OWNERS)?);
+        let file = File::from(openat(CWD, beside.path(), flags, OWNERS)?);
         lock(&file);
         Ok(NewFile {
             path,
@@ -120,8 +121,8 @@ impl NewFolder {
     pub fn create(path: &Path) -> io::Result<NewFolder> {
         must_be_free(path)?;
         let beside = Beside::new(path)?;
-        create_private_folder(&beside.path)?;
-        let locked = File::open(&beside.path)?;
+        create_private_folder(beside.path())?;
+        let locked = File::open(beside.path())?;
         lock(&locked);
         Ok(NewFolder {
             path: path.to_owned(),
@@ -132,7 +133,7 @@ impl NewFolder {
 
     /// Returns the folder to write into.
     pub fn path(&self) -> &Path {
-        &self.beside.path
+        self.beside.path()
     }
 
     /// Gives the folder, which is whole, its name.
@@ -148,9 +149,12 @@ impl NewFolder {
 /// place.
 #[derive(Debug)]
 struct Beside {
-    path: PathBuf,
+    unfinished: Unfinished,
     placed: bool,
 }
+
+/// The most bytes of a name that are part of the name beside it, so that the latter is no longer than names can be.
+const MAX_NAME: usize = 200;
 
 impl Beside {
     /// Returns the name of this process for something unfinished, and removes what processes that were killed have left
@@ -159,7 +163,10 @@ impl Beside {
         // `out/` names a folder, too.
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let mut start = OsString::from(".");
-        start.push(name);
+        start.push(match name.to_str() {
+            Some(text) => OsStr::new(&text[..text.floor_char_boundary(MAX_NAME)]),
+            None => OsStr::from_bytes(&name.as_bytes()[..name.len().min(MAX_NAME)]),
+        });
         start.push(".");
         remove_abandoned(folder(path), &start);
         start.push(format!("{}.part", std::process::id()));
@@ -167,13 +174,17 @@ impl Beside {
         // A file that still has that name has no lock, as on a file system without locks.
         remove(&path);
         Ok(Beside {
-            path,
+            unfinished: Unfinished::new(&path),
             placed: false,
         })
     }
 
+    fn path(&self) -> &Path {
+        self.unfinished.path()
+    }
+
     fn place(mut self, path: &Path) -> io::Result<()> {
-        move_new(&self.path, path)?;
+        move_new(self.path(), path)?;
         self.placed = true;
         Ok(())
     }
@@ -182,7 +193,7 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if !self.placed {
-            remove(&self.path);
+            remove(self.path());
         }
     }
 }
@@ -214,13 +225,6 @@ fn is_abandoned(path: &Path) -> bool {
 /// knows no locks.
 fn lock(file: &File) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
-}
-
-/// Removes a file, a link or a folder. What cannot be removed has a name that says what it is.
-fn remove(path: &Path) {
-    if fs::remove_file(path).is_err() {
-        let _ = fs::remove_dir_all(path);
-    }
 }
 
 /// Returns an error where something has this name already.
@@ -286,6 +290,17 @@ mod tests {
         new.file().write_all(b"whole").unwrap();
         assert_eq!((new.place().unwrap(), names()), (5, 1));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_longest_names_are_names_of_files_and_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("{}x", "ü".repeat(127));
+        let path = folder.path().join(&name);
+        NewFolder::create(&path).unwrap().place().unwrap();
+        fs::remove_dir(&path).unwrap();
+        NewFile::named(path.clone()).unwrap().place().unwrap();
+        assert!(path.is_file());
     }
 
     #[test]

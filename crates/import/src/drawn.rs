@@ -100,10 +100,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     }
     let path = only_file(inputs, "export of gapscope")?;
     let unpacked = match format_of_first {
-        Some(format) => {
-            let folder = output.folder().to_owned();
-            unpack(path, format, &folder, output)?
-        }
+        Some(format) => unpack(path, format, None, output)?,
         None => Unpacked::None,
     };
     match unpacked {
@@ -128,8 +125,9 @@ fn unpack_ranks(inputs: &[PathBuf], options: &Options, output: &mut Output) -> R
     let root = output.trace()?;
     let mut ranks = BTreeSet::new();
     for (at, (path, format)) in inputs.iter().zip(formats).enumerate() {
-        let folder = output.folder().join(format!("unpacked-{at}"));
-        let is_unpacked = matches!(unpack(path, format, &folder, output)?, Unpacked::Trace);
+        let name = format!("unpacked-{at}");
+        let is_unpacked = matches!(unpack(path, format, Some(&name), output)?, Unpacked::Trace);
+        let folder = output.folder().join(name);
         let manifest = is_unpacked.then(|| read_manifest(&folder)).transpose()?;
         let rank = manifest.and_then(|manifest| manifest.rank);
         let Some(rank) = rank.filter(|rank| ranks.insert(rank.rank)) else {
@@ -157,11 +155,11 @@ enum Unpacked {
     Changed,
 }
 
-/// Writes the embedded trace of a file to a folder.
+/// Writes the embedded trace of a file to the folder of the output's trace, or to the folder `inside` of it.
 fn unpack(
     path: &Path,
     format: Format,
-    folder: &Path,
+    inside: Option<&str>,
     output: &mut Output,
 ) -> Result<Unpacked, Error> {
     let failed = Error::read(path);
@@ -192,7 +190,7 @@ fn unpack(
         match piece(&part[payload..], format) {
             Some(Embedded::Piece(name, bytes)) => {
                 if unpacking.is_none() {
-                    unpacking = Some(output.unpack(folder)?);
+                    unpacking = Some(output.unpack(inside)?);
                 }
                 let piece = Piece {
                     file: &name,
@@ -331,8 +329,8 @@ impl Output<'_> {
             true => Selection::all(),
             false => counted(),
         };
-        let ranks = rank_folders(self.folder()).into_iter();
-        let folders: Vec<PathBuf> = std::iter::once(self.folder().to_owned())
+        let ranks = rank_folders(&self.folder()).into_iter();
+        let folders: Vec<PathBuf> = std::iter::once(self.folder())
             .chain(ranks.map(|(_, folder)| folder))
             .collect();
         for folder in folders {

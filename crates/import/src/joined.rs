@@ -8,6 +8,7 @@
 
 mod matching;
 
+use crate::folder::Folder;
 use crate::kineto::joined::{self as kineto, Placed, Tracks};
 use crate::nsys::{self, Amend};
 use crate::output::{Imported, NewTrace, Output, Progress};
@@ -58,16 +59,10 @@ impl Kind {
 /// Returns the regular files of a folder that may be of these profilers, by name. Reports of nsys are left out: their
 /// exports stand beside them.
 fn files_of(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = paths
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            (name.contains(".sqlite") || name.contains(".json")) && path.is_file()
-        })
-        .collect();
-    files.sort();
-    files
+    Folder::list(folder, |name| {
+        name.contains(".sqlite") || name.contains(".json")
+    })
+    .files
 }
 
 impl Mixed {

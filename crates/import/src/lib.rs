@@ -14,6 +14,7 @@ mod details;
 mod doubtful_times;
 pub mod drawn;
 mod error;
+mod folder;
 mod functions;
 pub mod ggml;
 mod gpu_rows;
@@ -77,6 +78,24 @@ pub fn import(
     options: &Options,
     progress: Progress,
 ) -> Result<Imported, Error> {
+    let left_out = folder::left_out(inputs);
+    let options = &Options {
+        notes: [&*options.notes, &*left_out].concat(),
+        ..options.clone()
+    };
+    let imported = import_files(inputs, output, options, progress)?;
+    Ok(Imported {
+        left_out,
+        ..imported
+    })
+}
+
+fn import_files(
+    inputs: &[PathBuf],
+    output: &Path,
+    options: &Options,
+    progress: Progress,
+) -> Result<Imported, Error> {
     if let Some(mixed) = joined::Mixed::list(inputs, options)? {
         return mixed.import(output, options, progress);
     }
@@ -128,6 +147,10 @@ fn unrecognised(inputs: &[PathBuf]) -> Error {
     }
     if let Some(error) = hint(inputs, inputs) {
         return error;
+    }
+    let left_out = folder::left_out(inputs);
+    if !left_out.is_empty() {
+        return Error::nothing(format!("Nothing can be imported. {}", left_out.join(" ")));
     }
     let reads: Vec<&str> = IMPORTERS.iter().map(|importer| importer.reads).collect();
     Error::Unrecognised {

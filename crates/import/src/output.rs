@@ -3,6 +3,7 @@
 //! [`NewTrace::flush`] often and [`NewTrace::finish`] at the end.
 
 use crate::{Error, Options};
+use gapscope_files::{NewFolder, move_new};
 use gapscope_timeline_builder::RowSink;
 use gapscope_trace::embedded::Unpacking;
 use gapscope_trace::manifest::{FORMAT_VERSION, Manifest, Rank};
@@ -27,18 +28,23 @@ pub struct Imported {
     pub notes: Vec<String>,
     /// Sentences about files that were joined to others, which say how sure the match is.
     pub joined_files: Vec<String>,
+    /// Sentences about links in the folders of the inputs that were not followed; they are notes, too.
+    pub left_out: Vec<String>,
 }
 
 /// A callback for progress. It receives the number of bytes that were read and the total number of bytes.
 pub type Progress<'a> = &'a dyn Fn(u64, u64);
 
 /// The trace that an import writes, and the traces of its ranks. Nothing is on the disk before the first of them is
-/// made.
+/// made, and the trace has its name only when all of it is whole.
 pub struct Output<'a> {
     imported: Imported,
     progress: Progress<'a>,
-    /// Whether the folder was created, and is therefore removed if the import fails.
-    made: bool,
+    /// The folder beside the trace's place in which the trace is written, in a folder of its own; `None` before anything
+    /// is written, and where traces stay in memory.
+    beside: Option<NewFolder>,
+    /// Whether a trace was unpacked, in a folder that is removed at the end where traces stay in memory.
+    is_unpacked: bool,
     /// The rank whose trace is written, where the user named it.
     named_rank: Option<Rank>,
     /// The traces so far, where they stay in memory.
@@ -55,7 +61,8 @@ impl<'a> Output<'a> {
                 ..Imported::default()
             },
             progress,
-            made: false,
+            beside: None,
+            is_unpacked: false,
             named_rank: None,
             traces: None,
         }
@@ -85,9 +92,8 @@ impl<'a> Output<'a> {
         if self.traces.is_some() {
             return Ok(NewTrace::in_memory());
         }
-        let writer = TraceWriter::create(&self.imported.output)?;
-        self.made = true;
-        Ok(NewTrace::new(writer))
+        let folder = self.begin()?;
+        Ok(NewTrace::new(TraceWriter::create(&folder)?))
     }
 
     /// Creates the trace of one rank. [`Self::trace`] must have been called before.
@@ -98,7 +104,7 @@ impl<'a> Output<'a> {
         if self.traces.is_some() {
             return Ok(NewTrace::in_memory());
         }
-        let folder = self.imported.output.join(format!("rank={rank}"));
+        let folder = self.begin()?.join(format!("rank={rank}"));
         Ok(NewTrace::new(TraceWriter::create(&folder)?))
     }
 
@@ -108,19 +114,36 @@ impl<'a> Output<'a> {
         self.named_rank = rank;
     }
 
-    /// Creates a folder, the trace's or one in it, for the files of a trace that is embedded in an input.
+    /// Creates a folder for the files of a trace that is embedded in an input: the trace's own, or the folder with a name in
+    /// it.
     ///
     /// # Errors
     /// The folder exists already, or the system refuses to create it.
-    pub(crate) fn unpack(&mut self, folder: &Path) -> Result<Unpacking, Error> {
-        let unpacking = Unpacking::create(folder)?;
-        self.made = true;
+    pub(crate) fn unpack(&mut self, name: Option<&str>) -> Result<Unpacking, Error> {
+        let folder = self.begin()?;
+        let folder = name.map_or(folder.clone(), |name| folder.join(name));
+        let unpacking = Unpacking::create(&folder)?;
+        self.is_unpacked = true;
         Ok(unpacking)
     }
 
-    /// Returns the folder of the trace.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.imported.output
+    /// Makes the folder beside the trace's place, if that is not done, and returns the folder of the trace.
+    fn begin(&mut self) -> Result<PathBuf, Error> {
+        if self.beside.is_none() && self.traces.is_none() {
+            let output = &self.imported.output;
+            let made = NewFolder::create(output);
+            self.beside = Some(made.map_err(gapscope_trace::Error::not_made(output))?);
+        }
+        Ok(self.folder())
+    }
+
+    /// Returns the folder in which the trace is written.
+    pub(crate) fn folder(&self) -> PathBuf {
+        let beside = self.beside.as_ref();
+        beside.map_or_else(
+            || self.imported.output.clone(),
+            |beside| beside.path().join(TRACE),
+        )
     }
 
     /// Returns whether the traces stay in memory, so that all of an unpacked one is needed.
@@ -146,9 +169,10 @@ impl<'a> Output<'a> {
 
     /// Removes the folder of the trace, so that it can be made in another way.
     pub(crate) fn withdraw(&mut self) {
-        // What is left of it is found by the next attempt, which then says that the folder exists.
-        let _ = std::fs::remove_dir_all(&self.imported.output);
-        self.made = false;
+        // The next attempt finds whatever is left, and then says that the folder exists.
+        if self.beside.is_some() || self.is_unpacked {
+            let _ = std::fs::remove_dir_all(self.folder());
+        }
     }
 
     /// Completes the trace without a rank after the traces of all ranks.
@@ -174,23 +198,38 @@ impl<'a> Output<'a> {
         new.finish(&manifest, self)
     }
 
-    /// Returns the result of the import. If the import failed, its folder is removed.
+    /// Gives the trace its name, and returns the result of the import. If the import failed, nothing of it stays.
     pub(crate) fn end(self, result: Result<(), Error>) -> Result<Imported, Error> {
-        if result.is_err() && self.made {
-            // The error of the import says more than an error of this removal would.
-            let _ = std::fs::remove_dir_all(&self.imported.output);
+        result.map_err(|error| self.with_final_path(error))?;
+        if self.beside.is_some() {
+            let output = &self.imported.output;
+            move_new(&self.folder(), output).map_err(gapscope_trace::Error::not_made(output))?;
         }
-        result.map(|()| self.imported)
+        Ok(self.imported)
+    }
+
+    /// Returns an error in which a file or folder of the trace has the path that it would have got.
+    fn with_final_path(&self, mut error: Error) -> Error {
+        use gapscope_trace::Error::{Exists, Write};
+        if let Error::Trace(Exists { path } | Write { path, .. }) = &mut error
+            && let Ok(inside) = path.strip_prefix(self.folder())
+        {
+            *path = self.imported.output.join(inside);
+        }
+        error
     }
 
     /// Returns the traces of an import whose traces stay in memory. What was unpacked is removed.
     pub(crate) fn into_traces(self, result: Result<(), Error>) -> Result<Vec<Trace>, Error> {
-        if self.made {
+        if self.is_unpacked {
             let _ = std::fs::remove_dir_all(&self.imported.output);
         }
         result.map(|()| self.traces.unwrap_or_default())
     }
 }
+
+/// The name of the trace in the folder beside its place.
+const TRACE: &str = "trace";
 
 /// A trace that a thread of its own writes, so that the import goes on while rows are encoded.
 pub struct NewTrace {

@@ -5,6 +5,7 @@
 use crate::counted::{self, Gunzip};
 use crate::line_prefix::{self, LinePrefix, WithoutPrefix};
 use crate::{Error, GZIP, Options};
+use gapscope_files::Unfinished;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ pub(crate) struct Unpacked {
     pub inputs: Vec<PathBuf>,
     /// The reasons why ends of packed files could not be unpacked, one for each such file.
     pub unread_ends: Vec<String>,
-    /// The folder of the temporary files, which is removed at the end.
+    /// The folder of the temporary files, which is removed at the end, and by a signal.
+    _unfinished: Unfinished,
     _folder: TempDir,
 }
 
@@ -39,6 +41,7 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
     }
     let parent = std::env::temp_dir();
     let folder = TempDir::with_prefix("gapscope-import-").map_err(Error::read(&parent))?;
+    let unfinished = Unfinished::new(folder.path());
     let (mut unpacked, mut unread_ends) = (Vec::new(), Vec::new());
     for (at, (path, is_packed)) in inputs.iter().zip(is_packed).enumerate() {
         if !is_packed {
@@ -64,6 +67,7 @@ pub(crate) fn unpack(inputs: &[PathBuf]) -> Result<Option<Unpacked>, Error> {
     Ok(Some(Unpacked {
         inputs: unpacked,
         unread_ends,
+        _unfinished: unfinished,
         _folder: folder,
     }))
 }

@@ -12,6 +12,7 @@ macro_rules! loss_kinds {
     ($($kind:ident = $text:literal,)+) => {
         /// The kind of something that was not recorded. Its text is in the plural.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         #[allow(missing_docs)] // The texts say it.
         pub enum LossKind {
             $(#[doc = $text] $kind,)+
@@ -264,6 +265,7 @@ impl<'de> Deserialize<'de> for LossKind {
 
 /// A kind of thing that was not recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Loss {
     /// The kind, such as `dispatch times` or `records`.
     #[serde(rename = "what")]
@@ -272,6 +274,21 @@ pub struct Loss {
     pub count: u64,
     /// The reason of the loss, as a phrase.
     pub reason: Cow<'static, str>,
+}
+
+impl Loss {
+    /// Makes an entry of the ledger.
+    pub fn new(
+        kind: impl Into<LossKind>,
+        count: u64,
+        reason: impl Into<Cow<'static, str>>,
+    ) -> Loss {
+        Loss {
+            kind: kind.into(),
+            count,
+            reason: reason.into(),
+        }
+    }
 }
 
 impl std::fmt::Display for Loss {

@@ -7,19 +7,11 @@ use proptest::prelude::*;
 fn a_clock_needs_two_samples_or_a_period() {
     let mut clock = PairedClock::default();
     assert_eq!(clock.convert(5), Err(NoTime::NoSamples));
-    clock.add(ClockPair {
-        cpu_ns: 1_000,
-        gpu_ticks: 10,
-        error_ns: None,
-    });
+    clock.add(ClockPair::new(1_000, 10));
     assert_eq!(clock.convert(20), Err(NoTime::OneSample));
     clock.set_nanoseconds_per_tick(2.0);
     assert_eq!(clock.convert(20).unwrap().ns, 1_020);
-    clock.add(ClockPair {
-        cpu_ns: 2_000,
-        gpu_ticks: 20,
-        error_ns: None,
-    });
+    clock.add(ClockPair::new(2_000, 20));
     assert_eq!(
         clock.convert(15).unwrap().ns,
         1_500,
@@ -31,16 +23,8 @@ fn a_clock_needs_two_samples_or_a_period() {
 #[test]
 fn a_clock_refuses_contradictions() {
     let mut clock = PairedClock::default();
-    clock.add(ClockPair {
-        cpu_ns: 1_000,
-        gpu_ticks: 10,
-        error_ns: None,
-    });
-    clock.add(ClockPair {
-        cpu_ns: 900,
-        gpu_ticks: 20,
-        error_ns: None,
-    });
+    clock.add(ClockPair::new(1_000, 10));
+    clock.add(ClockPair::new(900, 20));
     assert_eq!((clock.pairs().len(), clock.refused()), (1, 1));
 }
 
@@ -48,11 +32,7 @@ fn a_clock_refuses_contradictions() {
 fn a_bent_clock_shows_in_the_error() {
     let mut clock = PairedClock::default();
     for (cpu_ns, gpu_ticks) in [(0, 1), (1_500, 1_001), (2_000, 2_001)] {
-        clock.add(ClockPair {
-            cpu_ns,
-            gpu_ticks,
-            error_ns: Some(1),
-        });
+        clock.add(ClockPair::new(cpu_ns, gpu_ticks).with_error_ns(1));
     }
     assert_eq!(clock.error_ns(), Some(500));
 }
@@ -77,11 +57,7 @@ proptest! {
         for (gap, off) in readings {
             ticks += gap;
             let off = (off * error as f64) as i64;
-            clock.add(ClockPair {
-                cpu_ns: truth(ticks).saturating_add_signed(off),
-                gpu_ticks: ticks,
-                error_ns: Some(error),
-            });
+            clock.add(ClockPair::new(truth(ticks).saturating_add_signed(off), ticks).with_error_ns(error));
         }
         if clock.pairs().len() > 1 {
             let first = clock.pairs()[0].gpu_ticks;

@@ -112,6 +112,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a function that makes the error of making the folder of a trace from the system's.
+    pub fn not_made(folder: &Path) -> impl FnOnce(io::Error) -> Error {
+        |source| match (source.kind(), folder.parent()) {
+            (io::ErrorKind::AlreadyExists, _) => Error::Exists {
+                path: folder.to_owned(),
+            },
+            (io::ErrorKind::NotFound, Some(parent)) => Error::NoParent {
+                path: folder.to_owned(),
+                parent: parent.to_owned(),
+            },
+            _ => Error::write(folder)(source),
+        }
+    }
+
     /// Returns a function that makes the error of writing `path` from the system's.
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Error {
         |source| Error::Write {

@@ -15,7 +15,7 @@ use crate::{Error, Tables, for_each_table, reader};
 use gapscope_files::{ContainedPath, create_private_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The closed parts of an unfinished trace: file names in `parts/` by table, in order.
@@ -57,16 +57,7 @@ impl TraceWriter {
     /// # Errors
     /// `folder` exists, its parent does not, or the system refuses.
     pub fn create(folder: &Path) -> Result<TraceWriter, Error> {
-        create_private_folder(folder).map_err(|source| match (source.kind(), folder.parent()) {
-            (ErrorKind::AlreadyExists, _) => Error::Exists {
-                path: folder.to_owned(),
-            },
-            (ErrorKind::NotFound, Some(parent)) => Error::NoParent {
-                path: folder.to_owned(),
-                parent: parent.to_owned(),
-            },
-            _ => Error::write(folder)(source),
-        })?;
+        create_private_folder(folder).map_err(Error::not_made(folder))?;
         make_folder(&folder.join(part::PARTS_FOLDER))?;
         make_folder(&folder.join(SOURCES_FOLDER))?;
         TraceWriter::open(folder, &Parts::default())

@@ -2,7 +2,7 @@
 
 use gapscope_trace::manifest::{Device, Exit, Loss, Manifest, Queue, Unmeasured};
 use gapscope_trace::tables::*;
-use gapscope_trace::{LossKind, Selection, Tables, Trace, TraceWriter, for_each_table, read};
+use gapscope_trace::{Selection, Tables, Trace, TraceWriter, for_each_table, read};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -115,11 +115,7 @@ fn manifest() -> impl Strategy<Value = Manifest> {
                     what: a.clone(),
                     reason: b.clone(),
                 }],
-                losses: vec![Loss {
-                    kind: LossKind::from_text(a.clone()),
-                    count,
-                    reason: b.into(),
-                }],
+                losses: vec![Loss::new(a.clone(), count, b)],
                 notes: vec![a],
                 ..Manifest::default()
             }

@@ -117,6 +117,42 @@ fn a_report_names_lines_and_hooks_take_exact_stacks() {
     assert_contains(&text, "planted.py");
 }
 
+/// The program filters its system calls after its first step: it ends where it, or a hook in it, opens a file, makes a socket or
+/// starts a thread. Python's frames are read from a file.
+#[test]
+fn a_python_program_that_filters_its_system_calls_lives_and_the_stacks_that_are_not_read_are_told()
+{
+    let Some(program) = program(&["40", "filter"]) else {
+        return;
+    };
+    let alone = program.run().ok();
+    let recording = program.recorded();
+    let result = |stdout: &str| last_line(stdout)["result"].clone();
+    assert_eq!(result(&recording.run.stdout), result(&alone.stdout));
+    let trace = recording.trace();
+    assert_eq!(trace.tables.dispatches.len(), 41);
+    let losses = &trace.manifest.losses;
+    let (stacks, others): (Vec<_>, Vec<_>) = losses
+        .iter()
+        .filter(|loss| loss.kind != LossKind::StackSamples)
+        .partition(|loss| loss.kind == LossKind::Stacks);
+    assert!(others.is_empty(), "{others:?}");
+    let [told] = stacks[..] else {
+        panic!("one reason: {losses:?}");
+    };
+    assert!(
+        told.count >= 20,
+        "a stack at each submission after 30 ms: {told}"
+    );
+    assert_contains(&told.reason, "the program filters its system calls");
+    // The session reads them from outside at its own rate.
+    let sampled = (trace.tables.samples.source.iter())
+        .filter(|source| **source == SampleSource::Sampled)
+        .count();
+    assert!(sampled >= 20, "{sampled} samples");
+    assert_contains(recording.text(), "burn_long");
+}
+
 #[test]
 fn without_stacks_nothing_is_read_and_results_are_the_same() {
     let Some(program) = program(&["20"]) else {

@@ -123,6 +123,8 @@ pub enum Mode {
     Sparse,
     /// Threads that record each in a pool of its own and share a queue
     Threads,
+    /// A thread that does nothing but submit one recording again and again, with the stack of --stack-kib
+    Submitter,
     /// Two devices on one instance and one on another, all at once
     Devices,
     /// Big copies and fills between dispatches

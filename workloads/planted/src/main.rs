@@ -35,7 +35,10 @@ fn main() -> ExitCode {
     let mut truth = Truth::start(mode);
     let mut work =
         || conduct::at(args::Moment::Start, &args).and_then(|()| modes::run(&args, &mut truth));
-    let run = match args.stack_kib {
+    let of_all = args
+        .stack_kib
+        .filter(|_| args.mode != args::Mode::Submitter);
+    let run = match of_all {
         None => work(),
         Some(kib) => std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(kib << 10);

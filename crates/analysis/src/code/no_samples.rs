@@ -21,10 +21,9 @@ pub fn lost_stacks(trace: &Trace) -> Option<Loss> {
         .filter_map(|row| Some((submissions.process[row], submissions.thread.at(row)?)))
         .collect();
     let is_lost = !is_unread && !has_samples && !is_explained && !threads.is_empty();
-    is_lost.then(|| Loss {
-        kind: LossKind::Stacks,
-        count: threads.len() as u64,
-        reason: "no sample was taken of the threads that submitted, which ended too soon for one: no code is named".into(),
+    is_lost.then(|| {
+        let because = "no sample was taken of the threads that submitted, which ended too soon for one: no code is named";
+        Loss::new(LossKind::Stacks, threads.len() as u64, because)
     })
 }
 

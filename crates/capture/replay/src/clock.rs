@@ -132,7 +132,9 @@ impl DeviceClock {
         if let (ClockMap::Paired(clock), Some(Ok(gpu_ticks))) =
             (&mut self.map, unwrapped.map(u64::try_from))
         {
-            clock.add(ClockPair { gpu_ticks, ..pair });
+            let mut pair = pair;
+            pair.gpu_ticks = gpu_ticks;
+            clock.add(pair);
         }
     }
 
@@ -160,11 +162,7 @@ fn sample(gpu: &Gpu) -> Option<ClockPair> {
     ];
     // SAFETY: the device has the extension and both domains.
     let (both, deviation) = unsafe { functions.get_calibrated_timestamps(&domains) }.ok()?;
-    Some(ClockPair {
-        cpu_ns: *both.get(1)?,
-        gpu_ticks: *both.first()?,
-        error_ns: Some(deviation),
-    })
+    Some(ClockPair::new(*both.get(1)?, *both.first()?).with_error_ns(deviation))
 }
 
 /// Converts nanoseconds; those beyond the greatest signed number become that number.

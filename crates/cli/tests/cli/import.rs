@@ -124,3 +124,102 @@ fn a_file_whose_gpu_rows_are_not_known_says_what_to_type_and_is_imported_by_it()
     assert_status(&output, 2);
     assert!(text(&output.stderr).contains("no row is named"));
 }
+
+/// A folder that a stranger made is imported without the files to which its links lead, unless they are in the folder
+/// themselves. The user is told, and may name such a link himself.
+#[cfg(unix)]
+#[test]
+fn links_that_lead_out_of_a_folder_are_named_and_left_out() {
+    use std::os::unix::fs::symlink;
+    let workplace = Workplace::new();
+    std::fs::create_dir(workplace.path("given")).unwrap();
+    let theirs = kineto(90).replace("gemm", "planted_secret");
+    write(workplace.path("theirs.json"), theirs).unwrap();
+    let link = workplace.path("given/stolen.json");
+    symlink("../theirs.json", &link).unwrap();
+    let import = |input: &str, name: &str| {
+        let output = workplace.run(&["import", "-o", name, input]);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        let report = workplace.run(&["report", "--json", name]);
+        (output.status.code(), said, text(&report.stdout))
+    };
+    let sentence =
+        "lead out of the folder were left out: stolen.json. Give such a link itself as an input";
+    let (status, said, _) = import("given", "only-link.gapscope");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains(sentence), "{said}");
+    assert!(!exists(&workplace.path("only-link.gapscope")));
+
+    write(workplace.path("given/own.json"), kineto(40)).unwrap();
+    let (status, said, report) = import("given", "folder.gapscope");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains(sentence), "{said}");
+    assert!(
+        report.contains("gemm") && report.contains(sentence),
+        "{report}"
+    );
+    assert!(!report.contains("planted_secret"), "{report}");
+
+    let (status, said, report) = import("given/stolen.json", "named.gapscope");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(report.contains("planted_secret"), "{report}");
+
+    std::fs::create_dir(workplace.path("given/more")).unwrap();
+    std::fs::rename(
+        workplace.path("given/own.json"),
+        workplace.path("given/more/own"),
+    )
+    .unwrap();
+    std::fs::remove_file(&link).unwrap();
+    symlink("more/own", workplace.path("given/inside.json")).unwrap();
+    let (status, said, report) = import("given", "inside.gapscope");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(
+        !said.contains("left out") && report.contains("gemm"),
+        "{said}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_import_leaves_nothing_behind() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::time::Duration;
+    let workplace = Workplace::new();
+    let one = kineto(40);
+    let (start, events) = one.split_once("\"traceEvents\":[").unwrap();
+    let events = events.trim_end_matches("]}");
+    let all = vec![events; 150_000].join(",");
+    write(
+        workplace.path("long.json"),
+        format!("{start}\"traceEvents\":[{all}]}}"),
+    )
+    .unwrap();
+    let names = || {
+        let entries = std::fs::read_dir(workplace.path(".")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name != "long.json").collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        let mut import = workplace.command(&["import", "-o", "run.gapscope", "long.json"]);
+        let mut import = import.spawn().unwrap();
+        while names() == before {
+            assert_eq!(
+                import.try_wait().unwrap(),
+                None,
+                "the import took too little time"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!exists(&workplace.path("run.gapscope")), "{:?}", names());
+        let pid = import.id().to_string();
+        let mut kill = std::process::Command::new("kill");
+        kill.args(["-s", signal, &pid]);
+        assert!(kill.status().unwrap().success());
+        assert_eq!(import.wait().unwrap().signal(), Some(number));
+        assert_eq!(names(), before, "{signal}");
+    }
+}

@@ -1,4 +1,4 @@
-//! Tests on a terminal that the progress of a recording never mixes with what the recorded program prints.
+//! Tests on a terminal that the progress of a recording never mixes with what the recorded program prints or asks.
 
 use crate::{Workplace, assert_contains, text};
 use std::process::Command;
@@ -30,8 +30,17 @@ const LINE: &str = "gapscope  0:0";
 fn a_program_on_the_terminal_has_it_for_itself() {
     let workplace = Workplace::new();
     for redirections in ["", ">out", "2>err"] {
-        let got = on_terminal(&workplace, &format!("record {PROGRAM} {redirections}"));
+        let command = format!("record --progress {PROGRAM} {redirections}");
+        let got = on_terminal(&workplace, &command);
         assert!(!got.contains(LINE), "{redirections}: {got:?}");
+        let note = "gapscope: no progress is drawn: the command writes to the terminal";
+        match redirections {
+            "2>err" => {
+                let err = std::fs::read_to_string(workplace.path("err")).unwrap();
+                assert_contains(&err, note);
+            }
+            _ => assert_contains(&got, note),
+        }
         let steps = "\rstep 1\rstep 2\rstep 3\rstep 4\rstep 5\rstep 6";
         if redirections != "2>err" {
             assert_contains(&got, steps);
@@ -39,10 +48,27 @@ fn a_program_on_the_terminal_has_it_for_itself() {
     }
 }
 
+/// A program that asks for a password on the terminal, with stdout and stderr elsewhere: the prompt comes in two writes, and the
+/// program waits long enough for several lines of progress between them.
+const ASKING: &str =
+    "sh -c 'printf \"Pass\" >/dev/tty; sleep 1; printf \"word: \" >/dev/tty; sleep 1'";
+
 #[test]
-fn progress_is_drawn_beside_a_program_that_writes_elsewhere() {
+fn a_prompt_on_the_terminal_is_never_drawn_over() {
     let workplace = Workplace::new();
-    let got = on_terminal(&workplace, &format!("record {PROGRAM} >out 2>err"));
+    for redirections in [">out 2>err", ">out 2>err </dev/null"] {
+        let got = on_terminal(&workplace, &format!("record {ASKING} {redirections}"));
+        assert_eq!(got, "Password: ", "{redirections}");
+    }
+}
+
+#[test]
+fn progress_is_drawn_on_request_beside_a_program_that_writes_elsewhere() {
+    let workplace = Workplace::new();
+    let got = on_terminal(
+        &workplace,
+        &format!("record --progress {PROGRAM} >out 2>err"),
+    );
     assert_contains(&got, LINE);
     assert!(
         got.ends_with("\r\u{1b}[K"),
@@ -55,9 +81,9 @@ fn progress_is_drawn_beside_a_program_that_writes_elsewhere() {
 }
 
 #[test]
-fn progress_is_turned_off_by_options() {
+fn without_a_request_no_progress_is_drawn() {
     let workplace = Workplace::new();
-    for option in ["--no-progress", "--quiet"] {
+    for option in ["", "--no-progress", "--quiet"] {
         let got = on_terminal(&workplace, &format!("record {option} {PROGRAM} >out 2>err"));
         assert_eq!(got, "", "{option}");
     }

@@ -41,11 +41,12 @@ fn without_all_dispatches_no_idle_time_is_known() {
     let with_untimed = idle_times(&Trace::from_text(text).unwrap());
     assert!(with_untimed.iter().all(|(_, unknown)| *unknown));
     // So is one that was lost.
-    trace.manifest.losses.push(gapscope_trace::manifest::Loss {
-        kind: gapscope_trace::LossKind::Dispatches,
-        count: 1,
-        reason: "the file has no row of it".into(),
-    });
+    let loss = gapscope_trace::manifest::Loss::new(
+        gapscope_trace::LossKind::Dispatches,
+        1,
+        "the file has no row of it",
+    );
+    trace.manifest.losses.push(loss);
     assert!(idle_times(&trace).iter().all(|(_, unknown)| *unknown));
     trace.manifest.losses.pop();
     trace.unread.push(UnreadTable {

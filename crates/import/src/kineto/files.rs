@@ -12,6 +12,7 @@ use super::metadata::Metadata;
 use super::preface;
 use super::source::{self, Source};
 use crate::counted::read_full;
+use crate::folder::Folder;
 use crate::line_prefix::LinePrefix;
 use crate::{Error, Options, Output, ranks};
 use gapscope_trace::manifest::Rank;
@@ -26,6 +27,7 @@ const LOOKED_AT: usize = 4 << 20;
 pub(super) fn recognises(path: &Path) -> bool {
     match path.is_dir() {
         true => json_files(path)
+            .files
             .iter()
             .take(16)
             .any(|path| is_document(path)),
@@ -33,18 +35,11 @@ pub(super) fn recognises(path: &Path) -> bool {
     }
 }
 
-/// Returns the files of a folder whose names end like those of Chrome's JSON, by name.
-fn json_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            (name.ends_with(".json") || name.ends_with(".json.gz")) && path.is_file()
-        })
-        .collect();
-    found.sort();
-    found
+/// Returns the files of a folder whose names end like those of Chrome's JSON.
+fn json_files(folder: &Path) -> Folder {
+    Folder::list(folder, |name| {
+        name.ends_with(".json") || name.ends_with(".json.gz")
+    })
 }
 
 /// Returns whether the start of a file looks like a document: an array whose first element is an object, with `"ph"`
@@ -112,7 +107,7 @@ pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
             files.push(input.clone());
             continue;
         }
-        let found = json_files(input);
+        let found = json_files(input).files;
         if found.is_empty() {
             return Err(Error::NoFiles {
                 path: input.clone(),

@@ -1,6 +1,7 @@
 //! Finds the files of an export, and recognises recordings and exports by name and content.
 
 use crate::Error;
+use crate::folder::Folder;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,15 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
 
 /// Returns true for a recording, a folder of XML files, or an XML file of xctrace.
 pub(super) fn recognises(path: &Path) -> bool {
-    let in_folder = || std::fs::read_dir(path).into_iter().flatten().flatten();
     is_bundle(path)
         || has_extension(path, "xml")
-        || in_folder().any(|entry| has_extension(&entry.path(), "xml"))
+        || !xml_files(path).is_empty()
         || starts_as_xml(path)
+}
+
+/// Returns the `.xml` files of a folder; none where there is no folder.
+fn xml_files(folder: &Path) -> Vec<PathBuf> {
+    Folder::list(folder, |name| has_extension(Path::new(name), "xml")).files
 }
 
 /// Returns true if the first sign of a file that is not white space is `<`, and the file is no web page.
@@ -49,22 +54,15 @@ pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
             files.push(input.clone());
             continue;
         }
-        let refused = Error::read(input);
-        let before = files.len();
-        for entry in std::fs::read_dir(input).map_err(refused)? {
-            let path = entry.map_err(refused)?.path();
-            // A pipe might never end.
-            if has_extension(&path, "xml") && path.is_file() {
-                files.push(path);
-            }
-        }
-        if files.len() == before {
+        std::fs::read_dir(input).map_err(Error::read(input))?;
+        let found = xml_files(input);
+        if found.is_empty() {
             return Err(Error::NoFiles {
                 path: input.clone(),
                 wanted: ".xml files: give the folder of what `xctrace export --output` wrote",
             });
         }
-        files[before..].sort();
+        files.extend(found);
     }
     Ok(files)
 }

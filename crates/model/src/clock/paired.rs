@@ -13,11 +13,12 @@ const MAX_PAIRS: usize = 256;
 /// use gapscope_model::clock::{ClockPair, PairedClock};
 ///
 /// let mut clock = PairedClock::default();
-/// clock.add(ClockPair { cpu_ns: 1_000_000, gpu_ticks: 24, error_ns: Some(700) });
-/// clock.add(ClockPair { cpu_ns: 2_000_000, gpu_ticks: 48, error_ns: Some(400) });
+/// clock.add(ClockPair::new(1_000_000, 24).with_error_ns(700));
+/// clock.add(ClockPair::new(2_000_000, 48).with_error_ns(400));
 /// assert_eq!(clock.convert(36).unwrap().error_ns, Some(700));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ClockPair {
     /// The host's clock, in nanoseconds.
     pub cpu_ns: u64,
@@ -32,12 +33,13 @@ pub struct ClockPair {
 /// ```
 /// # use gapscope_model::clock::{ClockPair, PairedClock, HostTime};
 /// # let mut clock = PairedClock::default();
-/// # clock.add(ClockPair { cpu_ns: 0, gpu_ticks: 0, error_ns: Some(5) });
-/// # clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 100, error_ns: Some(5) });
-/// let HostTime { ns, error_ns, extrapolated } = clock.convert(200).unwrap();
+/// # clock.add(ClockPair::new(0, 0).with_error_ns(5));
+/// # clock.add(ClockPair::new(1_000, 100).with_error_ns(5));
+/// let HostTime { ns, error_ns, extrapolated, .. } = clock.convert(200).unwrap();
 /// assert_eq!((ns, error_ns, extrapolated), (2_000, Some(15), true), "the error grows outside of the samples");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct HostTime {
     /// Nanoseconds.
     pub ns: u64,
@@ -69,6 +71,24 @@ pub enum NoTime {
 }
 
 impl ClockPair {
+    /// Makes a sample whose error is not known.
+    pub const fn new(cpu_ns: u64, gpu_ticks: u64) -> ClockPair {
+        ClockPair {
+            cpu_ns,
+            gpu_ticks,
+            error_ns: None,
+        }
+    }
+
+    /// Sets the greatest distance between the two readings.
+    #[must_use]
+    pub const fn with_error_ns(self, error_ns: u64) -> ClockPair {
+        ClockPair {
+            error_ns: Some(error_ns),
+            ..self
+        }
+    }
+
     fn point(&self) -> Point {
         Point {
             ticks: self.gpu_ticks.into(),
@@ -88,8 +108,8 @@ impl ClockPair {
 ///
 /// let mut clock = PairedClock::default();
 /// // 24 MHz ticks, clocks that do not start together.
-/// clock.add(ClockPair { cpu_ns: 5_000_000_000, gpu_ticks: 1_000, error_ns: Some(500) });
-/// clock.add(ClockPair { cpu_ns: 6_000_000_000, gpu_ticks: 24_001_000, error_ns: Some(300) });
+/// clock.add(ClockPair::new(5_000_000_000, 1_000).with_error_ns(500));
+/// clock.add(ClockPair::new(6_000_000_000, 24_001_000).with_error_ns(300));
 /// let time = clock.convert(12_001_000).unwrap();
 /// assert_eq!((time.ns, time.error_ns), (5_500_000_000, Some(500)));
 /// ```
@@ -220,8 +240,8 @@ impl PairedClock {
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
     /// # let mut clock = PairedClock::default();
-    /// clock.add(ClockPair { cpu_ns: 0, gpu_ticks: 0, error_ns: Some(400) });
-    /// clock.add(ClockPair { cpu_ns: 1_250, gpu_ticks: 30, error_ns: Some(900) });
+    /// clock.add(ClockPair::new(0, 0).with_error_ns(400));
+    /// clock.add(ClockPair::new(1_250, 30).with_error_ns(900));
     /// assert_eq!(clock.error_ns(), Some(900));
     /// ```
     pub fn error_ns(&self) -> Option<u64> {

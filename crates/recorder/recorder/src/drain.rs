@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The spool's folder inside a trace.
 pub const SPOOL_FOLDER: &str = "spool";
@@ -232,11 +233,12 @@ impl Drain {
                 }
             };
             let pid_here = procfs::pid_here(&spool);
-            if pid_here.is_some_and(procfs::has_own_clocks) {
+            let on_session_clock = &spool.control().page().on_session_clock;
+            if on_session_clock.load(Relaxed) == 0 && pid_here.is_some_and(procfs::has_own_clocks) {
                 let (assembler, _) = self.trace_mut(trace);
                 assembler.note(&format!(
-                    "Process {} has clocks of its own (a time namespace): its times differ by a fixed amount from those of \
-                     other processes, of stacks and of the machine's conditions.",
+                    "Process {} has clocks of its own (a time namespace), and it is not known by how much they differ: its times \
+                     differ by a fixed amount from those of other processes, of stacks and of the machine's conditions.",
                     spool.pid()
                 ));
             }

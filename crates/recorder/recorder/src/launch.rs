@@ -99,6 +99,10 @@ impl Recording {
             Some(filters) => command.env(env::FILTERS, filters.to_string()),
             None => command.env_remove(env::FILTERS),
         };
+        match gapscope_spool::describe_clock() {
+            Some(clock) => command.env(env::CLOCK, clock),
+            None => command.env_remove(env::CLOCK),
+        };
         command.env_remove(env::START_LABEL);
         command.env_remove(env::LIMIT);
         match self.stack_rate_hz {

@@ -47,6 +47,6 @@ pub use outcome::{Outcome, Recorded};
 pub use progress::Progress;
 pub use recover::{Recovered, recover};
 pub use session::{Session, UNUSED_OPTION};
-pub use signals::survive_file_size_limit;
+pub use signals::{is_ignored, survive_file_size_limit};
 pub use vulkan_loader::LAYER_NAME;
 pub use windows::WrittenWindow;

@@ -37,10 +37,9 @@ impl Signals {
             over: Arc::default(),
             arrived: Default::default(),
         };
-        let ignored = ignored();
         for ((number, _), arrived) in SIGNALS.into_iter().zip(&signals.arrived) {
             // Where a signal is ignored, as under `nohup`, the program must inherit that.
-            if ignored & (1 << (number - 1)) != 0 {
+            if is_ignored(number) {
                 continue;
             }
             // The handlers stay when `self` is dropped; without any, the signals would be ignored from then on.
@@ -70,7 +69,7 @@ impl Drop for Signals {
 /// Makes a write past the file size limit (`ulimit -f`) fail instead of ending this process. Launched programs have
 /// the default again, because a handler does not outlive the start of a program.
 pub fn survive_file_size_limit() {
-    if ignored() & (1 << (SIGXFSZ - 1)) == 0 {
+    if !is_ignored(SIGXFSZ) {
         // If the handler is refused, the signal ends the process as before.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
@@ -85,12 +84,13 @@ pub fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// Returns the signals that this process ignores, with signal 1 in the lowest bit.
-fn ignored() -> u64 {
+/// Returns whether this process ignores a signal, such as SIGHUP under `nohup`.
+pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The lowest bit is that of signal 1.
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0)
+        .is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
 /// Returns true when this process is in the foreground of a terminal, so that the terminal's keys reach the program

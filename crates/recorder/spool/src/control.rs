@@ -50,6 +50,16 @@ enum Memory {
     Copy(Box<Page>, ContainedPath),
 }
 
+/// The facts of the start of a process's recording.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub at_ns: i64,
+    /// Whether the hooks record from the start on.
+    pub recording: bool,
+    /// Whether the times of the process are known to be on the session's clock.
+    pub on_session_clock: bool,
+}
+
 impl Control {
     /// The size of the file.
     const BYTES: usize = 4096;
@@ -67,25 +77,27 @@ impl Control {
         }
     }
 
-    /// Creates the page of this process in `folder`; `recording` is whether the hooks record from the start on.
-    pub(crate) fn create(folder: &Path, start_ns: i64, recording: bool) -> Result<Control, Error> {
+    /// Creates the page of this process in `folder`.
+    pub(crate) fn create(folder: &Path, start: Start) -> Result<Control, Error> {
         let map = map_new_file(&folder.join("control"), Self::BYTES)?;
-        Ok(Control::fill(Memory::Mapped(map), start_ns, recording))
+        Ok(Control::fill(Memory::Mapped(map), start))
     }
 
     /// Makes the first page of a pool that this process has claimed its control page.
-    pub(crate) fn in_claimed(pool: Arc<Pool>, start_ns: i64, recording: bool) -> Control {
-        Control::fill(Memory::Pool(pool), start_ns, recording)
+    pub(crate) fn in_claimed(pool: Arc<Pool>, start: Start) -> Control {
+        Control::fill(Memory::Pool(pool), start)
     }
 
-    fn fill(memory: Memory, start_ns: i64, recording: bool) -> Control {
+    fn fill(memory: Memory, start: Start) -> Control {
         let control = Control::in_memory(memory);
         let page = control.page();
         page.version.store(VERSION, Relaxed);
         page.pid.store(std::process::id(), Relaxed);
         page.pid_namespace.store(pid_namespace(), Relaxed);
-        page.start_ns.store(start_ns, Relaxed);
-        page.recording.store(u32::from(recording), Relaxed);
+        page.start_ns.store(start.at_ns, Relaxed);
+        let on_session_clock = u32::from(start.on_session_clock);
+        page.on_session_clock.store(on_session_clock, Relaxed);
+        page.recording.store(u32::from(start.recording), Relaxed);
         if let Some(rank) = Rank::from_environment() {
             let local = rank.local_rank.and_then(|local| local.checked_add(1));
             page.local_rank_and_one.store(local.unwrap_or(0), Relaxed);

@@ -38,7 +38,7 @@ pub mod reader;
 pub mod stacks;
 pub mod writer;
 
-pub use clock::{HostClock, monotonic_ns};
+pub use clock::{HostClock, describe_clock, monotonic_ns, to_session_ns};
 pub use control::{Control, pid_namespace};
 pub use event::Event;
 pub use gapscope_model as model;
@@ -64,6 +64,8 @@ pub mod env {
     pub const LIMIT: &str = "GAPSCOPE_SPOOL_LIMIT";
     /// The number of filters of system calls (seccomp) that the session has, and its programs therefore too.
     pub const FILTERS: &str = "GAPSCOPE_FILTERS";
+    /// The session's time namespace, as the kernel names it, and the offset of the monotonic clock there in nanoseconds.
+    pub const CLOCK: &str = "GAPSCOPE_CLOCK";
     /// `0`: recording is off until the session, or a label, starts it.
     pub const RECORDING: &str = "GAPSCOPE_RECORDING";
     /// The way in which timestamps leave the GPU: `ask` the driver, or `copy` them inside the command buffers. By

@@ -54,4 +54,6 @@ pub struct Page {
     pub(crate) claimed: AtomicU32,
     /// 1 once nothing will be read from the pool any more.
     pub(crate) finished: AtomicU32,
+    /// 1 where the times of the process are known to be on the session's clock.
+    pub on_session_clock: AtomicU32,
 }

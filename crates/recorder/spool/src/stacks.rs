@@ -11,6 +11,7 @@ mod python;
 use crate::event::{CommonEvent, SampleSource, Span};
 use crate::{Spool, ids};
 use cache::LineCache;
+use gapscope_model::LossKind;
 use python::{CodePosition, MAX_FRAMES, Python};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -37,6 +38,9 @@ thread_local! {
     // The lines that this thread has written; absent before its first stack.
     static CACHE: RefCell<Option<LineCache>> = const { RefCell::new(None) };
 }
+
+/// The reason why a stack is not recorded.
+const FILTERED: &str = "the program filters its system calls, so that its own thread does not read Python's frames at calls; samples from outside go on";
 
 /// Whether the session wants stacks ([`crate::env::STACKS`]), read once.
 static IS_ON: OnceLock<bool> = OnceLock::new();
@@ -99,6 +103,13 @@ fn record_stack(spool: &Spool, at_ns: i64, source: SampleSource) {
     });
     // Reading the interpreter's memory opens a file. The session samples the stacks of such a process too.
     if spool.filters_calls() {
+        if python::is_loaded() {
+            spool.write(&CommonEvent::Loss {
+                kind: LossKind::Stacks,
+                count: 1,
+                reason: FILTERED.into(),
+            });
+        }
         return;
     }
     let Some(python) = python() else {

@@ -3,9 +3,10 @@
 //! ([`Spool::from_env`]) and then calls [`Spool::write`] from any thread.
 
 use crate::chunk::ChunkWriter;
+use crate::control::Start;
 use crate::event::{CommonEvent, EventGroup};
 use crate::pool::Pool;
-use crate::{Control, Error, filters, ids, monotonic_ns};
+use crate::{Control, Error, clock, filters, ids, monotonic_ns};
 use std::cell::RefCell;
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -356,9 +357,15 @@ impl Spool {
 impl ProcessFolder {
     /// Claims a pool, or creates the folder `p<pid>-<start ns>` with its control page.
     fn create(root: &Path, recording: bool) -> Result<ProcessFolder, Error> {
+        let on_session_clock = !filters::has_own() && clock::take_session_clock();
+        let start_at = |at_ns| Start {
+            at_ns,
+            recording,
+            on_session_clock,
+        };
         if let Some(pool) = Pool::claim(root) {
             let pool = Arc::new(pool);
-            let control = Control::in_claimed(pool.clone(), monotonic_ns(), recording);
+            let control = Control::in_claimed(pool.clone(), start_at(monotonic_ns()));
             return Ok(ProcessFolder::new(LogPlace::Pool(pool), control));
         }
         let (start_ns, path) = loop {
@@ -372,7 +379,7 @@ impl ProcessFolder {
             }
             break (start_ns, path);
         };
-        let control = Control::create(&path, start_ns, recording)?;
+        let control = Control::create(&path, start_at(start_ns))?;
         Ok(ProcessFolder::new(LogPlace::Folder(path), control))
     }
 

@@ -64,6 +64,7 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 /// assert_eq!(Object::default(), Object::Device);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Object {
     /// All command queues of the device, as in MLX.
     #[default]
@@ -78,14 +79,31 @@ pub enum Object {
 ///
 /// ```
 /// # use gapscope_sdk::metal::ManagerError;
-/// let busy = ManagerError { code: 2, description: "already capturing".to_owned() };
+/// let busy = ManagerError::new(2, "already capturing");
+/// assert_eq!(busy.code, 2);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ManagerError {
     /// The code: 1 is not supported, 2 is already capturing, 3 is an invalid descriptor.
     pub code: i64,
     /// The description of the error.
     pub description: String,
+}
+
+impl ManagerError {
+    /// Makes an error of its code and its description.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::ManagerError;
+    /// assert_eq!(ManagerError::new(1, "not supported").description, "not supported");
+    /// ```
+    pub fn new(code: i64, description: impl Into<String>) -> ManagerError {
+        ManagerError {
+            code,
+            description: description.into(),
+        }
+    }
 }
 
 /// The operations of Apple's capture manager that captures need.
@@ -101,7 +119,7 @@ pub struct ManagerError {
 ///     fn supports(&self, _document: bool) -> bool { false }
 ///     fn is_capturing(&self) -> bool { false }
 ///     fn start(&self, _: &Destination) -> Result<(), ManagerError> {
-///         Err(ManagerError { code: 1, description: "there is no Metal".to_owned() })
+///         Err(ManagerError::new(1, "there is no Metal"))
 ///     }
 ///     fn stop(&self) {}
 ///     fn synchronise(&self) -> Result<(), WaitError> { Ok(()) }

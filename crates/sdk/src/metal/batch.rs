@@ -60,6 +60,7 @@ pub trait Commands {
 ///     op_kind: "Softmax".into(),
 ///     groups: Some([64, 1, 1]),
 ///     group_size: Some([256, 1, 1]),
+///     ..Dispatch::default()
 /// };
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,6 +73,8 @@ pub struct Dispatch {
     pub groups: Option<[u32; 3]>,
     /// The threads of a threadgroup in x, y and z.
     pub group_size: Option<[u32; 3]>,
+    #[doc(hidden)]
+    pub more_fields_may_come: (),
 }
 
 /// The result of a command buffer.
@@ -90,6 +93,7 @@ pub struct Dispatch {
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Submitted {
     /// The id of the command buffer in the profile.
     pub id: CommandBufferId,

@@ -27,7 +27,7 @@ const ERROR_VALUE: u64 = u64::MAX;
 ///     fn resolve(&self, _: &(), _: u32) -> Result<Vec<u64>, CounterError> { Ok(Vec::new()) }
 ///     fn clocks(&self) -> Clocks {
 ///         let cpu_ns = host_now_ns();
-///         Clocks { cpu_ns, gpu_ticks: cpu_ns * 3 / 125 }
+///         Clocks::new(cpu_ns, cpu_ns * 3 / 125)
 ///     }
 /// }
 /// let pair = Ticks.clock_pair();
@@ -63,11 +63,7 @@ pub trait Counters: Send + Sync {
             true => cpu_ns,
             false => before + (after - before) / 2,
         };
-        ClockPair {
-            cpu_ns,
-            gpu_ticks,
-            error_ns: Some((cpu_ns - before).max(after - cpu_ns)),
-        }
+        ClockPair::new(cpu_ns, gpu_ticks).with_error_ns((cpu_ns - before).max(after - cpu_ns))
     }
 }
 
@@ -98,14 +94,28 @@ pub enum CounterError {
 ///
 /// ```
 /// # use gapscope_sdk::metal::Clocks;
-/// let clocks = Clocks { cpu_ns: 1_000_000_000, gpu_ticks: 24_000_000 };
+/// let clocks = Clocks::new(1_000_000_000, 24_000_000);
+/// assert_eq!(clocks.gpu_ticks, 24_000_000);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Clocks {
     /// The host's clock in nanoseconds.
     pub cpu_ns: u64,
     /// The device's clock in ticks.
     pub gpu_ticks: u64,
+}
+
+impl Clocks {
+    /// Makes the readings of the host's clock, in nanoseconds, and of the device's, in ticks.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::Clocks;
+    /// assert_eq!(Clocks::new(1_000, 24).cpu_ns, 1_000);
+    /// ```
+    pub const fn new(cpu_ns: u64, gpu_ticks: u64) -> Clocks {
+        Clocks { cpu_ns, gpu_ticks }
+    }
 }
 
 /// The indices in a buffer of the two samples of a piece of work.
@@ -161,10 +171,11 @@ impl SamplePair {
 ///
 /// ```
 /// # use gapscope_sdk::metal::Sampled;
-/// let Sampled { start, end } = Sampled::from_ticks(24, 48).unwrap();
+/// let Sampled { start, end, .. } = Sampled::from_ticks(24, 48).unwrap();
 /// assert_eq!(end - start, 24);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sampled {
     /// The tick of the start.
     pub start: u64,
@@ -210,7 +221,7 @@ impl Sampled {
     /// ```
     /// use gapscope_sdk::metal::{Sampled, Unsampled};
     ///
-    /// assert_eq!(Sampled::from_ticks(24, 48), Ok(Sampled { start: 24, end: 48 }));
+    /// assert_eq!(Sampled::from_ticks(24, 48).map(|sampled| sampled.end), Ok(48));
     /// assert_eq!(Sampled::from_ticks(0, 0), Err(Unsampled::Zero));
     /// assert_eq!(Sampled::from_ticks(24, u64::MAX), Err(Unsampled::ErrorValue));
     /// ```
@@ -233,6 +244,7 @@ impl Sampled {
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SampleSlot<B> {
     /// The indices of the samples in the buffer.
     pub pair: SamplePair,

@@ -28,6 +28,7 @@ impl FakeCommands {
                 error: None,
                 gpu_start_s: start_s,
                 gpu_end_s: end_s,
+                ..Completion::default()
             },
             ..FakeCommands::default()
         }

@@ -7,7 +7,7 @@ use crate::kernel_profile::{Profile, Sampling};
 ///
 /// ```
 /// # use gapscope_sdk::metal::Points;
-/// let apple_gpu = Points { timestamps: true, dispatch: false, stage: true };
+/// let apple_gpu = Points { timestamps: true, stage: true, ..Points::default() };
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Points {
@@ -18,6 +18,8 @@ pub struct Points {
     pub dispatch: bool,
     /// The device samples around each pass (`MTLCounterSamplingPointAtStageBoundary`).
     pub stage: bool,
+    #[doc(hidden)]
+    pub more_fields_may_come: (),
 }
 
 /// The work that the program wants to have timed.
@@ -27,6 +29,7 @@ pub struct Points {
 /// assert_eq!(Wanted::default(), Wanted::CommandBuffers);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Wanted {
     /// Command buffers, which costs nothing.
     #[default]
@@ -62,6 +65,7 @@ impl Wanted {
 /// assert!(matches!(chosen, Ladder::CommandBuffers { because: Some(_) }));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ladder {
     /// Samples around each dispatch, with a barrier.
     DispatchBoundary,
@@ -83,7 +87,7 @@ impl Ladder {
     /// ```
     /// use gapscope_sdk::metal::{Ladder, Points, Wanted};
     ///
-    /// let apple_gpu = Points { timestamps: true, dispatch: false, stage: true };
+    /// let apple_gpu = Points { timestamps: true, stage: true, ..Points::default() };
     /// assert_eq!(Ladder::choose(Wanted::Dispatches, apple_gpu), Ladder::PassPerDispatch);
     /// ```
     pub fn choose(wanted: Wanted, points: Points) -> Ladder {

@@ -291,6 +291,7 @@ fn the_ladder_takes_the_finest_that_is_wanted_and_possible() {
         timestamps,
         dispatch,
         stage,
+        ..Points::default()
     };
     use Wanted::*;
     let choose = Ladder::choose;

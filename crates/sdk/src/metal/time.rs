@@ -16,15 +16,21 @@ pub struct Completion {
     pub gpu_start_s: f64,
     /// `GPUEndTime`, on the same clock.
     pub gpu_end_s: f64,
+    #[doc(hidden)]
+    pub more_fields_may_come: (),
 }
 
 /// The interval in which the GPU ran a command buffer, in nanoseconds of the host's clock.
 ///
 /// ```
-/// # use gapscope_sdk::metal::GpuTime;
-/// assert_eq!(GpuTime { start_ns: 1_000, end_ns: 1_250 }.duration_ns(), 250);
+/// use gapscope_sdk::metal::{Completion, GpuTime};
+///
+/// let ended = Completion { finished: true, gpu_start_s: 12.5, gpu_end_s: 12.500_25, ..Completion::default() };
+/// let GpuTime { start_ns, end_ns, .. } = GpuTime::from_completion(&ended).unwrap();
+/// assert_eq!(end_ns - start_ns, 250_000);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GpuTime {
     /// The start.
     pub start_ns: u64,
@@ -57,16 +63,32 @@ pub enum UnknownTime {
 ///
 /// ```
 /// # use gapscope_sdk::metal::CommandBufferError;
-/// let error = CommandBufferError { label: "step".to_owned(), reason: "GPU timeout".to_owned() };
+/// let error = CommandBufferError::new("step", "GPU timeout");
 /// assert_eq!(error.to_string(), "the command buffer `step` failed: GPU timeout");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the command buffer `{label}` failed: {reason}")]
+#[non_exhaustive]
 pub struct CommandBufferError {
     /// The label of the command buffer.
     pub label: String,
     /// The error of Metal.
     pub reason: String,
+}
+
+impl CommandBufferError {
+    /// Makes an error of the label of a command buffer and Metal's error.
+    ///
+    /// ```
+    /// # use gapscope_sdk::metal::CommandBufferError;
+    /// assert_eq!(CommandBufferError::new("step", "GPU timeout").label, "step");
+    /// ```
+    pub fn new(label: impl Into<String>, reason: impl Into<String>) -> CommandBufferError {
+        CommandBufferError {
+            label: label.into(),
+            reason: reason.into(),
+        }
+    }
 }
 
 impl GpuTime {
@@ -107,7 +129,7 @@ impl GpuTime {
     ///
     /// ```
     /// # use gapscope_sdk::metal::GpuTime;
-    /// assert_eq!(GpuTime { start_ns: 5, end_ns: 9 }.duration_ns(), 4);
+    /// fn is_long(time: GpuTime) -> bool { time.duration_ns() > 1_000_000 }
     /// ```
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)

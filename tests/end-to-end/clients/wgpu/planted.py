@@ -1,6 +1,11 @@
-"""A program whose idle GPU time has known code: it says by its own clock how long it was in each function."""
+"""A program whose idle GPU time has known code: it says by its own clock how long it was in each function. With the second
+argument `filter`, it works on after a filter of system calls that ends it where it opens a file, makes a socket, or starts a
+thread or a process."""
 
+import ctypes
 import json
+import platform
+import struct
 import sys
 import time
 
@@ -64,6 +69,31 @@ def step():
     return device.queue.read_buffer(buffer)
 
 
+# The system's numbers of seccomp, and of openat, openat2, memfd_create, socket, connect, clone, clone3, execve.
+CALLS = {
+    "x86_64": (317, [257, 437, 319, 41, 42, 56, 435, 59, 2, 85, 57, 58]),
+    "aarch64": (277, [56, 437, 279, 198, 203, 220, 435, 221]),
+}
+
+
+def filter_system_calls():
+    seccomp, calls = CALLS[platform.machine()]
+    line = struct.Struct("HBBI").pack
+    program = [line(0x20, 0, 0, 0)]  # Load the number of the call.
+    for call in calls:
+        program += [line(0x15, 0, 1, call), line(0x06, 0, 0, 0x80000000)]  # Where it is this one, end the process.
+    program.append(line(0x06, 0, 0, 0x7FFF0000))  # Allow all others.
+    code = ctypes.create_string_buffer(b"".join(program))
+    given = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    # SECCOMP_SET_MODE_FILTER, in all threads.
+    assert libc.syscall(seccomp, 1, 1, given) == 0, ctypes.get_errno()
+
+
+if sys.argv[2:] == ["filter"]:
+    step()
+    filter_system_calls()
 for _ in range(STEPS):
     result = step()
 print(json.dumps({"spent": spent, "result": float(numpy.frombuffer(result, numpy.float32).sum())}))

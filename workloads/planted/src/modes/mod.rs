@@ -50,6 +50,7 @@ pub fn run(args: &Args, truth: &mut Truth) -> Result<()> {
         Mode::Protected => queues::protected,
         Mode::Sparse => queues::sparse,
         Mode::Threads => queues::threads,
+        Mode::Submitter => queues::submitter,
         Mode::Devices => queues::devices,
         Mode::TransferStall => transfers::transfer_stall,
         Mode::Transfers => transfers::transfers,

@@ -203,6 +203,32 @@ pub fn threads(args: &Args, truth: &mut Truth) -> Result<()> {
     Ok(())
 }
 
+/// Submits one recording again and again on a thread that does nothing else, with as little stack as the command line says.
+pub fn submitter(args: &Args, truth: &mut Truth) -> Result<()> {
+    let gpu = Gpu::open(args)?;
+    let spin = Spin::new(&gpu, args)?;
+    let fence = gpu.fence()?;
+    let buffer = gpu.primaries(&gpu.queues[0], 1)?[0];
+    let usage = vk::CommandBufferUsageFlags::empty();
+    let recorded = spin.record(&gpu, buffer, usage, args.n)?;
+    std::thread::scope(|scope| {
+        let stack_bytes = args.stack_kib.unwrap_or(1 << 10) << 10;
+        let thread = std::thread::Builder::new().stack_size(stack_bytes);
+        let work = || -> Result<()> {
+            for _ in 0..args.iterations {
+                gpu.submit(&[&recorded], fence)?;
+                gpu.wait(fence)?;
+            }
+            Ok(())
+        };
+        let thread = thread.spawn_scoped(scope, work)?;
+        thread.join().map_err(|_| anyhow!("the thread panicked"))?
+    })?;
+    truth.add_result(spin.data.read(&gpu)?);
+    gpu.report(truth);
+    Ok(())
+}
+
 /// Lets three devices on two instances work at the same time.
 pub fn devices(args: &Args, truth: &mut Truth) -> Result<()> {
     let first = Arc::new(Instance::new(args)?);

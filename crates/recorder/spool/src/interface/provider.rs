@@ -5,7 +5,7 @@
 use super::{Status, Table, VERSION};
 use crate::event::{CommonEvent, LabelEdge, LabelScope, Layer, Object, Span};
 use crate::hook::guard;
-use crate::{Control, Spool, ids, monotonic_ns};
+use crate::{Control, Spool, ids, monotonic_ns, to_session_ns};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char};
@@ -356,6 +356,11 @@ extern "C" fn pop_label<H: Provider>() -> i32 {
 /// Writes the time that the calling thread has spent for gapscope ([`Table::own_time`]).
 extern "C" fn own_time<H: Provider>(start_ns: i64) -> i32 {
     guarded::<H>(|hook| {
+        // The caller has read its own clock.
+        let start_ns = match start_ns {
+            0.. => to_session_ns(start_ns),
+            unknown => unknown,
+        };
         if !hook.spool().recording() {
             return Status::Off;
         }

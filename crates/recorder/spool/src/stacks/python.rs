@@ -103,6 +103,11 @@ impl Memory for CheckedMemory {
     }
 }
 
+/// Returns whether an interpreter is among this process's global symbols, without a system call.
+pub fn is_loaded() -> bool {
+    symbol(c"_PyRuntime").is_some()
+}
+
 impl Python {
     /// Finds the interpreter in this process's global symbols. Returns `Some(None)` where there is none that can be
     /// read, and `None` where the calling thread runs no Python, so that another thread must try.

@@ -5,7 +5,7 @@ use crate::api::functions::DeviceFunctions;
 use crate::recorder::Recorder;
 use ash::vk;
 use gapscope_spool::event::CommonEvent;
-use gapscope_spool::{HostClock, ids, monotonic_ns};
+use gapscope_spool::{HostClock, ids, monotonic_ns, to_session_ns};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The least time between samples.
@@ -80,7 +80,7 @@ impl Clock {
                 let (offset, error) = raw_to_monotonic();
                 (readings[1] as i64 + offset, deviation.saturating_add(error))
             }
-            _ => (readings[1] as i64, deviation),
+            _ => (to_session_ns(readings[1] as i64), deviation),
         };
         self.last_ns.store(monotonic_ns(), Relaxed);
         self.recorder.write(&CommonEvent::ClockSample {

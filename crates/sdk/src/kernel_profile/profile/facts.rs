@@ -16,11 +16,7 @@ impl Profile {
     /// assert_eq!(profile.convert(24).unwrap().ns, 1_000_000);
     /// ```
     pub fn record_clock_pair(&self, cpu_ns: u64, gpu_ticks: u64) {
-        self.add_clock_pair(ClockPair {
-            cpu_ns,
-            gpu_ticks,
-            error_ns: None,
-        });
+        self.add_clock_pair(ClockPair::new(cpu_ns, gpu_ticks));
     }
 
     /// Adds a sample of both clocks.
@@ -28,7 +24,7 @@ impl Profile {
     /// ```
     /// # use gapscope_sdk::kernel_profile::{ClockPair, Profile};
     /// # let profile = Profile::new();
-    /// profile.add_clock_pair(ClockPair { cpu_ns: 5_000, gpu_ticks: 120, error_ns: Some(80) });
+    /// profile.add_clock_pair(ClockPair::new(5_000, 120).with_error_ns(80));
     /// ```
     pub fn add_clock_pair(&self, pair: ClockPair) {
         lock(&self.info).clock.add(pair);

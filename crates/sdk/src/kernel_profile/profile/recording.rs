@@ -193,7 +193,7 @@ impl Profile {
     ///
     /// let profile = Profile::new();
     /// profile.lose("dispatch times", 2, "the sample buffer was full");
-    /// let Loss { kind, count, reason } = &profile.snapshot().losses[0];
+    /// let Loss { kind, count, reason, .. } = &profile.snapshot().losses[0];
     /// assert_eq!(*kind, LossKind::DispatchTimes);
     /// assert_eq!(format!("{count} {kind}: {reason}"), "2 dispatch times: the sample buffer was full");
     /// ```

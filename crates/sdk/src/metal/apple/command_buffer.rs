@@ -140,6 +140,7 @@ fn completion_of(raw: &ProtocolObject<dyn MTLCommandBuffer>) -> Completion {
         error: failed.then(|| said().unwrap_or_else(|| "Metal gave no reason".to_owned())),
         gpu_start_s: raw.GPUStartTime(),
         gpu_end_s: raw.GPUEndTime(),
+        ..Completion::default()
     }
 }
 

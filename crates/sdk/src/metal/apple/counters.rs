@@ -55,6 +55,7 @@ impl AppleCounters {
             timestamps: self.set.is_some(),
             dispatch: at(MTLCounterSamplingPoint::AtDispatchBoundary),
             stage: at(MTLCounterSamplingPoint::AtStageBoundary),
+            ..Points::default()
         }
     }
 }

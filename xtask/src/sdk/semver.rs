@@ -1,0 +1,39 @@
+//! `cargo xtask semver`: compares the SDK's public interface with that of an earlier revision, by the rules of
+//! cargo-semver-checks. The workflow of each change runs it; it is no part of `cargo xtask test`, because the tool itself
+//! is made of 308 crates.
+
+use anyhow::{Result, bail};
+
+use super::{FEATURES, SDK};
+use crate::command;
+
+/// Compares with the last release, which is the newest tag; where there is none, with the revision `before`, or else the
+/// one before this.
+pub fn run(before: Option<&str>) -> Result<()> {
+    if !command::succeeds("cargo", &["semver-checks", "--version"]) {
+        bail!(
+            "cargo-semver-checks is not installed: `cargo install cargo-semver-checks --locked` compiles it"
+        );
+    }
+    let mut checks = command::cargo([
+        "semver-checks",
+        "--package",
+        SDK,
+        "--only-explicit-features",
+    ]);
+    checks.args(["--features", FEATURES[4], "--baseline-rev"]);
+    command::run(checks.arg(baseline(before)?))
+}
+
+fn baseline(before: Option<&str>) -> Result<String> {
+    let git =
+        |arguments: &[&str]| command::output(std::process::Command::new("git").args(arguments));
+    if let Ok(tag) = git(&["describe", "--tags", "--abbrev=0"]) {
+        return Ok(tag.trim().to_owned());
+    }
+    // A new branch has no revision before it, for which the service gives zeros.
+    let before = before.filter(|before| before.bytes().any(|byte| byte != b'0'));
+    let revision = before.unwrap_or("HEAD^");
+    let commit = git(&["rev-parse", "--verify", &format!("{revision}^{{commit}}")])?;
+    Ok(commit.trim().to_owned())
+}
