@@ -55,14 +55,7 @@ pub fn measure(repetitions: u32) -> Result<String> {
             &format!("`gapscope export`, {format}, to `/dev/null`"),
             &|| {
                 run(gapscope()?
-                    .args([
-                        "export",
-                        "--drawing-only",
-                        "-o",
-                        "/dev/null",
-                        "--format",
-                        format,
-                    ])
+                    .args(["export", "-o", "-", "--format", format])
                     .arg(&real))
             },
         )?;
