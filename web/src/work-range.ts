@@ -4,7 +4,7 @@ import type { Trace } from "./data/trace.ts";
 import { length, type Range, widened } from "./time/range.ts";
 
 /** The share of the trace below which the part with GPU work is shown first. */
-const MOST_SHARE = 0.5;
+const MAX_SHARE = 0.5;
 
 /** Returns the time from the first GPU work to the last with a margin, where that is the smaller part of the trace; otherwise null. */
 export function workRange(trace: Pick<Trace, "tracks" | "whole">): Range | null {
@@ -21,5 +21,5 @@ export function workRange(trace: Pick<Trace, "tracks" | "whole">): Range | null 
   if (past === 0) return null;
   const bin_ns = (to_ns - from_ns) / bins;
   const range = { from_ns: from_ns + first * bin_ns, to_ns: from_ns + past * bin_ns };
-  return length(range) < length(trace.whole) * MOST_SHARE ? widened(range, 0.04) : null;
+  return length(range) < length(trace.whole) * MAX_SHARE ? widened(range, 0.04) : null;
 }

@@ -26,9 +26,6 @@ pub const IMPORTER: Importer = Importer {
     joins_named_ranks: false,
 };
 
-/// The note on files that are read without the trace behind the drawing.
-pub(crate) const DRAWING_ALONE: &str = "The file is a drawing of gapscope without the trace behind it: work without times, losses and the accuracy of the trace's clocks are not in it.";
-
 /// The beginning of an export to Chrome's JSON.
 const CHROME: &[u8] = b"{\"displayTimeUnit\":\"ns\",\"drawnBy\":\"gapscope\"";
 /// The beginning of an export to Perfetto with an embedded trace: a packet that says so.

@@ -50,6 +50,9 @@ pub use output::{Imported, NewTrace, Output, Progress};
 
 use std::path::{Path, PathBuf};
 
+/// The note on files that are read without the trace behind the drawing.
+const DRAWING_ALONE: &str = "The file is a drawing of gapscope without the trace behind it: work without times, losses and the accuracy of the trace's clocks are not in it.";
+
 /// The first bytes of a file that gzip made.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 

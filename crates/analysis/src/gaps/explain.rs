@@ -184,7 +184,17 @@ impl<'a> Explainer<'a> {
 
     /// Returns the parts of all gaps of a GPU.
     pub(super) fn explained(&self, gpu: usize) -> &ExplainedGaps {
-        self.explained[gpu].get_or_init(|| ExplainedGaps::new(self, gpu))
+        self.explained[gpu].get_or_init(|| {
+            let works = &self.timeline.gpus[gpu].works;
+            ExplainedGaps::new(works.gaps(), |gaps, explained| {
+                let mut explanation = Explanation::default();
+                for gap in gaps {
+                    let [before, after] = [gap.before, gap.after].map(|at| works.at(at as usize));
+                    self.explain(Idle::Gpu, &before, &after, gap.interval, &mut explanation);
+                    explained.push(gap.interval, &explanation.parts);
+                }
+            })
+        })
     }
 
     /// Returns the order of submissions by which gaps are explained.

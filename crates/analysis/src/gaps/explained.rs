@@ -1,7 +1,6 @@
 //! Explains all gaps of a device once, on all cores, for the analyses that need only the parts of each gap. Ten million
 //! gaps are not rare, so their parts are packed.
 
-use super::explain::{Explainer, Explanation, Idle};
 use super::{Cause, GapPart};
 use gapscope_timeline::Gap;
 use gapscope_timeline::intervals::Interval;
@@ -29,22 +28,18 @@ pub(crate) struct ExplainedGaps {
 const WHOLE: u8 = u8::MAX;
 
 impl ExplainedGaps {
-    /// Explains the gaps of a device.
-    pub(super) fn new(explainer: &Explainer, device: usize) -> ExplainedGaps {
-        let works = &explainer.timeline.gpus[device].works;
+    /// Collects the parts of all gaps of a device. `explain` explains some of them, one after the other, and calls
+    /// [`ExplainedGaps::push`] for each.
+    pub(super) fn new(
+        mut gaps: impl Iterator<Item = Gap>,
+        explain: impl Fn(&[Gap], &mut ExplainedGaps) + Sync,
+    ) -> ExplainedGaps {
         let explain = |gaps: &[Gap]| {
             let mut explained = ExplainedGaps::default();
-            let mut explanation = Explanation::default();
-            for gap in gaps {
-                let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
-                let of_gap = &mut explanation;
-                explainer.explain(Idle::Gpu, &before, &after, gap.interval, of_gap);
-                explained.push(gap.interval, &explanation.parts);
-            }
+            explain(gaps, &mut explained);
             explained
         };
         let mut all = ExplainedGaps::default();
-        let mut gaps = works.gaps();
         loop {
             let batch: Vec<Gap> = gaps.by_ref().take(BATCH).collect();
             if batch.is_empty() {
@@ -57,7 +52,7 @@ impl ExplainedGaps {
     }
 
     /// Adds the parts of the next gap.
-    fn push(&mut self, gap: Interval, parts: &[GapPart]) {
+    pub(super) fn push(&mut self, gap: Interval, parts: &[GapPart]) {
         let count = u8::try_from(parts.len()).unwrap_or(WHOLE);
         let mut next_ns = gap.start_ns;
         let fits = parts.iter().all(|part| {

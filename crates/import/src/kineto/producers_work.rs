@@ -11,7 +11,7 @@ use super::producers::{
     ARROWS, Args, OTHER_CALLS, Shape, copy_kind, decoded, drawn_place, is_function, split_shape,
 };
 use super::work::correlation;
-use crate::drawn::DRAWING_ALONE;
+use crate::DRAWING_ALONE;
 use crate::inventory::KernelFacts;
 use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, Span};
 use gapscope_timeline_builder::rows;

@@ -3,8 +3,8 @@
 
 use super::first_pass::FirstPass;
 use super::work::{CommandBufferKey, Work};
+use crate::DRAWING_ALONE;
 use crate::Error;
-use crate::drawn::DRAWING_ALONE;
 use crate::inventory::Inventory;
 use crate::output::NewTrace;
 use gapscope_model::Span;

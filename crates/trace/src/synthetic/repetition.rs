@@ -19,7 +19,7 @@ const PAUSE_NS: i64 = 1_000_000;
 pub fn repeat(from: &Path, to: &Path, times: u32) -> Result<(), Error> {
     let (trace, _) = read(from, &Selection::all())?;
     let (mut tables, mut manifest) = (trace.tables, trace.manifest);
-    let step = Step::of(&tables, manifest.end_ns - manifest.start_ns + PAUSE_NS);
+    let step = Step::new(&tables, manifest.end_ns - manifest.start_ns + PAUSE_NS);
     let mut writer = TraceWriter::create(to)?;
     for repetition in 0..times {
         let mut copy = tables.clone();
@@ -72,7 +72,7 @@ struct Step {
 
 impl Step {
     /// Returns the step for tables that last `time_ns`.
-    fn of(tables: &Tables, time_ns: i64) -> Step {
+    fn new(tables: &Tables, time_ns: i64) -> Step {
         let submissions = tables.submissions.id.iter().map(|id| id.0).max();
         let command_buffers = tables.command_buffers.id.iter().map(|id| id.0).max();
         let allocations = tables.memory.allocation.iter().map(|id| id.0).max();
