@@ -397,6 +397,7 @@ impl ChunkReader {
     /// is committed. The error says that the record reaches past the committed bytes: the chunk is damaged from here on.
     pub fn record(&self, offset: usize) -> Result<Option<Record<'_>>, Damaged> {
         let committed = &self.records;
+        let offset = self.after_hole(offset);
         let Some(head) = committed.get(offset..offset + RECORD_HEADER_BYTES) else {
             return Ok(None);
         };
@@ -411,6 +412,22 @@ impl ChunkReader {
             payload,
             next: start + length.next_multiple_of(8),
         }))
+    }
+
+    /// Returns the offset of the record at or behind `offset`: a file that somebody has cut or deleted has zeros in place of
+    /// the records that were written before. No record has a length of zero, because each has a payload.
+    fn after_hole(&self, offset: usize) -> usize {
+        /// Records begin at multiples of this number of bytes. Length and group take as many.
+        const STEP: usize = 8;
+        let in_hole = |at: &usize| {
+            let start = self.records.get(*at..*at + STEP);
+            start.is_some_and(|bytes| bytes == [0; STEP])
+        };
+        let mut at = offset;
+        while in_hole(&at) {
+            at += STEP;
+        }
+        at
     }
 }
 

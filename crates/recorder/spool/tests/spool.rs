@@ -586,6 +586,34 @@ fn what_a_pool_held_is_recovered_from_files() {
     assert_eq!(process.damage(), Damage::default());
 }
 
+/// A record takes 24 bytes, so that the hole in place of the deleted ones ends at either half of 16 bytes.
+#[test]
+fn what_comes_after_a_deleted_file_is_recovered() {
+    for deleted in [100, 101] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let _memory = ready_pool(folder.path());
+        in_thread(|| {
+            let spool = spool(folder.path(), NO_LIMIT);
+            let keep = || {
+                let mut processes = SpoolReader::attach(folder.path()).new_processes().unwrap();
+                let mut process = processes.remove(0);
+                process.keep().unwrap();
+                process.folder().to_owned()
+            };
+            (0..deleted).for_each(|n| spool.write(&free(n)));
+            for file in std::fs::read_dir(keep()).unwrap().flatten() {
+                if file.path().extension().is_some_and(|name| name == "chunk") {
+                    std::fs::remove_file(file.path()).expect("deleted");
+                }
+            }
+            (deleted..200).for_each(|n| spool.write(&free(n)));
+            keep();
+        });
+        let read = frees(&mut only_process(folder.path()), DrainUntil::End);
+        assert_eq!(read, Vec::from_iter(deleted..200));
+    }
+}
+
 #[test]
 fn a_full_pool_drops_and_counts_and_large_records_fit() {
     let folder = tempfile::tempdir().expect("a folder");
