@@ -150,7 +150,8 @@ fn a_python_program_that_filters_its_system_calls_lives_and_the_stacks_that_are_
         .filter(|source| **source == SampleSource::Sampled)
         .count();
     assert!(sampled >= 20, "{sampled} samples");
-    assert_contains(recording.text(), "burn_long");
+    // The line that burns is in the function that `burn_long` calls.
+    assert_contains(recording.text(), " burn ");
 }
 
 #[test]
