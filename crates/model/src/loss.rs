@@ -123,6 +123,7 @@ loss_kinds! {
     PlausibleDeviceTimes = "plausible device times",
     Processes = "processes",
     ProfileEvents = "events of profiles",
+    PythonStacks = "stacks of Python",
     Ranges = "ranges",
     RankTraces = "traces of ranks",
     RecordedFunctions = "functions whose calls are recorded",

@@ -135,7 +135,7 @@ fn a_python_program_that_filters_its_system_calls_lives_and_the_stacks_that_are_
     let (stacks, others): (Vec<_>, Vec<_>) = losses
         .iter()
         .filter(|loss| loss.kind != LossKind::StackSamples)
-        .partition(|loss| loss.kind == LossKind::Stacks);
+        .partition(|loss| loss.kind == LossKind::PythonStacks);
     assert!(others.is_empty(), "{others:?}");
     let [told] = stacks[..] else {
         panic!("one reason: {losses:?}");
@@ -150,8 +150,12 @@ fn a_python_program_that_filters_its_system_calls_lives_and_the_stacks_that_are_
         .filter(|source| **source == SampleSource::Sampled)
         .count();
     assert!(sampled >= 20, "{sampled} samples");
-    // The line that burns is in the function that `burn_long` calls.
-    assert_contains(recording.text(), " burn ");
+    let text = recording.text();
+    assert_contains(&text, "planted.py");
+    assert_contains(
+        &text,
+        "stacks of Python: the program filters its system calls",
+    );
 }
 
 #[test]

@@ -132,8 +132,8 @@ impl PairedClock {
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
     /// # let mut clock = PairedClock::default();
-    /// clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 10, error_ns: None });
-    /// clock.add(ClockPair { cpu_ns: 900, gpu_ticks: 20, error_ns: None });
+    /// clock.add(ClockPair::new(1_000, 10));
+    /// clock.add(ClockPair::new(900, 20));
     /// assert_eq!((clock.pairs().len(), clock.refused()), (1, 1));
     /// ```
     pub fn add(&mut self, pair: ClockPair) {
@@ -190,7 +190,7 @@ impl PairedClock {
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
     /// # let mut clock = PairedClock::default();
     /// clock.set_nanoseconds_per_tick(2.0);
-    /// clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 10, error_ns: None });
+    /// clock.add(ClockPair::new(1_000, 10));
     /// assert_eq!(clock.convert(20).unwrap().ns, 1_020);
     /// ```
     pub fn set_nanoseconds_per_tick(&mut self, nanoseconds: f64) {
@@ -221,8 +221,8 @@ impl PairedClock {
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
     /// # let mut clock = PairedClock::default();
-    /// clock.add(ClockPair { cpu_ns: 0, gpu_ticks: 0, error_ns: None });
-    /// clock.add(ClockPair { cpu_ns: 1_250, gpu_ticks: 30, error_ns: None });
+    /// clock.add(ClockPair::new(0, 0));
+    /// clock.add(ClockPair::new(1_250, 30));
     /// assert_eq!(clock.nanoseconds_per_tick(), Some(1_250.0 / 30.0));
     /// ```
     pub fn nanoseconds_per_tick(&self) -> Option<f64> {
@@ -258,8 +258,8 @@ impl PairedClock {
     /// ```
     /// # use gapscope_model::clock::{PairedClock, ClockPair};
     /// # let mut clock = PairedClock::default();
-    /// clock.add(ClockPair { cpu_ns: 1_000, gpu_ticks: 10, error_ns: None });
-    /// clock.add(ClockPair { cpu_ns: 2_000, gpu_ticks: 20, error_ns: None });
+    /// clock.add(ClockPair::new(1_000, 10));
+    /// clock.add(ClockPair::new(2_000, 20));
     /// assert_eq!(clock.convert(15).unwrap().ns, 1_500);
     /// ```
     pub fn convert(&self, ticks: u64) -> Result<HostTime, NoTime> {

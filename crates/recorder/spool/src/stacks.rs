@@ -105,7 +105,7 @@ fn record_stack(spool: &Spool, at_ns: i64, source: SampleSource) {
     if spool.filters_calls() {
         if python::is_loaded() {
             spool.write(&CommonEvent::Loss {
-                kind: LossKind::Stacks,
+                kind: LossKind::PythonStacks,
                 count: 1,
                 reason: FILTERED.into(),
             });
