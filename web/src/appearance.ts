@@ -98,7 +98,8 @@ export class Appearance {
     const { isLoose, wanted, loose } = this;
     if (!isLoose || !wanted?.errors) return wanted?.matches ?? null;
     const [errors, most] = [wanted.errors, loose.errors ?? Infinity];
-    return (text) => errors(text) <= most && most < Infinity;
+    // Notes and the like are no names of a trace, and may match exactly where no name does.
+    return (text) => wanted.matches(text) || (errors(text) <= most && most < Infinity);
   }
 
   /** Returns whether a text matches the search. Without a search every text does. */

@@ -95,7 +95,7 @@ export class SearchResults {
     fill(
       this.element,
       kinds.length === 0 ? h("p", { class: "note" }, "No matches.") : null,
-      kinds.length > 0 && this.appearance.isLoose ? h("p", { class: "note", "data-similar": "true" }, "Nothing has exactly this name. Similar names:") : null,
+      kinds.length > 0 && this.appearance.isLoose ? h("p", { class: "note", "data-similar": "true" }, "No name in the trace is exactly this. Similar names:") : null,
       kinds.map(({ name, count: all, but, results }) => [
         h("h3", { "data-kind": name, "data-count": all }, name, h("span", { class: "note" }, ` ${count(all)}${but ?? ""}${results.length < all ? `, ${count(results.length)} listed` : ""}`)),
         h("ul", {}, results.map((result) => h("li", {}, this.button(result)))),
