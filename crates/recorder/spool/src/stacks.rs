@@ -44,6 +44,8 @@ const FILTERED: &str = "the program filters its system calls, so that its own th
 
 /// Whether the session wants stacks ([`crate::env::STACKS`]), read once.
 static IS_ON: OnceLock<bool> = OnceLock::new();
+/// Whether the process has an interpreter, as found when it was first asked: a program that filters its calls hardly loads one.
+static HAS_PYTHON: OnceLock<bool> = OnceLock::new();
 /// The interpreter of this process; `None` inside when there is none that can be read. Empty until that is known.
 static PYTHON: OnceLock<Option<Python>> = OnceLock::new();
 
@@ -103,7 +105,7 @@ fn record_stack(spool: &Spool, at_ns: i64, source: SampleSource) {
     });
     // Reading the interpreter's memory opens a file. The session samples the stacks of such a process too.
     if spool.filters_calls() {
-        if python::is_loaded() {
+        if *HAS_PYTHON.get_or_init(python::is_loaded) {
             spool.write(&CommonEvent::Loss {
                 kind: LossKind::PythonStacks,
                 count: 1,
