@@ -61,6 +61,19 @@ pub const MIN_SAMPLES_FOR_SHARES: u64 = 10;
 /// The greatest distance of a thread's own sample from a worker's sample for which the thread counts as waiting at that time.
 const MAX_DISTANCE_NS: i64 = 20_000_000;
 
+/// The gaps whose code is summed up.
+#[derive(Clone, Copy)]
+pub struct SummedGaps<'a, 't> {
+    /// The finder of the gaps.
+    pub finder: &'a GapFinder<'t>,
+    /// Gaps that lie at least `threshold_ns` in this window are summed up.
+    pub window: Interval,
+    /// The least time of a gap in the window, in nanoseconds.
+    pub threshold_ns: i64,
+    /// The gaps whose code is returned for each of them too.
+    pub longest: &'a [Gap],
+}
+
 /// What tells the code that host threads ran: samples of their stacks, or else the ranges that they were in.
 pub enum HostCode<'a> {
     /// The trace has samples.
@@ -76,18 +89,11 @@ impl<'a> HostCode<'a> {
         samples.or_else(|| CodeRanges::new(finder).map(HostCode::Ranges))
     }
 
-    /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
-    /// is returned for each of them too.
-    pub fn code(
-        &self,
-        finder: &GapFinder,
-        window: Interval,
-        threshold_ns: i64,
-        longest: &[Gap],
-    ) -> Code {
+    /// Sums up the code of gaps.
+    pub fn code(&self, gaps: &SummedGaps) -> Code {
         match self {
-            HostCode::Samples(samples) => samples.code(finder, window, threshold_ns, longest),
-            HostCode::Ranges(ranges) => ranges.code(finder, window, threshold_ns, longest),
+            HostCode::Samples(samples) => samples.code(gaps),
+            HostCode::Ranges(ranges) => ranges.code(gaps),
         }
     }
 }
@@ -131,17 +137,10 @@ impl<'a> CodeSamples<'a> {
         code
     }
 
-    /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
-    /// is returned for each of them too.
-    pub fn code(
-        &self,
-        finder: &GapFinder,
-        window: Interval,
-        threshold_ns: i64,
-        longest: &[Gap],
-    ) -> Code {
+    /// Sums up the code of gaps.
+    pub fn code(&self, gaps: &SummedGaps) -> Code {
         let mut sum = CodeSums::default();
-        each_idle_part(finder, window, threshold_ns, |part| {
+        each_idle_part(gaps.finder, gaps.window, gaps.threshold_ns, |part| {
             self.add_part(part, &mut sum);
         });
         let mut code = sum.into_code(self);
@@ -149,7 +148,7 @@ impl<'a> CodeSamples<'a> {
         let losses = self.timeline.trace.manifest.losses.iter();
         let missing = losses.filter(|loss| loss.kind == LossKind::StackSamples);
         code.missing_samples = missing.map(|loss| loss.count).fold(0, u64::saturating_add);
-        code.longest = longest.iter().map(|gap| self.in_gap(gap)).collect();
+        code.longest = gaps.longest.iter().map(|gap| self.in_gap(gap)).collect();
         code
     }
 

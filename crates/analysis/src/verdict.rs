@@ -59,7 +59,7 @@ mod phases;
 mod times;
 mod words;
 
-use crate::code::{Code, HostCode};
+use crate::code::{Code, HostCode, SummedGaps};
 use crate::contradictions::{self, Contradiction};
 use crate::critical_path::{self, CriticalPaths};
 use crate::fill::{self, DeviceFill};
@@ -142,8 +142,13 @@ impl Judgement {
                 (devices, fill, paths, contradictions)
             },
         );
-        let code =
-            host_code.map(|code| code.code(finder, window, gap_threshold_ns, &idle_time.longest));
+        let gaps = SummedGaps {
+            finder,
+            window,
+            threshold_ns: gap_threshold_ns,
+            longest: &idle_time.longest,
+        };
+        let code = host_code.map(|code| code.code(&gaps));
         let late = code
             .as_ref()
             .and_then(|code| code.of_cause(Cause::HostLate));

@@ -8,7 +8,7 @@
 //! stacks.
 
 use super::idle_code::{CauseCode, Code, CodeSource, CodeTime};
-use super::{each_idle_part, sort, until};
+use super::{SummedGaps, each_idle_part, sort, until};
 use crate::gaps::{Cause, Gap, GapFinder};
 use crate::host_ranges::ThreadRanges;
 use crate::range_name::frame_of_range;
@@ -80,18 +80,11 @@ impl<'a> CodeRanges<'a> {
         })
     }
 
-    /// Sums up the code of all gaps that lie at least `threshold_ns` in `window`. The code of the gaps in `longest`
-    /// is returned for each of them too.
-    pub fn code(
-        &self,
-        finder: &GapFinder,
-        window: Interval,
-        threshold_ns: i64,
-        longest: &[Gap],
-    ) -> Code {
+    /// Sums up the code of gaps.
+    pub fn code(&self, gaps: &SummedGaps) -> Code {
         let mut totals = [0_i64; Cause::ALL.len()];
         let mut times = NodeTimes::default();
-        each_idle_part(finder, window, threshold_ns, |part| {
+        each_idle_part(gaps.finder, gaps.window, gaps.threshold_ns, |part| {
             let total = &mut totals[part.cause as usize];
             *total = total.saturating_add(part.interval.length_ns());
             self.add(part.thread, part.cause, part.interval, &mut times);
@@ -116,7 +109,7 @@ impl<'a> CodeRanges<'a> {
         causes.sort_by_key(|cause| Reverse(cause.total_ns));
         Code {
             causes,
-            longest: longest.iter().map(|gap| self.in_gap(gap)).collect(),
+            longest: gaps.longest.iter().map(|gap| self.in_gap(gap)).collect(),
             ..Code::default()
         }
     }

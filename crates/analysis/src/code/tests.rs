@@ -48,7 +48,12 @@ fn code_of(trace: &Trace) -> Code {
     let window = timeline.work_window().unwrap();
     let idle = crate::gaps::idle_time(&timeline, window, 0, 10);
     let samples = CodeSamples::new(&timeline).unwrap();
-    let code = samples.code(&GapFinder::new(&timeline), window, 0, &idle.longest);
+    let code = samples.code(&SummedGaps {
+        finder: &GapFinder::new(&timeline),
+        window,
+        threshold_ns: 0,
+        longest: &idle.longest,
+    });
     for cause in &code.causes {
         let of_code: i64 = cause.code.iter().map(|time| time.total_ns).sum();
         assert_eq!(of_code + cause.without_samples_ns, cause.total_ns);
