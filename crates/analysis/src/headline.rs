@@ -314,21 +314,9 @@ impl HeadlineInput<'_> {
         if unused.is_empty() || unused.len() == all {
             return None;
         }
-        let count = unused.len();
-        let names = some_of(&unused);
-        Some(match lost_works(self.timeline) {
-            0 => {
-                let were = if count == 1 { "was" } else { "were" };
-                format!("{count} of {all} GPUs {were} never used: {names}.")
-            }
-            lost => {
-                let have = if count == 1 { "has" } else { "have" };
-                format!(
-                    "{count} of {all} GPUs {have} no recorded work: {names}. {}, and may have run there.",
-                    count_of(lost, "piece of work is lost", "pieces of work are lost")
-                )
-            }
-        })
+        let lost = Some(lost_works(self.timeline)).filter(|lost| *lost > 0);
+        let words = ["never used", "no recorded work"];
+        Some(little_used(&unused, all, words, "", lost))
     }
 
     /// Says which devices were busy for next to no time, where another was busy for far longer.
@@ -349,23 +337,10 @@ impl HeadlineInput<'_> {
             })
             .map(|(device, name)| format!("{name} ({})", Nanoseconds(busy_ns(device))))
             .collect();
-        let count = format!("{} of {} GPUs", hardly.len(), self.devices.len());
-        let names = some_of(&hardly);
-        let busiest = format!("the busiest was busy for {}", Nanoseconds(most_ns));
-        let is_one = hardly.len() == 1;
-        let text = match is_certain {
-            true => {
-                let were = if is_one { "was" } else { "were" };
-                format!("{count} {were} hardly used: {names}; {busiest}.")
-            }
-            false => {
-                let have = if is_one { "has" } else { "have" };
-                format!(
-                    "{count} {have} little recorded work: {names}; {busiest}. {}, and may have run there.",
-                    count_of(lost, "piece of work is lost", "pieces of work are lost")
-                )
-            }
-        };
+        let busiest = format!("; the busiest was busy for {}", Nanoseconds(most_ns));
+        let words = ["hardly used", "little recorded work"];
+        let lost = (!is_certain).then_some(lost);
+        let text = little_used(&hardly, self.devices.len(), words, &busiest, lost);
         (!hardly.is_empty()).then_some((HeadlineKind::UnusedDevice, text))
     }
 
@@ -399,6 +374,30 @@ pub(crate) fn undefined_queues(timeline: &Timeline) -> impl Iterator<Item = Loss
     let counts = counts.into_iter().filter(|(_, count)| *count > 0);
     let because = "the trace does not define the queue that they name";
     counts.map(move |(kind, count)| Loss::new(kind, count, because))
+}
+
+/// Says that some of `all` GPUs were used little, in the first of two words for that: where `lost` pieces of work may have run there,
+/// in the second, which claims of the record alone. `more` follows the names.
+fn little_used(
+    gpus: &[String],
+    all: usize,
+    [used, recorded]: [&str; 2],
+    more: &str,
+    lost: Option<u64>,
+) -> String {
+    let count = format!("{} of {all} GPUs", gpus.len());
+    let [were, have] = match gpus.len() {
+        1 => ["was", "has"],
+        _ => ["were", "have"],
+    };
+    let names = some_of(gpus);
+    match lost {
+        None => format!("{count} {were} {used}: {names}{more}."),
+        Some(lost) => format!(
+            "{count} {have} {recorded}: {names}{more}. {}, and may have run there.",
+            count_of(lost, "piece of work is lost", "pieces of work are lost")
+        ),
+    }
 }
 
 /// Returns a list of names, of which only the first are named where they are many.
