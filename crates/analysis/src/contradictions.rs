@@ -127,8 +127,9 @@ pub(crate) fn contradictions(timeline: &Timeline, awaited: &AwaitedWork) -> Vec<
         };
         ends.add(late.end_ns.saturating_sub(late.told_ns), allowed_ns[gpu]);
     }
-    let awaited = starts_before_awaited(timeline, &allowed_ns);
-    let ends = ends(timeline, &allowed_ns);
+    let is_stream = streams(timeline);
+    let awaited = starts_before_awaited(timeline, &is_stream, &allowed_ns);
+    let ends = ends(timeline, &is_stream, &allowed_ns);
     let mut all = Vec::new();
     let each = starts
         .into_iter()
@@ -149,9 +150,8 @@ pub(crate) fn contradictions(timeline: &Timeline, awaited: &AwaitedWork) -> Vec<
 }
 
 /// Compares, for each GPU, the ends of work with those of earlier work of their stream, and with the end of the recording.
-fn ends(timeline: &Timeline, allowed_ns: &[i64]) -> Vec<[Compared; 2]> {
+fn ends(timeline: &Timeline, is_stream: &[bool], allowed_ns: &[i64]) -> Vec<[Compared; 2]> {
     let manifest = &timeline.trace.manifest;
-    let is_stream = streams(timeline);
     // A trace without a length does not say when it ended.
     let recorded_until_ns = (manifest.end_ns > manifest.start_ns).then_some(manifest.end_ns);
     let mut last_end_ns = vec![i64::MIN; timeline.queues.len()];
@@ -182,8 +182,11 @@ fn ends(timeline: &Timeline, allowed_ns: &[i64]) -> Vec<[Compared; 2]> {
 }
 
 /// Compares, for each GPU, the starts of work with the ends of the work of other streams that it waits for.
-fn starts_before_awaited(timeline: &Timeline, allowed_ns: &[i64]) -> Vec<Compared> {
-    let is_stream = streams(timeline);
+fn starts_before_awaited(
+    timeline: &Timeline,
+    is_stream: &[bool],
+    allowed_ns: &[i64],
+) -> Vec<Compared> {
     let table = &timeline.trace.tables.dependencies;
     let mut compared = vec![Compared::default(); allowed_ns.len()];
     let times = |id| {

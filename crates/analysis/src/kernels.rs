@@ -172,7 +172,8 @@ pub(crate) fn add_judged(timeline: &Timeline, judged: Option<Interval>, kernels:
     });
     let names = names.all().iter().map(|named| named.name.as_str());
     let busy: HashMap<&str, i64> = names.zip(busy.iter().map(|busy| busy.length_ns)).collect();
-    for kernel in kernels {
+    // A kernel whose times are not known was busy for an unknown time in the window, too.
+    for kernel in kernels.iter_mut().filter(|kernel| kernel.busy_ns.is_some()) {
         kernel.judged_busy_ns = busy.get(kernel.name.as_str()).copied();
     }
 }
