@@ -12,20 +12,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The size of the buffer before a decoder.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Opens a file for reading and decompresses it if gzip packed it. Returns also the size of the file. `count` becomes the number
-/// of its bytes that were used.
+/// A file that is open for reading.
+pub(crate) struct Opened {
+    /// The content, decompressed if gzip packed it.
+    pub content: Box<dyn Read + Send>,
+    /// The size of the file.
+    pub bytes: u64,
+    pub is_gzip: bool,
+}
+
+/// Opens a file for reading. `count` becomes the number of its bytes that were used.
 ///
 /// # Errors
 /// The system refuses to open the file.
-pub(crate) fn open(path: &Path, count: Arc<AtomicU64>) -> io::Result<(Box<dyn Read + Send>, u64)> {
+pub(crate) fn open(path: &Path, count: Arc<AtomicU64>) -> io::Result<Opened> {
     let mut file = File::open(path)?;
     let bytes = file.metadata()?.len();
     let mut magic = [0; 2];
     let is_gzip = read_full(&mut file, &mut magic)? == 2 && magic == GZIP;
     let file = File::open(path)?;
-    Ok(match is_gzip {
-        true => (Box::new(Gunzip::new(file, count)), bytes),
-        false => (Box::new(Counted { file, count }), bytes),
+    let content: Box<dyn Read + Send> = match is_gzip {
+        true => Box::new(Gunzip::new(file, count)),
+        false => Box::new(Counted { file, count }),
+    };
+    Ok(Opened {
+        content,
+        bytes,
+        is_gzip,
     })
 }
 

@@ -148,15 +148,18 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
 fn bytes_of(path: &Path) -> Result<(Vec<u8>, Option<String>), Error> {
     let failed = Error::read(path);
     let used = Arc::new(AtomicU64::new(0));
-    let (file, size) = counted::open(path, used.clone()).map_err(failed)?;
+    let file = counted::open(path, used.clone()).map_err(failed)?;
     let mut bytes = Vec::new();
-    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    let read = file
+        .content
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes);
     let unread_end = match read {
         Ok(_) => None,
         Err(error) if bytes.is_empty() => return Err(failed(error)),
         // The readable start of a cut file is imported.
         Err(error) => {
-            let why = counted::stopped(&error, used.load(Ordering::Relaxed), size);
+            let why = counted::stopped(&error, used.load(Ordering::Relaxed), file.bytes);
             Some(format!("the file cannot be read further: {why}"))
         }
     };

@@ -192,9 +192,18 @@ pub(super) struct Unpaired {
 }
 
 impl Unpaired {
+    /// Opens a range, or returns the one that an event ends.
+    pub(super) fn take(&mut self, event: &Event, begins: bool) -> Option<OpenRange> {
+        if begins {
+            self.begins.push(OpenRange::new(event));
+            return None;
+        }
+        self.end(event)
+    }
+
     /// Returns the range that an event ends: the innermost, unless that begins later. An end without a range is kept, as
     /// its beginning may stand behind it.
-    pub(super) fn end(&mut self, event: &Event) -> Option<OpenRange> {
+    fn end(&mut self, event: &Event) -> Option<OpenRange> {
         let ended = self.begins.pop_if(|open| {
             let times = open.start_ns.zip(event.start_ns);
             // Where events stand in reverse order, the end at the start of a range is that of the one before.

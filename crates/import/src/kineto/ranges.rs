@@ -81,13 +81,7 @@ impl Collector<'_, '_> {
     pub(super) fn of_thread(&mut self, event: &Event, begins: bool) -> Result<(), Error> {
         let key = [event.pid, b"\0", event.tid].concat();
         let unpaired = self.open.of_threads.entry(key.into()).or_default();
-        let ended = match begins {
-            true => {
-                unpaired.begins.push(OpenRange::new(event));
-                None
-            }
-            false => unpaired.end(event),
-        };
+        let ended = unpaired.take(event, begins);
         self.ended(event.args, event.start_ns, ended)
     }
 
@@ -95,13 +89,7 @@ impl Collector<'_, '_> {
     pub(super) fn asynchronous(&mut self, event: &Event, begins: bool) -> Result<(), Error> {
         let key = [event.category, event.name, event.id].map(|text| self.text(text));
         let unpaired = self.open.asynchronous.entry(key.into()).or_default();
-        let ended = match begins {
-            true => {
-                unpaired.begins.push(OpenRange::new(event));
-                None
-            }
-            false => unpaired.end(event),
-        };
+        let ended = unpaired.take(event, begins);
         self.ended(event.args, event.start_ns, ended)
     }
 

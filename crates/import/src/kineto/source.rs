@@ -28,7 +28,7 @@ pub(super) enum Ending {
 /// # Errors
 /// The system refuses to open the file.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    Ok(counted::open(path, Arc::default())?.0)
+    Ok(counted::open(path, Arc::default())?.content)
 }
 
 /// A file that another thread reads.
@@ -53,7 +53,8 @@ impl Source {
     pub(super) fn open(path: &Path) -> Result<Source, Error> {
         let failed = Error::read(path);
         let count = Arc::new(AtomicU64::new(0));
-        let (file, file_bytes) = counted::open(path, count.clone()).map_err(failed)?;
+        let file = counted::open(path, count.clone()).map_err(failed)?;
+        let (file, file_bytes) = (file.content, file.bytes);
         let (to, blocks) = sync_channel(BLOCKS);
         let (spent, from) = sync_channel(BLOCKS + 2);
         let thread = std::thread::Builder::new()

@@ -4,7 +4,6 @@
 use crate::protobuf::{Message, varint};
 use crate::{Error, counted};
 use std::cell::{Cell, RefCell};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -45,9 +44,9 @@ pub(super) fn read(
 ) -> Result<Damage, Error> {
     let failed = Error::read(path);
     let used = Arc::new(AtomicU64::new(0));
-    let (file, _) = counted::open(path, used.clone()).map_err(failed)?;
-    let mut file = BufReader::with_capacity(1 << 20, file);
-    let gzip = is_gzip(path).map_err(failed)?;
+    let opened = counted::open(path, used.clone()).map_err(failed)?;
+    let mut file = BufReader::with_capacity(1 << 20, opened.content);
+    let gzip = opened.is_gzip;
     let mut damage = Damage::default();
     let failure = RefCell::new(None);
     let torn = Cell::new(0);
@@ -82,13 +81,6 @@ pub(super) fn read(
 /// Returns the size of an input.
 pub(super) fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |metadata| metadata.len())
-}
-
-/// Returns whether gzip packed a file.
-fn is_gzip(path: &Path) -> io::Result<bool> {
-    let mut magic = [0; 2];
-    let read = counted::read_full(&mut File::open(path)?, &mut magic)?;
-    Ok(read == 2 && magic == crate::GZIP)
 }
 
 /// The callback that receives each packet; its error stops the reading.
