@@ -1,7 +1,8 @@
 //! Says what to do first about the ranks of a program: a late rank, for which the others wait, comes before what is slow on each rank.
 //!
-//! A rank comes first only where the critical path through all ranks runs through that rank for longest. The bound is the time by which the rank came later than the second to last, or than the median rank where several are late: so long
-//! the others would not have waited.
+//! A rank comes first only where the critical path through all ranks runs through that rank for longest. The bound is the time by
+//! which the rank came later than the second to last, or than the median rank where several are late: so long the others would
+//! not have waited.
 
 use crate::number;
 use gapscope_comparison::ranks::{LateReason, RankFindings, RankOnPath, WhyLate};
