@@ -434,7 +434,8 @@ fn the_drawing_of_perfetto_alone_keeps_launches_and_calls_with_their_functions()
 }
 
 /// The parts of a trace that a drawing keeps: how much work is timed and how much of it has a call, the calls that submitted
-/// work, the verdict, and the time of each cause in percent of all gaps.
+/// work, the verdict, the time in which the host was late in percent of that of the trace itself, and the time of each cause in percent of
+/// all gaps.
 #[derive(Debug)]
 struct Drawn {
     dispatches: usize,
@@ -442,6 +443,7 @@ struct Drawn {
     transfers: usize,
     launches: usize,
     verdict: String,
+    host_late_percent: i64,
     causes: BTreeMap<String, i64>,
 }
 
@@ -470,6 +472,8 @@ impl Drawn {
                 sums
             })
         };
+        let late_ns = |trace| causes(trace).get("host-late").copied().unwrap_or(0);
+        let whole_late_ns = late_ns(whole).max(1);
         let all_ns = causes(whole).values().sum::<i64>().max(1);
         let percent = causes(trace)
             .into_iter()
@@ -480,6 +484,7 @@ impl Drawn {
             transfers: trace.tables.transfers.len(),
             launches: trace.tables.submissions.len(),
             verdict: findings(trace)["verdict"].to_string(),
+            host_late_percent: (late_ns(trace) * 100 + whole_late_ns / 2) / whole_late_ns,
             causes: percent.filter(|(_, percent)| *percent > 0).collect(),
         }
     }
@@ -500,6 +505,7 @@ impl PartialEq for Drawn {
         let causes = self.causes.keys().chain(other.causes.keys());
         counts(self) == counts(other)
             && self.verdict == other.verdict
+            && self.host_late_percent == other.host_late_percent
             && causes
                 .into_iter()
                 .all(|cause| (percent(self, cause) - percent(other, cause)).abs() <= 2)
