@@ -204,13 +204,22 @@ impl Sequence {
         let equal = counts.into_iter().max_by_key(|(key, count)| (*count, *key));
         let ((length, hash), mut equal) = equal?;
         let mut turns = starts.len() - 1;
-        // Nothing says where the last turn ends: it counts where it is like the others.
+        // What comes after the last anchor and before the first may be whole turns, or the two parts of one.
         let last = *starts.last()?;
-        let ends_equal = last + length <= self.len() && self.hash(last, last + length) == hash;
-        if ends_equal {
-            equal += 1;
-            turns += 1;
-        }
+        let mut all = starts.windows(2).map(|two| (two[0], two[1]));
+        let one = all.find(|(from, to)| to - from == length && self.hash(*from, *to) == hash)?;
+        let after = (self.len() - last).min(length);
+        let before = starts[0].min(length);
+        let is_begin = self.hash(last, last + after) == self.hash(one.0, one.0 + after);
+        let is_end = self.hash(starts[0] - before, starts[0]) == self.hash(one.1 - before, one.1);
+        let ends_equal = is_begin && after == length;
+        let more = [(is_begin, after), (is_end, before)];
+        let more: usize = more
+            .iter()
+            .map(|(is_part, count)| if *is_part { *count } else { 0 })
+            .sum();
+        equal += more / length;
+        turns += more / length;
         let is_period = length > 1
             && equal >= PERIOD_LEAST
             && ratio(equal as i64, turns as i64) >= PERIOD_SHARE
@@ -239,6 +248,7 @@ impl Sequence {
 
     /// Returns how the host takes part in the turns of a period; `None` where it does not, or where that is not known.
     fn host_part(&self, period: &Period, waits: &[i64]) -> Option<HostPart> {
+        let all = self.equal_turns(period).count() as i64;
         let waited = self.equal_turns(period).filter(|start| {
             let from_ns = self.submitted_ns[*start];
             let next_ns = self.submitted_ns.get(start + period.length).copied();
@@ -246,7 +256,6 @@ impl Sequence {
             let first = waits.partition_point(|ns| *ns < from_ns);
             from_ns > i64::MIN && waits.get(first).is_some_and(|ns| *ns < to_ns)
         });
-        let all = period.equal as i64;
         if ratio(waited.count() as i64, all) >= PERIOD_SHARE {
             return Some(HostPart::Waits);
         }

@@ -323,6 +323,30 @@ fn layers_inside_of_repeating_steps_are_told_apart() {
 }
 
 #[test]
+fn the_parts_of_a_turn_at_both_ends_count_as_one() {
+    // The kernel that comes once in each turn is in its middle, and there are five turns.
+    let mut program = Program::new();
+    for _ in 0..5 {
+        let end = program.at + 520;
+        for (place, kernel) in [1, 1, 2, 1, 1].into_iter().enumerate() {
+            program.launch(kernel, end - 500 + place as i64 * 100, 100);
+        }
+        program.wait_until(end + 5);
+        program.at += 3000;
+    }
+    let findings = program.findings();
+    let summary = findings.step_summary.as_ref().unwrap();
+    assert!(
+        summary
+            .found
+            .contains("all 5 turns have the same 5 pieces of work"),
+        "{}",
+        summary.found
+    );
+    assert_eq!(findings.steps.len(), 5);
+}
+
+#[test]
 fn layers_in_which_the_host_waits_leave_it_open() {
     let mut program = Program::new();
     for _ in 0..10 {
