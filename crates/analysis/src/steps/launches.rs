@@ -129,6 +129,17 @@ fn symbol(timeline: &Timeline, work: &Work) -> u32 {
     }
 }
 
+/// Returns true where most of the turns that are looked at, spread over all, have one length. Most symbols have no period, and their turns need no hashes.
+fn has_usual_length(starts: &[usize]) -> bool {
+    const LOOKED_AT: usize = 256;
+    let apart = (starts.len() / LOOKED_AT).max(1);
+    let turns = starts.windows(2).step_by(apart);
+    let mut lengths: Vec<usize> = turns.map(|two| two[1] - two[0]).collect();
+    lengths.sort_unstable();
+    let most = lengths.chunk_by(|a, b| a == b).map(<[usize]>::len).max();
+    most.is_some_and(|most| ratio(most as i64, lengths.len() as i64) >= PERIOD_SHARE / 2.0)
+}
+
 /// A factor of the hashes of sequences.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -196,6 +207,9 @@ impl Sequence {
 
     /// Returns the period of an anchor, which is at `starts`.
     fn period(&self, starts: Vec<usize>) -> Option<Period> {
+        if !has_usual_length(&starts) {
+            return None;
+        }
         let mut counts: FxHashMap<(usize, u64), usize> = FxHashMap::default();
         for two in starts.windows(2) {
             let key = (two[1] - two[0], self.hash(two[0], two[1]));
