@@ -1750,3 +1750,98 @@ def a_large_launch_first() -> TraceWriter:
     for step in range(64):
         trace.launch("k", 30 + step * 8, 640_022 + step * 10_002, 10_000, groups=64)
     return trace
+
+
+# Steps
+
+
+def steps_of_a_loop(trace: TraceWriter, late: dict[int, float], allocate: dict[int, float]) -> list[tuple[float, float]]:
+    """Plants 40 steps: each loads for 3 ms, launches three kernels of 2 ms and waits. Returns when each begins and ends."""
+    load = trace.stack([("main", "train.py", 90), ("load_batch", "train.py", 41)])
+    steps = []
+    at = 1000.0
+    for step in range(1, 41):
+        begin = at
+        loaded = at + 3000 + late.get(step, step % 5 * 20)
+        trace.samples(load, at, loaded, period=500)
+        at = loaded
+        if step in allocate:
+            trace.call("allocate-memory", at, allocate[step], "cudaMalloc")
+            at += allocate[step]
+        for number, kernel in enumerate(("forward", "backward", "update")):
+            trace.launch(kernel, at + number * 10, loaded + allocate.get(step, 0) + 15 + number * 2000, 2000)
+        end = at + 15 + 3 * 2000
+        trace.call("wait-device-idle", at + 40, end + 5 - at - 40, "cudaDeviceSynchronize")
+        at = end + 10
+        steps.append((begin, at))
+    return steps
+
+
+SLOW_STEPS = (
+    r"The median of 40 steps takes 9\.\d+ ms: compute 6\d(\.\d)? %, host 3\d(\.\d)? %",
+    r"3 take over 1\.25 times as long",
+    r"7 +\S+ ms +32\.0 ms.*?→ 23\.0 ms more idle because the host was late, loading data \(train\.py:41 load_batch\)",
+    r"13 +\S+ ms +27\.0 ms.*?→ 18\.0 ms more idle because the host was late, loading data \(train\.py:41 load_batch\)",
+    r"24 +\S+ ms +17\.\d ms.*?→ 8\.\d\d ms more idle because the host was allocating, freeing or mapping memory",
+)
+
+
+@scenario(
+    "labelled steps, of which two wait for the data loader and one allocates: these three are slow, each for its reason",
+    "mixed",
+    "host-late",
+    says=(*SLOW_STEPS, r'Steps are the ranges "train_step"'),
+)
+def slow_steps_by_label() -> TraceWriter:
+    trace = TraceWriter()
+    for begin, end in steps_of_a_loop(trace, {7: 23_000, 13: 18_000}, {24: 8500}):
+        trace.range("train_step", begin, end - begin)
+    return trace
+
+
+@scenario(
+    "the same without labels: the launches have a period",
+    "mixed",
+    "host-late",
+    says=(*SLOW_STEPS, r"found by the period of launches: all 40 turns have the same 3 pieces of work"),
+)
+def slow_steps_by_launches() -> TraceWriter:
+    trace = TraceWriter()
+    steps_of_a_loop(trace, {7: 23_000, 13: 18_000}, {24: 8500})
+    return trace
+
+
+@scenario(
+    "steps inside of epochs, layers inside of steps, and a second thread with steps of its own: the steps with the work count",
+    "mixed",
+    "host-late",
+    says=(r"The median of 40 steps", r'the ranges "step \*"'),
+)
+def steps_among_other_labels() -> TraceWriter:
+    trace = TraceWriter()
+    steps = steps_of_a_loop(trace, {}, {})
+    for number, (begin, end) in enumerate(steps):
+        trace.range(f"step {number}", begin, end - begin)
+        for layer in range(4):
+            trace.range(f"layer {layer}", begin + 3100 + layer * 5, 5)
+        trace.range("Optimizer.step#SGD.step", begin + 3140, 20)
+        trace.range("step", begin + 100, 500, thread=8)
+    for epoch in range(4):
+        begin, end = steps[epoch * 10][0], steps[epoch * 10 + 9][1]
+        trace.range(f"epoch {epoch}", begin, end - begin)
+    return trace
+
+
+@scenario(
+    "one pass through the layers of a model, each of the same kernels and with a label: there are no steps",
+    "device-bound",
+    never_says=(r"median of \d+ steps", r"Steps ─"),
+)
+def layers_are_no_steps() -> TraceWriter:
+    trace = TraceWriter()
+    for layer in range(48):
+        for number, kernel in enumerate(("norm", "qkv", "attention", "mlp")):
+            at = layer * 2000 + number * 500
+            trace.launch(kernel, 100 + layer * 40 + number * 10, 1000 + at, 498)
+        trace.range(f"layer {layer}", 95 + layer * 40, 40)
+    return trace

@@ -1,9 +1,8 @@
 // Asks for a trace's findings (the results of the server's analyses) once the work in sight has loaded, and updates
 // every part of the page that shows them.
 
-import { stretches } from "./comparison-sides.ts";
 import type { DataSource } from "./data/source.ts";
-import { stepLabel, stepsOf } from "./data/steps.ts";
+import { stepsOf } from "./data/steps.ts";
 import type { Trace } from "./data/trace.ts";
 import { FindingsLoader } from "./findings-loader.ts";
 import type { Loader } from "./loader.ts";
@@ -35,7 +34,7 @@ export class Analyses {
     /** The traces whose findings are asked for without a request of the reader. */
     private readonly traces: readonly Trace[],
     private readonly loader: Loader,
-    private readonly source: DataSource,
+    source: DataSource,
     private readonly parts: AnalysesParts,
     private readonly views: () => readonly View[],
     failed: (problem: string) => void,
@@ -66,26 +65,13 @@ export class Analyses {
   /** Updates the page after the findings of a trace, or why there are none, have arrived. */
   private explained(trace: Trace): void {
     const { panels, notice, rankComparison } = this.parts;
+    trace.steps = trace.findings && "steps" in trace.findings && !trace.overview.live ? stepsOf(trace.findings) : null;
     panels.compare.fillChoices();
     notice.show();
-    void this.findSteps(trace);
     if (trace === this.view.trace) {
       this.show();
       void rankComparison?.ask();
     }
-    for (const view of this.views()) if (view.trace === trace) view.changed("data");
-  }
-
-  /** Asks for the steps of a trace that is complete. Without an answer there is no row of steps. */
-  private async findSteps(trace: Trace): Promise<void> {
-    const { findings, overview } = trace;
-    const label = findings && "labels" in findings && !overview.live ? stepLabel(findings.labels ?? []) : null;
-    if (!label) return;
-    const ranges = await stretches(this.source, trace, { trace: trace.number, what: "label", path: label.path }).catch(() => []);
-    if (trace.findings !== findings) return;
-    trace.steps = stepsOf(label.text, ranges);
-    if (!trace.steps) return;
-    this.parts.panels.compare.fillChoices();
     for (const view of this.views()) if (view.trace === trace) view.changed("data");
   }
 

@@ -3,7 +3,7 @@
 // can be aligned.
 
 import type { DataSource } from "./data/source.ts";
-import { medianOf, stepName } from "./data/steps.ts";
+import { stepName } from "./data/steps.ts";
 import type { Trace } from "./data/trace.ts";
 import type { Instances, WorkComparison } from "./generated/protocol.ts";
 import { coveringRange, length, type Range } from "./time/range.ts";
@@ -173,6 +173,12 @@ function ownInstances(trace: Trace, path: string): Instances["instances"] {
 function workExtent(trace: Trace): Range {
   const extents = trace.tracks.filter((track) => track.kind === "work").flatMap((track) => track.extent ?? []);
   return extents.length === 0 ? trace.whole : coveringRange(extents);
+}
+
+/** Returns the index of the range whose length is the median; of an even number the shorter of both in the middle. -1 for none. */
+function medianOf(ranges: readonly Range[]): number {
+  const order = ranges.map((_, at) => at).sort((a, b) => length(ranges[a]) - length(ranges[b]) || a - b);
+  return order.length === 0 ? -1 : order[Math.floor((order.length - 1) / 2)];
 }
 
 /** Returns the number of the instance to show first: the one whose lengths on both sides are nearest to their medians, of equal ones not the first, which may be a warm-up. */

@@ -5,7 +5,7 @@ import { Appearance } from "../src/appearance.ts";
 import { type SideChoice, firstPair, readSide, typicalInstance, writeSide } from "../src/comparison-sides.ts";
 import { readFrame } from "../src/data/frame.ts";
 import { DataSource } from "../src/data/source.ts";
-import { stepLabel, stepsOf } from "../src/data/steps.ts";
+import { nameOf, stepName, stepsOf, stepText } from "../src/data/steps.ts";
 import { Trace } from "../src/data/trace.ts";
 import { ALL_WORK, colours, inkOn, luminance, PARTS, workSlots } from "../src/draw/palette.ts";
 import { Texts } from "../src/draw/texts.ts";
@@ -155,17 +155,23 @@ describe("a comparison", () => {
 
 describe("steps", () => {
   const ranges = (lengths: readonly number[]): { from_ns: number; to_ns: number }[] => lengths.map((ns, at) => ({ from_ns: at * 1e6, to_ns: at * 1e6 + ns }));
-  test("are the instances of the outermost label that is called like one", () => {
-    const label = (path: string, instances: number | null): { path: string; text: string; depth: number; instances: number | null } => ({ path, text: path.split(" / ").at(-1) ?? "", depth: path.split(" / ").length - 1, instances });
-    expect(stepLabel([label("main", 1), label("main / ProfilerStep", 5), label("main / ProfilerStep / iteration", 50)])?.path).toBe("main / ProfilerStep");
-    expect(stepLabel([label("eager", 10), label("compiled", 10)])).toBeNull();
-    expect(stepLabel([label("evaluation", 10), label("evaluation / attention", 40)])?.path).toBe("evaluation");
-    expect(stepLabel([label("step", 2), label("other", null)])).toBeNull();
-  });
-  test("have a median, and slow ones where some are much longer than most", () => {
-    expect(stepsOf("step", ranges([100, 101, 99, 160, 100, 130]))).toMatchObject({ median: 4, slow: [3, 5] });
-    expect(stepsOf("step", ranges([100, 109, 100, 105]))?.slow).toEqual([]);
-    expect(stepsOf("step", ranges([10, 20]))).toBeNull();
+  const found = (label: string | null): ReturnType<typeof stepsOf> => {
+    const step = { is_left_out: false, is_slow: false, window_ns: 100, parts: [], idle: [] };
+    const steps = [100, 101, 160].map((duration_ns, at) => ({ ...step, number: at + 11, start_ns: at * 1000, duration_ns, ...(at === 2 ? { because: "60 ns more idle" } : {}) }));
+    const summary = { found_by: "markers" as const, label, process_id: 1, thread: 7, found: "", count: 3, median: 1, median_ns: 101, slow: [2], outside_ns: 0, outside: [], sentences: [] };
+    return stepsOf({ steps, step_summary: summary });
+  };
+  test("are those of the findings, with their numbers", () => {
+    const steps = found("iteration *");
+    if (!steps) throw new Error("the findings have steps");
+    expect(steps.ranges[2]).toEqual({ from_ns: 2000, to_ns: 2160 });
+    expect(nameOf(steps, 0)).toBe("iteration 11");
+    expect(stepName(steps, { from_ns: 1000, to_ns: 1101 })).toBe("iteration 12 (median)");
+    expect(stepName(steps, { from_ns: 1000, to_ns: 1100 })).toBeNull();
+    expect(stepText(steps, 2)).toBe("iteration 13: 160 ns, slow; 60 ns more idle");
+    expect(found(null)?.name).toBe("step");
+    expect(stepsOf({ steps: [] })).toBeNull();
+    expect(stepsOf({ steps: null })).toBeNull();
   });
   test("are compared from the instance that is usual on both sides", () => {
     expect(typicalInstance([ranges([500, 90, 100, 101, 99]), ranges([900, 210, 200, 400, 199])])).toBe(2);

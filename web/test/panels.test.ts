@@ -41,7 +41,7 @@ function findings(more: Partial<Findings> = {}): Findings {
     verdict: "host-bound",
     verdict_sentence: "The device waited.",
     verdict_evidence: [],
-    head: { before: [], notes: [], details: [] },
+    head: { before: [], notes: [], details: [], steps: [] },
     gpu_busy_ns: 1000,
     dispatch_count: 3,
     gaps: [
@@ -215,10 +215,10 @@ describe("other panels", () => {
   test("the verdict stands between what makes it doubtful and the notes on it, in the report's words", () => {
     const trace = made();
     const verdict = new Verdict(null, trace);
-    const head = { before: ["Host and device times contradict each other."], notes: ["The first 1 s: host-bound.", "1 of 2 GPUs was never used: B."], details: ["No warm-up was found."] };
+    const head = { before: ["Host and device times contradict each other."], notes: ["The first 1 s: host-bound.", "1 of 2 GPUs was never used: B."], details: ["No warm-up was found."], steps: ["The median of 5 steps takes 1 ms."] };
     verdict.show(findings({ head }), trace.overview, COMING);
     const text = fake(verdict.element).innerText;
-    const order = [head.before[0], "Host-bound", "The device waited.", ...head.notes, ...head.details].map((part) => text.indexOf(part));
+    const order = [head.before[0], "Host-bound", "The device waited.", ...head.notes, ...head.steps, ...head.details].map((part) => text.indexOf(part));
     expect(order).not.toContain(-1);
     expect(order).toEqual([...order].sort((a, b) => a - b));
     verdict.show(findings(), trace.overview, COMING);

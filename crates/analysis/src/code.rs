@@ -89,6 +89,14 @@ impl<'a> HostCode<'a> {
         samples.or_else(|| CodeRanges::new(finder).map(HostCode::Ranges))
     }
 
+    /// Returns the code that ran in a gap, the greatest time first.
+    pub(crate) fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
+        match self {
+            HostCode::Samples(samples) => samples.in_gap(gap),
+            HostCode::Ranges(ranges) => ranges.in_gap(gap),
+        }
+    }
+
     /// Sums up the code of gaps.
     pub fn code(&self, gaps: &SummedGaps) -> Code {
         match self {

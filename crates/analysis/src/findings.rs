@@ -29,6 +29,7 @@ use crate::memory_timeline::{self, MemoryRow};
 use crate::operators::{self, OperatorRow};
 use crate::profiled::{self, ProfiledKernel};
 use crate::several_ranks;
+use crate::steps::{FoundSteps, Step, StepSummary, StepSums};
 use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
@@ -98,6 +99,12 @@ pub struct Findings {
     /// where none differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
+    /// The steps of the program (the iterations of its loop) in order of time; empty where neither ranges nor repeating launches tell
+    /// them, or where labels are selected.
+    pub steps: Finding<Vec<Step>>,
+    /// The median step, and which are slow; absent without steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_summary: Option<StepSummary>,
     /// The critical paths through transfers and communication that computing waited for; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub critical_paths: Vec<CriticalPath>,
@@ -314,7 +321,7 @@ impl Findings {
         kernels::add_judged(selected, analysed_window, &mut kernels);
         // As the gaps, the code behind them is of the whole devices.
         let host_code = HostCode::new(finder);
-        let (judged, phase_sums) = parallel::both(
+        let (judged, (phase_sums, step_sums)) = parallel::both(
             || {
                 let threshold_ns = options.gap_threshold_ns;
                 let host_code = host_code.as_ref();
@@ -329,7 +336,16 @@ impl Findings {
             || {
                 let window = analysed_window.filter(|_| !timeline.is_filtered());
                 let window = window.filter(|window| !window.is_empty());
-                window.map(|window| PhaseSums::new(&finder.explainer, window))
+                let explainer = &finder.explainer;
+                let steps = window.and_then(|window| {
+                    let found = FoundSteps::new(timeline)?;
+                    let threshold_ns = options.gap_threshold_ns;
+                    Some(StepSums::new(explainer, found, window, threshold_ns))
+                });
+                (
+                    window.map(|window| PhaseSums::new(explainer, window)),
+                    steps,
+                )
             },
         );
         let (others, recorded) = others();
@@ -358,6 +374,10 @@ impl Findings {
             .collect();
         let wall_ns = (manifest.end_ns > manifest.start_ns)
             .then(|| manifest.end_ns.saturating_sub(manifest.start_ns));
+        let (steps, step_summary) = match step_sums {
+            Some(sums) => sums.judged(finder, host_code.as_ref()),
+            None => (Vec::new(), None),
+        };
         let phases = phase_sums.map_or(Vec::new(), |sums| sums.phases(judged.bound));
         let headline = headline(&HeadlineInput {
             timeline,
@@ -385,6 +405,8 @@ impl Findings {
             verdict_evidence: judged.evidence,
             headline,
             phases,
+            steps: steps.into(),
+            step_summary,
             critical_paths: judged.critical_paths.by_device,
             joint_critical_paths: judged.critical_paths.joint,
             contradictions: judged.contradictions,

@@ -27,6 +27,7 @@ mod session;
 mod similar;
 mod source;
 mod statement;
+mod steps;
 
 pub use error::Error;
 pub use output::{Format, RowCount};

@@ -7,7 +7,7 @@ use crate::output::{Format, RowCount};
 use crate::scan::TraceTable;
 use crate::schema::{self, TableFacts};
 use crate::similar::{join_or, similar};
-use crate::{Error, Traces, activity, gaps, kernel_counters, manifests, statement};
+use crate::{Error, Traces, activity, gaps, kernel_counters, manifests, statement, steps};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -80,6 +80,7 @@ impl Session {
         }
         for definition in [
             gaps::table(),
+            steps::table(),
             kernel_counters::table(),
             activity::device_table(),
             activity::process_table(),

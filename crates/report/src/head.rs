@@ -4,7 +4,7 @@
 //! report, explanations and the page show these.
 
 use crate::page::ended_badly;
-use crate::section::verdict;
+use crate::section::{steps, verdict};
 use gapscope_analysis::Findings;
 use gapscope_analysis::headline::HeadlineKind;
 use gapscope_timeline::vocabulary::Words;
@@ -22,6 +22,8 @@ pub struct HeadSentences {
     pub notes: Vec<String>,
     /// Kernels that fill little of the GPU, and warm-up.
     pub details: Vec<String>,
+    /// The median step of the program, how many are slow, and why the slowest are; empty without steps.
+    pub steps: Vec<String>,
 }
 
 impl HeadSentences {
@@ -43,6 +45,7 @@ impl HeadSentences {
                 .collect(),
             notes: of_kind(false).collect(),
             details: filled.into_iter().chain(warm_up).collect(),
+            steps: steps::sentences(findings),
         }
     }
 }

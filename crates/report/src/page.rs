@@ -10,7 +10,8 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::headline::HeadlineKind;
 use gapscope_analysis::unread::{
-    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED, TRANSFERS,
+    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED,
+    STEPS_AND_CAUSES, TRANSFERS,
 };
 use gapscope_timeline::Vocabulary;
 use gapscope_timeline::command::short_command;
@@ -41,11 +42,12 @@ pub struct Report<'a> {
 }
 
 /// The names of all sections, in the order of the report.
-pub const SECTIONS: [&str; 19] = [
+pub const SECTIONS: [&str; 20] = [
     "verdict",
     "do-first",
     "comparison",
     "timeline",
+    "steps",
     "idle",
     "code",
     "kernels",
@@ -264,6 +266,15 @@ pub(crate) fn sections(
     });
     let mut sections = vec![
         Section {
+            first: steps::first(findings),
+            ..section(
+                "steps",
+                "the steps",
+                STEPS_AND_CAUSES,
+                steps::blocks(findings, top, places),
+            )
+        },
+        Section {
             first: gaps::first(findings, words),
             ..section(
                 "idle",
@@ -338,7 +349,7 @@ pub(crate) fn sections(
         ),
     ];
     // The code comes after the causes of idle time.
-    sections.splice(1..1, code);
+    sections.splice(2..2, code);
     sections
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod operators;
 pub(crate) mod profiled;
+pub(crate) mod steps;
 pub(crate) mod timeline;
 pub(crate) mod transfers;
 pub(crate) mod unread;

@@ -181,7 +181,7 @@ impl BusyParts {
     }
 
     /// Returns the parts where of communication and transfers only so much is certain.
-    fn with_certain(self, communication_ns: i64, transfer_ns: i64) -> BusyParts {
+    pub fn with_certain(self, communication_ns: i64, transfer_ns: i64) -> BusyParts {
         let communicated_ns = self.communication_ns.saturating_sub(communication_ns);
         let moved_ns = self.transfer_ns.saturating_sub(transfer_ns);
         let counts = |ns: i64| ratio(ns, self.busy_ns()) > MISSING_WORK_SHARE;

@@ -421,4 +421,37 @@ thresholds! {
     STALL_TOLD: f64 = 0.1, Share,
         "From this share of the time, or of the samples, of its warps on the report tells a reason for which a kernel's warps stalled.",
         "What takes less cannot win more than a tenth.";
+    LEAST_STEPS: usize = 3, Count,
+        "A program has steps from so many on.",
+        "Of two, none is the usual one.";
+    STEP_LAUNCHES: f64 = 0.5, Share,
+        "Ranges that are called like steps are steps where they hold this share of what is submitted from the first to the last.",
+        "The optimiser of a step and other parts that are called like one hold less; a step that loads data outside of its range holds nearly all.";
+    OUTER_STEPS: f64 = 0.9, Share,
+        "Of ranges that are called like steps and hold this share of what the fullest hold, the outer are the steps.",
+        "Ranges around others hold as much and the little between; those beside others hold much less.";
+    STEP_LAG: f64 = 0.1, Share,
+        "Where the work of the median step ends later than its range by this share of its length, the report says that the program submits ahead.",
+        "Below, a step's parts are its own to nine tenths.";
+    STEP_SLOW: f64 = 1.25, Times,
+        "A step is slow from so many times the median on.",
+        "Steps of different data differ by some per cent; a quarter is worth a look.";
+    STEP_NOISE: f64 = 3.0, Times,
+        "A slow step differs from the median by more than so many times the median distance from it, too.",
+        "Of normal noise one step in 40 is so far off; where steps vary by nature, few are told.";
+    STEP_GREW: f64 = 0.5, Share,
+        "A slow step has a reason where one part of its time makes up this share of all that grew against the median step.",
+        "Below, no single part is the reason.";
+    PERIOD_LEAST: usize = 5, Count,
+        "Launches have a period where so many turns are equal.",
+        "Fewer may be a program that does the same in some of its parts.";
+    PERIOD_SHARE: f64 = 0.9, Share,
+        "Launches have a period where this share of the turns are equal, and the host takes part in as many.",
+        "Now and then a step evaluates or saves something; with more odd turns it is not known which of the turns are steps.";
+    PERIOD_OF_WORK: f64 = 0.8, Share,
+        "Launches have a period where equal turns are this share of all work of the queue.",
+        "A loop in a part of the program is not its main one.";
+    PERIOD_PAUSE: i64 = 5, Times,
+        "The host takes part in a turn without a wait, too, where the longest pause of the queue is so many times any other in the turn.",
+        "Pauses between launches of a slow host differ by two or three times.";
 }

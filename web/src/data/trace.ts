@@ -313,7 +313,7 @@ export class Trace {
   replaced: (track: Track, before: readonly Lane[]) => void = () => undefined;
   /** Samples of stacks, once they have been loaded. */
   code: Code | null = null;
-  /** The steps of the program, once they have been asked for; null where none are known. */
+  /** The steps of the program, from its findings; null where none are known. */
   steps: Steps | null = null;
   private loadingStrings: Promise<void> | null = null;
   /** The requests for samples; `of` names the edition and generation that they are of. */

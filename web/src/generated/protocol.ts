@@ -372,10 +372,11 @@ export interface Findings {
   kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null;
   launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[];
   profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null;
-  sampling_mode: SamplingMode; start_ns: number; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
-  transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
-  unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
-  verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
+  sampling_mode: SamplingMode; start_ns: number; step_summary?: StepSummary | null; steps: Step[] | null; submission_count: number | null;
+  timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null;
+  transfers: TransferRow[] | null; unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound;
+  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null;
+  warm_up: WarmUp; work_window: Interval | null;
 }
 
 /** Dispatches or transfers that do the same. */
@@ -388,7 +389,7 @@ export type FlowNodeKind = "dispatch" | "transfer" | "rest";
 
 /** The GPU work under labels that differ only in the numbers of a model's modules. */
 export interface FoldedLabel {
-  depth: number; exclusive: LabelWork; inclusive: LabelWork; instances: number | null; layer_count: number; layer_max_busy_ns: number | null;
+  depth: number; exclusive: LabelWork; in_graphs: number; inclusive: LabelWork; instances: number | null; layer_count: number; layer_max_busy_ns: number | null;
   layer_mean_busy_ns: number | null; layer_min_busy_ns: number | null; path: string; text: string;
 }
 
@@ -445,7 +446,7 @@ export type HazardCertainty = "certain" | "possible";
 
 /** The sentences beside the verdict. */
 export interface HeadSentences {
-  before: string[]; details: string[]; notes: string[];
+  before: string[]; details: string[]; notes: string[]; steps: string[];
 }
 
 /** What a note beside the verdict is about. */
@@ -563,7 +564,7 @@ export interface KernelSource {
 
 /** All GPU work under one label path, over the whole recording. */
 export interface LabelRow {
-  depth: number; exclusive: LabelWork; inclusive: LabelWork; instances: number | null; path: string; text: string;
+  depth: number; exclusive: LabelWork; in_graphs: number; inclusive: LabelWork; instances: number | null; path: string; text: string;
 }
 
 /** GPU work under a label. */
@@ -999,6 +1000,31 @@ export interface StackColumns {
 export interface StallShare {
   advice: string | null; meaning: string; reason: string; share: number; warps: number;
 }
+
+/** A step of the program: an iteration of its loop. */
+export interface Step {
+  because?: string | null; duration_ns: number; idle: StepIdle[]; is_left_out: boolean; is_slow: boolean; number: number; parts: StepPart[]; start_ns: number;
+  window_ns: number;
+}
+
+/** Idle time in a step. */
+export interface StepIdle {
+  cause: Cause; total_ns: number;
+}
+
+/** A part of the device time of a step. */
+export interface StepPart {
+  share: number; total_ns: number; what: string;
+}
+
+/** The steps of a program together. */
+export interface StepSummary {
+  count: number; found: string; found_by: StepsFoundBy; label: string | null; median: number; median_ns: number; outside: StepPart[]; outside_ns: number;
+  process_id: ProcessId | null; sentences: string[]; slow: number[]; thread: ThreadId | null;
+}
+
+/** How steps were found. */
+export type StepsFoundBy = "markers" | "launches";
 
 /** The rank that the others wait for most. */
 export interface Straggler {

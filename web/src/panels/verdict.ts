@@ -147,9 +147,9 @@ function doubts({ head }: Findings): HTMLElement | null {
 
 /** Shows the sentences that belong to the verdict, as the report says them. */
 function notes({ head }: Findings): HTMLElement | null {
-  if (head.notes.length + head.details.length === 0) return null;
+  if (head.notes.length + head.details.length + head.steps.length === 0) return null;
   const item = (kind: string) => (sentence: string) => h("li", { class: kind }, sentence);
-  return h("ul", { class: "verdict-notes", "aria-label": "With the verdict", tabindex: "0" }, head.notes.map(item("told")), head.details.map(item("note")));
+  return h("ul", { class: "verdict-notes", "aria-label": "With the verdict", tabindex: "0" }, head.notes.map(item("told")), head.steps.map(item("told")), head.details.map(item("note")));
 }
 
 /** The most verdicts that are shown at the top; the panel of ranks has the others. */

@@ -1,6 +1,6 @@
 // The row of steps below the ruler: each step with its number and length, the slow ones in another colour and the median one with a frame.
 
-import type { Steps } from "../data/steps.ts";
+import { stepText, type Steps } from "../data/steps.ts";
 import { fill, h } from "../dom.ts";
 import type { Canvas } from "../draw/canvas.ts";
 import { type Colours, inkOn } from "../draw/palette.ts";
@@ -18,10 +18,16 @@ export class StepsRow {
   private steps: Steps | null = null;
 
   constructor(private readonly view: View) {
-    const at = (event: MouseEvent): Range | null => {
+    const place = (event: MouseEvent): number => {
       const ns = new Scale(view.range, 0, this.canvas.clientWidth).ns(event.offsetX);
-      return view.trace.steps?.ranges.find((range) => range.from_ns <= ns && ns < range.to_ns) ?? null;
+      return view.trace.steps?.ranges.findIndex((range) => range.from_ns <= ns && ns < range.to_ns) ?? -1;
     };
+    const at = (event: MouseEvent): Range | null => view.trace.steps?.ranges[place(event)] ?? null;
+    this.canvas.addEventListener("mousemove", (event) => {
+      const { steps } = view.trace;
+      const under = place(event);
+      this.canvas.title = steps && under >= 0 ? stepText(steps, under) : "";
+    });
     this.canvas.addEventListener("click", (event) => view.select(at(event)));
     this.canvas.addEventListener("dblclick", (event) => {
       const range = at(event);
@@ -42,7 +48,7 @@ export class StepsRow {
     this.element.hidden = steps === null;
     if (!steps) return;
     const go = (name: string, at: number): HTMLElement =>
-      h("button", { type: "button", "data-step": at + 1, title: `${steps.name} ${at + 1}: ${duration(Math.round(length(steps.ranges[at])))}`, onclick: () => this.go(steps.ranges[at]) }, name);
+      h("button", { type: "button", "data-step": steps.numbers[at], title: stepText(steps, at), onclick: () => this.go(steps.ranges[at]) }, name);
     fill(
       this.corner,
       h("span", { class: "clip", title: steps.name }, steps.name),
@@ -76,7 +82,7 @@ export class StepsRow {
         context.strokeRect(left + 0.75, 2.75, right - left - 2.5, STEPS_PX - 6.5);
       }
       const kind = at === steps.median ? " median" : slow ? " slow" : "";
-      const text = texts.cut(`${at + 1}  ${duration(Math.round(length(range)))}${kind}`, right - left - 8);
+      const text = texts.cut(`${steps.numbers[at]}  ${duration(Math.round(length(range)))}${kind}`, right - left - 8);
       context.fillStyle = inkOn(colour);
       context.fillText(text, left + 4, STEPS_PX / 2);
     });

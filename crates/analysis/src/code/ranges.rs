@@ -115,7 +115,7 @@ impl<'a> CodeRanges<'a> {
     }
 
     /// Returns the code that ran in a gap, the greatest time first.
-    fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
+    pub(super) fn in_gap(&self, gap: &Gap) -> Vec<CodeTime> {
         let Some((thread, until_ns)) = super::submitter_of_gap(self.timeline, gap) else {
             return Vec::new();
         };

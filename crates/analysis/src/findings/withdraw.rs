@@ -6,7 +6,7 @@ use crate::drift::Drift;
 use crate::gaps::IdleTime;
 use crate::unread::{
     CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED,
-    SAMPLED, TRANSFERS, WORK,
+    SAMPLED, STEPS_AND_CAUSES, TRANSFERS, WORK,
 };
 use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
@@ -71,6 +71,10 @@ impl Findings {
         if !self.knows(CODE) {
             self.code = None;
         }
+        if !self.knows(STEPS_AND_CAUSES) {
+            self.steps = Vec::new().into();
+            self.step_summary = None;
+        }
         // Marks the named fields as unknown where the condition does not hold.
         macro_rules! rest_on {
             ($is_known:expr => $($field:ident),+) => {
@@ -83,6 +87,7 @@ impl Findings {
         rest_on!(self.knows_rows(Submissions::NAME) => submission_count);
         rest_on!(self.knows_rows(Transfers::NAME) => transfer_count, transfer_bytes, transfer_unknown_bytes_count);
         rest_on!(self.knows(CAUSES) => gaps, advice, idle_time, latency);
+        rest_on!(self.knows(STEPS_AND_CAUSES) => steps);
         // Where nothing was timed, nobody knows how long devices idled.
         self.idle_time.is_unknown |= self.analysed_window.is_none();
         rest_on!(self.knows(WORK) => drift);

@@ -36,6 +36,7 @@ mod polls;
 mod program;
 mod regular;
 mod samples;
+mod steps;
 mod tables;
 mod threads;
 mod thresholds;

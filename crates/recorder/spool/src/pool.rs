@@ -58,6 +58,11 @@ pub fn spare_name(slot: u32) -> String {
     format!("spare-{slot}")
 }
 
+/// Returns true for a name in the spool of a pool, claimed or not.
+fn is_name_of_pool(name: &str) -> bool {
+    name.starts_with("pool-") || name.starts_with("spare-")
+}
+
 /// Creates a pool; `name` is what `/proc/PID/maps` shows of it.
 ///
 /// # Errors

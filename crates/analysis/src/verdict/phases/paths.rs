@@ -3,10 +3,11 @@
 //! A walk over the critical path visits its moments; the [`PathSum`]s of slices and labels come out. Of several devices the joint path
 //! counts, with the waits of the device that waited the longest.
 
-use super::walk::{SLICES, Walk, bounds_ns, piece_of_slices};
+use super::walk::{SLICES, Walk, bounds_ns};
 use super::{PhaseLabels, Sum};
 use crate::critical_path::{CriticalPath, NAMES, PathVisitor, Wait, visited_paths};
 use crate::gaps::waits::WaitOrder;
+use crate::slices::piece_of_slices;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Timeline, Work};

@@ -6,52 +6,11 @@ use super::{PhaseLabels, Sum};
 use crate::gaps::explain::Explainer;
 use crate::gaps::visit::visit_gaps;
 use crate::gaps::{Cause, GapPart};
-use gapscope_timeline::Content;
-use gapscope_timeline::busy::BusyParts;
-use gapscope_timeline::intervals::{Busy, Interval};
+use crate::slices::{Unions, cut, slice_of};
+use gapscope_timeline::intervals::Interval;
 
 /// The number of slices of the window: each is well below the share that a phase has.
 pub(super) const SLICES: usize = 256;
-
-/// The unions of the work of one device in a slice or under a label. Each includes the one before it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Unions {
-    compute: Busy,
-    communication: Busy,
-    transfers: Busy,
-    /// The union that also includes work that is timed as a whole and may idle within.
-    all: Busy,
-}
-
-impl Unions {
-    #[inline]
-    fn add(&mut self, interval: Interval, content: Content) {
-        self.all.add(interval);
-        if matches!(content, Content::Whole { idle: true, .. }) {
-            return;
-        }
-        self.transfers.add(interval);
-        if content == Content::Transfer {
-            return;
-        }
-        self.communication.add(interval);
-        if content != Content::Communication {
-            self.compute.add(interval);
-        }
-    }
-
-    fn parts(&self) -> BusyParts {
-        BusyParts {
-            compute_ns: self.compute.length_ns,
-            communication_ns: self.communication.length_ns - self.compute.length_ns,
-            transfer_ns: self.transfers.length_ns - self.communication.length_ns,
-            whole_ns: self.all.length_ns - self.transfers.length_ns,
-            doubtful_ns: 0,
-            beside_compute_ns: 0,
-            ..BusyParts::default()
-        }
-    }
-}
 
 /// The sums of one walk over all devices.
 pub(super) struct Walk {
@@ -161,41 +120,4 @@ pub(super) fn bounds_ns(window: Interval, slices: usize) -> Vec<i64> {
         window.start_ns + offset as i64
     };
     (0..=slices).map(bound).collect()
-}
-
-/// Returns the slice that holds a moment of the window.
-fn slice_of(bounds: &[i64], at_ns: i64) -> usize {
-    let after = bounds.partition_point(|bound| *bound <= at_ns);
-    after.saturating_sub(1).min(SLICES - 1)
-}
-
-/// Calls `add` with the pieces of an interval in the window, by slice, in any order of intervals.
-pub(super) fn piece_of_slices(bounds: &[i64], inside: Interval, add: impl FnMut(usize, Interval)) {
-    if !inside.is_empty() {
-        let mut place = slice_of(bounds, inside.start_ns);
-        cut(bounds, &mut place, inside, add);
-    }
-}
-
-/// Calls `add` with the pieces of an interval in the window, by slice, and returns the slice in which the interval begins.
-/// `place` is the slice of the interval before, and intervals come in order of start.
-#[inline]
-fn cut(
-    bounds: &[i64],
-    place: &mut usize,
-    interval: Interval,
-    mut add: impl FnMut(usize, Interval),
-) -> usize {
-    while *place + 1 < SLICES && bounds[*place + 1] <= interval.start_ns {
-        *place += 1;
-    }
-    let mut slice = *place;
-    let mut from_ns = interval.start_ns;
-    while from_ns < interval.end_ns && slice < SLICES {
-        let until_ns = bounds[slice + 1].min(interval.end_ns);
-        add(slice, Interval::new(from_ns, until_ns));
-        from_ns = until_ns;
-        slice += 1;
-    }
-    *place
 }

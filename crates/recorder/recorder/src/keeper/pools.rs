@@ -93,6 +93,10 @@ impl Pools {
             });
             self.handover = Some(handover);
         }
+        // Somebody may have deleted the socket.
+        if !Handover::is_found(&self.root) {
+            self.handover = Handover::listen(&self.root).ok();
+        }
     }
 
     /// Waits until a process asks for a pool, `other` becomes readable, or this time has passed.

@@ -3,17 +3,22 @@
 //! otherwise found lead nowhere in another PID namespace, and there are only so many of them.
 
 use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The socket's name in the spool.
 const SOCKET: &str = "pools";
-/// The longest wait of a program for the keeper's answer, which takes far less than a millisecond when the keeper runs.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// The longest wait of a program for the keeper's answer. That takes far less than a millisecond, unless processors are so busy that the
+/// keeper waits for its turn: with fifty busy processes on two processors 200 ms were too few.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest wait of a program for the socket, which the keeper makes anew where somebody has deleted it.
+const PATIENCE_FOR_SOCKET: Duration = Duration::from_millis(200);
+/// The time between two looks for the socket.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// The end of the socket at which the keeper answers.
 #[derive(Debug)]
@@ -31,6 +36,11 @@ impl Handover {
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
         Ok(Handover(listener))
+    }
+
+    /// Returns true while processes find the socket in the spool `root`.
+    pub fn is_found(root: &Path) -> bool {
+        root.join(SOCKET).exists()
     }
 
     /// Calls `make` for each process that waits, and hands it the file that this returns; without one, the process sees the
@@ -58,9 +68,35 @@ pub(super) fn ask(root: &Path) -> Option<File> {
         return None;
     }
     let folder = open_folder(root).ok()?;
-    let stream = UnixStream::connect(socket_in(&folder)).ok()?;
+    let stream = connect(root, &socket_in(&folder))?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     receive(&stream).filter(super::is_sealed)
+}
+
+/// Connects to the socket of the spool `root`, and waits for a while where there is none although somebody keeps pools; `None` where nobody
+/// listens.
+fn connect(root: &Path, socket: &Path) -> Option<UnixStream> {
+    let begun = Instant::now();
+    loop {
+        match UnixStream::connect(socket) {
+            Ok(stream) => return Some(stream),
+            Err(error)
+                if error.kind() == ErrorKind::NotFound
+                    && begun.elapsed() < PATIENCE_FOR_SOCKET
+                    && has_pools(root) =>
+            {
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Returns true where the spool `root` names pools.
+fn has_pools(root: &Path) -> bool {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|name| super::is_name_of_pool(&name))
 }
 
 fn open_folder(root: &Path) -> io::Result<File> {
