@@ -1,8 +1,8 @@
 """Builds the wheel. maturin packs the command and the Python files; this backend adds the hooks, which are separate files because
 recorded programs load them, and the programs behind `gapscope query` and `gapscope mcp`.
 
-It packs what `cargo build --workspace` builds with the cargo profile GAPSCOPE_PROFILE, by default `release`. Apart from cargo's target
-folder, which makes the next build short, it leaves nothing in the repository.
+It builds with the cargo profile GAPSCOPE_PROFILE, by default `release`. Apart from cargo's target folder, which makes the next build
+short, it leaves nothing in the repository.
 """
 
 import contextlib
@@ -30,8 +30,16 @@ PARTS = {
     "gapscope-query": DATA / "scripts",
     "gapscope-mcp": DATA / "scripts",
 }
-# The whole workspace is built, because for one package alone cargo would choose other features and recompile nearly everything.
-BUILD = ["build", "--workspace", "--profile", PROFILE, "--message-format=json-render-diagnostics"]
+# The programs of the wheel beside the hooks.
+PROGRAMS = ["gapscope", "gapscope-query", "gapscope-mcp"]
+# All packages are built together, because for one alone cargo would choose other features and recompile nearly everything. For tests
+# that is the whole workspace, which was built before.
+PACKAGES = (
+    ["--workspace"]
+    if PROFILE == "dev"
+    else [f"--package={name}" for name in [*PROGRAMS, "gapscope-vulkan", "gapscope-vulkan-capture", "gapscope-cuda"]]
+)
+BUILD = ["build", *PACKAGES, "--profile", PROFILE, "--message-format=json-render-diagnostics"]
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
@@ -62,7 +70,7 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def _built(cargo):
     """Builds the command and the files that are packed with it, and returns their paths."""
-    command = [cargo, *BUILD, "--lib", "--bin", "gapscope", "--bin", "gapscope-query", "--bin", "gapscope-mcp"]
+    command = [cargo, *BUILD, "--lib", *(f"--bin={program}" for program in PROGRAMS)]
     built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
     messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     files = [Path(file) for message in messages for file in message.get("filenames", [])]

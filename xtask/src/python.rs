@@ -62,7 +62,8 @@ fn build_release(cross: impl Fn(&mut Command)) -> Result<()> {
          on two cores"
     );
     let mut cargo = command::cargo_line(
-        "build --release --workspace --lib --bin=gapscope --bin=gapscope-query --bin=gapscope-mcp",
+        "build --release --package=gapscope --package=gapscope-query --package=gapscope-mcp --package=gapscope-vulkan \
+         --package=gapscope-vulkan-capture --package=gapscope-cuda --lib --bin=gapscope --bin=gapscope-query --bin=gapscope-mcp",
     );
     cross(&mut cargo);
     progress::build(&mut cargo)

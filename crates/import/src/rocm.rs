@@ -300,6 +300,7 @@ impl<'a> Recorded<'a> {
             span: times.and_then(|(start_ns, end_ns)| Span::checked(start_ns, end_ns)),
             of_graph: false,
             graph: None,
+            graph_node: None,
             label: None,
             kind,
         };

@@ -5,6 +5,7 @@
 use crate::bounds::Bounds;
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
 use crate::graph_bodies::GraphBodies;
+use crate::graph_nodes::{GraphChange, GraphNodes};
 use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::ThreadLabels;
 use crate::output::Output;
@@ -45,6 +46,8 @@ pub struct TimelineBuilder {
     pub(crate) launches: Launches,
     /// The launches of graphs that bodies of conditional nodes may belong to.
     pub(crate) graph_bodies: GraphBodies,
+    /// Where the nodes of graphs were made.
+    pub(crate) graph_nodes: GraphNodes,
     /// Polls of threads that may go on.
     polls: FxHashMap<Option<ThreadId>, Polls>,
     /// Events, and the waits of streams for them.
@@ -141,6 +144,11 @@ impl TimelineBuilder {
         let row = rows::one_host_call(out.process, thread, kind, span, None);
         let queue = Some(queue);
         rows::host_call(out.tables, HostCall { queue, ..row });
+    }
+
+    /// Takes what a thread does to a graph.
+    pub fn graph_changed(&mut self, thread: Option<ThreadId>, change: GraphChange) {
+        self.graph_nodes.changed(thread, change, &self.labels);
     }
 
     /// Notes that the launch with a correlation, whose call has not come, was profiled: its kernel ran several times,

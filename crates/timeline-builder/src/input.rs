@@ -57,6 +57,27 @@ impl GraphId {
     }
 }
 
+/// The number of a node of a graph in its process, as CUPTI counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct GraphNodeId(pub u64);
+
+impl GraphNodeId {
+    /// Returns the node in a place of a graph.
+    pub fn new(graph: GraphId, place: u32) -> GraphNodeId {
+        GraphNodeId(u64::from(graph.0) << 32 | u64::from(place))
+    }
+
+    /// Returns the graph of the node.
+    pub fn graph(self) -> GraphId {
+        GraphId((self.0 >> 32) as u32)
+    }
+
+    /// Returns the place of the node among all that its graph has had.
+    pub fn place(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// The number of a function that a process calls, as its producer counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FunctionId(pub u32);
@@ -132,6 +153,8 @@ pub struct DeviceWork {
     pub of_graph: bool,
     /// The executable graph that the work is a node of; `None` where the producer does not say it.
     pub graph: Option<GraphId>,
+    /// The node of a graph that the work is; `None` where the producer does not say it.
+    pub graph_node: Option<GraphNodeId>,
     /// The label that the producer's file itself gives the work. `None`: the work has that of its call.
     pub label: Option<LabelId>,
     /// What the work is.

@@ -7,6 +7,7 @@
 
 use crate::builder::{ProfiledLaunch, TimelineBuilder};
 use crate::event_waits::StreamPlace;
+use crate::graph_nodes::GraphNodes;
 use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FunctionId};
 use crate::output::{Joined, Output};
 use crate::rows::{self, CoveringSpan, TransferFacts, WorkPlace};
@@ -146,7 +147,9 @@ impl TimelineBuilder {
             };
             let slot = self.launches.slots.get_mut(&launch.correlation);
             match slot.map(|slot| &mut slot.content) {
-                Some(SlotContent::Launched(launch)) => write_work(launch, None, work, out),
+                Some(SlotContent::Launched(launch)) => {
+                    write_work(launch, None, work, &mut self.graph_nodes, out)
+                }
                 // The record of the call may still come.
                 Some(SlotContent::PendingWork(_)) if now_ns.is_some() => {
                     self.graph_bodies.wait(graph, body, &self.bounds);
@@ -170,7 +173,7 @@ impl TimelineBuilder {
         out: &mut Output<'_>,
     ) {
         let mut launch = self.open_launch(call, correlation, &mut body, out);
-        write_work(&mut launch, None, body, out);
+        write_work(&mut launch, None, body, &mut self.graph_nodes, out);
         self.put(correlation, SlotContent::Launched(launch), out);
     }
 
@@ -185,7 +188,7 @@ impl TimelineBuilder {
             // A profiled kernel runs several times, and the first of its records counts.
             Some(SlotContent::Launched(launch)) if launch.is_profiled => {}
             Some(SlotContent::Launched(launch)) => {
-                write_work(launch, Some(correlation), work, out);
+                write_work(launch, Some(correlation), work, &mut self.graph_nodes, out);
             }
             Some(SlotContent::PendingWork(known)) if known.more.len() < self.bounds.pieces => {
                 known.more.push(work);
@@ -292,7 +295,13 @@ impl TimelineBuilder {
         out: &mut Output<'_>,
     ) {
         let mut launch = self.open_launch(call, correlation, &mut first, out);
-        write_work(&mut launch, Some(correlation), first, out);
+        write_work(
+            &mut launch,
+            Some(correlation),
+            first,
+            &mut self.graph_nodes,
+            out,
+        );
         if let (true, Some(submission)) = (launch.is_profiled, launch.submission) {
             self.profiled_launches.push(ProfiledLaunch {
                 correlation,
@@ -301,7 +310,13 @@ impl TimelineBuilder {
             });
         } else {
             for work in more {
-                write_work(&mut launch, Some(correlation), work, out);
+                write_work(
+                    &mut launch,
+                    Some(correlation),
+                    work,
+                    &mut self.graph_nodes,
+                    out,
+                );
             }
         }
         self.put(correlation, SlotContent::Launched(launch), out);
@@ -408,7 +423,7 @@ impl TimelineBuilder {
         }
         let mut launch = Launch::default();
         for work in std::iter::once(first).chain(more) {
-            write_work(&mut launch, None, work, out);
+            write_work(&mut launch, None, work, &mut self.graph_nodes, out);
         }
         close_graph(launch, out);
     }
@@ -485,6 +500,7 @@ fn write_work(
     launch: &mut Launch,
     correlation: Option<Correlation>,
     mut work: DeviceWork,
+    nodes: &mut GraphNodes,
     out: &mut Output<'_>,
 ) {
     work.of_graph |= launch.graph.is_some();
@@ -501,11 +517,21 @@ fn write_work(
         }
     }
     let command_buffer = work.of_graph.then(|| add_to_graph(launch, &work, out));
+    let of_launch = || match work.graph_node {
+        Some(node) => {
+            let called_ns = launch.call.map(|call| call.span.start_ns);
+            let tables = (&mut *out.labels, &mut *out.ledger, &mut *out.tables);
+            nodes.ran(node, (launch.label, called_ns), out.process, tables)
+        }
+        None => launch.label,
+    };
+    let label = work.label.or_else(of_launch);
     let place = WorkPlace {
         command_buffer,
         submission: launch.submission.filter(|_| command_buffer.is_none()),
         position: launch.pieces,
-        label: work.label.or(launch.label),
+        label,
+        graph_node: work.graph_node.map(|node| node.0),
         ..WorkPlace::new(work.queue, work.span)
     };
     launch.pieces += 1;

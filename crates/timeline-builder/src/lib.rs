@@ -12,6 +12,7 @@ mod bounds;
 mod builder;
 mod event_waits;
 mod graph_bodies;
+mod graph_nodes;
 mod input;
 pub mod kernel_accesses;
 mod labels;
@@ -27,9 +28,10 @@ mod stream_captures;
 pub use bounds::Bounds;
 pub use builder::{Finished, ProfiledLaunch, TimelineBuilder};
 pub use event_waits::{EventOccurrence, StreamPlace};
+pub use graph_nodes::GraphChange;
 pub use input::{
     ApiCall, CallQueue, Correlation, CorrelationWidener, DeviceWork, DeviceWorkKind, Function,
-    FunctionId, GraphId,
+    FunctionId, GraphId, GraphNodeId,
 };
 pub use labels::{
     CategoryId, Forgotten, LabelDomain, LabelKey, LabelScope, LabelStart, ProcessRangeId,

@@ -30,6 +30,8 @@ pub struct WorkPlace {
     pub duration_ns: Option<i64>,
     /// The innermost label around it.
     pub label: Option<LabelId>,
+    /// The node of a graph that ran it.
+    pub graph_node: Option<u64>,
 }
 
 impl WorkPlace {
@@ -44,6 +46,7 @@ impl WorkPlace {
             start_ns: span.map(|span| span.start_ns),
             duration_ns: span.map(|span| span.duration_ns),
             label: None,
+            graph_node: None,
         }
     }
 }
@@ -70,6 +73,7 @@ pub fn dispatch(
         bindings,
         label: place.label,
         submission: place.submission,
+        graph_node: place.graph_node,
     });
 }
 
@@ -104,6 +108,7 @@ pub fn transfer(tables: &mut Tables, place: WorkPlace, facts: TransferFacts) {
         label: place.label,
         submission: place.submission,
         host_memory: facts.host_memory,
+        graph_node: place.graph_node,
     });
 }
 

@@ -142,6 +142,16 @@ impl Labels {
         self.label(parent, text)
     }
 
+    /// Returns true if there is not a single label.
+    pub fn is_empty(&self) -> bool {
+        self.labels.iter().next().is_none()
+    }
+
+    /// Returns the label around a label, and the label's own text; `None` for an id that another `Labels` made.
+    pub fn parts_of(&self, label: LabelId) -> Option<(Option<LabelId>, TextId)> {
+        self.labels.get(label).copied()
+    }
+
     /// Appends a row for each label.
     pub fn push_into(&self, table: &mut LabelTable) {
         for (id, (parent, text)) in self.labels.iter() {

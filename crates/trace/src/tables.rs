@@ -1,6 +1,7 @@
 //! The tables of a trace. Times are nanoseconds of the host's monotonic clock; an absent time is unknown, and the
 //! manifest's losses say why.
 
+mod graph_nodes;
 mod kernel_metrics;
 mod pc_samples;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 pub use crate::kinds::*;
 pub use crate::table::{ColumnFacts, Table};
+pub use graph_nodes::{GraphNode, GraphNodes};
 pub use kernel_metrics::{KernelMetric, KernelMetrics};
 pub use pc_samples::{PcSample, PcSamples};
 
@@ -41,6 +43,8 @@ table! {
         label: Option<LabelId>,
         /// Id of the submission (`submissions`), where there is not a command buffer to name it.
         submission: Option<SubmissionId>,
+        /// Id of the node (`graph_nodes`) of a CUDA graph that ran it.
+        graph_node: Option<u64>,
     }
 }
 
@@ -141,6 +145,8 @@ table! {
         /// The kind of host memory at the host's end (CUDA): `pageable` (such a copy is not asynchronous), `pinned`,
         /// `managed`.
         host_memory: Option<MemoryPlace>,
+        /// Id of the node (`graph_nodes`) of a CUDA graph that ran it.
+        graph_node: Option<u64>,
     }
 }
 
@@ -484,6 +490,7 @@ macro_rules! for_each_table {
             samples: Samples,
             stacks: Stacks,
             frames: Frames,
+            graph_nodes: GraphNodes,
             kernel_metrics: KernelMetrics,
             pc_samples: PcSamples,
         }

@@ -80,6 +80,7 @@ impl Trace {
                 .at(row)
                 .is_some_and(|id| submissions.contains(&id))
         });
+        tables.graph_nodes = rows(&from.graph_nodes, |t, row| ours(t.process[row]));
         tables.host_calls = rows(&from.host_calls, |t, row| {
             ours(t.process[row]) && touches(t.start_ns[row], t.duration_ns[row])
         });

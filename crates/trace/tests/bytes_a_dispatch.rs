@@ -75,6 +75,7 @@ impl Program {
             bindings: Some(BindingSetId(1 + self.step)),
             label: Some(LabelId(1 + self.step / 30)),
             submission: None,
+            graph_node: None,
         }
     }
 }

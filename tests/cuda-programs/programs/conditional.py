@@ -120,14 +120,20 @@ class Chain:
             return None, c_size_t(0)
         return byref(self.last), c_size_t(1)
 
-    def kernel(self, name, *arguments):
+    def kernel(self, name, *arguments, blocks=1):
         driver = self.program.driver
         values = [c_uint64(argument) for argument in arguments]
         parameters = (c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         node = c_void_p()
-        one = (c_uint * 3)(1, 1, 1)
-        wanted = KernelNode(self.program.functions[name], one, one, 0, parameters, None, None, None)
+        grid, block = (c_uint * 3)(blocks, 1, 1), (c_uint * 3)(1, 1, 1)
+        wanted = KernelNode(self.program.functions[name], grid, block, 0, parameters, None, None, None)
         driver.call("cuGraphAddKernelNode_v2", byref(node), self.graph, *self._after(), byref(wanted))
+        self.last = node
+
+    def child(self, chain):
+        """Adds a copy of another graph as one node."""
+        node = c_void_p()
+        self.program.driver.call("cuGraphAddChildGraphNode", byref(node), self.graph, *self._after(), chain.graph)
         self.last = node
 
     def condition(self, first=0, flags=0):
@@ -156,7 +162,8 @@ class Program:
         driver.launch("count", self.counter())
         module = c_void_p()
         driver.call("cuModuleLoadData", byref(module), ctypes.c_char_p(PTX))
-        self.functions = {"count": driver._kernels["count"]}
+        driver.launch("nothing")
+        self.functions = {name: driver._kernels[name] for name in ("count", "nothing")}
         for name in ("set_condition", "again"):
             function = c_void_p()
             driver.call("cuModuleGetFunction", byref(function), module, ctypes.c_char_p(name.encode()))

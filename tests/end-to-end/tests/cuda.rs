@@ -396,6 +396,31 @@ fn labels_of_nvtx_are_around_the_kernels_that_were_launched_inside() {
 }
 
 #[test]
+fn kernels_of_a_graph_have_the_labels_of_its_making_inside_those_of_its_launch() {
+    let stub = Stub::new(&[]);
+    let recording = stub.program("labelled-graph:10:3 sync").recorded();
+    let trace = recording.trace();
+    assert_eq!(trace.manifest.losses, []);
+    let nodes = &trace.tables.graph_nodes;
+    assert_eq!(nodes.len(), 10, "each node that ran has one row");
+    let d = &trace.tables.dispatches;
+    assert_eq!(d.len(), 30);
+    let known = |node: Option<u64>| node.is_some_and(|node| nodes.node.contains(&node));
+    assert!(d.graph_node.iter().all(known), "{:?}", d.graph_node);
+    let report = recording.report();
+    let row = |path: &str| {
+        let rows = report["labels"].as_array().expect("rows").iter();
+        let mut found = rows.filter(|row| row["path"] == path);
+        found.next().expect(path).clone()
+    };
+    // What surrounds the making of the graph does not surround its work.
+    assert_eq!(row("decode / model")["in_graphs"], 30);
+    assert_eq!(row("decode")["in_graphs"], 30);
+    assert_eq!(row("decode")["exclusive"]["dispatch_count"], 0);
+    assert_eq!(row("warm-up")["inclusive"]["dispatch_count"], 0);
+}
+
+#[test]
 fn a_killed_program_keeps_what_was_delivered_and_counts_the_rest() {
     let stub = Stub::new(&[]);
     let recording = stub

@@ -389,7 +389,7 @@ export type FlowNodeKind = "dispatch" | "transfer" | "rest";
 
 /** The GPU work under labels that differ only in the numbers of a model's modules. */
 export interface FoldedLabel {
-  depth: number; exclusive: LabelWork; inclusive: LabelWork; instances: number | null; layer_count: number; layer_max_busy_ns: number | null;
+  depth: number; exclusive: LabelWork; in_graphs: number; inclusive: LabelWork; instances: number | null; layer_count: number; layer_max_busy_ns: number | null;
   layer_mean_busy_ns: number | null; layer_min_busy_ns: number | null; path: string; text: string;
 }
 
@@ -564,7 +564,7 @@ export interface KernelSource {
 
 /** All GPU work under one label path, over the whole recording. */
 export interface LabelRow {
-  depth: number; exclusive: LabelWork; inclusive: LabelWork; instances: number | null; path: string; text: string;
+  depth: number; exclusive: LabelWork; in_graphs: number; inclusive: LabelWork; instances: number | null; path: string; text: string;
 }
 
 /** GPU work under a label. */

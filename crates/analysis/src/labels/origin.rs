@@ -5,7 +5,7 @@ use gapscope_trace::Trace;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::IdIndex;
 use gapscope_trace::tables::{MODULE_DOMAIN, OPERATOR_DOMAIN};
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// The labels that gapscope has set for the modules and operators of a framework, by row of the table of labels.
 #[derive(Debug, Default)]
@@ -22,8 +22,7 @@ enum FrameworkLabel {
 }
 
 impl LabelOrigins {
-    /// Reads the domains of all markers. Labels that have no marker but the text of an operator's label are operators
-    /// too.
+    /// Reads the domains of all markers. Labels without a marker have the origin of a label of the same text.
     pub(crate) fn new(trace: &Trace, ids: &IdIndex<LabelId>) -> LabelOrigins {
         let (labels, markers) = (&trace.tables.labels, &trace.tables.markers);
         let domains = markers.domain.distinct().iter();
@@ -32,7 +31,7 @@ impl LabelOrigins {
             return LabelOrigins { rows: Vec::new() };
         }
         let mut rows = Vec::new();
-        let mut texts: HashSet<&str> = HashSet::new();
+        let mut texts: HashMap<&str, FrameworkLabel> = HashMap::new();
         // The domain of a label's own marker decides.
         let mut has_marker = Vec::new();
         for (label, domain) in markers.label.iter().zip(&markers.domain) {
@@ -49,15 +48,16 @@ impl LabelOrigins {
             if let Some(known) = rows.get_mut(row) {
                 *known = origin;
                 has_marker[row] = true;
-                if origin == Some(FrameworkLabel::Operator) {
-                    texts.insert(&labels.text[row]);
+                if let Some(origin) = origin {
+                    texts.insert(&labels.text[row], origin);
                 }
             }
         }
-        // In the backward pass operators begin before the module that they are inside of, and have no marker there.
+        // In the backward pass operators begin before the module that they are inside of, and work of graphs has labels that were set
+        // elsewhere, while the graph was made: these labels have no marker.
         for ((known, has_marker), text) in rows.iter_mut().zip(has_marker).zip(&labels.text) {
-            if !has_marker && texts.contains(&**text) {
-                *known = Some(FrameworkLabel::Operator);
+            if !has_marker {
+                *known = texts.get(&**text).copied();
             }
         }
         LabelOrigins { rows }

@@ -5,7 +5,9 @@ use super::tree::{LabelTree, Node};
 use gapscope_timeline::durations::{Durations, GroupedDurations};
 use gapscope_timeline::intervals::Busy;
 use gapscope_timeline::{Timeline, Work, WorkKind};
+use gapscope_trace::ids::SubmissionId;
 use gapscope_trace::manifest::SamplingMode;
+use gapscope_trace::tables::SubmissionKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -21,6 +23,9 @@ pub struct LabelRow {
     pub depth: u32,
     /// How often the label was set; absent when the trace has no markers for it.
     pub instances: Option<u64>,
+    /// Dispatches under this label and the labels inside it that nodes of CUDA graphs ran. They have the labels in which the program made
+    /// the nodes, inside those around the launches of the graphs.
+    pub in_graphs: u64,
     /// Work under this label and the labels inside it.
     pub inclusive: LabelWork,
     /// Work under this label and no label inside it.
@@ -85,6 +90,39 @@ pub(super) fn sorted<T>(tree: &LabelTree, labels: Vec<T>, row: impl Fn(&T) -> &L
         .collect()
 }
 
+/// The command buffers that are launches of CUDA graphs.
+struct Graphs {
+    /// By row of the table of command buffers; empty where no graph was launched.
+    launches: Vec<bool>,
+}
+
+impl Graphs {
+    fn new(timeline: &Timeline) -> Graphs {
+        let tables = &timeline.trace.tables;
+        let kinds = &tables.submissions.kind;
+        if !kinds.contains(&SubmissionKind::Graph) {
+            return Graphs {
+                launches: Vec::new(),
+            };
+        }
+        let is_graph = |submission: &SubmissionId| {
+            let row = timeline.submission_ids.get(*submission);
+            row.is_some_and(|row| kinds[row] == SubmissionKind::Graph)
+        };
+        let submissions = tables.command_buffers.submission.iter();
+        Graphs {
+            launches: submissions.map(is_graph).collect(),
+        }
+    }
+
+    /// Returns true if the command buffer in a row is the launch of a graph.
+    #[inline]
+    fn contain(&self, command_buffer: u32) -> bool {
+        let launch = self.launches.get(command_buffer as usize);
+        launch.copied().unwrap_or(false)
+    }
+}
+
 /// Returns a row for each label, in the tree's order.
 pub(super) fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
     let trace = timeline.trace;
@@ -117,6 +155,7 @@ pub(super) fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         }
     }
 
+    let graphs = Graphs::new(timeline);
     let timed_kind = match trace.manifest.sampling_mode {
         SamplingMode::CommandBuffer => WorkKind::CommandBuffer,
         SamplingMode::Pass => WorkKind::Opaque,
@@ -148,10 +187,19 @@ pub(super) fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
     let mut durations = GroupedDurations::new(counts.into_iter(), timeline.longest_ns());
     // The inclusive, then the exclusive busy time of each node.
     let mut busy: Vec<[Option<Busy>; 2]> = vec![[None; 2]; tree.count()];
+    for untimed in &timeline.dispatches.untimed {
+        let label = timeline.dispatches.labels.at(untimed.row as usize);
+        if let Some(row) = rows.get_mut(tree.node_of_row(label) as usize) {
+            row.in_graphs += u64::from(graphs.contain(untimed.command_buffer));
+        }
+    }
     timeline.each_work(|work| {
         let own = node_of(work) as usize;
         if own >= tree.count() {
             return;
+        }
+        if work.kind() == WorkKind::Dispatch {
+            rows[own].in_graphs += u64::from(graphs.contain(work.command_buffer));
         }
         let [_, exclusive] = &mut busy[own];
         exclusive.get_or_insert_default().add(work.interval);
@@ -191,8 +239,9 @@ pub(super) fn rows(timeline: &Timeline, tree: &LabelTree) -> Vec<LabelRow> {
         };
         row.inclusive.dispatch_count += row.exclusive.dispatch_count;
         row.inclusive.transfer_count += row.exclusive.transfer_count;
-        let work = row.inclusive;
+        let (work, in_graphs) = (row.inclusive, row.in_graphs);
         if let Some(parent) = tree.parent(node) {
+            rows[parent].in_graphs += in_graphs;
             let around = &mut rows[parent].inclusive;
             around.dispatch_count += work.dispatch_count;
             around.transfer_count += work.transfer_count;

@@ -523,6 +523,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             span,
             of_graph: args.of_graph && args.correlation.is_some(),
             graph: args.graph,
+            graph_node: None,
             label: None,
             kind,
         };
@@ -562,6 +563,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             span,
             of_graph: false,
             graph: None,
+            graph_node: None,
             label,
             kind,
         };

@@ -76,6 +76,7 @@ impl Collector<'_, '_> {
             span,
             of_graph: false,
             graph: None,
+            graph_node: None,
             label,
             kind,
         };
@@ -137,6 +138,7 @@ impl Collector<'_, '_> {
             span,
             of_graph: command_buffer.is_some(),
             graph: None,
+            graph_node: None,
             label,
             kind,
         };

@@ -138,6 +138,7 @@ impl Import {
             span: span(row),
             of_graph: graph_node.is_some_and(|node| node != 0),
             graph: graph_node.and_then(GraphId::from_node),
+            graph_node: None,
             label: None,
             kind,
         };
@@ -156,6 +157,7 @@ impl Import {
             span: span(row),
             of_graph: false,
             graph: None,
+            graph_node: None,
             label: None,
             kind,
         };

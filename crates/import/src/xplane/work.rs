@@ -281,6 +281,7 @@ impl Collector {
             of_graph: is_whole_graph
                 || (event.unsigned("cuda_graph_id")).is_some_and(|graph| graph != 0),
             graph: None,
+            graph_node: None,
             label: self.label(event),
             kind,
         };

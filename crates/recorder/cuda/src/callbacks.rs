@@ -19,6 +19,7 @@ mod calls;
 mod data;
 mod effect;
 mod events;
+mod graph_changes;
 mod graphs;
 mod handle_table;
 pub mod polls;
@@ -97,6 +98,7 @@ pub fn start_window(recorder: &Recorder, subscription: &Subscription, selection:
         calls
     });
     IS_ON.store(true, Relaxed);
+    graph_changes::switch_on(recorder, subscription);
     let refused = switch(calls, subscription, true);
     if refused > 0 {
         recorder.loss(
@@ -110,6 +112,7 @@ pub fn start_window(recorder: &Recorder, subscription: &Subscription, selection:
 /// Ends what [`start_window`] started.
 pub fn end_window(subscription: &Subscription) {
     IS_ON.store(false, Relaxed);
+    graph_changes::switch_off(subscription);
     if let Some(calls) = CALLS.get() {
         switch(calls, subscription, false);
     }
@@ -132,7 +135,12 @@ pub extern "C" fn callback(_user: *mut c_void, domain: u32, number: u32, data: *
         let subscription = subscription::live()?;
         if domain == domain::RESOURCE {
             // SAFETY: CUPTI's data of this callback.
-            unsafe { instructions::resource(number, data) };
+            unsafe {
+                match graph_changes::is_about_graphs(number) {
+                    true => graph_changes::changed(number, data, &subscription.cupti),
+                    false => instructions::resource(number, data),
+                }
+            };
             return None;
         }
         // SAFETY: for calls of the runtime and the driver, CUPTI passes this structure.

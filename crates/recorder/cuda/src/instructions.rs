@@ -40,7 +40,7 @@ static CONTEXTS: Mutex<Option<SampledContexts>> = Mutex::new(None);
 pub struct ResourceData {
     context: *mut c_void,
     handle: *mut c_void,
-    descriptor: *const c_void,
+    pub descriptor: *const c_void,
 }
 
 /// Reads the user's request, and asks for callbacks at the start and end of contexts and code.
@@ -76,15 +76,13 @@ pub fn prepare(recorder: &Recorder, subscription: &Subscription) {
 ///
 /// # Safety
 /// The data is CUPTI's, of a callback of its resources.
-pub unsafe fn resource(number: u32, data: *const c_void) {
+pub unsafe fn resource(number: u32, data: *const c_void) -> Option<()> {
     if !IS_ON.load(Relaxed) {
-        return;
+        return None;
     }
     // SAFETY: as the caller promises.
-    let data = unsafe { data.cast::<ResourceData>().as_ref() };
-    let (Some(data), Some(recorder)) = (data, recorder()) else {
-        return;
-    };
+    let data = unsafe { data.cast::<ResourceData>().as_ref() }?;
+    let recorder = recorder()?;
     match number {
         resource::CONTEXT_CREATED => begin(recorder, data.context),
         resource::CONTEXT_ENDS => {
@@ -104,6 +102,7 @@ pub unsafe fn resource(number: u32, data: *const c_void) {
         resource::MODULE_ENDS => take_if_free(recorder),
         _ => {}
     }
+    Some(())
 }
 
 /// Starts to sample a new context, and writes how it is sampled.

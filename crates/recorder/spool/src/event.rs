@@ -19,8 +19,8 @@ mod vulkan;
 pub use activity::Activity;
 pub use command::{Command, Op};
 pub use cuda::{
-    ActivityBatch, CudaEvent, DeviceProperties, FunctionSamples, LaunchShape, PoolEdge, PoolState,
-    heap,
+    ActivityBatch, CudaEvent, DeviceProperties, FunctionSamples, GraphChange, LaunchShape,
+    PoolEdge, PoolState, heap,
 };
 pub use encoding::EventGroup;
 pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};

@@ -24,7 +24,7 @@ fn activity() -> impl Strategy<Value = Activity> {
                 launch: ids::Launch(launch),
                 span,
                 correlation: ids::Correlation(correlation),
-                graph: ids::Graph(graph),
+                node: ids::GraphNode::new(ids::Graph(graph), 3),
             }
         }),
         (key(), any::<u64>(), span(), correlation(), key()).prop_map(
@@ -34,7 +34,7 @@ fn activity() -> impl Strategy<Value = Activity> {
                     bytes,
                     span,
                     correlation: ids::Correlation(correlation),
-                    graph: ids::Graph(graph),
+                    node: ids::GraphNode::new(ids::Graph(graph), 3),
                 }
             }
         ),
@@ -149,7 +149,7 @@ fn a_batch_can_be_read_without_the_one_before() {
             duration_ns: 2_000,
         }),
         correlation: ids::Correlation(100 + n * 5),
-        graph: ids::Graph::NONE,
+        node: ids::GraphNode::NONE,
     };
     (0..10).for_each(|n| packer.push(&entry(n)));
     packer.clear();
@@ -186,7 +186,7 @@ fn a_launch_in_a_loop_takes_few_bytes() {
                 duration_ns: 1_900 + jitter,
             }),
             correlation: ids::Correlation(correlation),
-            graph: ids::Graph::NONE,
+            node: ids::GraphNode::NONE,
         });
     }
     let each = |bytes: usize| bytes as f64 / f64::from(LAUNCHES);

@@ -32,7 +32,9 @@ pub(crate) fn blocks(findings: &Findings, top: usize, each_layer: bool) -> Vec<B
         .spare(2)
         .build();
     let aside = "with the labels inside; mean: of a dispatch";
-    under_heading(table, aside, labels.len(), shown.len())
+    let mut blocks = under_heading(table, aside, labels.len(), shown.len());
+    blocks.extend(in_graphs(labels.iter()));
+    blocks
 }
 
 /// Makes the section with equal modules (layers) of a model in one row, named with `*`.
@@ -72,7 +74,19 @@ fn folded_blocks(findings: &Findings, labels: &[FoldedLabel], top: usize) -> Vec
     let mut blocks = under_heading(table, "with the labels inside", labels.len(), shown.len());
     let text = "* stands for the layers of a model: --each-layer shows them by themselves";
     blocks.push(Block::Sentence(Text::new().faint(text)));
+    blocks.extend(in_graphs(labels.iter().map(|label| &label.row)));
     blocks
+}
+
+/// Says how many dispatches have the labels of the making of their graphs.
+fn in_graphs<'a>(rows: impl Iterator<Item = &'a LabelRow>) -> Option<Block> {
+    let outermost = rows.filter(|row| row.depth == 0);
+    let dispatches: u64 = outermost.map(|row| row.in_graphs).sum();
+    let text = format!(
+        "{} dispatches ran in CUDA graphs; their labels are those in which the graphs were captured, inside those of the launches",
+        number::count(dispatches)
+    );
+    (dispatches > 0).then(|| Block::Sentence(Text::new().faint(text)))
 }
 
 /// Returns the label's text, indented by its depth.

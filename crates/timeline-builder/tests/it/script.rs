@@ -122,6 +122,7 @@ impl Script {
                     span: span(words[3]),
                     of_graph: of_graph || graph.is_some(),
                     graph,
+                    graph_node: None,
                     label: None,
                     kind,
                 };
@@ -454,6 +455,7 @@ pub fn lines(
                 start_ns: $row.start_ns,
                 duration_ns: $row.duration_ns,
                 label: $row.label,
+                graph_node: None,
             }
         };
     }

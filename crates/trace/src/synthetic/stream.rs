@@ -336,6 +336,7 @@ impl Stream<'_> {
             bindings: Some(BindingSetId(buffer_id(feed.queue, feed.next_buffer).0)),
             label: Some(label),
             submission: None,
+            graph_node: None,
         });
         feed.next_buffer = (feed.next_buffer + 1) % BUFFERS;
         feed.device_ns = feed.device_ns.max(start_ns + duration_ns);
@@ -370,6 +371,7 @@ impl Stream<'_> {
             label: None,
             submission: None,
             host_memory: None,
+            graph_node: None,
         });
         recorded.transfers += 1;
         feed.device_ns = start_ns + duration_ns;

@@ -74,3 +74,86 @@ def graph_records(bench, result):
                 callbacks[line["callback"]].append({key: value for key, value in line.items() if key != "callback"})
         result.measure(f"{name}: callbacks", {number: len(lines) for number, lines in callbacks.items()})
         result.note(f"{name}: {path.name} has all lines; --keep keeps it")
+
+
+@part("graph-nodes", needs=["torch"])
+def graph_nodes(bench, result):
+    """Graphs in every way in which they are made: each kernel has the ranges in which its node was made, inside the range of its launch."""
+    command = program("graph_nodes")
+    ran, trace, _ = bench.recorded(command)
+    facts = ran.facts
+    made = {int(blocks): what for blocks, what in facts["made"].items()}
+    path = paths(trace)
+    rows = zip(*trace.columns("dispatches", "groups_x", "label", "graph_node"))
+    found = Counter((blocks, tuple(path(label)), node is not None) for blocks, label, node in rows if blocks in made)
+    wrong, counts = [], Counter()
+    for (blocks, labels, has_node), count in found.items():
+        name, wanted = made[blocks]
+        counts[name] += count
+        if list(labels) != [f"launch of {name}", *wanted] or not has_node:
+            wrong.append([blocks, labels, [f"launch of {name}", *wanted], has_node, count])
+    result.equal("kernels with other labels than those of their nodes", wrong, [])
+    nodes = Counter(name for name, _ in made.values())
+    times = {name: facts["launches"] for name in nodes}
+    wanted = {name: nodes[name] * times[name] for name in nodes}
+    wanted["captured"] *= 2
+    # The graph inside is there three times, and both bodies run in each round.
+    wanted["inside"] = (3 * 3 + 2) * facts["launches"]
+    wanted["loop"] = (2 + 2 * facts["loop"]) * facts["launches"]
+    result.equal("kernels of each graph", dict(counts), wanted)
+    result.equal("nothing lost", trace.lost_work, [])
+    result.measure("rows of graph_nodes", len(trace.columns("graph_nodes", "node")[0]))
+
+
+@part("graph-labels", limit_s=280, needs=["torch"])
+def graph_labels(bench, result):
+    """A decode of 32 layers, eager and in a graph: every kernel has the same module in both; what a capture and a replay cost."""
+    command = program("graph_labels", 32, 10, 5)
+    ways = {"recorded": (), "modules": ("--label-modules",), "both": ("--label-modules", "--label-ops")}
+    times = {"alone": []}
+    for _ in range(3):
+        alone = bench.alone(command)
+        times["alone"].append([alone.facts["capture_least_ms"], alone.facts["replay_least_us"]])
+        for way, options in ways.items():
+            ran, trace, _ = bench.recorded(command, *options)
+            times.setdefault(way, []).append([ran.facts["capture_least_ms"], ran.facts["replay_least_us"]])
+            result.equal(f"{way}: the result", ran.facts["result"], alone.facts["result"])
+            result.check(f"{way}: the graph's result is the eager one", ran.facts["same"])
+            if len(times[way]) > 1:
+                continue
+            regions = ran.facts["regions"]
+            eager, graph = (kernels_by_label(trace, regions[name]) for name in ("eager", "graph"))
+            result.equal(f"{way}: kernels by label, eager and in the graph", sorted((eager - graph) + (graph - eager)), [])
+            result.measure(f"{way}: kernels, with different labels", [sum(graph.values()), len({labels for labels, _ in graph})])
+            result.equal(f"{way}: nothing lost", trace.lost_work, [])
+            rows = trace.report()["labels"]
+            result.measure(f"{way}: labels with kernels in graphs", [[row["path"], row["in_graphs"]] for row in rows if row["in_graphs"]][:6])
+        if bench.left() < 90:
+            break
+    result.measure("least ms of a capture, least us of a replay", times)
+
+
+def paths(trace):
+    """From a label to the texts from the outermost one on."""
+    ids, texts, parents = trace.columns("labels", "id", "text", "parent")
+    rows = {key: (text, parent) for key, text, parent in zip(ids, texts, parents)}
+
+    def path(label):
+        found = []
+        while label is not None:
+            text, label = rows[label]
+            found.insert(0, text)
+        return found
+
+    return path
+
+
+def kernels_by_label(trace, region):
+    path = paths(trace)
+    names = dict(zip(*trace.columns("kernels", "id", "name")))
+    rows = zip(*trace.columns("dispatches", "start_ns", "kernel", "label"))
+    return Counter(
+        (" / ".join(path(label)), names[kernel])
+        for start, kernel, label in rows
+        if start is not None and region["begin_ns"] <= start < region["end_ns"]
+    )

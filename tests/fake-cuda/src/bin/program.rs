@@ -27,6 +27,7 @@
 //! | `poll-while:STEP`, `launch-while:STEP` | another step, while a thread asks, or launches kernels, again and again |
 //! | `attribute:N` | prints whether CUPTI's attribute is set |
 //! | `graph:NODES:TIMES`, `runtime-graph:…` | a graph, launched again and again |
+//! | `labelled-graph:NODES:TIMES` | a graph, made inside the label `model` in `warm-up`, launched inside the label `decode` |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
 //! | `load:FILE,…` | a kernel of each file, PTX or a cubin |
 //! | `device:D` | a context on device D, current from here on |
@@ -138,6 +139,12 @@ fn run(cuda: &Cuda, step: &str) {
         "pool" => cuda.pool(),
         "graph" => cuda.graph(KERNEL, number(0) as u32, number(1), false),
         "runtime-graph" => cuda.graph(KERNEL, number(0) as u32, number(1), true),
+        "labelled-graph" => {
+            let graph = nvtx::inside(c"warm-up", || {
+                nvtx::inside(c"model", || cuda.make_graph(KERNEL, number(0) as u32))
+            });
+            nvtx::inside(c"decode", || cuda.launch_graph(graph, number(1), false));
+        }
         "green" => cuda.green(KERNEL),
         "load" => cuda.load_files(rest),
         "reload" => cuda.reload(["_Z5firstv", "_Z6secondv"]),

@@ -1,6 +1,7 @@
-//! Calls the subscriber at calls of the runtime and the driver, and at the start and end of contexts and modules.
+//! Calls the subscriber at calls of the runtime and the driver, at the start and end of contexts and modules, and while graphs are made.
 
 use super::state;
+use crate::config::config;
 use crate::names::Call;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -76,6 +77,13 @@ pub const CONTEXT_CREATED: u32 = 1;
 pub const CONTEXT_ENDS: u32 = 2;
 pub const MODULE_LOADED: u32 = 6;
 pub const MODULE_ENDS: u32 = 7;
+pub const GRAPH_CREATED: u32 = 9;
+pub const GRAPH_ENDS: u32 = 10;
+pub const GRAPH_NODE_CREATED: u32 = 13;
+pub const INSTANTIATED: u32 = 18;
+pub const GRAPH_NODE_CLONED: u32 = 20;
+/// CUPTI has this callback since CUDA 13.0.
+pub const GRAPH_NODE_UPDATED: u32 = 22;
 
 /// CUpti_ResourceData
 #[repr(C)]
@@ -93,29 +101,62 @@ struct Module {
     cubin: *const u8,
 }
 
+/// CUpti_GraphData
+#[repr(C)]
+#[derive(Default)]
+pub struct Graph {
+    pub graph: usize,
+    pub original_graph: usize,
+    pub node: usize,
+    pub original_node: usize,
+    pub node_type: u32,
+    pub dependency: usize,
+    pub executable: usize,
+}
+
 /// Returns whether there is such a callback.
 pub fn is_of_resource(domain: u32, number: u32) -> bool {
-    let known = [CONTEXT_CREATED, CONTEXT_ENDS, MODULE_LOADED, MODULE_ENDS];
-    domain == RESOURCE && known.contains(&number)
+    let known = [
+        CONTEXT_CREATED,
+        CONTEXT_ENDS,
+        MODULE_LOADED,
+        MODULE_ENDS,
+        GRAPH_CREATED,
+        GRAPH_ENDS,
+        GRAPH_NODE_CREATED,
+        INSTANTIATED,
+        GRAPH_NODE_CLONED,
+    ];
+    let is_new = number == GRAPH_NODE_UPDATED && config().api_version >= 130_000;
+    domain == RESOURCE && (known.contains(&number) || is_new)
 }
 
 /// Calls the subscriber, if it wants that, at the start or end of a context or a module.
 pub fn deliver_resource(number: u32, context: u32, cubin: Option<&[u8]>) {
+    let module = Module {
+        id: 1,
+        bytes: cubin.map_or(0, <[u8]>::len),
+        cubin: cubin.map_or(std::ptr::null(), <[u8]>::as_ptr),
+    };
+    deliver_about(number, context, (&raw const module).cast());
+}
+
+/// Calls the subscriber, if it wants that, while a graph is made.
+pub fn deliver_graph(number: u32, graph: &Graph) {
+    deliver_about(number, 0, std::ptr::from_ref(graph).cast());
+}
+
+fn deliver_about(number: u32, context: u32, descriptor: *const c_void) {
     let callback = {
         let state = state();
         let is_wanted = state.callbacks.contains(&(RESOURCE, number));
         state.callback.filter(|_| is_wanted)
     };
     let Some(callback) = callback else { return };
-    let module = Module {
-        id: 1,
-        bytes: cubin.map_or(0, <[u8]>::len),
-        cubin: cubin.map_or(std::ptr::null(), <[u8]>::as_ptr),
-    };
     let data = ResourceData {
         context: context as usize as *mut c_void,
         handle: std::ptr::null_mut(),
-        descriptor: (&raw const module).cast(),
+        descriptor,
     };
     callback(
         std::ptr::null_mut(),

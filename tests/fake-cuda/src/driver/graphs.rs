@@ -6,6 +6,7 @@ use super::{
     of_driver, tell_kernel,
 };
 use crate::config::config;
+use crate::cupti::callbacks;
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_uint};
 
@@ -52,7 +53,35 @@ pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
         others: Vec::new(),
     };
     driver.graphs.insert(handle, graph);
+    drop(driver);
+    tell_made(handle, nodes, None);
     handle
+}
+
+/// Tells the subscriber that a graph was made with its kernels, as copies of those of an original where it is one.
+fn tell_made(graph: usize, nodes: u32, original: Option<usize>) {
+    let told = || callbacks::Graph {
+        graph,
+        ..callbacks::Graph::default()
+    };
+    callbacks::deliver_graph(callbacks::GRAPH_CREATED, &told());
+    for at in 0..nodes as usize {
+        let node = node_handle(graph, at);
+        let created = callbacks::Graph { node, ..told() };
+        callbacks::deliver_graph(callbacks::GRAPH_NODE_CREATED, &created);
+        if let Some(original) = original {
+            let cloned = callbacks::Graph {
+                original_graph: original,
+                original_node: node_handle(original, at),
+                ..created
+            };
+            callbacks::deliver_graph(callbacks::GRAPH_NODE_CLONED, &cloned);
+        }
+    }
+}
+
+fn node_handle(graph: usize, at: usize) -> usize {
+    NODE_HANDLE + graph * MAX_NODES + at
 }
 
 /// Gives a graph a node of another type than a kernel; `child` is the inner graph of a node that is a graph, or the body of a conditional one.
@@ -73,7 +102,12 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
 ) -> c_int {
     let parameters = [executable as usize, graph, flags as usize];
     let api = of_driver(names::CU_GRAPH_INSTANTIATE_WITH_FLAGS, &parameters);
-    call(api, |driver, _, _| {
+    let about = callbacks::Graph {
+        graph,
+        ..callbacks::Graph::default()
+    };
+    let mut made = None;
+    let code = call(api, |driver, _, _| {
         let Some(known) = driver.graphs.get(&graph).cloned() else {
             return INVALID_HANDLE;
         };
@@ -81,17 +115,54 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
             Some(handle) => handle,
             None => driver.handle(),
         };
-        let made = Graph {
+        made = Some((handle, known.nodes));
+        let copy = Graph {
             id: handle as u32,
             flags,
             ..known
         };
-        driver.graphs.insert(handle, made);
+        driver.graphs.insert(handle, copy);
         cupti::state().graphs += 1;
         // SAFETY: as the caller promises.
         unsafe { *executable = handle };
         SUCCESS
-    })
+    });
+    if let Some((executable, nodes)) = made {
+        tell_made(executable, nodes, Some(graph));
+        let about = callbacks::Graph {
+            executable,
+            ..about
+        };
+        callbacks::deliver_graph(callbacks::INSTANTIATED, &about);
+    }
+    code
+}
+
+/// CUPTI's number of a graph.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetGraphId(graph: usize, number: *mut u32) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { cuptiGetGraphExecId(graph, number) }
+}
+
+/// CUPTI's number of a node.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetGraphNodeId(node: usize, number: *mut u64) -> c_int {
+    let Some(within) = node.checked_sub(NODE_HANDLE) else {
+        return INVALID_HANDLE;
+    };
+    let driver = driver();
+    let Some(graph) = driver.graphs.get(&(within / MAX_NODES)) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *number = node_number(graph.id, within % MAX_NODES) };
+    SUCCESS
+}
+
+/// CUPTI's number of a node, by its place in the graph.
+fn node_number(graph: u32, at: usize) -> u64 {
+    u64::from(graph) << 32 | at as u64
 }
 
 /// CUPTI's number of an instantiated graph.
@@ -152,7 +223,7 @@ pub unsafe extern "C" fn cuGraphGetNodes(
         }
         *count = all.min(*count);
         for at in 0..*count {
-            *nodes.add(at) = NODE_HANDLE + graph * MAX_NODES + at;
+            *nodes.add(at) = node_handle(graph, at);
         }
     }
     SUCCESS
@@ -254,7 +325,7 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             work.end = work.start + each;
             let mut kernel = kernel(name, &work, [1, 1, 1], [32, 1, 1], 0);
             kernel.graph_id = graph.id;
-            kernel.graph_node_id = u64::from(graph.id) << 32 | u64::from(node + 1);
+            kernel.graph_node_id = node_number(graph.id, node as usize);
             tell_kernel(&mut cupti, kernel, false);
         }
         for node in 0..body_kernels {
@@ -268,7 +339,7 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             };
             let mut kernel = kernel(name, &body, [1, 1, 1], [32, 1, 1], 0);
             kernel.graph_id = graph.id;
-            kernel.graph_node_id = u64::from(graph.id) << 32 | u64::from(graph.nodes + 1);
+            kernel.graph_node_id = node_number(graph.id, graph.nodes as usize);
             tell_kernel(&mut cupti, kernel, false);
         }
         SUCCESS

@@ -1,6 +1,7 @@
 //! CUDA graphs: node by node, or as wholes.
 
 use crate::stub::{Outcome, Stub};
+use gapscope_spool::event::GraphChange;
 use std::collections::HashSet;
 
 #[test]
@@ -120,4 +121,52 @@ fn a_graph_that_starts_on_the_host_makes_no_device_of_it() {
     assert!(process.graph_runs.is_empty());
     let reason = "they start and end on the host, and CUPTI does not say on which device they ran";
     assert_eq!(process.lost("graph launches", reason), 2);
+}
+
+#[test]
+fn each_node_of_a_graph_is_told_as_it_is_made_and_copied() {
+    let outcome = Stub::new().run("graph:10:2 sync");
+    let process = outcome.whole();
+    let changes: Vec<GraphChange> = (process.graph_changes.iter())
+        .map(|(_, change)| *change)
+        .collect();
+    let created = changes.iter().filter_map(|change| match *change {
+        GraphChange::NodeCreated { node, at_ns } => Some((node, at_ns)),
+        _ => None,
+    });
+    let created: Vec<_> = created.collect();
+    assert_eq!(created.len(), 20, "of the graph and of the executable one");
+    assert!(created.is_sorted_by_key(|(_, at_ns)| *at_ns));
+    let copies = changes.iter().filter_map(|change| match *change {
+        GraphChange::NodeCloned { node, original } => Some((node, original)),
+        _ => None,
+    });
+    let (copies, originals): (Vec<_>, Vec<_>) = copies.unzip();
+    let of_graph = created[..10].iter().map(|(node, _)| *node);
+    assert_eq!(originals, of_graph.collect::<Vec<_>>());
+    let ran: Vec<_> = process.kernels.iter().map(|kernel| kernel.node).collect();
+    assert_eq!(ran[..10], copies);
+    assert_eq!(ran[10..], copies, "a launch makes no node");
+    assert!(matches!(changes[0], GraphChange::Created { .. }));
+    let last = changes.last().copied();
+    let graph = copies[0].graph();
+    assert_eq!(last, Some(GraphChange::Instantiated { graph }));
+}
+
+#[test]
+fn outside_of_the_window_no_node_is_told() {
+    let stub = Stub::new().with("GAPSCOPE_RECORDING", "0");
+    let outcome = stub.run("graph:10:3 sync capture:graph:10:2 sync graph:10:4 sync");
+    let created = (outcome.whole().graph_changes.iter())
+        .filter(|(_, change)| matches!(change, GraphChange::NodeCreated { .. }));
+    assert_eq!(created.count(), 20, "those of the window");
+}
+
+#[test]
+fn a_cupti_that_tells_no_nodes_is_noted() {
+    let stub = Stub::new().with("FAKE_CUDA_CALLBACKS", "refuse");
+    let outcome = stub.run("graph:10:2 sync");
+    let notes = &outcome.only().notes;
+    let noted = |note: &String| note.contains("when the nodes of graphs are made");
+    assert!(notes.iter().any(noted), "{notes:?}");
 }

@@ -3,8 +3,8 @@
 mod rows;
 
 use gapscope_spool::event::{
-    Activity, CommonEvent, CudaEvent, LabelEdge, LabelScope, LaunchShape, Object, OverheadKind,
-    PoolEdge, SourceFormat, Span, StreamKind, unpack,
+    Activity, CommonEvent, CudaEvent, GraphChange, LabelEdge, LabelScope, LaunchShape, Object,
+    OverheadKind, PoolEdge, SourceFormat, Span, StreamKind, unpack,
 };
 use gapscope_spool::model::cuda::FunctionClass;
 use gapscope_spool::reader::{Damage, DrainUntil};
@@ -22,6 +22,8 @@ pub struct Recorded {
     pub calls: Vec<Call>,
     pub transfers: Vec<Transfer>,
     pub graph_runs: Vec<(Option<Span>, u32)>,
+    /// What threads did to graphs.
+    pub graph_changes: Vec<(u32, GraphChange)>,
     pub waits: Vec<Wait>,
     pub event_records: Vec<EventRecord>,
     pub overheads: Vec<(OverheadKind, u32)>,
@@ -239,6 +241,7 @@ impl Recorded {
             } => {
                 self.called(function, thread, span, correlation, result);
             }
+            CudaEvent::GraphChanged(change) => self.graph_changes.push((thread, change)),
             CudaEvent::Delivered { end_ns, at_ns, .. } => self.deliveries.push((end_ns, at_ns)),
             CudaEvent::GraphLaunched {
                 function,
@@ -370,7 +373,7 @@ impl Recorded {
                 launch,
                 span,
                 correlation,
-                graph,
+                node,
             } => {
                 // A shape is defined before its first use.
                 let shape = self.launches[&launch];
@@ -380,8 +383,9 @@ impl Recorded {
                     shape,
                     span,
                     correlation: correlation.0,
-                    of_graph: graph.some().is_some(),
-                    graph: graph.0,
+                    of_graph: node.some().is_some(),
+                    graph: node.graph().0,
+                    node,
                 });
             }
             Activity::Transfer {

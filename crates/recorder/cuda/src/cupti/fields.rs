@@ -102,6 +102,7 @@ fields! {
         LOCAL "localMemoryPerThread" u32 = 84,
         CORRELATION "correlationId" u32 = 92,
         NAME "name" usize = 104,
+        NODE "graphNodeId" u64 = 144,
         GRAPH "graphId" u32 = 156,
     }
     "Memcpy" copy {
@@ -115,6 +116,7 @@ fields! {
         CONTEXT "contextId" u32 = 36,
         STREAM "streamId" u32 = 40,
         CORRELATION "correlationId" u32 = 44,
+        NODE "graphNodeId" u64 = 64,
         GRAPH "graphId" u32 = 72,
     }
     "MemcpyPtoP" peer_copy {
@@ -130,6 +132,7 @@ fields! {
         SOURCE_DEVICE "srcDeviceId" u32 = 44,
         DESTINATION_DEVICE "dstDeviceId" u32 = 52,
         CORRELATION "correlationId" u32 = 60,
+        NODE "graphNodeId" u64 = 72,
         GRAPH "graphId" u32 = 80,
     }
     "Memset" fill {
@@ -141,6 +144,7 @@ fields! {
         STREAM "streamId" u32 = 40,
         CORRELATION "correlationId" u32 = 44,
         MEMORY "memoryKind" u16 = 50,
+        NODE "graphNodeId" u64 = 64,
         GRAPH "graphId" u32 = 72,
     }
     "GraphTrace" graph {

@@ -58,4 +58,6 @@ functions! {
     optional stream_id "cuptiGetStreamIdEx" (*mut c_void, *mut c_void, u8, *mut u32),
     optional context_id "cuptiGetContextId" (*mut c_void, *mut u32),
     optional graph_id "cuptiGetGraphExecId" (*mut c_void, *mut u32),
+    optional unlaunched_graph_id "cuptiGetGraphId" (*mut c_void, *mut u32),
+    optional graph_node_id "cuptiGetGraphNodeId" (*mut c_void, *mut u64),
 }

@@ -48,6 +48,15 @@ pub mod resource {
     pub const MODULE_LOADED: u32 = 6;
     /// CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING
     pub const MODULE_ENDS: u32 = 7;
+    pub const GRAPH_CREATED: u32 = 9;
+    /// CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING
+    pub const GRAPH_ENDS: u32 = 10;
+    pub const GRAPH_NODE_CREATED: u32 = 13;
+    /// CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED
+    pub const INSTANTIATED: u32 = 18;
+    pub const GRAPH_NODE_CLONED: u32 = 20;
+    /// The callback exists since CUDA 13.0.
+    pub const GRAPH_NODE_UPDATED: u32 = 22;
 }
 
 /// Results of CUPTI's functions (CUptiResult).

@@ -20,6 +20,7 @@ struct TransferFields {
     end: Field<u64>,
     correlation: Field<u32>,
     graph: Field<u32>,
+    node: Field<u64>,
 }
 
 /// The fields of the kind of record whose constants are in scope.
@@ -32,8 +33,19 @@ macro_rules! transfer_fields {
             end: END,
             correlation: CORRELATION,
             graph: GRAPH,
+            node: NODE,
         }
     };
+}
+
+/// Returns the node of a graph that a record's work is.
+///
+/// # Safety
+/// The record has these fields.
+#[inline]
+unsafe fn graph_node(record: &Record<'_>, graph: Field<u32>, node: Field<u64>) -> ids::GraphNode {
+    // SAFETY: as the caller promises.
+    unsafe { ids::GraphNode::in_graph(ids::Graph(record.get(graph)), record.get(node)) }
 }
 
 impl Reader {
@@ -58,7 +70,7 @@ impl Reader {
                 launch,
                 span,
                 correlation: ids::Correlation(record.get(CORRELATION)),
-                graph: ids::Graph(record.get(GRAPH)),
+                node: graph_node(record, GRAPH, NODE),
             });
         }
     }
@@ -78,7 +90,7 @@ impl Reader {
                 bytes: record.get(fields.bytes),
                 span,
                 correlation: ids::Correlation(record.get(fields.correlation)),
-                graph: ids::Graph(record.get(fields.graph)),
+                node: graph_node(record, fields.graph, fields.node),
             });
         }
     }

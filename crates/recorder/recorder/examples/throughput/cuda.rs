@@ -122,7 +122,7 @@ pub fn fill(spool: &Spool, launches: u32) -> u64 {
                 duration_ns,
             }),
             correlation: hook::Correlation(correlation),
-            graph: hook::Graph::NONE,
+            node: hook::GraphNode::NONE,
         });
         host_ns += took + 1_000 + jitter(400);
         if launch % 500 == 0 {

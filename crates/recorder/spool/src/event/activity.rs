@@ -20,8 +20,8 @@ pub enum Activity {
         span: Option<Span>,
         /// The call that launched it.
         correlation: ids::Correlation,
-        /// The executable graph that it is a node of. A body of a conditional node has no correlation.
-        graph: ids::Graph,
+        /// The node of an executable graph that it is. A body of a conditional node has no correlation.
+        node: ids::GraphNode,
     },
     /// A copy or a fill ran on the device.
     Transfer {
@@ -33,8 +33,8 @@ pub enum Activity {
         span: Option<Span>,
         /// The call that caused it.
         correlation: ids::Correlation,
-        /// The executable graph that it is a node of. A body of a conditional node has no correlation.
-        graph: ids::Graph,
+        /// The node of an executable graph that it is. A body of a conditional node has no correlation.
+        node: ids::GraphNode,
     },
     /// A whole graph ran; its nodes are not told apart.
     GraphRun {

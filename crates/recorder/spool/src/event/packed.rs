@@ -23,12 +23,12 @@ const KINDS: usize = 8;
 const NO_SPAN: u8 = 0x08;
 /// Flag: the correlation advances by the same step as in the last entry.
 const STEADY: u8 = 0x10;
-/// The flag of kernels and transfers: the entry is a node of a graph, whose number follows the times.
+/// The flag of kernels and transfers: the entry is a node of a graph; the graph's number and the node's place follow the times.
 const OF_GRAPH: u8 = 0x20;
 /// Flag: the launch (kernel), route (transfer), thread (overhead) or queue (other kinds) is that of the last entry.
 const SAME: u8 = 0x40;
-/// The bytes of the longest entry: a tag, six numbers of at most 10 bytes and a byte.
-const MAX_ENTRY_BYTES: usize = 62;
+/// The bytes of the longest entry: a tag, seven numbers of at most 10 bytes and a byte.
+const MAX_ENTRY_BYTES: usize = 72;
 
 /// The numbers of the last entry of one kind, from which the next entry stores differences.
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,24 +96,24 @@ impl Packer {
                 launch,
                 span,
                 correlation,
-                graph,
+                node,
             } => {
                 let mut entry = self.entry(KERNEL, launch.0, span, correlation);
-                entry.flag(OF_GRAPH, graph.some().is_some());
+                entry.flag(OF_GRAPH, node.some().is_some());
                 entry.head_with_key();
-                entry.graph(graph);
+                entry.node(node);
             }
             Activity::Transfer {
                 route,
                 bytes,
                 span,
                 correlation,
-                graph,
+                node,
             } => {
                 let mut entry = self.entry(TRANSFER, route.0, span, correlation);
-                entry.flag(OF_GRAPH, graph.some().is_some());
+                entry.flag(OF_GRAPH, node.some().is_some());
                 entry.head_with_key();
-                entry.graph(graph);
+                entry.node(node);
                 entry.number(bytes);
             }
             Activity::GraphRun {
@@ -233,11 +233,12 @@ impl Entry<'_> {
         self.last.correlation = self.correlation;
     }
 
-    /// Writes the graph of a node, which the flag [`OF_GRAPH`] announces.
+    /// Writes the graph of a node and its place there, which the flag [`OF_GRAPH`] announces.
     #[inline]
-    fn graph(&mut self, graph: ids::Graph) {
-        if let Some(graph) = graph.some() {
-            self.number(u64::from(graph.0));
+    fn node(&mut self, node: ids::GraphNode) {
+        if let Some(node) = node.some() {
+            self.number(u64::from(node.graph().0));
+            self.number(u64::from(node.place()));
         }
     }
 
@@ -333,23 +334,25 @@ impl Reader<'_> {
             None
         };
         let (key, correlation) = (last.key, ids::Correlation(last.correlation));
-        let graph = match (tag & OF_GRAPH != 0, kind) {
-            (true, KERNEL | TRANSFER) => ids::Graph(self.small()?),
-            _ => ids::Graph::NONE,
+        let node = match (tag & OF_GRAPH != 0, kind) {
+            (true, KERNEL | TRANSFER) => {
+                ids::GraphNode::new(ids::Graph(self.small()?), self.small()?)
+            }
+            _ => ids::GraphNode::NONE,
         };
         let activity = match kind {
             KERNEL => Activity::Kernel {
                 launch: ids::Launch(key),
                 span,
                 correlation,
-                graph,
+                node,
             },
             TRANSFER => Activity::Transfer {
                 route: ids::Route(key),
                 bytes: self.number()?,
                 span,
                 correlation,
-                graph,
+                node,
             },
             GRAPH_RUN => Activity::GraphRun {
                 queue: ids::Queue(key),

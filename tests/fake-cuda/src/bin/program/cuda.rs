@@ -301,13 +301,22 @@ impl Cuda {
 
     /// Launches a graph through the runtime or the driver.
     pub fn graph(&self, name: &str, nodes: u32, times: u64, runtime: bool) {
+        let executable = self.make_graph(name, nodes);
+        self.launch_graph(executable, times, runtime);
+    }
+
+    /// Makes a graph of kernels and instantiates it.
+    pub fn make_graph(&self, name: &str, nodes: u32) -> usize {
+        let graph = (self.create_graph)(self.function(name), nodes);
+        made(|executable| (self.instantiate)(executable, graph, 0))
+    }
+
+    pub fn launch_graph(&self, executable: usize, times: u64, runtime: bool) {
         let launch = if runtime {
             self.runtime_launch_graph
         } else {
             self.launch_graph
         };
-        let graph = (self.create_graph)(self.function(name), nodes);
-        let executable = made(|executable| (self.instantiate)(executable, graph, 0));
         for _ in 0..times {
             check(launch(executable, 0));
         }

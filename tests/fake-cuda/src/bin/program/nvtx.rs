@@ -43,6 +43,14 @@ fn pop() -> c_int {
     call!(CORE[11]() -> c_int)
 }
 
+/// Calls a function inside a label.
+pub fn inside<T>(label: &CStr, call: impl FnOnce() -> T) -> T {
+    push(label);
+    let result = call();
+    pop();
+    result
+}
+
 /// Sets `count` labels, one after the other.
 pub fn labels(count: u64, mut inside: impl FnMut()) {
     for step in 0..count {

@@ -3,6 +3,7 @@
 use gapscope_spool::event::{
     LabelEdge, LabelScope, LaunchShape, Payload, Span, TransferKind, WaitKind,
 };
+use gapscope_spool::ids;
 use std::collections::BTreeMap;
 
 /// The samples of instructions.
@@ -26,6 +27,7 @@ pub struct Kernel {
     pub of_graph: bool,
     /// CUPTI's number of the graph; 0 where there is none.
     pub graph: u32,
+    pub node: ids::GraphNode,
 }
 
 /// A call of the program.

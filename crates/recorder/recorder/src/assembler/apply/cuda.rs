@@ -67,6 +67,7 @@ impl Assembler {
                 let record = call(thread, function, span, hook::Correlation::NONE, result);
                 self.polled(process, record, count, busy_ns, tables);
             }
+            CudaEvent::GraphChanged(change) => self.graph_changed(process, thread, change),
             CudaEvent::Launch { launch, shape } => self.cuda_launch(process, launch, &shape),
             CudaEvent::LaunchesEnd { below } => self.cuda_launches_end(process, below),
             CudaEvent::Route {

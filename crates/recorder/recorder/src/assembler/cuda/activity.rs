@@ -3,10 +3,12 @@
 
 use super::{Assembler, KernelLaunch, Route, known_thread};
 use gapscope_model::{LossKind, TransferKind};
-use gapscope_spool::event::{Activity, Span, WaitKind};
+use gapscope_spool::event::{Activity, GraphChange, Span, WaitKind};
 use gapscope_spool::ids as hook;
+use gapscope_timeline_builder as builder;
 use gapscope_timeline_builder::{
-    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, GraphId, Overhead, StreamPlace,
+    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, GraphId, GraphNodeId, Overhead,
+    StreamPlace,
 };
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
@@ -22,16 +24,66 @@ struct WaitRecord {
     correlation: Option<Correlation>,
 }
 
+/// Converts the id of a node.
+fn graph_node(node: hook::GraphNode) -> GraphNodeId {
+    GraphNodeId(node.0)
+}
+
+/// Converts what a thread does to a graph.
+fn graph_change(change: GraphChange) -> builder::GraphChange {
+    let graph = |graph: hook::Graph| GraphId(graph.0);
+    match change {
+        GraphChange::Created { graph: made, at_ns } => builder::GraphChange::Created {
+            graph: graph(made),
+            at_ns,
+        },
+        GraphChange::NodeCreated { node, at_ns } => builder::GraphChange::NodeCreated {
+            node: graph_node(node),
+            at_ns,
+        },
+        GraphChange::NodeCloned { node, original } => builder::GraphChange::NodeCloned {
+            node: graph_node(node),
+            original: graph_node(original),
+        },
+        GraphChange::NodeUpdated {
+            node,
+            source,
+            at_ns,
+        } => builder::GraphChange::NodeUpdated {
+            node: graph_node(node),
+            source: graph_node(source),
+            at_ns,
+        },
+        GraphChange::Destroyed { graph: ended } => builder::GraphChange::Destroyed {
+            graph: graph(ended),
+        },
+        GraphChange::Instantiated { graph: made } => {
+            builder::GraphChange::Instantiated { graph: graph(made) }
+        }
+    }
+}
+
 impl Assembler {
+    /// Takes what a thread does to a graph.
+    pub(in super::super) fn graph_changed(
+        &mut self,
+        process: ProcessId,
+        thread: hook::Thread,
+        change: GraphChange,
+    ) {
+        let timeline = &mut self.processes[process].timeline;
+        timeline.graph_changed(known_thread(thread), graph_change(change));
+    }
+
     /// Adds an activity to the timeline of its process.
     #[inline]
     pub(super) fn activity(&mut self, process: ProcessId, activity: Activity, tables: &mut Tables) {
-        let (queue, span, correlation, graph, kind) = match activity {
+        let (queue, span, correlation, node, kind) = match activity {
             Activity::Kernel {
                 launch,
                 span,
                 correlation,
-                graph,
+                node,
             } => {
                 let known = self.processes[process].cuda.launches.get(&launch).copied();
                 let known = known.unwrap_or_else(|| self.lost_launch(process));
@@ -39,14 +91,14 @@ impl Assembler {
                     kernel: known.kernel,
                     groups: known.groups.map(|groups| Some(groups).filter(|g| *g > 0)),
                 };
-                (known.queue, span, correlation, graph, kind)
+                (known.queue, span, correlation, node, kind)
             }
             Activity::Transfer {
                 route,
                 bytes,
                 span,
                 correlation,
-                graph,
+                node,
             } => {
                 let known = self.processes[process].cuda.routes.get(&route).copied();
                 let known = known.unwrap_or_else(|| self.lost_route(process));
@@ -55,7 +107,7 @@ impl Assembler {
                     bytes: Some(bytes),
                     host_memory: known.host_memory,
                 };
-                (known.queue, span, correlation, graph, kind)
+                (known.queue, span, correlation, node, kind)
             }
             Activity::GraphRun {
                 queue,
@@ -63,8 +115,8 @@ impl Assembler {
                 correlation,
             } => {
                 let queue = self.queue(process, queue);
-                let graph = hook::Graph::NONE;
-                (queue, span, correlation, graph, DeviceWorkKind::Graph)
+                let node = hook::GraphNode::NONE;
+                (queue, span, correlation, node, DeviceWorkKind::Graph)
             }
             Activity::Wait {
                 kind,
@@ -141,8 +193,9 @@ impl Assembler {
         let work = DeviceWork {
             queue,
             span: self.checked(span),
-            of_graph: kind == DeviceWorkKind::Graph || graph.some().is_some(),
-            graph: graph.some().map(|graph| GraphId(graph.0)),
+            of_graph: kind == DeviceWorkKind::Graph || node.some().is_some(),
+            graph: node.graph().some().map(|graph| GraphId(graph.0)),
+            graph_node: node.some().map(graph_node),
             label: None,
             kind,
         };

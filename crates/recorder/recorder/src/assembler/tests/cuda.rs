@@ -211,7 +211,7 @@ fn kernel(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded
         launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
         correlation: hook::Correlation(correlation),
-        graph: hook::Graph::NONE,
+        node: hook::GraphNode::NONE,
     })
 }
 
@@ -231,7 +231,7 @@ fn node(launch: u32, correlation: u32, start_ns: i64, end_ns: i64) -> Recorded {
         launch: hook::Launch(launch),
         span: span(start_ns, end_ns),
         correlation: hook::Correlation(correlation),
-        graph: hook::Graph(1),
+        node: hook::GraphNode::new(hook::Graph(1), 0),
     })
 }
 

@@ -24,7 +24,7 @@ fn activity() -> impl Strategy<Value = Activity> {
                 launch: hook::Launch(launch),
                 span,
                 correlation: hook::Correlation(correlation),
-                graph: hook::Graph(graph),
+                node: hook::GraphNode::new(hook::Graph(graph), 3),
             }
         }),
         (id(), any::<u64>(), time(), id(), 0..3u32).prop_map(
@@ -34,7 +34,7 @@ fn activity() -> impl Strategy<Value = Activity> {
                     bytes,
                     span,
                     correlation: hook::Correlation(correlation),
-                    graph: hook::Graph(graph),
+                    node: hook::GraphNode::new(hook::Graph(graph), 3),
                 }
             }
         ),
@@ -121,7 +121,7 @@ fn kernels() -> Packer {
             launch: hook::Launch(launch),
             span: span(100, 200),
             correlation: hook::Correlation(7),
-            graph: hook::Graph::NONE,
+            node: hook::GraphNode::NONE,
         });
     }
     packer

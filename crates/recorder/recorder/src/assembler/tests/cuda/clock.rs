@@ -52,7 +52,7 @@ fn an_awaited_copy_and_an_awaited_event_bound_device_times_too() {
                 bytes: 64,
                 span: span(1_006_000, 1_051_000),
                 correlation: hook::Correlation(1),
-                graph: hook::Graph::NONE,
+                node: hook::GraphNode::NONE,
             }),
         ]);
         let (manifest, _) = cuda.finish();

@@ -124,7 +124,7 @@ fn copies_have_their_direction_and_a_synchronous_one_is_a_wait_too() {
             bytes: 4096,
             span: span(start_ns, end_ns),
             correlation: hook::Correlation(correlation),
-            graph: hook::Graph::NONE,
+            node: hook::GraphNode::NONE,
         })
     };
     cuda.batch(&[call(COPY_ASYNC, 1, 1000, 1005), copy(1, 1010, 1020)]);
@@ -193,7 +193,7 @@ fn what_has_no_other_half_is_counted() {
         launch: hook::Launch(1),
         span: None,
         correlation: hook::Correlation(4),
-        graph: hook::Graph::NONE,
+        node: hook::GraphNode::NONE,
     })]);
     // A batch of five was lost.
     cuda.written += 5;
