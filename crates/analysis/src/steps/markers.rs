@@ -26,7 +26,7 @@ const ROUNDING: i64 = 100;
 
 /// Where ranges of a family were set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Place {
+struct FamilyPlace {
     process: ProcessId,
     thread: Option<ThreadId>,
     /// True where their times are of a device.
@@ -41,7 +41,7 @@ type LabelledRange = (Interval, u32);
 struct Family {
     text: String,
     kind: Kind,
-    place: Place,
+    place: FamilyPlace,
     ranges: Vec<LabelledRange>,
     /// The share of all submissions of its process that lie in its ranges; `None` where the process has none.
     held: Option<f64>,
@@ -103,7 +103,7 @@ fn families(timeline: &Timeline) -> Vec<Family> {
             })
         })
         .collect();
-    let mut families: FxHashMap<(u32, Place), Vec<LabelledRange>> = FxHashMap::default();
+    let mut families: FxHashMap<(u32, FamilyPlace), Vec<LabelledRange>> = FxHashMap::default();
     // An analysis that does not read when markers began has no ranges.
     let timed = markers.start_ns.len().min(markers.scope.len());
     for row in 0..timed {
@@ -123,7 +123,7 @@ fn families(timeline: &Timeline) -> Vec<Family> {
             continue;
         }
         let scope = markers.scope[row];
-        let place = Place {
+        let place = FamilyPlace {
             process: markers.process[row],
             thread: (markers.thread.at(row)).filter(|_| scope == MarkerScope::Thread),
             on_device: scope == MarkerScope::CommandBuffer,
