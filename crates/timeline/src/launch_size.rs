@@ -73,21 +73,39 @@ impl LaunchSize {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SizeMoments {
     count: u64,
-    sum: f64,
-    squares: f64,
-    cubes: f64,
+    // Whole numbers, whose sums do not depend on the order of adding. In files they are floating-point numbers, of which JSON has no greater.
+    #[serde(with = "as_float")]
+    sum: u128,
+    #[serde(with = "as_float")]
+    squares: u128,
+    #[serde(with = "as_float")]
+    cubes: u128,
+}
+
+/// Writes a whole number as a floating-point number, and reads it back as precisely as that holds it.
+mod as_float {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(*number as f64)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+        Ok(f64::deserialize(deserializer)? as u128)
+    }
 }
 
 impl SizeMoments {
     /// Returns the sums over one size.
     #[inline]
     pub fn new(size: u64) -> SizeMoments {
-        let size = size as f64;
+        let size = u128::from(size);
+        let squares = size * size;
         SizeMoments {
             count: 1,
             sum: size,
-            squares: size * size,
-            cubes: size * size * size,
+            squares,
+            cubes: squares.saturating_mul(size),
         }
     }
 
@@ -96,9 +114,9 @@ impl SizeMoments {
     pub fn plus(self, other: SizeMoments) -> SizeMoments {
         SizeMoments {
             count: self.count + other.count,
-            sum: self.sum + other.sum,
-            squares: self.squares + other.squares,
-            cubes: self.cubes + other.cubes,
+            sum: self.sum.saturating_add(other.sum),
+            squares: self.squares.saturating_add(other.squares),
+            cubes: self.cubes.saturating_add(other.cubes),
         }
     }
 
@@ -109,8 +127,9 @@ impl SizeMoments {
 
     /// Returns the mean, the standard deviation, and the cube root of the third central moment.
     fn shape(self) -> [f64; 3] {
-        let mean = self.sum / self.count as f64;
-        let [squares, cubes] = [self.squares, self.cubes].map(|sum| sum / self.count as f64);
+        let count = self.count as f64;
+        let [mean, squares, cubes] =
+            [self.sum, self.squares, self.cubes].map(|sum| sum as f64 / count);
         let third = cubes - 3.0 * mean * squares + 2.0 * mean.powi(3);
         [mean, (squares - mean * mean).max(0.0).sqrt(), third.cbrt()]
     }
