@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The most nodes that are remembered, about 100 MiB; the oldest are forgotten.
+/// The most nodes that are remembered, about 150 MiB; the oldest are forgotten.
 const MAX_NODES: usize = 1 << 20;
 /// How long the record of work may come after the launch. The flusher takes records every 100 ms, and a graph may run for seconds.
 const LATE_RECORDS_NS: i64 = 10_000_000_000;

@@ -6,7 +6,7 @@ use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_timeline::busy::{self, DeviceBusy};
 use gapscope_timeline::vocabulary::Words;
-use gapscope_trace::manifest::{Api, ClockMethod, SamplingMode};
+use gapscope_trace::manifest::{Api, ClockMethod, Loss, SamplingMode};
 
 /// Says in a few words what has times, and within which error, for the head of every report: `each kernel timed, clock
 /// error unknown`.
@@ -27,6 +27,18 @@ pub(crate) fn short(findings: &Findings, words: &Words) -> String {
     format!("each {timed} timed{alone}, {error}")
 }
 
+/// Returns the losses with one for each kind: the reasons stand in the section alone.
+fn by_kind(losses: &[Loss]) -> Vec<Loss> {
+    let mut kinds: Vec<Loss> = Vec::new();
+    for loss in losses {
+        match kinds.iter_mut().find(|known| known.kind == loss.kind) {
+            Some(known) => known.count = known.count.saturating_add(loss.count),
+            None => kinds.push(loss.clone()),
+        }
+    }
+    kinds
+}
+
 /// Makes the line for the first screen: what has times, the clock error, and what was lost.
 pub(crate) fn first(findings: &Findings, words: &Words, remarks: &[String]) -> Vec<Block> {
     const NAMED: usize = 3;
@@ -35,7 +47,7 @@ pub(crate) fn first(findings: &Findings, words: &Words, remarks: &[String]) -> V
         text = text.and(", nothing lost");
     }
     text.push(Tone::Plain, ".");
-    let losses = &findings.losses;
+    let losses = by_kind(&findings.losses);
     if !losses.is_empty() {
         let named = losses.iter().take(NAMED).map(number::loss);
         let mut named: Vec<String> = named.collect();
@@ -196,4 +208,23 @@ fn counted(device: &DeviceBusy) -> Vec<String> {
         ));
     }
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapscope_trace::LossKind;
+
+    #[test]
+    fn a_kind_that_was_lost_for_several_reasons_is_named_once() {
+        let losses = [
+            Loss::new(LossKind::StackSamples, 2, "the processors were busy"),
+            Loss::new(LossKind::Dispatches, 1, "the buffer was full"),
+            Loss::new(LossKind::StackSamples, 36, "the timers came late"),
+        ];
+        let kinds = by_kind(&losses);
+        let counts = kinds.iter().map(|loss| (&loss.kind, loss.count));
+        let wanted = [(&LossKind::StackSamples, 38), (&LossKind::Dispatches, 1)];
+        assert_eq!(counts.collect::<Vec<_>>(), wanted);
+    }
 }
