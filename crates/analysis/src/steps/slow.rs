@@ -6,7 +6,7 @@
 
 use super::sums::{Kind, Sum};
 use super::words::kind_of;
-use super::{Step, StepSummary, StepSums};
+use super::{Step, StepSummary, StepSums, StepsFoundBy};
 use crate::code::{CodeLine, CodeTime, HostCode, loads_data};
 use crate::gaps::{Cause, GapFinder};
 use gapscope_timeline::Vocabulary;
@@ -173,6 +173,9 @@ impl StepSums {
                 Nanoseconds(between_ns),
                 Percent(ratio(between_ns, all_ns))
             ));
+        }
+        if self.found.by == StepsFoundBy::Launches {
+            sentences.push("No range is called a step: launches that repeat tell them.".to_owned());
         }
         sentences
     }
