@@ -68,6 +68,9 @@ impl LaunchSize {
     }
 }
 
+/// The greatest size that counts as such, 64 GiB or so many threads: the cubes of a million such sizes are whole numbers of 128 bits.
+const MOST_SIZE: u64 = 1 << 36;
+
 /// Sums over the sizes of single launches or copies, from which follows how the sizes are distributed. Two sets of sizes with one mean,
 /// one variance and one skewness count as the same sizes, in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -99,13 +102,12 @@ impl SizeMoments {
     /// Returns the sums over one size.
     #[inline]
     pub fn new(size: u64) -> SizeMoments {
-        let size = u128::from(size);
-        let squares = size * size;
+        let size = u128::from(size.min(MOST_SIZE));
         SizeMoments {
             count: 1,
             sum: size,
-            squares,
-            cubes: squares.saturating_mul(size),
+            squares: size * size,
+            cubes: size * size * size,
         }
     }
 
@@ -196,5 +198,13 @@ mod tests {
         assert!(!alike(&[100, 400, 400], &[200, 200, 500]));
         assert!(!alike(&[1, 5, 6], &[2, 3, 7]));
         assert!(!alike(&[], &[1]));
+    }
+
+    #[test]
+    fn the_order_of_adding_changes_nothing() {
+        let sizes = [3, 1 << 33, 1 << 20, 7, u64::MAX, (1 << 34) + 1];
+        let mut backwards = sizes;
+        backwards.reverse();
+        assert_eq!(moments(&sizes), moments(&backwards));
     }
 }

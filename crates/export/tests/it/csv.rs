@@ -45,8 +45,8 @@ fn what_is_unknown_is_empty_and_texts_are_quoted_where_needed() {
     let dispatches = read("dispatches.csv");
     let mut lines = dispatches.lines();
     assert_eq!(lines.next().unwrap(), Dispatches::COLUMNS.join(","));
-    assert_eq!(lines.next().unwrap(), "1,0,1,1,1100000,40000,16,2,1,,2,");
-    assert_eq!(dispatches.lines().last().unwrap(), "3,0,2,1,,,,,,,,");
+    assert_eq!(lines.next().unwrap(), "1,0,1,1,1100000,40000,16,2,1,,2,,");
+    assert_eq!(dispatches.lines().last().unwrap(), "3,0,2,1,,,,,,,,,");
     let kernels = read("kernels.csv");
     // The kind of the code (the fourth column) has a value for unknown. An empty text is quoted, as nothing is unknown.
     let head = Kernels::COLUMNS.join(",");
