@@ -27,7 +27,7 @@
 //! | `poll-while:STEP`, `launch-while:STEP` | another step, while a thread asks, or launches kernels, again and again |
 //! | `attribute:N` | prints whether CUPTI's attribute is set |
 //! | `graph:NODES:TIMES`, `runtime-graph:…` | a graph, launched again and again |
-//! | `labelled-graph:NODES:TIMES` | a graph, made inside the label `model` in `warm-up`, launched inside the label `decode` |
+//! | `labelled-graph:NODES:TIMES` | a graph, made inside the label `warm-up` with its nodes inside `model`, launched inside `decode` |
 //! | `reload` | a kernel, then another whose name lies where the first one's lay |
 //! | `load:FILE,…` | a kernel of each file, PTX or a cubin |
 //! | `device:D` | a context on device D, current from here on |
@@ -141,7 +141,7 @@ fn run(cuda: &Cuda, step: &str) {
         "runtime-graph" => cuda.graph(KERNEL, number(0) as u32, number(1), true),
         "labelled-graph" => {
             let graph = nvtx::inside(c"warm-up", || {
-                nvtx::inside(c"model", || cuda.make_graph(KERNEL, number(0) as u32))
+                cuda.make_graph_inside(KERNEL, number(0), |add| nvtx::inside(c"model", add))
             });
             nvtx::inside(c"decode", || cuda.launch_graph(graph, number(1), false));
         }

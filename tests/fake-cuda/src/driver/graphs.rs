@@ -84,12 +84,25 @@ fn node_handle(graph: usize, at: usize) -> usize {
     NODE_HANDLE + graph * MAX_NODES + at
 }
 
-/// Gives a graph a node of another type than a kernel; `child` is the inner graph of a node that is a graph, or the body of a conditional one.
+/// Gives a graph a node. Kernels come first; `child` is the inner graph of a node that is a graph, or the body of a conditional one.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
-    if let Some(graph) = driver().graphs.get_mut(&graph) {
-        graph.others.push((kind, child));
+    let mut driver = driver();
+    let Some(known) = driver.graphs.get_mut(&graph) else {
+        return;
+    };
+    if kind != KERNEL {
+        return known.others.push((kind, child));
     }
+    let at = known.nodes as usize;
+    known.nodes += 1;
+    drop(driver);
+    let told = callbacks::Graph {
+        graph,
+        node: node_handle(graph, at),
+        ..callbacks::Graph::default()
+    };
+    callbacks::deliver_graph(callbacks::GRAPH_NODE_CREATED, &told);
 }
 
 /// # Safety

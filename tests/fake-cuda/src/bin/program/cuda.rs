@@ -311,6 +311,18 @@ impl Cuda {
         made(|executable| (self.instantiate)(executable, graph, 0))
     }
 
+    /// Makes a graph of kernels, which are added inside of what `inside` does, and instantiates it.
+    pub fn make_graph_inside(
+        &self,
+        name: &str,
+        nodes: u64,
+        inside: impl FnOnce(&dyn Fn()),
+    ) -> usize {
+        let graph = (self.create_graph)(self.function(name), 0);
+        inside(&|| (0..nodes).for_each(|_| (self.add_to_graph)(graph, 0, 0)));
+        made(|executable| (self.instantiate)(executable, graph, 0))
+    }
+
     pub fn launch_graph(&self, executable: usize, times: u64, runtime: bool) {
         let launch = if runtime {
             self.runtime_launch_graph
