@@ -175,7 +175,7 @@ impl StepSums {
             ));
         }
         if self.found.by == StepsFoundBy::Launches {
-            sentences.push("No range is called a step: launches that repeat tell them.".to_owned());
+            sentences.push("Repeating launches tell them.".to_owned());
         }
         sentences
     }
