@@ -146,7 +146,7 @@ impl TimelineBuilder {
         rows::host_call(out.tables, HostCall { queue, ..row });
     }
 
-    /// Takes what a thread does to a graph.
+    /// Takes a change of a graph by a thread.
     pub fn graph_changed(&mut self, thread: Option<ThreadId>, change: GraphChange) {
         self.graph_nodes.changed(thread, change, &self.labels);
     }

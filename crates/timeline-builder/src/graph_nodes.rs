@@ -3,7 +3,7 @@
 //!
 //! A program captures work into a graph, or makes nodes by calls. Instantiating the graph copies it into an executable one, whose numbers the
 //! records of work have. A graph inside of the graph is copied as a graph of its own, which is then dissolved: its nodes get the next numbers
-//! of the executable graph, and the driver says so of none of them (seen with CUPTI 13.0 on an H100, as all of this). Those numbers are
+//! of the executable graph without a word of the driver (CUPTI 13.0 does all of this on an H100). Those numbers are
 //! missing among the nodes that are made next, so that their count shows whether all were found.
 
 use crate::input::{GraphId, GraphNodeId};
@@ -25,7 +25,7 @@ const MAX_GRAPHS: usize = 1 << 16;
 /// The most pairs of labels whose combination is remembered.
 const MAX_COMBINED: usize = 1 << 16;
 
-/// What a thread does to a graph, in the order in which it does that.
+/// A change that a thread makes to a graph. The changes of a thread come in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GraphChange {
     /// The thread begins to make a graph.
@@ -91,7 +91,7 @@ struct Node {
     has_row: bool,
 }
 
-/// What a thread does to graphs, of which it may instantiate one.
+/// A change of a thread that counts where it instantiates a graph.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Step {
     Created(GraphNodeId),
@@ -107,7 +107,7 @@ pub(crate) struct GraphNodes {
     order: VecDeque<GraphNodeId>,
     /// The innermost label of the thread that began to make a graph, at that time.
     around: FxHashMap<GraphId, Option<LabelId>>,
-    /// What each thread has done since it has instantiated a graph.
+    /// The changes of each thread since it has instantiated a graph.
     steps: FxHashMap<Option<ThreadId>, Vec<Step>>,
     /// The labels of work: by the label around the launch, and both labels of a [`Made`].
     #[serde(skip)]
@@ -115,7 +115,7 @@ pub(crate) struct GraphNodes {
 }
 
 impl GraphNodes {
-    /// Takes what a thread does to a graph.
+    /// Takes a change of a graph.
     pub(crate) fn changed(
         &mut self,
         thread: Option<ThreadId>,
@@ -200,7 +200,7 @@ impl GraphNodes {
 
     /// Gives nodes the places of an executable graph from `first` on.
     fn take_places(&mut self, executable: GraphId, first: u32, nodes: &[GraphNodeId]) {
-        for (place, node) in (first..).zip(nodes) {
+        for (place, node) in (first..=u32::MAX).zip(nodes) {
             self.copy(GraphNodeId::new(executable, place), *node);
         }
     }
@@ -224,7 +224,8 @@ impl GraphNodes {
         let before = std::mem::replace(&mut node.made, made);
         if (before.label, before.around) != (made.label, made.around) {
             node.before.push_back((at_ns, before));
-            let is_old = |(until_ns, _): &mut (i64, Made)| *until_ns < at_ns - LATE_RECORDS_NS;
+            let is_old =
+                |(until_ns, _): &mut (i64, Made)| *until_ns < at_ns.saturating_sub(LATE_RECORDS_NS);
             while node.before.pop_front_if(is_old).is_some() {}
         }
     }
@@ -532,6 +533,21 @@ mod tests {
         assert_eq!(labels[1], ["decode", "after"]);
         assert_eq!(labels[2], ["decode", "layer", "attention"]);
         assert_eq!(labels[3], ["decode", "layer", "mlp"]);
+    }
+
+    #[test]
+    fn damaged_numbers_and_times_are_no_trouble() {
+        let mut program = captured();
+        let last = node(2, u32::MAX);
+        program.clone(last, node(1, 0));
+        program.change(|_| GraphChange::Instantiated { graph: GraphId(2) });
+        let source = node(1, 1);
+        program.change(|_| GraphChange::NodeUpdated {
+            node: last,
+            source,
+            at_ns: i64::MIN,
+        });
+        assert_eq!(program.run(last, &["decode"]), ["decode", "layer", "mlp"]);
     }
 
     #[test]

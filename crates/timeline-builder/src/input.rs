@@ -52,8 +52,8 @@ impl GraphId {
     /// Returns the graph of a node by the node's number, of which CUPTI makes the upper half the graph's; `None` for the numbers of
     /// other producers and of no node.
     pub fn from_node(node: i64) -> Option<GraphId> {
-        let graph = u32::try_from(node >> 32).ok()?;
-        (graph != 0).then_some(GraphId(graph))
+        let graph = GraphNodeId(u64::try_from(node).ok()?).graph();
+        (graph.0 != 0).then_some(graph)
     }
 }
 

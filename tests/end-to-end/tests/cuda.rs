@@ -413,7 +413,7 @@ fn kernels_of_a_graph_have_the_labels_of_its_making_inside_those_of_its_launch()
         let mut found = rows.filter(|row| row["path"] == path);
         found.next().expect(path).clone()
     };
-    // What surrounds the making of the graph does not surround its work.
+    // The label around the making of the graph is not around its work.
     assert_eq!(row("decode / model")["in_graphs"], 30);
     assert_eq!(row("decode")["in_graphs"], 30);
     assert_eq!(row("decode")["exclusive"]["dispatch_count"], 0);

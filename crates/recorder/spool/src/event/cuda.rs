@@ -181,7 +181,7 @@ pub struct ActivityBatch<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a thread does to a graph, in the order in which the driver does it.
+/// A change that a thread makes to a graph. The changes of a thread come in the order in which the driver makes them.
 ///
 /// A graph is made node by node, and instantiated as an executable graph: a copy, whose nodes are copies too. Graphs inside of it are copied,
 /// and then dissolved into it: their nodes get numbers of the executable graph, of which the driver says nothing.

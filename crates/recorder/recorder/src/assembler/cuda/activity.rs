@@ -29,7 +29,7 @@ fn graph_node(node: hook::GraphNode) -> GraphNodeId {
     GraphNodeId(node.0)
 }
 
-/// Converts what a thread does to a graph.
+/// Converts a change of a graph.
 fn graph_change(change: GraphChange) -> builder::GraphChange {
     let graph = |graph: hook::Graph| GraphId(graph.0);
     match change {
@@ -64,7 +64,7 @@ fn graph_change(change: GraphChange) -> builder::GraphChange {
 }
 
 impl Assembler {
-    /// Takes what a thread does to a graph.
+    /// Takes a change of a graph by a thread.
     pub(in super::super) fn graph_changed(
         &mut self,
         process: ProcessId,
