@@ -64,19 +64,8 @@ pub const LABELS: &[&str] = &[
     CommandBuffers::NAME,
 ];
 
-/// The tables on which the steps of the program and their parts rest: those of [`CAUSES`], and those that name steps.
-pub const STEPS_AND_CAUSES: &[&str] = &[
-    Dispatches::NAME,
-    Transfers::NAME,
-    OpaqueWork::NAME,
-    CommandBuffers::NAME,
-    Submissions::NAME,
-    Dependencies::NAME,
-    HostCalls::NAME,
-    Kernels::NAME,
-    Markers::NAME,
-    Labels::NAME,
-];
+/// The tables that name steps. The parts of steps rest on [`CAUSES`] too.
+pub const STEP_NAMES: &[&str] = &[Markers::NAME, Labels::NAME];
 
 /// The tables on which the findings on command buffers rest.
 pub const COMMAND_BUFFERS: &[&str] = &[CommandBuffers::NAME, Submissions::NAME, OpaqueWork::NAME];
