@@ -69,7 +69,7 @@ impl LaunchSize {
 }
 
 /// The greatest size that counts as such, 64 GiB or so many threads: the cubes of a million such sizes are whole numbers of 128 bits.
-const MOST_SIZE: u64 = 1 << 36;
+const MAX_SIZE: u64 = 1 << 36;
 
 /// Sums over the sizes of single launches or copies, from which follows how the sizes are distributed. Two sets of sizes with one mean,
 /// one variance and one skewness count as the same sizes, in any order.
@@ -102,7 +102,7 @@ impl SizeMoments {
     /// Returns the sums over one size.
     #[inline]
     pub fn new(size: u64) -> SizeMoments {
-        let size = u128::from(size.min(MOST_SIZE));
+        let size = u128::from(size.min(MAX_SIZE));
         SizeMoments {
             count: 1,
             sum: size,
