@@ -29,22 +29,40 @@ pub const CAUSES: &[&str] = &[
     Kernels::NAME,
 ];
 
-/// The tables on which the code behind idle time rests.
-pub const CODE: &[&str] = &[
-    Dispatches::NAME,
-    Transfers::NAME,
-    OpaqueWork::NAME,
-    CommandBuffers::NAME,
-    Submissions::NAME,
-    Dependencies::NAME,
-    HostCalls::NAME,
-    Kernels::NAME,
+/// The tables on which the code behind idle time rests: those of [`CAUSES`], and those that hold code and its labels.
+pub const CODE: &[&str] = &joined::<{ CAUSES.len() + CODE_TABLES.len() }>(CAUSES, CODE_TABLES);
+
+const CODE_TABLES: &[&str] = &[
     Samples::NAME,
     Stacks::NAME,
     Frames::NAME,
     Markers::NAME,
     Labels::NAME,
 ];
+
+/// The tables on which the steps and their parts rest: those of [`CAUSES`], and those that name steps.
+pub const STEPS: &[&str] = &joined::<{ CAUSES.len() + STEP_NAMES.len() }>(CAUSES, STEP_NAMES);
+
+const STEP_NAMES: &[&str] = &[Markers::NAME, Labels::NAME];
+
+/// Puts two lists one after the other. `N` is the sum of their lengths.
+const fn joined<const N: usize>(
+    first: &[&'static str],
+    second: &[&'static str],
+) -> [&'static str; N] {
+    assert!(N == first.len() + second.len());
+    let mut all = [""; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < first.len() {
+            first[at]
+        } else {
+            second[at - first.len()]
+        };
+        at += 1;
+    }
+    all
+}
 
 /// The tables on which the findings on kernels rest.
 pub const KERNELS: &[&str] = &[Dispatches::NAME, Kernels::NAME];
@@ -63,9 +81,6 @@ pub const LABELS: &[&str] = &[
     OpaqueWork::NAME,
     CommandBuffers::NAME,
 ];
-
-/// The tables that name steps. The parts of steps rest on [`CAUSES`] too.
-pub const STEP_NAMES: &[&str] = &[Markers::NAME, Labels::NAME];
 
 /// The tables on which the findings on command buffers rest.
 pub const COMMAND_BUFFERS: &[&str] = &[CommandBuffers::NAME, Submissions::NAME, OpaqueWork::NAME];

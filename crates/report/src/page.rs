@@ -10,8 +10,8 @@ use gapscope_analysis::Findings;
 use gapscope_analysis::activity::Activity;
 use gapscope_analysis::headline::HeadlineKind;
 use gapscope_analysis::unread::{
-    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED,
-    STEPS_AND_CAUSES, TRANSFERS,
+    CAUSES, CODE, COMMAND_BUFFERS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED, SAMPLED, STEPS,
+    TRANSFERS,
 };
 use gapscope_timeline::Vocabulary;
 use gapscope_timeline::command::short_command;
@@ -270,7 +270,7 @@ pub(crate) fn sections(
             ..section(
                 "steps",
                 "the steps",
-                STEPS_AND_CAUSES,
+                STEPS,
                 steps::blocks(findings, top, places),
             )
         },

@@ -6,7 +6,7 @@ use crate::drift::Drift;
 use crate::gaps::IdleTime;
 use crate::unread::{
     CAUSES, CODE, COMMAND_BUFFERS, CONDITIONS, COUNTERS, KERNELS, LABELS, MEMORY, PROFILED,
-    SAMPLED, STEP_NAMES, TRANSFERS, WORK,
+    SAMPLED, STEPS, TRANSFERS, WORK,
 };
 use crate::verdict::{Bound, Evidence};
 use crate::warm_up::WarmUp;
@@ -71,8 +71,7 @@ impl Findings {
         if !self.knows(CODE) {
             self.code = None;
         }
-        let knows_steps = self.knows(CAUSES) && self.knows(STEP_NAMES);
-        if !knows_steps {
+        if !self.knows(STEPS) {
             self.steps = Vec::new().into();
             self.step_summary = None;
         }
@@ -88,7 +87,7 @@ impl Findings {
         rest_on!(self.knows_rows(Submissions::NAME) => submission_count);
         rest_on!(self.knows_rows(Transfers::NAME) => transfer_count, transfer_bytes, transfer_unknown_bytes_count);
         rest_on!(self.knows(CAUSES) => gaps, advice, idle_time, latency);
-        rest_on!(knows_steps => steps);
+        rest_on!(self.knows(STEPS) => steps);
         // Where nothing was timed, nobody knows how long devices idled.
         self.idle_time.is_unknown |= self.analysed_window.is_none();
         rest_on!(self.knows(WORK) => drift);
