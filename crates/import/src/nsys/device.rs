@@ -4,7 +4,9 @@
 use super::import::{Import, span};
 use crate::Error;
 use crate::inventory::KernelFacts;
-use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, GraphId, StreamEvent, StreamPlace};
+use crate::profile::{
+    Correlation, DeviceWork, DeviceWorkKind, GraphId, HostEventWait, StreamEvent, StreamPlace,
+};
 use crate::sqlite::Row;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId};
@@ -29,6 +31,7 @@ const PAGES_TO_HOST: i64 = 12;
 const PAGES_BETWEEN_DEVICES: i64 = 13;
 
 /// The numbers that `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION` gives kinds of waits.
+const WAIT_FOR_EVENT: i64 = 1;
 const STREAM_WAITS_FOR_EVENT: i64 = 2;
 const WAIT_FOR_STREAM: i64 = 3;
 
@@ -208,6 +211,18 @@ impl Import {
             &columns,
             |import, row| {
                 let kind = row.integer(OWN);
+                if let (Some(WAIT_FOR_EVENT), Some(correlation), Some(event), Some(process)) = (
+                    kind,
+                    correlation(row),
+                    row.small(OWN + 1),
+                    import.process(row.integer(2)),
+                ) {
+                    return import.profile.recorded.host_waits.push(HostEventWait {
+                        process,
+                        correlation,
+                        event,
+                    });
+                }
                 let (Some(correlation), true) = (correlation(row), on_stream(row)) else {
                     return;
                 };
