@@ -7,7 +7,7 @@
 pub(crate) use gapscope_model::Span;
 pub(crate) use gapscope_timeline_builder::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, FunctionId, GraphId,
-    HostRange, Overhead, StreamEvent, StreamPlace,
+    GraphNodeId, HostRange, Overhead, StreamEvent, StreamPlace,
 };
 
 use crate::inventory::Inventory;

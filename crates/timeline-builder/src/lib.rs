@@ -28,10 +28,10 @@ mod stream_captures;
 pub use bounds::Bounds;
 pub use builder::{Finished, ProfiledLaunch, TimelineBuilder};
 pub use event_waits::{EventOccurrence, StreamPlace};
-pub use graph_nodes::GraphChange;
+pub use gapscope_model::{GraphChange, GraphId, GraphNodeId};
 pub use input::{
     ApiCall, CallQueue, Correlation, CorrelationWidener, DeviceWork, DeviceWorkKind, Function,
-    FunctionId, GraphId, GraphNodeId,
+    FunctionId,
 };
 pub use labels::{
     CategoryId, Forgotten, LabelDomain, LabelKey, LabelScope, LabelStart, ProcessRangeId,

@@ -4,7 +4,9 @@
 use super::import::{Import, span};
 use crate::Error;
 use crate::inventory::KernelFacts;
-use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, GraphId, StreamEvent, StreamPlace};
+use crate::profile::{
+    Correlation, DeviceWork, DeviceWorkKind, GraphNodeId, StreamEvent, StreamPlace,
+};
 use crate::sqlite::Row;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId};
@@ -137,7 +139,9 @@ impl Import {
             queue,
             span: span(row),
             of_graph: graph_node.is_some_and(|node| node != 0),
-            graph: graph_node.and_then(GraphId::from_node),
+            graph: graph_node
+                .and_then(GraphNodeId::from_file)
+                .map(GraphNodeId::graph),
             graph_node: None,
             label: None,
             kind,
