@@ -40,5 +40,5 @@ pub use labels::{
 pub use output::{Ids, Joined, LabelRows, Observer, Output, Reasons};
 pub use overheads::Overhead;
 pub use polls::Polls;
-pub use recorded::{FileReasons, HostRange, Recorded, RowSink, Shared, StreamEvent};
+pub use recorded::{FileReasons, HostRange, MadeGraph, Recorded, RowSink, Shared, StreamEvent};
 pub use rows::{CoveringSpan, TransferFacts, WorkPlace};

@@ -135,14 +135,13 @@ impl Import {
         let Some((process, queue)) = self.place(row) else {
             return;
         };
+        let node = graph_node.and_then(GraphNodeId::from_file);
         let work = DeviceWork {
             queue,
             span: span(row),
             of_graph: graph_node.is_some_and(|node| node != 0),
-            graph: graph_node
-                .and_then(GraphNodeId::from_file)
-                .map(GraphNodeId::graph),
-            graph_node: None,
+            graph: node.map(GraphNodeId::graph),
+            graph_node: node,
             label: None,
             kind,
         };
