@@ -43,6 +43,7 @@ class _Table(ctypes.Structure):
         ("push_layer", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_size_t)),
         ("pop_layer", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_uint32)),
         ("own_time", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int64)),
+        ("pop_label_at", ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_int64)),
     ]
 
 
@@ -68,7 +69,8 @@ class Hook:
         layers = table.bytes >= _Table.own_time.offset
         self.push_layer: Any = table.push_layer if layers else None
         self.pop_layer: Any = table.pop_layer if layers else None
-        self.own_time: Any = table.own_time if table.bytes >= ctypes.sizeof(_Table) else None
+        self.own_time: Any = table.own_time if table.bytes >= _Table.pop_label_at.offset else None
+        self.pop_label_at: Any = table.pop_label_at if table.bytes >= ctypes.sizeof(_Table) else None
 
 
 class _LoadedLibrary(ctypes.Structure):

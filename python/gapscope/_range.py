@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import time
 from types import TracebackType
 from typing import Callable, ParamSpec, TypeVar
 
@@ -18,21 +19,24 @@ R = TypeVar("R")
 class _Open:
     """An open range: the hooks that began it, and the ranges that are open on its thread."""
 
-    __slots__ = ("ended", "hooks", "siblings", "text")
+    __slots__ = ("hooks", "left_ns", "siblings", "text")
 
     def __init__(self, text: bytes, hooks: tuple[_hooks.Hook, ...], siblings: list[_Open]) -> None:
         self.text = text
         self.hooks = hooks
         self.siblings = siblings
-        # Another thread has ended the range; its own thread tells the hooks when it is next in here.
-        self.ended = False
+        # When another thread left the range; its own thread tells the hooks when it is next in here.
+        self.left_ns: int | None = None
 
     def push(self) -> None:
         self.hooks = tuple(hook for hook in self.hooks if hook.push_label(self.text, len(self.text)) == 0)
 
     def pop(self) -> None:
         for hook in self.hooks:
-            hook.pop_label()
+            if self.left_ns is not None and hook.pop_label_at is not None:
+                hook.pop_label_at(self.left_ns)
+            else:
+                hook.pop_label()
 
 
 class _Thread(threading.local):
@@ -60,9 +64,13 @@ def _begin(text: bytes) -> _Open | None:
 def _end(opened: _Open) -> None:
     siblings = _thread.open
     if opened.siblings is not siblings:
-        opened.ended = True
+        opened.left_ns = time.monotonic_ns()
         return
     _end_of_other_threads(siblings)
+    _close(opened, siblings)
+
+
+def _close(opened: _Open, siblings: list[_Open]) -> None:
     if siblings and siblings[-1] is opened:
         siblings.pop()
         opened.pop()
@@ -80,9 +88,8 @@ def _end(opened: _Open) -> None:
 
 def _end_of_other_threads(siblings: list[_Open]) -> None:
     """Ends ranges of this thread that other threads have left."""
-    for opened in [opened for opened in siblings if opened.ended]:
-        opened.ended = False
-        _end(opened)
+    for opened in [opened for opened in siblings if opened.left_ns is not None]:
+        _close(opened, siblings)
 
 
 class range:

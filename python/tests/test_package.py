@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import timeit
 import unittest
 from pathlib import Path
@@ -109,6 +110,10 @@ class FakeHook:
     def pop_label(self):
         self.asked.append("pop")
         return self.answer
+
+    def pop_label_at(self, end_ns):
+        self.left_ns = end_ns
+        return self.pop_label()
 
     def instant_label(self, text, size):
         self.asked.append(("mark", text[:size].decode()))
@@ -257,13 +262,21 @@ class WithHooks(unittest.TestCase):
         hook = self.hook()
         left = gapscope.range("left")
         left.__enter__()
+        inner = gapscope.range("inner").__enter__()
         thread = threading.Thread(target=left.__exit__, args=(None, None, None))
+        before_ns = time.monotonic_ns()
         thread.start()
         thread.join()
-        self.assertEqual(hook.asked, [("push", "left")])
+        after_ns = time.monotonic_ns()
+        self.assertEqual(hook.asked, [("push", "left"), ("push", "inner")])
         with gapscope.range("next"):
             pass
-        self.assertEqual(hook.asked, [("push", "left"), "pop", ("push", "next"), "pop"])
+        # The range has the end that it had, and the one inside of it goes on.
+        ended = ["pop", "pop", ("push", "inner")]
+        self.assertEqual(hook.asked[2:], [*ended, ("push", "next"), "pop"])
+        self.assertTrue(before_ns <= hook.left_ns <= after_ns)
+        inner.__exit__(None, None, None)
+        self.assertEqual(hook.asked.count("pop"), 4)
 
     def test_under_capture_the_path_is_that_of_a_capture(self):
         hook = self.hook()

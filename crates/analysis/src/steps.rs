@@ -34,7 +34,7 @@ const MAX_STEPS: usize = 1 << 17;
 /// A step of the program: an iteration of its loop.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Step {
-    /// Its number: the one in its label, or else its place among all, from 1 on.
+    /// Its number: the one in its label or in the value of that, or else its place among all, from 1 on.
     pub number: u64,
     /// When it began.
     pub start_ns: i64,
@@ -126,7 +126,7 @@ pub(crate) struct FoundSteps {
     found: String,
     /// The steps in order of time; none overlaps another.
     ranges: Vec<Interval>,
-    /// The numbers in their labels; empty where the labels have none.
+    /// The numbers that their labels say; empty where they say none.
     numbers: Vec<u64>,
 }
 

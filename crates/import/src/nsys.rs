@@ -5,6 +5,7 @@
 //! | `CUPTI_ACTIVITY_KIND_KERNEL` | dispatches, with launch shape; kernels |
 //! | `CUPTI_ACTIVITY_KIND_MEMCPY`, `…_MEMSET` | transfers |
 //! | `CUPTI_ACTIVITY_KIND_GRAPH_TRACE`, and rows with a `graphNodeId` | opaque work of kind `graph`, and command buffers |
+//! | `CUDA_GRAPH_EVENTS`, `CUDA_GRAPH_NODE_EVENTS` | nodes of graphs; the labels of their work |
 //! | `CUPTI_ACTIVITY_KIND_RUNTIME`, `…_DRIVER` | submissions where a row of work has the same correlation; host calls |
 //! | `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION`, `…_CUDA_EVENT` | queues of waits, dependencies |
 //! | `CUPTI_ACTIVITY_KIND_OVERHEAD`, `PROFILER_OVERHEAD` | host calls: `queue-full`, `load-module`, `recording` |
@@ -18,6 +19,7 @@
 
 mod device;
 mod facts;
+mod graphs;
 mod host;
 mod import;
 mod launches;

@@ -6,8 +6,9 @@
 
 pub(crate) use gapscope_model::Span;
 pub(crate) use gapscope_timeline_builder::{
-    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, FunctionId, GraphId,
-    HostEventWait, HostRange, Overhead, StreamEvent, StreamPlace,
+    ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, FunctionId,
+    GraphChange, GraphId, GraphNodeId, HostEventWait, HostRange, MadeGraph, Overhead, StreamEvent,
+    StreamPlace,
 };
 
 use crate::inventory::Inventory;
@@ -167,6 +168,8 @@ impl Profile {
             later(&mut range.start_ns);
             range.end_ns.iter_mut().for_each(later);
         }
+        let graphs = self.recorded.graphs.iter_mut();
+        graphs.for_each(|made| later(&mut made.at_ns));
         let overheads = self.recorded.overheads.iter_mut();
         overheads.for_each(|(_, overhead)| later(&mut overhead.span.start_ns));
         self.memory.iter_mut().for_each(|row| later(&mut row.at_ns));

@@ -11,6 +11,7 @@
 pub mod clock;
 mod conditions;
 pub mod cuda;
+mod graphs;
 mod hardware;
 pub mod instructions;
 pub mod kernel_names;
@@ -24,6 +25,7 @@ pub mod secrets;
 mod span;
 
 pub use conditions::{Condition, THERMAL_STATE};
+pub use graphs::{GraphChange, GraphId, GraphNodeId};
 pub use hardware::HardwareCounter;
 pub use kinds::{
     Access, Api, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HostCallKind, MODULE_DOMAIN,

@@ -29,7 +29,7 @@ pub(crate) fn table() -> ComputedDefinition {
         name: "steps",
         meaning: "Steps of the program: the turns of its loop, by labels or by the period of launches. Computed when asked for.",
         columns: own_columns! {
-            number: UInt64, "Number of the step: the one in its label, or else its place among all, from 1 on.";
+            number: UInt64, "Number of the step: the one in its label or in the value of that, or else its place among all, from 1 on.";
             start_ns: Int64, "When it began.";
             from_start_ns: Int64, "The same from the start of the recording, as the report and the page have it.";
             duration_ns: Int64, "How long it lasted.";

@@ -5,7 +5,7 @@
 use crate::bounds::Bounds;
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
 use crate::graph_bodies::GraphBodies;
-use crate::graph_nodes::{GraphChange, GraphNodes};
+use crate::graph_nodes::GraphNodes;
 use crate::host_waits::HostWaits;
 use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::ThreadLabels;
@@ -16,7 +16,7 @@ use crate::rows;
 use crate::slots::Launches;
 use crate::stream_captures::StreamCaptures;
 use gapscope_model::cuda::FunctionClass;
-use gapscope_model::{HostCallKind, Span};
+use gapscope_model::{GraphChange, HostCallKind, Span};
 use gapscope_trace::ids::{QueueId, SubmissionId, ThreadId};
 use gapscope_trace::tables::HostCall;
 use rustc_hash::{FxHashMap, FxHashSet};

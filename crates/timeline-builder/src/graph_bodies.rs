@@ -10,7 +10,8 @@
 //! between them, the last ones take the bodies of those before.
 
 use crate::bounds::Bounds;
-use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork, GraphId};
+use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork};
+use gapscope_model::GraphId;
 use gapscope_trace::ids::QueueId;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};

@@ -6,9 +6,8 @@
 //! of the executable graph without a word of the driver (CUPTI 13.0 does all of this on an H100). Those numbers are
 //! missing among the nodes that are made next, so that their count shows whether all were found.
 
-use crate::input::{GraphId, GraphNodeId};
 use crate::labels::ThreadLabels;
-use gapscope_model::{Ledger, LossKind};
+use gapscope_model::{GraphChange, GraphId, GraphNodeId, Ledger, LossKind};
 use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
 use gapscope_trace::tables::{GraphNode, Table, Tables};
@@ -24,51 +23,6 @@ const LATE_RECORDS_NS: i64 = 10_000_000_000;
 const MAX_GRAPHS: usize = 1 << 16;
 /// The most pairs of labels whose combination is remembered.
 const MAX_COMBINED: usize = 1 << 16;
-
-/// A change that a thread makes to a graph. The changes of a thread come in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GraphChange {
-    /// The thread begins to make a graph.
-    Created {
-        /// The graph.
-        graph: GraphId,
-        /// When.
-        at_ns: i64,
-    },
-    /// The thread makes a node.
-    NodeCreated {
-        /// The node.
-        node: GraphNodeId,
-        /// When.
-        at_ns: i64,
-    },
-    /// A node, of which [`GraphChange::NodeCreated`] came, is the copy of another one.
-    NodeCloned {
-        /// The node.
-        node: GraphNodeId,
-        /// The node that was copied.
-        original: GraphNodeId,
-    },
-    /// A node of an executable graph does from now on what the node of another graph does.
-    NodeUpdated {
-        /// The node of the executable graph.
-        node: GraphNodeId,
-        /// The node of the other graph.
-        source: GraphNodeId,
-        /// When.
-        at_ns: i64,
-    },
-    /// A graph ends.
-    Destroyed {
-        /// The graph.
-        graph: GraphId,
-    },
-    /// The thread has instantiated a graph.
-    Instantiated {
-        /// The executable graph.
-        graph: GraphId,
-    },
-}
 
 /// Where a node was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,7 +96,10 @@ impl GraphNodes {
             }
             GraphChange::NodeCloned { node, original } => {
                 self.step(thread, Step::Cloned(node));
-                self.copy(node, original);
+                if !self.copy(node, original) {
+                    // The thread that copies the graph is not where the program made the node.
+                    self.nodes.remove(&node);
+                }
             }
             GraphChange::NodeUpdated {
                 node,
@@ -205,12 +162,10 @@ impl GraphNodes {
         }
     }
 
-    /// Notes that a node was made where another one was.
-    fn copy(&mut self, node: GraphNodeId, original: GraphNodeId) {
-        if let Some(original) = self.nodes.get(&original) {
-            let made = original.made;
-            self.insert(node, made);
-        }
+    /// Notes that a node was made where another one was; returns false where that is not known.
+    fn copy(&mut self, node: GraphNodeId, original: GraphNodeId) -> bool {
+        let made = self.nodes.get(&original).map(|original| original.made);
+        made.map(|made| self.insert(node, made)).is_some()
     }
 
     /// Notes that from a time on, a node does what another one does.

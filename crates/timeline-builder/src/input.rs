@@ -2,7 +2,7 @@
 //! correlation joins the two.
 
 use gapscope_model::cuda::FunctionClass;
-use gapscope_model::{MemoryPlace, Span, TransferKind};
+use gapscope_model::{GraphId, GraphNodeId, MemoryPlace, Span, TransferKind};
 use gapscope_trace::build::CountedId;
 use gapscope_trace::ids::{KernelId, LabelId, QueueId, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -41,40 +41,6 @@ impl CorrelationWidener {
         };
         self.latest = Some(known);
         Some(Correlation(wide))
-    }
-}
-
-/// The number of an executable graph in its process, as the tracing library counts them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct GraphId(pub u32);
-
-impl GraphId {
-    /// Returns the graph of a node by the node's number, of which CUPTI makes the upper half the graph's; `None` for the numbers of
-    /// other producers and of no node.
-    pub fn from_node(node: i64) -> Option<GraphId> {
-        let graph = GraphNodeId(u64::try_from(node).ok()?).graph();
-        (graph.0 != 0).then_some(graph)
-    }
-}
-
-/// The number of a node of a graph in its process, as CUPTI counts them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct GraphNodeId(pub u64);
-
-impl GraphNodeId {
-    /// Returns the node in a place of a graph.
-    pub fn new(graph: GraphId, place: u32) -> GraphNodeId {
-        GraphNodeId(u64::from(graph.0) << 32 | u64::from(place))
-    }
-
-    /// Returns the graph of the node.
-    pub fn graph(self) -> GraphId {
-        GraphId((self.0 >> 32) as u32)
-    }
-
-    /// Returns the place of the node among all that its graph has had.
-    pub fn place(self) -> u32 {
-        self.0 as u32
     }
 }
 

@@ -29,10 +29,10 @@ mod stream_captures;
 pub use bounds::Bounds;
 pub use builder::{Finished, ProfiledLaunch, TimelineBuilder};
 pub use event_waits::{EventOccurrence, StreamPlace};
-pub use graph_nodes::GraphChange;
+pub use gapscope_model::{GraphChange, GraphId, GraphNodeId};
 pub use input::{
     ApiCall, CallQueue, Correlation, CorrelationWidener, DeviceWork, DeviceWorkKind, Function,
-    FunctionId, GraphId, GraphNodeId,
+    FunctionId,
 };
 pub use labels::{
     CategoryId, Forgotten, LabelDomain, LabelKey, LabelScope, LabelStart, ProcessRangeId,
@@ -41,5 +41,7 @@ pub use labels::{
 pub use output::{Ids, Joined, LabelRows, Observer, Output, Reasons};
 pub use overheads::Overhead;
 pub use polls::Polls;
-pub use recorded::{FileReasons, HostEventWait, HostRange, Recorded, RowSink, Shared, StreamEvent};
+pub use recorded::{
+    FileReasons, HostEventWait, HostRange, MadeGraph, Recorded, RowSink, Shared, StreamEvent,
+};
 pub use rows::{CoveringSpan, TransferFacts, WorkPlace};

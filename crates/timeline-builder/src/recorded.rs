@@ -10,7 +10,7 @@ use crate::input::{ApiCall, Correlation, DeviceWork, Function};
 use crate::output::{Ids, Reasons};
 use crate::overheads::Overhead;
 use builders::{Builders, EarlyWork, OpenRange};
-use gapscope_model::Ledger;
+use gapscope_model::{GraphChange, Ledger};
 use gapscope_trace::build::{Labels, TextId};
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::tables::Tables;
@@ -67,6 +67,19 @@ pub struct HostEventWait {
     pub event: u64,
 }
 
+/// A change that a thread made to a graph.
+#[derive(Debug, Clone, Copy)]
+pub struct MadeGraph {
+    /// The process.
+    pub process: ProcessId,
+    /// The thread; `None` where the file does not say it.
+    pub thread: Option<ThreadId>,
+    /// When.
+    pub at_ns: i64,
+    /// The change, whose own time does not count.
+    pub change: GraphChange,
+}
+
 /// Everything that was recorded of a program.
 #[derive(Debug, Default)]
 pub struct Recorded {
@@ -88,6 +101,8 @@ pub struct Recorded {
     pub host_waits: Vec<HostEventWait>,
     /// The numbers of calls do not ascend in their order, so that they do not say what a call waited for.
     pub is_unordered: bool,
+    /// How graphs were made; those of each thread in its order.
+    pub graphs: Vec<MadeGraph>,
 }
 
 /// What the rows of a recorded program share with the rest of its trace.
@@ -126,11 +141,12 @@ impl Default for FileReasons {
     }
 }
 
-/// One thing that happened, in order of time. Labels come before the calls at the same time, and calls before work.
+/// One thing that happened, in order of time. Labels come before the graphs that are made and the calls at the same time, and calls before work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     RangeEnd,
     RangeStart,
+    Graph,
     Call,
     Work,
 }
@@ -179,6 +195,7 @@ impl Recorded {
         let mut timed = timed.iter().peekable();
         let mut calls = self.calls.iter().peekable();
         let mut ranges = self.ranges.iter().peekable();
+        let mut graphs = self.graphs.iter().peekable();
         let mut open: BinaryHeap<Reverse<OpenRange>> = BinaryHeap::new();
         let mut rows = 0u32;
         loop {
@@ -186,6 +203,7 @@ impl Recorded {
             let next = [
                 open.peek().map(|open| (open.0.end_ns, Next::RangeEnd)),
                 (ranges.peek()).map(|range| (range.start_ns, Next::RangeStart)),
+                (graphs.peek()).map(|made| (made.at_ns, Next::Graph)),
                 (calls.peek()).map(|(_, call)| (call.span.start_ns, Next::Call)),
                 (timed.peek().and_then(|(_, _, work)| work.span))
                     .map(|span| (span.start_ns, Next::Work)),
@@ -200,6 +218,12 @@ impl Recorded {
                 Some((_, Next::RangeStart)) => {
                     if let Some(range) = ranges.next() {
                         open.extend(builders.start(range, tables).map(Reverse));
+                    }
+                }
+                Some((_, Next::Graph)) => {
+                    if let Some(made) = graphs.next() {
+                        let builder = builders.builder(made.process);
+                        builder.graph_changed(made.thread, made.change.at(made.at_ns));
                     }
                 }
                 Some((_, Next::Call)) => {
@@ -257,6 +281,7 @@ impl Recorded {
             calls,
             work,
             ranges,
+            graphs,
             ..
         } = self;
         std::thread::scope(|scope| {
@@ -264,6 +289,7 @@ impl Recorded {
                 let end_ns = |range: &HostRange| range.end_ns.unwrap_or(i64::MAX);
                 ranges.sort_by_key(|range| (range.start_ns, Reverse(end_ns(range))));
             });
+            graphs.sort_by_key(|made| made.at_ns);
             calls.sort_by_key(|(_, call)| (call.span.start_ns, call.correlation));
             work.sort_by_key(|(_, _, work)| work.span.map(|span| span.start_ns));
         });

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use gapscope_trace::tables::HardwareCounter;
 use gapscope_trace::{LossKind, Trace};
 
-use crate::cuda::{Stub, read};
+use crate::cuda::Stub;
 use crate::driver::Driver;
 use crate::product;
-use crate::recording::{Program, Recording, assert_contains};
+use crate::recording::{Program, Recording, assert_contains, open};
 
 const MS: i64 = 1_000_000;
 /// The program works for about a second.
@@ -245,7 +245,7 @@ fn what_is_lost_of_a_gpu_is_in_the_trace_of_each_rank_that_uses_it() {
     let recording = Program::new(["sh", "-c", script, program.as_str()], &stub)
         .options(&["--counters"])
         .recorded();
-    let of_rank = |rank| read(&recording.path().join(format!("rank={rank}")));
+    let of_rank = |rank| open(&recording.path().join(format!("rank={rank}")));
     let [first, second, other] = [0, 1, 2].map(of_rank);
     let of_first = lost(&first);
     assert_eq!(of_first.len(), 1, "{of_first:?}");

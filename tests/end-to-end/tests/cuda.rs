@@ -9,15 +9,15 @@ mod times;
 
 use crate::driver::Driver;
 use crate::product;
-use crate::recording::{Program, Recording, Run, assert_contains, report};
+use crate::recording::{Program, Recording, Run, assert_contains, open, report};
+use gapscope_trace::LossKind;
 use gapscope_trace::ids::{DeviceId, QueueId, SubmissionId};
 use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{HostCallKind, Table, TransferKind};
-use gapscope_trace::{LossKind, Selection, Trace};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -334,7 +334,7 @@ fn a_program_captures_a_window_of_itself() {
         .variable("GAPSCOPE_CAPTURE", &path)
         .options(&["--capture-only"])
         .recorded();
-    let window = read(&path);
+    let window = open(&path);
     assert_eq!(window.tables.dispatches.len(), 20);
     assert_eq!(window.tables.submissions.len(), 20);
     assert!(
@@ -349,7 +349,7 @@ fn a_program_captures_a_window_of_itself() {
         .recorded()
         .trace();
     assert_eq!(whole.tables.dispatches.len(), 100);
-    assert_eq!(read(&path).tables.dispatches.len(), 20);
+    assert_eq!(open(&path).tables.dispatches.len(), 20);
 }
 
 #[test]
@@ -478,12 +478,6 @@ fn a_program_that_uses_no_gpu_is_told_so() {
     let run = Program::new(["true"], &stub).record().run;
     assert_eq!(run.status.code(), Some(125));
     assert_contains(&run.stderr, "used no Vulkan and no CUDA");
-}
-
-pub fn read(path: &Path) -> Trace {
-    let (trace, diagnostics) = gapscope_trace::read(path, &Selection::all()).expect("a trace");
-    assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    trace
 }
 
 #[test]

@@ -250,10 +250,7 @@ impl Recording {
     /// were read, which happens now and then and is no loss of GPU work; this count is removed.
     pub fn trace(&self) -> Trace {
         assert!(self.path().exists(), "{}", self.run.stderr);
-        let mut trace = open(&self.path());
-        let losses = &mut trace.manifest.losses;
-        losses.retain(|loss| loss.kind != LossKind::StackSamples);
-        trace
+        open(&self.path())
     }
 
     /// Returns the output of `gapscope report --full` as one line.
@@ -271,8 +268,17 @@ impl Recording {
     }
 }
 
-/// Opens a trace, which must be complete and have no diagnostic.
+/// Opens a trace as [`open_with_lost_samples`] does, without the count of samples that were not taken: a busy machine, or a library
+/// whose symbols are being read, costs some now and then, and they are no loss of GPU work.
 pub fn open(path: &Path) -> Trace {
+    let mut trace = open_with_lost_samples(path);
+    let losses = &mut trace.manifest.losses;
+    losses.retain(|loss| loss.kind != LossKind::StackSamples);
+    trace
+}
+
+/// Opens a trace, which must be complete and have no diagnostic.
+pub fn open_with_lost_samples(path: &Path) -> Trace {
     let read = gapscope_trace::read(path, &Selection::all());
     let (trace, diagnostics) = read.unwrap_or_else(|error| panic!("{error}"));
     assert!(diagnostics.is_empty(), "{diagnostics:?}");

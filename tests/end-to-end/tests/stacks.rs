@@ -14,7 +14,7 @@ use crate::cuda::Stub;
 use crate::driver::Lavapipe;
 use crate::product;
 use crate::real_programs::last_line;
-use crate::recording::{Program, Recording, assert_contains, open};
+use crate::recording::{Program, Recording, assert_contains, open_with_lost_samples};
 
 /// Returns a Python program of the wgpu client; `None` if the client is not installed.
 fn program(arguments: &[&str]) -> Option<Program> {
@@ -213,7 +213,7 @@ struct Sampled {
 impl Sampled {
     /// Reads the samples between two times that have one of `functions` in their stacks.
     fn read(recording: &Recording, [from, until]: [i64; 2], functions: &[&str]) -> Sampled {
-        let trace = open(&recording.path());
+        let trace = open_with_lost_samples(&recording.path());
         let tables = &trace.tables;
         let in_stack = |stack: StackId| {
             let mut next = Some(stack);

@@ -31,9 +31,11 @@ fn baseline(before: Option<&str>) -> Result<String> {
     if let Ok(tag) = git(&["describe", "--tags", "--abbrev=0"]) {
         return Ok(tag.trim().to_owned());
     }
-    // A new branch has no revision before it, for which the service gives zeros.
-    let before = before.filter(|before| before.bytes().any(|byte| byte != b'0'));
-    let revision = before.unwrap_or("HEAD^");
-    let commit = git(&["rev-parse", "--verify", &format!("{revision}^{{commit}}")])?;
-    Ok(commit.trim().to_owned())
+    let commit = |revision: &str| -> Result<String> {
+        let commit = git(&["rev-parse", "--verify", &format!("{revision}^{{commit}}")])?;
+        Ok(commit.trim().to_owned())
+    };
+    // A new branch has no revision before it, for which the service gives zeros; that of a rewritten branch may be gone.
+    let before = before.and_then(|before| commit(before).ok());
+    before.map_or_else(|| commit("HEAD^"), Ok)
 }

@@ -83,6 +83,7 @@ impl Findings {
                 "start_ns",
                 "duration_ns",
                 "domain",
+                "payload",
             ])
             .with::<gapscope_trace::tables::CommandBuffers>()
             .with::<Submissions>()

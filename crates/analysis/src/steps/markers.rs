@@ -5,7 +5,7 @@
 //! those of a part of each step, such as of its optimiser, hold less. Of several families the surest name decides, then which holds more
 //! of all submissions, then the outer.
 
-use super::words::{Kind, kind_of, without_numbers};
+use super::words::{Kind, kind_of, number_of, without_numbers};
 use super::{FoundSteps, StepsFoundBy};
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -34,8 +34,15 @@ struct FamilyPlace {
     on_queue: bool,
 }
 
-/// A range of a family, with the row of its label.
-type LabelledRange = (Interval, u32);
+/// A range of a family.
+#[derive(Debug, Clone, Copy)]
+struct LabelledRange {
+    range: Interval,
+    /// The row of its label.
+    label: u32,
+    /// The number of the step, where its label or its value says it.
+    number: Option<u64>,
+}
 
 /// Ranges that may be steps.
 struct Family {
@@ -47,6 +54,12 @@ struct Family {
     held: Option<f64>,
     /// The same of those from the first range to the last.
     held_within: Option<f64>,
+}
+
+impl LabelledRange {
+    fn is_same_step(&self, other: &LabelledRange) -> bool {
+        (self.label, self.number) == (other.label, other.number)
+    }
 }
 
 /// The submissions of a process: the start of each call and its row, in order of start.
@@ -96,7 +109,7 @@ fn families(timeline: &Timeline) -> Vec<Family> {
             let Some(kind) = kind_of(text) else {
                 return NONE;
             };
-            let (plain, _) = without_numbers(text);
+            let plain = without_numbers(text);
             *text_numbers.entry(plain).or_insert_with_key(|plain| {
                 texts.push((plain.clone(), kind));
                 texts.len() as u32 - 1
@@ -129,10 +142,15 @@ fn families(timeline: &Timeline) -> Vec<Family> {
             on_device: scope == MarkerScope::CommandBuffer,
             on_queue: scope == MarkerScope::Queue,
         };
+        let payload = markers.payload.get(row).and_then(|value| value.as_deref());
         families
             .entry((*text, place))
             .or_default()
-            .push((range, label));
+            .push(LabelledRange {
+                range,
+                label,
+                number: number_of(&labels.text[label as usize], payload),
+            });
     }
     let families = families.into_iter();
     let families = families.filter_map(|((text, place), ranges)| {
@@ -153,25 +171,27 @@ fn families(timeline: &Timeline) -> Vec<Family> {
 /// Returns the ranges in order, without those inside of others; `None` where they are too few or overlap. Those on a device that
 /// have one label with a number are one: a step may need several command buffers.
 fn in_sequence(mut ranges: Vec<LabelledRange>, on_device: bool) -> Option<Vec<LabelledRange>> {
-    ranges.sort_by_key(|(range, label)| (range.start_ns, Reverse(range.end_ns), *label));
-    let is_numbered = ranges.iter().any(|(_, label)| *label != ranges[0].1);
+    ranges.sort_by_key(|one| (one.range.start_ns, Reverse(one.range.end_ns), one.label));
+    let is_numbered = ranges.iter().any(|one| !one.is_same_step(&ranges[0]));
     let mut outer: Vec<LabelledRange> = Vec::with_capacity(ranges.len());
-    for (mut range, label) in ranges {
+    for mut one in ranges {
+        let range = one.range;
         match outer.last_mut() {
-            Some((last, of)) if on_device && is_numbered && *of == label => {
-                *last = last.hull(range)
+            Some(last) if on_device && is_numbered && last.is_same_step(&one) => {
+                last.range = last.range.hull(range)
             }
-            Some((last, _)) if range.end_ns <= last.end_ns => {}
-            Some((last, _)) if range.start_ns < last.end_ns => {
+            Some(last) if range.end_ns <= last.range.end_ns => {}
+            Some(last) if range.start_ns < last.range.end_ns => {
                 // Profilers round the times of ranges that follow each other.
+                let last = last.range;
                 let overlap_ns = last.end_ns.saturating_sub(range.start_ns);
                 if overlap_ns.saturating_mul(ROUNDING) > range.length_ns().min(last.length_ns()) {
                     return None;
                 }
-                range.start_ns = last.end_ns;
-                outer.push((range, label));
+                one.range.start_ns = last.end_ns;
+                outer.push(one);
             }
-            _ => outer.push((range, label)),
+            _ => outer.push(one),
         }
     }
     (outer.len() >= LEAST_STEPS).then_some(outer)
@@ -199,31 +219,22 @@ fn in_range(all: &Submissions, range: Interval) -> &[(i64, u32)] {
 impl Family {
     /// Notes which share of the submissions the ranges hold.
     fn hold(&mut self, all: &Submissions) {
-        let (Some((first, _)), Some((last, _))) = (self.ranges.first(), self.ranges.last()) else {
+        let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else {
             return;
         };
-        let held = self
-            .ranges
-            .iter()
-            .map(|(range, _)| in_range(all, *range).len());
+        let held = self.ranges.iter().map(|one| in_range(all, one.range).len());
         let held = held.sum::<usize>() as i64;
         let share = |of: usize| (of > 0).then(|| ratio(held, of as i64));
         self.held = share(all.len());
-        self.held_within = share(in_range(all, first.hull(*last)).len());
+        self.held_within = share(in_range(all, first.range.hull(last.range)).len());
     }
 
     /// Returns the steps.
     fn steps(self, timeline: &Timeline, submissions: Option<&Submissions>) -> FoundSteps {
-        let labels = &timeline.trace.tables.labels;
-        let number = |label: u32| without_numbers(&labels.text[label as usize]).1;
-        let numbers: Option<Vec<u64>> = self
-            .ranges
-            .iter()
-            .map(|(_, label)| number(*label))
-            .collect();
+        let numbers: Option<Vec<u64>> = self.ranges.iter().map(|one| one.number).collect();
         // The same number again and again tells no step from another.
         let numbers = numbers.filter(|numbers| numbers.windows(2).all(|two| two[0] < two[1]));
-        let mut ranges: Vec<Interval> = self.ranges.iter().map(|(range, _)| *range).collect();
+        let mut ranges: Vec<Interval> = self.ranges.iter().map(|one| one.range).collect();
         let mut found = format!(
             "Steps are the ranges \"{}\"{}.",
             self.text,
@@ -274,8 +285,9 @@ impl Family {
         if self.place.on_device {
             return None;
         }
-        let late = self.ranges.iter().filter_map(|(range, _)| {
-            let ends = in_range(all, *range).iter();
+        let late = self.ranges.iter().filter_map(|one| {
+            let range = one.range;
+            let ends = in_range(all, range).iter();
             let ends =
                 ends.filter_map(|(_, row)| timeline.submissions.get(*row as usize)?.interval());
             let end_ns = ends.map(|ran| ran.end_ns).max()?;

@@ -106,25 +106,60 @@ fn words(text: &str) -> Vec<(String, bool)> {
     words
 }
 
-/// Returns a text with `*` in place of each number, and its first number.
-pub(super) fn without_numbers(text: &str) -> (String, Option<u64>) {
+/// Returns a text with `*` in place of each number.
+pub(super) fn without_numbers(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let (mut digits, mut first) = (String::new(), None);
-    for letter in text.chars().chain(std::iter::once('\0')) {
-        if letter.is_ascii_digit() {
-            digits.push(letter);
-            continue;
+    let mut was_digit = false;
+    for letter in text.chars() {
+        let is_digit = letter.is_ascii_digit();
+        match (is_digit, was_digit) {
+            (true, true) => {}
+            (true, false) => plain.push('*'),
+            (false, _) => plain.push(letter),
         }
-        if !digits.is_empty() {
-            first = first.or_else(|| digits.parse().ok());
-            digits.clear();
-            plain.push('*');
-        }
-        if letter != '\0' {
-            plain.push(letter);
+        was_digit = is_digit;
+    }
+    plain
+}
+
+/// Returns the number of the step that a label is: the number behind the word for a step, or else the first one of the text, or the one that
+/// the program gave the label as its value.
+pub(super) fn number_of(text: &str, payload: Option<&str>) -> Option<u64> {
+    let (behind_word, first) = numbers(text);
+    let of_payload = || {
+        let payload = payload?.trim();
+        let whole = payload.strip_prefix('#').unwrap_or(payload).parse().ok();
+        whole.or_else(|| numbers(payload).0)
+    };
+    behind_word.or(first).or_else(of_payload)
+}
+
+/// Returns the first number of a text that a word for a step precedes, and the first of all.
+fn numbers(text: &str) -> (Option<u64>, Option<u64>) {
+    let (mut first, mut is_behind) = (None, false);
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let class = |letter: char| (letter.is_ascii_digit(), letter.is_alphabetic());
+        let end = rest.find(|other| class(other) != class(letter));
+        let (run, next) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = next;
+        match class(letter) {
+            (true, _) => {
+                let number = run.parse().ok();
+                if is_behind && number.is_some() {
+                    return (number, first.or(number));
+                }
+                first = first.or(number);
+            }
+            (_, true) => {
+                let word = run.to_lowercase();
+                let word = word.strip_suffix('s').unwrap_or(&word);
+                is_behind = STEPS.iter().any(|step| word.ends_with(step));
+            }
+            _ => {}
         }
     }
-    (plain, first)
+    (None, first)
 }
 
 #[cfg(test)]
@@ -171,8 +206,28 @@ mod tests {
 
     #[test]
     fn numbers_are_taken_out() {
-        assert_eq!(without_numbers("step 12"), ("step *".to_owned(), Some(12)));
-        assert_eq!(without_numbers("a3/4b"), ("a*/*b".to_owned(), Some(3)));
-        assert_eq!(without_numbers("step"), ("step".to_owned(), None));
+        for (text, plain) in [("step 12", "step *"), ("a3/4b", "a*/*b"), ("step", "step")] {
+            assert_eq!(without_numbers(text), plain);
+        }
+    }
+
+    #[test]
+    fn a_step_has_the_number_behind_its_word_or_the_first_or_that_of_its_value() {
+        for (text, payload, number) in [
+            ("ProfilerStep#12", None, Some(12)),
+            ("Iteration 12", None, Some(12)),
+            ("step=12", None, Some(12)),
+            ("epoch 3, steps [7] of 100", None, Some(7)),
+            ("rank 2: train_step 9", Some("4"), Some(9)),
+            ("12th turn", None, Some(12)),
+            ("ProfilerStep", Some("7"), Some(7)),
+            ("train_step", Some("loss=3, step=8"), Some(8)),
+            ("train_step", Some("sizes=[3, 4]"), None),
+            ("train_step", Some("-3"), None),
+            ("step 99999999999999999999999", None, None),
+            ("step", None, None),
+        ] {
+            assert_eq!(number_of(text, payload), number, "{text} {payload:?}");
+        }
     }
 }

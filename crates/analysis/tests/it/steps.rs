@@ -228,6 +228,23 @@ fn steps_inside_of_epochs_are_the_steps() {
 }
 
 #[test]
+fn numbers_that_labels_have_as_their_value_are_those_of_steps() {
+    // PyTorch's steps have one label, and their numbers as its value; the trace may begin with any of them.
+    let mut program = Program::new().slow_steps();
+    program.line("label id=60 text=ProfilerStep");
+    for (at, (start, end)) in program.steps.clone().into_iter().enumerate() {
+        let (number, length) = (at + 31, end - start);
+        program.line(&format!(
+            "marker process=1 scope=thread thread=7 label=60 payload={number} start_ns={start}us duration_ns={length}us"
+        ));
+    }
+    let findings = program.findings();
+    let numbers: Vec<u64> = slow(&findings).iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, [37, 43, 46]);
+    assert_eq!(findings.steps[0].number, 31);
+}
+
+#[test]
 fn numbers_of_labels_are_those_of_steps() {
     let mut program = Program::new().slow_steps();
     for (at, (start, end)) in program.steps.clone().into_iter().enumerate() {

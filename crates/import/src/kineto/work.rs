@@ -8,7 +8,7 @@ use super::number::whole;
 use super::streams::Stream;
 use crate::functions::class_of;
 use crate::inventory::KernelFacts;
-use crate::profile::{Correlation, DeviceWorkKind, GraphId};
+use crate::profile::{Correlation, DeviceWorkKind, GraphId, GraphNodeId};
 use crate::transfers;
 use gapscope_trace::build::TextId;
 use gapscope_trace::ids::ProcessId;
@@ -57,7 +57,9 @@ impl<'a> WorkArgs<'a> {
                 b"graph node id" => {
                     let node = whole(value).filter(|id| *id != 0);
                     parsed.of_graph = node.is_some();
-                    parsed.graph = node.and_then(GraphId::from_node);
+                    parsed.graph = node
+                        .and_then(GraphNodeId::from_file)
+                        .map(GraphNodeId::graph);
                 }
                 b"Collective name" => parsed.collective = Some(bare(value)),
                 _ => {}

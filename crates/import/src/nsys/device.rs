@@ -5,7 +5,7 @@ use super::import::{Import, span};
 use crate::Error;
 use crate::inventory::KernelFacts;
 use crate::profile::{
-    Correlation, DeviceWork, DeviceWorkKind, GraphId, HostEventWait, StreamEvent, StreamPlace,
+    Correlation, DeviceWork, DeviceWorkKind, GraphNodeId, HostEventWait, StreamEvent, StreamPlace,
 };
 use crate::sqlite::Row;
 use gapscope_trace::build::TextId;
@@ -136,12 +136,13 @@ impl Import {
         let Some((process, queue)) = self.place(row) else {
             return;
         };
+        let node = graph_node.and_then(GraphNodeId::from_file);
         let work = DeviceWork {
             queue,
             span: span(row),
             of_graph: graph_node.is_some_and(|node| node != 0),
-            graph: graph_node.and_then(GraphId::from_node),
-            graph_node: None,
+            graph: node.map(GraphNodeId::graph),
+            graph_node: node,
             label: None,
             kind,
         };

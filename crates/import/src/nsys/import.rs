@@ -144,6 +144,7 @@ impl Import {
             let reading = scope.spawn(|| labels.read_markers());
             self.read_host()?;
             self.read_device_work()?;
+            self.read_graphs()?;
             let read = reading.join();
             read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;

@@ -22,6 +22,7 @@ mod labels;
 mod live_and_imported;
 mod named_ranks;
 mod nsys;
+mod nsys_graphs;
 mod nsys_ranks;
 mod packed;
 mod perfetto;

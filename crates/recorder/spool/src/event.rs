@@ -19,14 +19,14 @@ mod vulkan;
 pub use activity::Activity;
 pub use command::{Command, Op};
 pub use cuda::{
-    ActivityBatch, CudaEvent, DeviceProperties, FunctionSamples, GraphChange, LaunchShape,
-    PoolEdge, PoolState, heap,
+    ActivityBatch, CudaEvent, DeviceProperties, FunctionSamples, LaunchShape, PoolEdge, PoolState,
+    heap,
 };
 pub use encoding::EventGroup;
 pub use every_hook::{BindingAccess, ClockSource, CommonEvent, Object, SourceFormat};
 pub use gapscope_model::{
-    Api, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource, StreamKind,
-    TransferKind,
+    Api, GraphChange, HostCallKind, LossKind, MemoryPlace, OpaqueWorkKind, SampleSource,
+    StreamKind, TransferKind,
 };
 pub use gapscope_model::{BETWEEN_POLLS_NS, OverheadKind, Span, WaitKind};
 pub use label::{LabelEdge, LabelScope, Layer, Payload};

@@ -2,9 +2,10 @@
 //! uses, and later events name the thing by this number.
 //!
 //! Ids are unique in a process and do not occur in the trace, whose ids are types of another crate:
-//! `gapscope_trace::ids::QueueId` is not [`Queue`]. Each kind of thing has its own counter, and no id is used
+//! `gapscope_trace::ids::QueueId` is not [`Queue`]. Graphs and their nodes have the numbers of the tracing library. Each kind of thing has its own counter, and no id is used
 //! twice.
 
+pub use gapscope_model::{GraphId as Graph, GraphNodeId as GraphNode};
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -86,52 +87,11 @@ ids! {
     Pool(u32);
     /// The id of a line of a Python function, unique in the log of one thread.
     Frame(u32);
-    /// The number that the tracing library gives an executable CUDA graph. [`NONE`](Self::NONE) stands for work outside of graphs.
-    Graph(u32);
-    /// The number that the tracing library gives a node of a CUDA graph: the upper half is the graph's number, and the lower half the
-    /// node's place among all that the graph has had. [`NONE`](Self::NONE) stands for work outside of graphs.
-    GraphNode(u64);
     /// The id of a CUDA event. [`NONE`](Self::NONE) stands for an unknown event.
     CudaEvent(u32);
     /// A correlation, the number that CUDA gives to a call and to the work that the call caused. Correlations are
     /// given in the order of calls and wrap at 2^32. [`NONE`](Self::NONE) stands for no correlation.
     Correlation(u32);
-}
-
-impl GraphNode {
-    /// The lower half of a node of which nothing but its graph is known.
-    const UNKNOWN_PLACE: u32 = u32::MAX;
-
-    /// Creates the id of the node in a place of a graph.
-    #[inline]
-    pub fn new(graph: Graph, place: u32) -> GraphNode {
-        match graph {
-            Graph::NONE => GraphNode::NONE,
-            Graph(graph) => GraphNode(u64::from(graph) << 32 | u64::from(place)),
-        }
-    }
-
-    /// Creates the id of a node of `graph` from its number. The place is not known where the number is of another graph.
-    #[inline]
-    pub fn in_graph(graph: Graph, number: u64) -> GraphNode {
-        let node = GraphNode(number);
-        match node.graph() == graph {
-            true => node,
-            false => GraphNode::new(graph, GraphNode::UNKNOWN_PLACE),
-        }
-    }
-
-    /// Returns the graph of the node; [`Graph::NONE`] for work outside of graphs.
-    #[inline]
-    pub fn graph(self) -> Graph {
-        Graph((self.0 >> 32) as u32)
-    }
-
-    /// Returns the place of the node in its graph.
-    #[inline]
-    pub fn place(self) -> u32 {
-        self.0 as u32
-    }
 }
 
 /// Hands out new ids of one type, from 1.

@@ -23,6 +23,7 @@
 //!     int32_t (*push_layer)(uint32_t layer, const char *text, size_t text_bytes);   // if `bytes` says that it is there
 //!     int32_t (*pop_layer)(uint32_t layer);
 //!     int32_t (*own_time)(int64_t start_ns);      // if `bytes` says that it is there
+//!     int32_t (*pop_label_at)(int64_t end_ns);    // if `bytes` says that it is there
 //! };
 //! const struct gapscope_table *gapscope_interface(uint32_t version);   // NULL: the hook is older than `version`
 //! ```
@@ -135,6 +136,9 @@ pub struct Table {
     /// Notes that the calling thread has spent the time from this moment of the monotonic clock until now on gapscope's
     /// behalf, such as waiting until a capture is written.
     pub own_time: extern "C" fn(i64) -> i32,
+    /// Ends the innermost label of the calling thread as of this moment of the monotonic clock, which is over: another
+    /// thread has left the label then.
+    pub pop_label_at: extern "C" fn(i64) -> i32,
 }
 
 /// The size of the first tables of [`VERSION`], which every table has at least.

@@ -55,6 +55,10 @@ fn pop_label() -> Status {
     Status::from_code((TABLE.pop_label)())
 }
 
+fn pop_label_at(end_ns: i64) -> Status {
+    Status::from_code((TABLE.pop_label_at)(end_ns))
+}
+
 fn stop_capture(capture: u32) -> Status {
     Status::from_code((TABLE.stop_capture)(capture))
 }
@@ -119,6 +123,9 @@ fn a_program_captures_and_labels() {
     assert_eq!(push("one"), Status::Done);
     assert_eq!(pop_label(), Status::Done);
     assert_eq!(pop_label(), Status::NoLabel, "each end has its start");
+    assert_eq!(push("another"), Status::Done);
+    assert_eq!(pop_label_at(5), Status::Done);
+    assert_eq!(pop_label_at(5), Status::NoLabel);
     assert_eq!(
         push("panic"),
         Status::Internal,
@@ -165,6 +172,7 @@ fn a_program_captures_and_labels() {
     assert_eq!(flush(1), Status::TimedOut, "the fake never finishes");
 
     let mut said = Vec::new();
+    let mut ends = Vec::new();
     let mut process = SpoolReader::open(folder.path())
         .new_processes()
         .expect("readable")
@@ -174,8 +182,11 @@ fn a_program_captures_and_labels() {
             scope: LabelScope::Thread,
             edge,
             text,
-            ..
-        }) => said.push(ProgramEvent::Label(edge, text.0)),
+            at_ns,
+        }) => {
+            said.push(ProgramEvent::Label(edge, text.0));
+            ends.extend((edge == LabelEdge::End).then_some(at_ns));
+        }
         Event::Common(CommonEvent::Label {
             scope: LabelScope::Domain(domain),
             edge,
@@ -207,6 +218,8 @@ fn a_program_captures_and_labels() {
         [
             ProgramEvent::Label(LabelEdge::Begin, 3),
             ProgramEvent::Label(LabelEdge::End, 0),
+            ProgramEvent::Label(LabelEdge::Begin, 7),
+            ProgramEvent::Label(LabelEdge::End, 0),
             ProgramEvent::Domain("torch.module".to_owned()),
             ProgramEvent::Layer(Layer::Module, LabelEdge::Begin, 1),
             ProgramEvent::Layer(Layer::Module, LabelEdge::End, 0),
@@ -216,4 +229,5 @@ fn a_program_captures_and_labels() {
             ProgramEvent::Capture(2, LabelEdge::End, PathBuf::new()),
         ]
     );
+    assert_eq!(ends[1], 5, "the end that another thread noticed");
 }

@@ -27,6 +27,7 @@ static TABLE: Table = Table {
     push_layer,
     pop_layer,
     own_time,
+    pop_label_at,
 };
 
 /// Exports [`gapscope_spool::interface::SYMBOL`].
@@ -129,6 +130,11 @@ extern "C" fn pop_label() -> i32 {
         true => Status::Done,
         false => Status::NoLabel,
     })
+}
+
+/// Captures have no times of the host.
+extern "C" fn pop_label_at(_: i64) -> i32 {
+    pop_label()
 }
 
 extern "C" fn flush(_: u64) -> i32 {

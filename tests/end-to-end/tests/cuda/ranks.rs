@@ -23,7 +23,7 @@ fn ranks_have_a_trace_each_under_one_folder() {
         "the launcher itself used no GPU"
     );
     for (rank, dispatches) in [(0, 103), (1, 70)] {
-        let trace = read(&recording.path().join(format!("rank={rank}")));
+        let trace = open(&recording.path().join(format!("rank={rank}")));
         let own = trace.manifest.rank.expect("its rank");
         assert_eq!(
             (own.rank, own.local_rank, own.world_size),

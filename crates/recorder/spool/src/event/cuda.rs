@@ -8,7 +8,7 @@
 use super::{LabelScope, Payload, Span};
 use crate::ids;
 use gapscope_model::cuda::FunctionClass;
-use gapscope_model::{MemoryPlace, StreamKind, TransferKind};
+use gapscope_model::{GraphChange, MemoryPlace, StreamKind, TransferKind};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -179,54 +179,6 @@ pub struct ActivityBatch<'a> {
     /// The entries, for [`super::unpack`].
     #[serde(with = "serde_bytes")]
     pub bytes: &'a [u8],
-}
-
-/// A change that a thread makes to a graph. The changes of a thread come in the order in which the driver makes them.
-///
-/// A graph is made node by node, and instantiated as an executable graph: a copy, whose nodes are copies too. Graphs inside of it are copied,
-/// and then dissolved into it: their nodes get numbers of the executable graph, of which the driver says nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum GraphChange {
-    /// The thread begins to make a graph.
-    Created {
-        /// The graph.
-        graph: ids::Graph,
-        /// When.
-        at_ns: i64,
-    },
-    /// The thread makes a node.
-    NodeCreated {
-        /// The node.
-        node: ids::GraphNode,
-        /// When.
-        at_ns: i64,
-    },
-    /// A node is the copy of another one. [`GraphChange::NodeCreated`] came before.
-    NodeCloned {
-        /// The node.
-        node: ids::GraphNode,
-        /// The node that was copied.
-        original: ids::GraphNode,
-    },
-    /// A node of an executable graph does from now on what the node of another graph does.
-    NodeUpdated {
-        /// The node of the executable graph.
-        node: ids::GraphNode,
-        /// The node of the other graph.
-        source: ids::GraphNode,
-        /// When.
-        at_ns: i64,
-    },
-    /// A graph ends.
-    Destroyed {
-        /// The graph.
-        graph: ids::Graph,
-    },
-    /// The thread has instantiated a graph.
-    Instantiated {
-        /// The executable graph.
-        graph: ids::Graph,
-    },
 }
 
 /// The state of a memory pool.

@@ -169,7 +169,7 @@ impl Hook {
     /// Notes that the calling thread has waited for gapscope since `start_ns`, as [`Table::own_time`] says. Hooks of older
     /// builds do not know this.
     pub fn own_time(&self, start_ns: i64) -> Status {
-        if (self.0.bytes as usize) < size_of::<Table>() {
+        if (self.0.bytes as usize) < std::mem::offset_of!(Table, pop_label_at) {
             return Status::Unknown;
         }
         Status::from_code((self.0.own_time)(start_ns))

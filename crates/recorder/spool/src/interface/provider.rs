@@ -81,6 +81,7 @@ impl Table {
             push_layer: push_layer::<H>,
             pop_layer: pop_layer::<H>,
             own_time: own_time::<H>,
+            pop_label_at: pop_label_at::<H>,
         }
     }
 
@@ -338,19 +339,36 @@ unsafe extern "C" fn instant_label<H: Provider>(text: *const c_char, bytes: usiz
 }
 
 extern "C" fn pop_label<H: Provider>() -> i32 {
+    guarded::<H>(|hook| end_label(hook, monotonic_ns()))
+}
+
+extern "C" fn pop_label_at<H: Provider>(end_ns: i64) -> i32 {
     guarded::<H>(|hook| {
-        let Some(left) = DEPTH.get().checked_sub(1) else {
-            return Status::NoLabel;
-        };
-        DEPTH.set(left);
-        hook.spool().write(&CommonEvent::Label {
-            scope: LabelScope::Thread,
-            edge: LabelEdge::End,
-            text: ids::Text::NONE,
-            at_ns: monotonic_ns(),
-        });
-        Status::Done
+        let now_ns = monotonic_ns();
+        end_label(
+            hook,
+            match end_ns {
+                // The caller has read its own clock.
+                0.. => to_session_ns(end_ns).min(now_ns),
+                _ => now_ns,
+            },
+        )
     })
+}
+
+/// Ends the innermost label of the calling thread.
+fn end_label<H: Provider>(hook: &H, at_ns: i64) -> Status {
+    let Some(left) = DEPTH.get().checked_sub(1) else {
+        return Status::NoLabel;
+    };
+    DEPTH.set(left);
+    hook.spool().write(&CommonEvent::Label {
+        scope: LabelScope::Thread,
+        edge: LabelEdge::End,
+        text: ids::Text::NONE,
+        at_ns,
+    });
+    Status::Done
 }
 
 /// Writes the time that the calling thread has spent for gapscope ([`Table::own_time`]).

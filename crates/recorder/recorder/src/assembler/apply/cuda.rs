@@ -5,7 +5,6 @@ use super::super::Assembler;
 use super::super::cuda::{CallRecord, Profile};
 use gapscope_spool::event::CudaEvent;
 use gapscope_spool::ids as hook;
-use gapscope_timeline_builder::GraphId;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::Tables;
 
@@ -53,7 +52,7 @@ impl Assembler {
             } => {
                 let mut record = call(thread, function, span, correlation, 0);
                 record.host_functions = host_functions;
-                record.graph = graph.some().map(|graph| GraphId(graph.0));
+                record.graph = graph.some();
                 self.called(process, record, tables);
             }
             CudaEvent::Polled {

@@ -5,10 +5,8 @@ use super::{Assembler, KernelLaunch, Route, known_thread};
 use gapscope_model::{LossKind, TransferKind};
 use gapscope_spool::event::{Activity, GraphChange, Span, WaitKind};
 use gapscope_spool::ids as hook;
-use gapscope_timeline_builder as builder;
 use gapscope_timeline_builder::{
-    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, GraphId, GraphNodeId, Overhead,
-    StreamPlace,
+    Correlation, DeviceWork, DeviceWorkKind, EventOccurrence, Overhead, StreamPlace,
 };
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::tables::Tables;
@@ -24,45 +22,6 @@ struct WaitRecord {
     correlation: Option<Correlation>,
 }
 
-/// Converts the id of a node.
-fn graph_node(node: hook::GraphNode) -> GraphNodeId {
-    GraphNodeId(node.0)
-}
-
-/// Converts a change of a graph.
-fn graph_change(change: GraphChange) -> builder::GraphChange {
-    let graph = |graph: hook::Graph| GraphId(graph.0);
-    match change {
-        GraphChange::Created { graph: made, at_ns } => builder::GraphChange::Created {
-            graph: graph(made),
-            at_ns,
-        },
-        GraphChange::NodeCreated { node, at_ns } => builder::GraphChange::NodeCreated {
-            node: graph_node(node),
-            at_ns,
-        },
-        GraphChange::NodeCloned { node, original } => builder::GraphChange::NodeCloned {
-            node: graph_node(node),
-            original: graph_node(original),
-        },
-        GraphChange::NodeUpdated {
-            node,
-            source,
-            at_ns,
-        } => builder::GraphChange::NodeUpdated {
-            node: graph_node(node),
-            source: graph_node(source),
-            at_ns,
-        },
-        GraphChange::Destroyed { graph: ended } => builder::GraphChange::Destroyed {
-            graph: graph(ended),
-        },
-        GraphChange::Instantiated { graph: made } => {
-            builder::GraphChange::Instantiated { graph: graph(made) }
-        }
-    }
-}
-
 impl Assembler {
     /// Takes a change of a graph by a thread.
     pub(in super::super) fn graph_changed(
@@ -72,7 +31,7 @@ impl Assembler {
         change: GraphChange,
     ) {
         let timeline = &mut self.processes[process].timeline;
-        timeline.graph_changed(known_thread(thread), graph_change(change));
+        timeline.graph_changed(known_thread(thread), change);
     }
 
     /// Adds an activity to the timeline of its process.
@@ -194,8 +153,8 @@ impl Assembler {
             queue,
             span: self.checked(span),
             of_graph: kind == DeviceWorkKind::Graph || node.some().is_some(),
-            graph: node.graph().some().map(|graph| GraphId(graph.0)),
-            graph_node: node.some().map(graph_node),
+            graph: node.graph().some(),
+            graph_node: node.some(),
             label: None,
             kind,
         };
