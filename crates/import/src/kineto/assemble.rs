@@ -8,10 +8,11 @@ use super::facts::STEP;
 use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
 use crate::inventory::{KernelFacts, UNKNOWN_GPU};
 use crate::profile::{
-    CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostEventWait, HostRange, StreamEvent,
-    StreamPlace,
+    ApiCall, CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostEventWait, HostRange,
+    StreamEvent, StreamPlace,
 };
 use gapscope_model::LossKind;
+use gapscope_model::cuda::FunctionClass;
 use gapscope_timeline_builder::Reasons;
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
@@ -56,6 +57,7 @@ impl Collector<'_, '_> {
         self.add_steps_of_other_threads();
         self.add_labels_of_backward_passes();
         self.add_collectives(&joined);
+        self.note_unknown_stream_waits();
         self.place_work(&joined, &sources);
         self.write_drawn_rows(&sources);
         self.join_shared_devices();
@@ -259,6 +261,24 @@ impl Collector<'_, '_> {
                 }
             }
         })
+    }
+
+    /// Says how PyTorch's profiler records what streams waited for, where they did and the file does not say it.
+    fn note_unknown_stream_waits(&mut self) {
+        let recorded = &self.profile.recorded;
+        let waits = |(_, call): &(ProcessId, ApiCall)| {
+            let function = recorded.functions.get(call.function.0 as usize);
+            function.is_some_and(|function| function.class == FunctionClass::StreamWaitEvent)
+        };
+        if self.profile.api == Api::Cuda
+            && self.synchronisations.is_empty()
+            && recorded.calls.iter().any(waits)
+        {
+            self.profile.inventory.note(
+                "Streams waited for events of other streams, and the file does not say for which work. PyTorch's profiler records it with \
+                 experimental_config=torch.profiler._ExperimentalConfig(enable_cuda_sync_events=True).",
+            );
+        }
     }
 
     /// Adds the waits of streams and of the host for events, and the recording of these events. A wait names

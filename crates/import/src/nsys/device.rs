@@ -262,6 +262,15 @@ impl Import {
                 });
             }
         })?;
+        let recorded = &self.profile.recorded;
+        if recorded.events.is_empty()
+            && !(recorded.waits.is_empty() && recorded.host_waits.is_empty())
+        {
+            self.profile.inventory.note(
+                "Streams or the host waited for events, and the file does not say for which work. nsys records it with \
+                 --cuda-event-trace=true.",
+            );
+        }
         Ok(())
     }
 }

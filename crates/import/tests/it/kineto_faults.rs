@@ -530,3 +530,61 @@ fn the_work_of_a_backward_pass_has_the_label_of_the_thread_that_called_it() {
         assert_eq!(of_labels.count(), labels.len(), "{name}");
     }
 }
+
+#[test]
+fn waits_name_their_submission_where_the_file_has_them_and_else_it_is_said_how_to_record_them() {
+    let waits = [
+        call("1", "cudaStreamWaitEvent", 4, 40),
+        call("1", "cudaEventSynchronize", 6, 60),
+        call("1", "cudaStreamSynchronize", 7, 70),
+    ];
+    let calls = [launch("1", 1, 10), launch("1", 2, 20), launch("1", 5, 50)];
+    let kernels = [(1, 7, 100), (2, 7, 120), (5, 8, 140)].map(|(correlation, stream, ts)| {
+        format!(
+            r#"{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":{stream},"ts":{ts},"dur":9,"args":{{"device":0,"context":1,"stream":{stream},"correlation":{correlation}}}}}"#
+        )
+    });
+    let sync = |name: &str, stream: i64, correlation: u32, event: &str| {
+        format!(
+            r#"{{"ph":"X","cat":"cuda_sync","name":"{name}","pid":0,"tid":{stream},"ts":90,"dur":1,"args":{{"cuda_sync_kind":"{name}",{event}"stream":{stream},"correlation":{correlation},"device":0,"context":1}}}}"#
+        )
+    };
+    let event =
+        r#""wait_on_stream":7,"wait_on_cuda_event_record_corr_id":3,"wait_on_cuda_event_id":9,"#;
+    let syncs = [
+        sync("Stream Wait Event", 8, 4, event),
+        sync("Event Sync", -1, 6, event),
+        sync("Stream Sync", 8, 7, ""),
+    ];
+    let without = [&waits[..], &calls, &kernels].concat();
+    let with = [&without[..], &syncs].concat();
+    let trace_of = |events: &[String]| trace(&document(events));
+    let noted = |trace: &Trace| {
+        let mut notes = trace.manifest.notes.iter();
+        notes.any(|note| note.contains("enable_cuda_sync_events=True"))
+    };
+    let trace = trace_of(&with);
+    assert!(!noted(&trace) && noted(&trace_of(&without)));
+    let tables = &trace.tables;
+    let mut launches: Vec<_> = (0..3).map(|row| tables.submissions.row(row)).collect();
+    launches.sort_by_key(|launch| launch.start_ns);
+    let [_, second, third] = launches.try_into().unwrap();
+    assert_eq!(tables.dependencies.submission, [third.id]);
+    assert_eq!(tables.dependencies.waits_for, [Some(second.id)]);
+    let mut calls: Vec<_> = (0..tables.host_calls.len())
+        .map(|row| tables.host_calls.row(row))
+        .collect();
+    calls.retain(|call| {
+        call.function
+            .as_deref()
+            .is_some_and(|name| name.ends_with("Synchronize"))
+    });
+    calls.sort_by_key(|call| call.start_ns);
+    let named: Vec<_> = calls
+        .iter()
+        .map(|call| (call.waits_for, call.queue))
+        .collect();
+    // The event was recorded behind the second launch, and the third one is on the stream that waits for it.
+    let place = |launch: &gapscope_trace::tables::Submission| (Some(launch.id), Some(launch.queue));
+    assert_eq!(named, [place(&second), place(&third)]);
+}

@@ -256,6 +256,36 @@ CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correl
 }
 
 #[test]
+fn a_file_that_does_not_say_where_events_were_recorded_says_how_to_record_it() {
+    let events =
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT deviceId contextId streamId correlationId globalPid eventId
+[0, 1, 7, 2, 117440512, 98]
+";
+    let script = r#"
+StringIds id value
+[1, "cuLaunchKernel"]
+CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue
+[10, 11, 117440513, 1, 1, 0]
+[50, 51, 117440513, 4, 1, 0]
+CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid
+[100, 110, 0, 1, 7, 1, 117440512]
+[120, 130, 0, 1, 8, 4, 117440512]
+CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correlationId globalPid syncType eventId
+[30, 31, 0, 1, 8, 3, 117440512, 2, 98]
+"#;
+    for (script, is_noted) in [
+        (script.to_owned(), true),
+        (format!("{script}{events}"), false),
+    ] {
+        let notes = planted(&script).manifest.notes;
+        let found = notes
+            .iter()
+            .any(|note| note.contains("--cuda-event-trace=true"));
+        assert_eq!(found, is_noted, "{notes:?}");
+    }
+}
+
+#[test]
 fn a_wait_goes_through_a_stream_without_work() {
     let trace = planted(
         r#"
