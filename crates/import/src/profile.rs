@@ -7,7 +7,8 @@
 pub(crate) use gapscope_model::Span;
 pub(crate) use gapscope_timeline_builder::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FileReasons, FunctionId,
-    GraphChange, GraphId, GraphNodeId, HostRange, MadeGraph, Overhead, StreamEvent, StreamPlace,
+    GraphChange, GraphId, GraphNodeId, HostEventWait, HostRange, MadeGraph, Overhead, StreamEvent,
+    StreamPlace,
 };
 
 use crate::inventory::Inventory;

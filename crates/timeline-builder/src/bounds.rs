@@ -16,7 +16,7 @@ pub struct Bounds {
     pub pieces: usize,
     /// Waits of streams whose rows may still change.
     pub open_waits: usize,
-    /// Submissions that a queue remembers for events; 0 where no stream waits for any.
+    /// Submissions that a queue remembers for waits.
     pub submissions: usize,
     /// Occurrences of events.
     pub occurrences: usize,
@@ -24,6 +24,8 @@ pub struct Bounds {
     pub unfollowed_waits: usize,
     /// Waits of a queue, for those of other queues.
     pub placed_waits: usize,
+    /// Waits of the host for a queue whose rows may still change.
+    pub host_waits: usize,
 }
 
 impl Bounds {
@@ -38,10 +40,11 @@ impl Bounds {
         occurrences: 1 << 16,
         unfollowed_waits: 1 << 10,
         placed_waits: 1 << 12,
+        host_waits: 1 << 14,
     };
 
-    /// No bounds, for what is all at hand. Only `launched` has one: work comes in order of time there, so that the
-    /// pieces of a launch are close to each other, unless a graph was launched.
+    /// No bounds, for what is all at hand. Only `launched` and `host_waits` have one: work comes in order of time there, so that the
+    /// pieces of a launch are close to each other, unless a graph was launched, and what a call waits for comes soon.
     pub const NONE: Bounds = Bounds {
         waiting: usize::MAX,
         launched: 1 << 16,
@@ -52,6 +55,7 @@ impl Bounds {
         occurrences: usize::MAX,
         unfollowed_waits: usize::MAX,
         placed_waits: usize::MAX,
+        host_waits: 1 << 10,
     };
 }
 

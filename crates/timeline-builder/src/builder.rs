@@ -6,6 +6,7 @@ use crate::bounds::Bounds;
 use crate::event_waits::{EventOccurrence, EventWaits, StreamPlace};
 use crate::graph_bodies::GraphBodies;
 use crate::graph_nodes::GraphNodes;
+use crate::host_waits::HostWaits;
 use crate::input::{ApiCall, Correlation, DeviceWork, Function, FunctionId};
 use crate::labels::ThreadLabels;
 use crate::output::Output;
@@ -52,6 +53,10 @@ pub struct TimelineBuilder {
     polls: FxHashMap<Option<ThreadId>, Polls>,
     /// Events, and the waits of streams for them.
     pub(crate) event_waits: EventWaits,
+    /// Waits of the host for queues and events.
+    pub(crate) host_waits: HostWaits,
+    /// The numbers of calls do not ascend in their order, so that they do not say what a call waited for.
+    pub(crate) is_unordered: bool,
     /// When streams were being captured into graphs.
     pub(crate) stream_captures: StreamCaptures,
     /// Correlations of launches that were profiled, and whose work has not come.
@@ -182,6 +187,7 @@ impl TimelineBuilder {
     pub fn settle(&mut self, out: &mut Output<'_>) {
         self.bodies(Some(out.now_ns), out);
         (self.event_waits).settle(out.now_ns, false, &self.bounds, out.tables);
+        self.settle_host_waits(false, out);
     }
 
     /// Returns how many correlations are known.
@@ -198,6 +204,7 @@ impl TimelineBuilder {
             self.end_polls(thread, out);
         }
         self.finish_launches(missing, out);
+        self.settle_host_waits(true, out);
         Finished {
             unknown_waits: (self.event_waits).settle(out.now_ns, true, &self.bounds, out.tables),
             collisions: self.launches.collisions,

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// The most waits that are looked at for one wait: what lies behind them is unknown.
 const MAX_STEPS: usize = 1 << 13;
 /// The records of what a wait refers to may come this much later than the wait, by the newest times recorded.
-const SETTLED_NS: i64 = 1_000_000_000;
+pub(crate) const SETTLED_NS: i64 = 1_000_000_000;
 
 /// One occurrence of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -68,6 +68,10 @@ impl<T> InOrder<T> {
         self.0.partition_point(|(other, _)| *other <= correlation)
     }
 }
+
+/// Something came that is not remembered any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Forgotten;
 
 /// The events of one process, and the waits for them.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -128,6 +132,34 @@ impl EventWaits {
         self.records.get(&occurrence).copied()
     }
 
+    /// Returns the last submission that is known before a place, with its call.
+    ///
+    /// # Errors
+    /// What was submitted before the place is forgotten.
+    pub(crate) fn last_submission_before(
+        &self,
+        place: StreamPlace,
+        bounds: &Bounds,
+    ) -> Result<Option<(Correlation, SubmissionId)>, Forgotten> {
+        let Some(known) = self.submissions.get(&place.queue) else {
+            return Ok(None);
+        };
+        match known.before(place.correlation).checked_sub(1) {
+            Some(last) => Ok(known.0.get(last).copied()),
+            None if known.0.len() >= bounds.submissions => Err(Forgotten),
+            None => Ok(None),
+        }
+    }
+
+    /// Tells whether a wait was put on a queue before a place, and after the call `after` where that is given.
+    pub(crate) fn has_wait_between(&self, after: Option<Correlation>, place: StreamPlace) -> bool {
+        let Some(placed) = self.placed.get(&place.queue) else {
+            return false;
+        };
+        let from = after.map_or(0, |after| placed.up_to(after));
+        from < placed.before(place.correlation)
+    }
+
     /// Takes a wait for an event that was put on a stream. Its row is of the first submission that follows there,
     /// which may have come or may be still to come.
     pub fn waits(
@@ -165,9 +197,6 @@ impl EventWaits {
         now_ns: i64,
         bounds: &Bounds,
     ) {
-        if bounds.submissions == 0 {
-            return;
-        }
         let StreamPlace { queue, correlation } = place;
         let known = self.submissions.entry(queue).or_default();
         known.insert(correlation, submission, bounds.submissions);
@@ -263,24 +292,19 @@ impl EventWaits {
                 continue;
             }
             seen.insert(queue, correlation);
-            let submissions = self.submissions.get(&queue);
-            let last = submissions.and_then(|known| {
-                let last = known.before(correlation).checked_sub(1)?;
-                known.0.get(last)
-            });
-            let may_be_forgotten =
-                submissions.is_some_and(|known| known.0.len() >= bounds.submissions);
-            if let Some((_, submission)) = last {
-                add(Some(*submission));
-            } else if may_be_forgotten {
+            let record = StreamPlace { queue, correlation };
+            let Ok(last) = self.last_submission_before(record, bounds) else {
                 add(None);
                 continue;
+            };
+            if let Some((_, submission)) = last {
+                add(Some(submission));
             }
             let Some(placed) = self.placed.get(&queue) else {
                 continue;
             };
             let until = placed.before(correlation);
-            let from = last.map_or(0, |(correlation, _)| placed.up_to(*correlation));
+            let from = last.map_or(0, |(correlation, _)| placed.up_to(correlation));
             let from = from.max(until.saturating_sub(MAX_STEPS)).min(until);
             ahead.extend(placed.0.range(from..until));
         }

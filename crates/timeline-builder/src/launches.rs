@@ -6,8 +6,9 @@
 //! work, such as the other nodes of a graph.
 
 use crate::builder::{ProfiledLaunch, TimelineBuilder};
-use crate::event_waits::StreamPlace;
+use crate::event_waits::{EventOccurrence, StreamPlace};
 use crate::graph_nodes::GraphNodes;
+use crate::host_waits::HostWait;
 use crate::input::{ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, FunctionId};
 use crate::output::{Joined, Output};
 use crate::rows::{self, CoveringSpan, TransferFacts, WorkPlace};
@@ -35,8 +36,8 @@ impl TimelineBuilder {
         let may_launch = self.may_launch(class, call.correlation);
         if let (Some(_), Some(correlation)) = (call.graph, call.correlation) {
             let slot = self.launches.slots.get(&correlation);
-            if let Some(SlotContent::PendingQueue(queue)) = slot.map(|slot| &slot.content) {
-                call.queue = CallQueue::Known(*queue);
+            if let Some(SlotContent::PendingPlace(place)) = slot.map(|slot| &slot.content) {
+                call.queue = CallQueue::Known(place.queue);
             }
             self.graph_bodies.called(&call, &self.bounds);
         }
@@ -47,11 +48,23 @@ impl TimelineBuilder {
             CallQueue::Known(queue) => Some(queue),
             _ => None,
         };
-        let has_all = !may_launch && (known_queue.is_some() || call.queue == CallQueue::Unknown);
+        let is_named = |correlation: &Correlation| {
+            let slot = self.launches.slots.get(correlation);
+            matches!(
+                slot.map(|slot| &slot.content),
+                Some(SlotContent::PendingPlace(_))
+            )
+        };
+        let has_place = may_name_queue && call.correlation.as_ref().is_some_and(is_named);
+        let has_all = !may_launch
+            && !has_place
+            && (known_queue.is_some() || call.queue == CallQueue::Unknown);
         let correlation = call.correlation.filter(|_| may_launch || may_name_queue);
         let Some(correlation) = correlation.filter(|_| !has_all) else {
             return match known_queue {
-                Some(queue) if class.is_put_on_stream() => self.call_on_queue(&call, queue, out),
+                Some(queue) if class.is_put_on_stream() || may_name_queue => {
+                    self.call_on_queue(&call, queue, call.correlation, out);
+                }
                 queue => self.host_call(&call, queue, out),
             };
         };
@@ -64,12 +77,12 @@ impl TimelineBuilder {
                 if let Some(other) = other {
                     self.put(correlation, other, out);
                 }
-                self.call_on_queue(&call, queue, out);
+                self.call_on_queue(&call, queue, Some(correlation), out);
             }
-            (Some(SlotContent::PendingQueue(queue)), _)
+            (Some(SlotContent::PendingPlace(place)), _)
                 if class.is_wait() || class.is_put_on_stream() =>
             {
-                self.call_on_queue(&call, queue, out);
+                self.call_on_queue(&call, place.queue, Some(place.correlation), out);
             }
             // The runtime's call and the driver's inside it: the outer one is the program's.
             (Some(SlotContent::PendingCall(outer)), _)
@@ -203,7 +216,7 @@ impl TimelineBuilder {
                 let call = *call;
                 self.launch(call, correlation, alone, out);
             }
-            Some(SlotContent::PendingQueue(_)) | None => {
+            Some(SlotContent::PendingPlace(_)) | None => {
                 self.put(correlation, SlotContent::PendingWork(alone), out);
             }
         }
@@ -216,6 +229,29 @@ impl TimelineBuilder {
         queue: QueueId,
         out: &mut Output<'_>,
     ) {
+        self.place_of_call(correlation, StreamPlace { queue, correlation }, out);
+    }
+
+    /// Takes the occurrence of an event that the call with a correlation waits for. The event was recorded before.
+    pub fn event_of_call(
+        &mut self,
+        correlation: Correlation,
+        occurrence: EventOccurrence,
+        out: &mut Output<'_>,
+    ) {
+        if let Some(record) = self.event_waits.record_of(occurrence) {
+            self.place_of_call(correlation, record, out);
+        }
+    }
+
+    /// Takes the place up to which the call with a correlation waits, or where it puts something.
+    fn place_of_call(
+        &mut self,
+        correlation: Correlation,
+        place: StreamPlace,
+        out: &mut Output<'_>,
+    ) {
+        let queue = place.queue;
         let slot = self.launches.slots.get_mut(&correlation);
         match slot.map(|slot| &mut slot.content) {
             Some(SlotContent::PendingCall(pending)) => {
@@ -224,14 +260,14 @@ impl TimelineBuilder {
                 let class = self.class(&call);
                 if class.is_wait() || class.is_put_on_stream() {
                     self.launches.slots.remove(&correlation);
-                    self.call_on_queue(&call, queue, out);
+                    self.call_on_queue(&call, queue, Some(place.correlation), out);
                 } else if let Some(graph) = call.graph {
                     self.graph_bodies.queue(graph, correlation, queue);
                 }
             }
             Some(_) => {}
             None => {
-                self.put(correlation, SlotContent::PendingQueue(queue), out);
+                self.put(correlation, SlotContent::PendingPlace(place), out);
             }
         }
     }
@@ -257,7 +293,7 @@ impl TimelineBuilder {
         is_launch(class)
             || match other {
                 SlotContent::PendingCall(pending) => !is_launch(self.class(&pending.call)),
-                SlotContent::PendingQueue(_) => true,
+                SlotContent::PendingPlace(_) => true,
                 SlotContent::PendingWork(_) | SlotContent::Launched(_) => false,
             }
     }
@@ -272,11 +308,18 @@ impl TimelineBuilder {
         })
     }
 
-    /// Writes a call that waits for a queue, or puts on it what leaves no record of the device.
-    fn call_on_queue(&mut self, call: &ApiCall, queue: QueueId, out: &mut Output<'_>) {
+    /// Takes a call that waits for a queue, or puts on it what leaves no record of the device. `up_to` is the call that put on the queue
+    /// what is awaited last: the call itself, or that of an event.
+    fn call_on_queue(
+        &mut self,
+        call: &ApiCall,
+        queue: QueueId,
+        up_to: Option<Correlation>,
+        out: &mut Output<'_>,
+    ) {
         let class = self.class(call);
         if class.is_wait() {
-            return self.host_call(call, Some(queue), out);
+            return self.wait_of_host(call, queue, up_to, out);
         }
         let kind = class.submission_kind().unwrap_or_default();
         self.submission(call, queue, kind, 0, out);
@@ -343,8 +386,14 @@ impl TimelineBuilder {
         let queue = first.queue;
         let submission = self.submission(&call, queue, kind, first.of_graph.into(), out);
         let copies_and_waits = class == FunctionClass::CopyAndWait;
+        let is_awaited = copies_and_waits && first.is_awaited();
         if copies_and_waits {
-            self.host_call(&call, Some(queue), out);
+            let wait = HostWait {
+                call,
+                queue,
+                submission: Some(submission).filter(|_| is_awaited),
+            };
+            self.host_wait(&wait, out);
         }
         self.launches.functions_with_work.insert(call.function);
         let latest = &mut self.launches.latest_start_ns;
@@ -352,7 +401,7 @@ impl TimelineBuilder {
         Launch {
             submission: Some(submission),
             call: Some(call),
-            is_awaited: copies_and_waits && first.is_awaited(),
+            is_awaited,
             label,
             is_profiled: self.profiled.remove(&correlation),
             ..Launch::default()
@@ -384,23 +433,15 @@ impl TimelineBuilder {
         if let Some(correlation) = call.correlation {
             let place = StreamPlace { queue, correlation };
             (self.event_waits).submitted(place, id, out.now_ns, &self.bounds);
+            self.host_waits.submitted(place, id);
         }
         id
     }
 
     /// Writes the row of a call.
     pub(crate) fn host_call(&self, call: &ApiCall, queue: Option<QueueId>, out: &mut Output<'_>) {
-        let kind = self.class(call).host_call_kind();
-        let function = self.function_name(call);
-        let row = rows::one_host_call(out.process, call.thread, kind, call.span, function);
-        rows::host_call(
-            out.tables,
-            HostCall {
-                queue,
-                result: call.result,
-                ..row
-            },
-        );
+        let row = self.host_call_row(call, out);
+        rows::host_call(out.tables, HostCall { queue, ..row });
     }
 
     /// Writes work that no number joins to a call. A single node of a graph is not a launch of the graph.
@@ -442,7 +483,7 @@ impl TimelineBuilder {
                 self.host_call(&pending.call, queue, out);
             }
             SlotContent::PendingWork(work) => self.without_call(work, out),
-            SlotContent::PendingQueue(_) => {}
+            SlotContent::PendingPlace(_) => {}
             SlotContent::Launched(launch) => close_graph(launch, out),
         }
     }

@@ -13,6 +13,7 @@ mod builder;
 mod event_waits;
 mod graph_bodies;
 mod graph_nodes;
+mod host_waits;
 mod input;
 pub mod kernel_accesses;
 mod labels;
@@ -40,5 +41,7 @@ pub use labels::{
 pub use output::{Ids, Joined, LabelRows, Observer, Output, Reasons};
 pub use overheads::Overhead;
 pub use polls::Polls;
-pub use recorded::{FileReasons, HostRange, MadeGraph, Recorded, RowSink, Shared, StreamEvent};
+pub use recorded::{
+    FileReasons, HostEventWait, HostRange, MadeGraph, Recorded, RowSink, Shared, StreamEvent,
+};
 pub use rows::{CoveringSpan, TransferFacts, WorkPlace};

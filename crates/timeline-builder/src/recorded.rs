@@ -56,6 +56,17 @@ pub struct StreamEvent {
     pub event: u64,
 }
 
+/// A call of the host that waits for an event.
+#[derive(Debug, Clone, Copy)]
+pub struct HostEventWait {
+    /// The process.
+    pub process: ProcessId,
+    /// The call that waits.
+    pub correlation: Correlation,
+    /// The event.
+    pub event: u64,
+}
+
 /// A change that a thread made to a graph.
 #[derive(Debug, Clone, Copy)]
 pub struct MadeGraph {
@@ -86,6 +97,10 @@ pub struct Recorded {
     pub events: Vec<StreamEvent>,
     /// Waits of streams for events.
     pub waits: Vec<StreamEvent>,
+    /// Waits of the host for events.
+    pub host_waits: Vec<HostEventWait>,
+    /// The numbers of calls do not ascend in their order, so that they do not say what a call waited for.
+    pub is_unordered: bool,
     /// How graphs were made; those of each thread in its order.
     pub graphs: Vec<MadeGraph>,
 }
@@ -142,8 +157,9 @@ impl Recorded {
     /// # Errors
     /// Those of the sink.
     pub fn build<S: RowSink>(mut self, shared: Shared<'_>, sink: &mut S) -> Result<(), S::Error> {
-        let submissions = match self.waits.is_empty() {
-            true => 0,
+        // Without events, what is waited for came not long before.
+        let submissions = match self.waits.is_empty() && self.host_waits.is_empty() {
+            true => Bounds::LIVE.submissions,
             false => Bounds::NONE.submissions,
         };
         let mut builders = Builders {
@@ -159,13 +175,20 @@ impl Recorded {
             builders: BTreeMap::new(),
             early: EarlyWork::default(),
             process_ranges: 0,
+            is_unordered: self.is_unordered,
             shared,
         };
         for (process, correlation) in self.other_launches(&builders.functions) {
             builders.builder(process).other_launches.insert(correlation);
         }
         let events = std::mem::take(&mut self.events);
-        builders.stream_events(events, std::mem::take(&mut self.waits));
+        let host_waits = std::mem::take(&mut self.host_waits);
+        builders.stream_events(
+            events,
+            std::mem::take(&mut self.waits),
+            &host_waits,
+            sink.tables(),
+        );
         self.sort();
         let untimed = (self.work).partition_point(|(_, _, work)| work.span.is_none());
         let (untimed, timed) = self.work.split_at(untimed);

@@ -200,6 +200,7 @@ pub fn one_host_call(
         bytes: None,
         result: 0,
         function,
+        waits_for: None,
     }
 }
 

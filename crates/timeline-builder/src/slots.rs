@@ -2,6 +2,7 @@
 //! either half, gives both, and drops the oldest where memory is bounded.
 
 use crate::bounds::Bounds;
+use crate::event_waits::StreamPlace;
 use crate::input::{ApiCall, Correlation, DeviceWork, DeviceWorkKind, FunctionId};
 use crate::rows::CoveringSpan;
 use gapscope_model::LossKind;
@@ -61,8 +62,8 @@ pub(crate) enum SlotContent {
     PendingCall(LabelledCall),
     /// Work whose call has not come.
     PendingWork(LaunchedWork),
-    /// The queue that a call waits for or puts something on; the call has not come.
-    PendingQueue(QueueId),
+    /// The place up to which a call waits, or where it puts something; the call has not come.
+    PendingPlace(StreamPlace),
     /// A launch and its work.
     Launched(Launch),
 }

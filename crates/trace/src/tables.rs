@@ -204,7 +204,7 @@ table! {
         count: u32,
         /// Time inside the calls.
         busy_ns: i64,
-        /// Id of the queue.
+        /// Id of the queue: the one that the call names, or that of `waits_for`.
         queue: Option<QueueId>,
         /// Bytes, where the call has a size.
         bytes: Option<u64>,
@@ -217,6 +217,12 @@ table! {
         result: i32,
         /// The function that the program called (CUDA; of Vulkan's those that submit), such as `cudaStreamSynchronize`.
         function: Option<Arc<str>>,
+        /// Id of the submission that the call waited for, or that a poll found done: the call can return once the work of this
+        /// submission, and what was submitted to its queue before, has ended; `result` says whether it had. Of several on one queue
+        /// it is the one that was submitted last, or first where the call waits for any of them. Absent when unknown, where the
+        /// host gives the signal that is awaited, for waits for work of several queues, such as those for a device, and for polls
+        /// that found their work unfinished.
+        waits_for: Option<SubmissionId>,
     }
 }
 

@@ -126,6 +126,7 @@ impl Trace {
         // References to rows outside of the window are unknown.
         let known = |id| Some(id).filter(|id| submissions.contains(id));
         tables.dependencies.waits_for.change(known);
+        tables.host_calls.waits_for.change(known);
         let allocations: HashSet<_> = tables.memory.allocation.iter().copied().collect();
         let known = |id| Some(id).filter(|id| allocations.contains(id));
         tables.buffers.allocation.change(known);

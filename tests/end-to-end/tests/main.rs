@@ -52,4 +52,5 @@ mod view;
 mod vulkan_counters;
 mod vulkan_registry;
 mod vulkan_work;
+mod waits;
 mod windows;

@@ -8,7 +8,8 @@ use super::facts::STEP;
 use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
 use crate::inventory::{KernelFacts, UNKNOWN_GPU};
 use crate::profile::{
-    CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostRange, StreamEvent, StreamPlace,
+    CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostEventWait, HostRange, StreamEvent,
+    StreamPlace,
 };
 use gapscope_model::LossKind;
 use gapscope_timeline_builder::Reasons;
@@ -260,13 +261,11 @@ impl Collector<'_, '_> {
         })
     }
 
-    /// Adds the waits of streams for events, and the recording of these events. A wait names
+    /// Adds the waits of streams and of the host for events, and the recording of these events. A wait names
     /// the call that recorded its event, which therefore identifies the event; 0 stands for an unknown one.
     fn add_stream_events(&mut self, sources: &SourceProcesses) {
         for wait in std::mem::take(&mut self.synchronisations) {
-            let (Some(stream), Some(waits_on), Some(waiting)) =
-                (wait.stream, wait.waits_on, wait.correlation)
-            else {
+            let (Some(waits_on), Some(waiting)) = (wait.waits_on, wait.correlation) else {
                 continue;
             };
             let process = sources.process(wait.source);
@@ -280,9 +279,18 @@ impl Collector<'_, '_> {
                 })
             };
             let record = (wait.recorded_by).and_then(|recording| stream_event(waits_on, recording));
-            let wait = stream_event(stream, waiting);
+            match wait.stream {
+                Some(stream) => {
+                    let wait = stream_event(stream, waiting);
+                    self.profile.recorded.waits.extend(wait);
+                }
+                None => self.profile.recorded.host_waits.push(HostEventWait {
+                    process,
+                    correlation: waiting,
+                    event,
+                }),
+            }
             self.profile.recorded.events.extend(record);
-            self.profile.recorded.waits.extend(wait);
         }
     }
 

@@ -218,6 +218,8 @@ impl Collector<'_, '_> {
                 });
             }
         }
+        // The numbers of a drawing are those of its elements, and not of calls in their order.
+        self.profile.recorded.is_unordered |= !producers.drawn_calls.is_empty();
         if producers.latest.is_some() || !producers.drawn_calls.is_empty() {
             self.profile.inventory.note(DRAWING_ALONE);
         }

@@ -5,7 +5,7 @@ use super::import::{Import, span};
 use crate::Error;
 use crate::inventory::KernelFacts;
 use crate::profile::{
-    Correlation, DeviceWork, DeviceWorkKind, GraphNodeId, StreamEvent, StreamPlace,
+    Correlation, DeviceWork, DeviceWorkKind, GraphNodeId, HostEventWait, StreamEvent, StreamPlace,
 };
 use crate::sqlite::Row;
 use gapscope_trace::build::TextId;
@@ -31,6 +31,7 @@ const PAGES_TO_HOST: i64 = 12;
 const PAGES_BETWEEN_DEVICES: i64 = 13;
 
 /// The numbers that `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION` gives kinds of waits.
+const WAIT_FOR_EVENT: i64 = 1;
 const STREAM_WAITS_FOR_EVENT: i64 = 2;
 const WAIT_FOR_STREAM: i64 = 3;
 
@@ -211,6 +212,18 @@ impl Import {
             &columns,
             |import, row| {
                 let kind = row.integer(OWN);
+                if let (Some(WAIT_FOR_EVENT), Some(correlation), Some(event), Some(process)) = (
+                    kind,
+                    correlation(row),
+                    row.small(OWN + 1),
+                    import.process(row.integer(2)),
+                ) {
+                    return import.profile.recorded.host_waits.push(HostEventWait {
+                        process,
+                        correlation,
+                        event,
+                    });
+                }
                 let (Some(correlation), true) = (correlation(row), on_stream(row)) else {
                     return;
                 };

@@ -204,6 +204,58 @@ CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correl
 }
 
 #[test]
+fn a_wait_of_the_host_is_for_the_last_work_before_it_or_before_its_event() {
+    let trace = planted(
+        r#"
+StringIds id value
+[1, "cuLaunchKernel"]
+[2, "cudaStreamSynchronize_v3020"]
+[3, "cudaEventSynchronize_v3020"]
+[4, "cudaDeviceSynchronize_v3020"]
+CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue
+[10, 11, 117440513, 1, 1, 0]
+[20, 21, 117440513, 2, 1, 0]
+[40, 41, 117440513, 4, 1, 0]
+[50, 111, 117440513, 5, 3, 0]
+[120, 131, 117440513, 6, 2, 0]
+[140, 141, 117440513, 7, 2, 0]
+[150, 151, 117440513, 8, 3, 0]
+[160, 161, 117440513, 9, 4, 0]
+CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid
+[100, 110, 0, 1, 7, 1, 117440512]
+[105, 120, 0, 1, 8, 2, 117440512]
+[110, 130, 0, 1, 7, 4, 117440512]
+CUPTI_ACTIVITY_KIND_CUDA_EVENT deviceId contextId streamId correlationId globalPid eventId
+[0, 1, 7, 3, 117440512, 98]
+CUPTI_ACTIVITY_KIND_SYNCHRONIZATION start end deviceId contextId streamId correlationId globalPid syncType eventId
+[50, 111, 0, 1, 4294967295, 5, 117440512, 1, 98]
+[120, 131, 0, 1, 7, 6, 117440512, 3, 0]
+[140, 141, 0, 1, 8, 7, 117440512, 3, 0]
+[150, 151, 0, 1, 4294967295, 8, 117440512, 1, 77]
+[160, 161, 0, 1, 4294967295, 9, 117440512, 4, 0]
+"#,
+    );
+    let tables = &trace.tables;
+    let work = |row: usize| {
+        (
+            tables.dispatches.submission.at(row),
+            Some(tables.dispatches.queue[row]),
+        )
+    };
+    let mut waits: Vec<_> = tables.host_calls.iter().collect();
+    waits.sort_by_key(|wait| wait.start_ns);
+    let waits: Vec<_> = waits
+        .iter()
+        .map(|wait| (wait.waits_for, wait.queue))
+        .collect();
+    // Nothing says where event 77 was recorded, and a wait for a device is for all streams.
+    assert_eq!(
+        waits,
+        [work(0), work(2), work(1), (None, None), (None, None)]
+    );
+}
+
+#[test]
 fn a_wait_goes_through_a_stream_without_work() {
     let trace = planted(
         r#"

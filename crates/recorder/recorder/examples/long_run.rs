@@ -99,6 +99,7 @@ impl Program<'_> {
                             queue: None,
                             bytes: None,
                             result: 0,
+                            waits_for: None,
                         });
                     }
                 });
@@ -113,6 +114,7 @@ impl Program<'_> {
             let semaphore = hook::Semaphore(self.semaphore);
             let value = u64::from(self.semaphore % 2);
             self.spool.write(&VulkanEvent::Submit {
+                submission: hook::Submission::NONE,
                 function: SubmitFunction::QueueSubmit,
                 queue: hook::Queue(1),
                 span: Span::between(0, 1),

@@ -173,6 +173,7 @@ impl Assembler {
         let state = &mut self.processes[process];
         state.semaphores.finish(tables);
         state.recordings.clear();
+        state.submissions.clear();
         state.timeline = Default::default();
         let mut queues: Vec<QueueId> = state.queues.values().copied().collect();
         queues.sort_unstable();

@@ -87,6 +87,7 @@ pub fn run_command_buffer(
         commands: bytemuck::cast_slice(commands),
     });
     spool.write(&VulkanEvent::Submit {
+        submission: hook::Submission::NONE,
         function: SubmitFunction::QueueSubmit,
         span: Span::between(begin_ns, begin_ns),
         queue: hook::Queue(1),

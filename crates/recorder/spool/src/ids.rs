@@ -61,6 +61,8 @@ ids! {
     CommandRecording(u32);
     /// The id of an instance: one submitted execution of a command recording.
     Instance(u64);
+    /// The id of a submission: one batch of a call that submits. Those of one queue ascend.
+    Submission(u64);
     /// The id of a Vulkan semaphore.
     Semaphore(u32);
     /// The id of a host thread: the number that the system gives it. [`NONE`](Self::NONE) stands for an unknown thread.

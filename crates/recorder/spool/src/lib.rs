@@ -49,7 +49,7 @@ pub use reader::{ProcessSpool, SpoolReader};
 pub use writer::Spool;
 
 /// The version of chunk and control files. The spool is transient: a session only reads its own version.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Environment variables by which the session configures the hooks in the recorded program.
 pub mod env {

@@ -24,6 +24,7 @@ fn submission() -> VulkanEvent<'static> {
         value: 20_000,
     }];
     VulkanEvent::Submit {
+        submission: ids::Submission(7),
         function: SubmitFunction::QueueSubmit,
         queue: ids::Queue(1),
         span: span(),
@@ -43,6 +44,7 @@ fn call() -> VulkanEvent<'static> {
         queue: Some(ids::Queue(1)),
         bytes: None,
         result: 0,
+        waits_for: Some(ids::Submission(7)),
     }
 }
 

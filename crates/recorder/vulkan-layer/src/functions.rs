@@ -165,6 +165,9 @@ hooked_functions! {
     cmd_copy_image_to_buffer2: PFN_vkCmdCopyImageToBuffer2 = "vkCmdCopyImageToBuffer2" "vkCmdCopyImageToBuffer2KHR";
     wait_for_fences: PFN_vkWaitForFences = "vkWaitForFences";
     get_fence_status: PFN_vkGetFenceStatus = "vkGetFenceStatus";
+    reset_fences: PFN_vkResetFences = "vkResetFences";
+    destroy_fence: PFN_vkDestroyFence = "vkDestroyFence";
+    import_fence_fd: PFN_vkImportFenceFdKHR = "vkImportFenceFdKHR";
     wait_semaphores: PFN_vkWaitSemaphores = "vkWaitSemaphores" "vkWaitSemaphoresKHR";
     get_semaphore_counter_value: PFN_vkGetSemaphoreCounterValue = "vkGetSemaphoreCounterValue" "vkGetSemaphoreCounterValueKHR";
     signal_semaphore: PFN_vkSignalSemaphore = "vkSignalSemaphore" "vkSignalSemaphoreKHR";

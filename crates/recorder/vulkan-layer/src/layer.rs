@@ -285,7 +285,8 @@ pub trait CommandHooks: Layer {
 
 /// The work of a layer with queues.
 pub trait QueueHooks: Layer {
-    /// Passes on a submission by `function`: `call` hands the program's structures, or others in their place, to the next layer.
+    /// Passes on a submission by `function`: `call` hands the program's structures, or others in their place, to the next layer. The
+    /// submission signals `fence`, unless that is null.
     ///
     /// # Safety
     /// The program's own call.
@@ -294,10 +295,11 @@ pub trait QueueHooks: Layer {
         queue: vk::Queue,
         function: SubmitFunction,
         infos: &[I],
+        fence: vk::Fence,
         call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result;
 
-    /// Lets `pass_on` bind sparse memory.
+    /// Lets `pass_on` bind sparse memory, and signal `fence`, unless that is null.
     ///
     /// # Safety
     /// The program's own call.
@@ -305,6 +307,7 @@ pub trait QueueHooks: Layer {
         &'static self,
         queue: vk::Queue,
         infos: &[vk::BindSparseInfo<'_>],
+        fence: vk::Fence,
         pass_on: impl FnOnce() -> vk::Result,
     ) -> vk::Result;
 

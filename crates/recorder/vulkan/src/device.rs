@@ -9,6 +9,7 @@ use crate::api::instance::Instance;
 use crate::api::opaque::OpaqueFunctions;
 use crate::api::physical_device::PhysicalDevice;
 use crate::api::timed_calls::TimedCallFunctions;
+use crate::objects::awaited::Fences;
 use crate::objects::descriptors::Bindings;
 use crate::objects::images::Images;
 use crate::objects::kernels::Kernels;
@@ -52,6 +53,7 @@ pub struct Device {
     pub memory: Memory,
     pub images: Images,
     pub semaphores: Semaphores,
+    pub fences: Fences,
     pub descriptors: Descriptors<Bindings>,
 
     /// The timestamp queries that no command recording uses.
@@ -133,6 +135,7 @@ impl Device {
             memory: Memory::new(recorder, id, memory),
             images: Images::default(),
             semaphores: Semaphores::default(),
+            fences: Fences::default(),
             descriptors: Descriptors::default(),
             queries,
             brackets,
@@ -206,10 +209,7 @@ impl Device {
                 flags: properties.flags.as_raw(),
                 timestamp_bits: properties.timestamp_bits,
             });
-            Some(Queue {
-                id,
-                family: queue.family,
-            })
+            Some(Queue::new(id, queue.family))
         });
     }
 

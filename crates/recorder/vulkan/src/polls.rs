@@ -2,6 +2,7 @@
 //! several in a row are written as one host call. [`add`] takes each poll of a thread; a poll that does not fit, the
 //! thread's end or [`flush`] writes what was folded.
 
+use crate::objects::awaited::Submitted;
 use gapscope_spool::Spool;
 use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
 use gapscope_spool::hook::guard;
@@ -11,6 +12,17 @@ use std::cell::RefCell;
 const FOLD_GAP_NS: i64 = 1_000_000;
 /// Folded polls cover less than this time together; it is short, so that little is lost at a sudden end.
 const FOLD_SPAN_NS: i64 = 10_000_000;
+
+/// One poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Poll {
+    pub call: HostCallKind,
+    pub span: Span,
+    /// The call's `VkResult`.
+    pub result: i32,
+    /// The submission that the call found done.
+    pub awaited: Option<Submitted>,
+}
 
 /// Several polls of one kind with one outcome: a poll that finds its work done is no part of the wait before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +34,8 @@ struct Polls {
     busy_ns: i64,
     /// The calls' `VkResult`.
     result: i32,
+    /// The last of the submissions that the calls found done, if all are known and on one queue.
+    awaited: Option<Submitted>,
 }
 
 /// Folded polls that are written when this is dropped.
@@ -47,6 +61,7 @@ impl Polls {
             span: Span::between(start_ns, end_ns),
             count: self.count + next.count,
             busy_ns: self.busy_ns + next.busy_ns,
+            awaited: (self.awaited.zip(next.awaited)).and_then(|(a, b)| a.later(b)),
             ..self
         })
     }
@@ -61,9 +76,10 @@ impl Drop for Fold {
                 span: self.polls.span,
                 count: self.polls.count,
                 busy_ns: self.polls.busy_ns,
-                queue: None,
+                queue: self.polls.awaited.map(|awaited| awaited.queue),
                 bytes: None,
                 result: self.polls.result,
+                waits_for: self.polls.awaited.map(|awaited| awaited.submission),
             });
         });
     }
@@ -75,13 +91,14 @@ pub fn flush() {
 }
 
 /// Folds a call with those of its kind before it.
-pub fn add(spool: &'static Spool, call: HostCallKind, start_ns: i64, end_ns: i64, result: i32) {
+pub fn add(spool: &'static Spool, poll: Poll) {
     let polls = Polls {
-        call,
-        span: Span::between(start_ns, end_ns),
+        call: poll.call,
+        span: poll.span,
         count: 1,
-        busy_ns: end_ns - start_ns,
-        result,
+        busy_ns: poll.span.duration_ns,
+        result: poll.result,
+        awaited: poll.awaited,
     };
     let _ = FOLD.try_with(|slot| {
         let Ok(mut slot) = slot.try_borrow_mut() else {
@@ -98,6 +115,7 @@ pub fn add(spool: &'static Spool, call: HostCallKind, start_ns: i64, end_ns: i64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapscope_spool::ids;
 
     fn poll(start_ns: i64, result: i32) -> Polls {
         Polls {
@@ -106,6 +124,7 @@ mod tests {
             count: 1,
             busy_ns: 10,
             result,
+            awaited: None,
         }
     }
 
@@ -125,5 +144,21 @@ mod tests {
             ..poll(2000, not_ready)
         };
         assert_eq!(first.with(other), None);
+    }
+
+    #[test]
+    fn polls_that_find_several_submissions_done_are_for_the_last_of_one_queue() {
+        let found = |start_ns, submission, queue| Polls {
+            awaited: Some(Submitted {
+                submission: ids::Submission(submission),
+                queue: ids::Queue(queue),
+            }),
+            ..poll(start_ns, 0)
+        };
+        let together = |a: Polls, b: Polls| a.with(b).expect("together").awaited;
+        let later = found(2000, 7, 1);
+        assert_eq!(together(found(1000, 5, 1), later), later.awaited);
+        assert_eq!(together(found(1000, 5, 2), later), None);
+        assert_eq!(together(poll(1000, 0), later), None);
     }
 }

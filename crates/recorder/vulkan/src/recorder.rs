@@ -33,6 +33,7 @@ pub struct Ids {
     pub recording: Counter<ids::CommandRecording>,
     pub semaphore: Counter<ids::Semaphore>,
     pub instance: Counter<ids::Instance>,
+    pub submission: Counter<ids::Submission>,
 }
 
 pub struct Recorder {

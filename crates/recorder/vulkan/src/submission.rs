@@ -6,13 +6,14 @@ use crate::command_buffer::CommandBuffer;
 use crate::command_buffers;
 use crate::device::Device;
 use crate::host_call::HostCallTimer;
+use crate::objects::awaited::Submitted;
 use crate::objects::queues::Queue;
 use crate::timing::brackets::Bracket;
 use crate::timing::command_recording::Timing;
 use crate::timing::pending::{PendingInstance, TimeSource};
 use ash::vk;
 use gapscope_spool::event::{Instance, Outcome, SemaphoreValue, Span, SubmitFunction, VulkanEvent};
-use gapscope_spool::{monotonic_ns, stacks};
+use gapscope_spool::{ids, monotonic_ns, stacks};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,8 +22,9 @@ use std::sync::Arc;
 pub type Semaphores = SmallVec<[SemaphoreValue; 4]>;
 
 /// The instances and semaphores of one batch (VkSubmitInfo). Most batches are small, so that a submission allocates nothing.
-#[derive(Default)]
 pub struct Batch {
+    /// The batch as a submission that others wait for.
+    submitted: Submitted,
     instances: SmallVec<[Instance; 4]>,
     /// For each instance, where its times come from.
     pending: SmallVec<[PendingInstance; 4]>,
@@ -35,11 +37,14 @@ pub struct Batch {
 
 impl Batch {
     /// Returns a batch that waits for some semaphores, signals others and runs nothing.
-    pub fn with_semaphores((waits, signals): (Semaphores, Semaphores)) -> Batch {
+    pub fn new(submitted: Submitted, (waits, signals): (Semaphores, Semaphores)) -> Batch {
         Batch {
+            submitted,
+            instances: SmallVec::new(),
+            pending: SmallVec::new(),
             waits,
             signals,
-            ..Batch::default()
+            command_buffers: Vec::new(),
         }
     }
 }
@@ -55,18 +60,36 @@ pub struct SubmitTarget {
 }
 
 impl SubmitTarget {
-    /// Prepares the instances of a batch, which waits for and signals `semaphores`. `may_bracket` says whether
-    /// command buffers may be added to the batch.
+    /// Returns a new submission to the queue.
+    pub fn next_submission(self) -> Submitted {
+        Submitted {
+            submission: self.device.recorder.ids.submission.next(),
+            queue: self.queue.id,
+        }
+    }
+
+    /// Notes a submission that is not recorded, and the semaphores and the fence that it signals: waits for them are for nothing that
+    /// is known.
+    pub fn forget(self, signals: impl Iterator<Item = (vk::Semaphore, u64)>, fence: vk::Fence) {
+        for (semaphore, value) in signals {
+            self.device
+                .semaphores
+                .will_reach_otherwise(semaphore, value);
+        }
+        self.queue.submitted(ids::Submission::NONE);
+        self.device.fences.forget(fence);
+    }
+
+    /// Adds instances to a batch without any. `may_bracket` says whether command buffers may be added to the batch.
     ///
     /// # Safety
     /// The program is submitting the command buffers.
     pub unsafe fn batch(
         self,
+        mut batch: Batch,
         command_buffers: impl Iterator<Item = vk::CommandBuffer> + Clone,
         may_bracket: bool,
-        semaphores: (Semaphores, Semaphores),
     ) -> Batch {
-        let mut batch = Batch::with_semaphores(semaphores);
         let mut brackets: Vec<(usize, vk::CommandBuffer, vk::CommandBuffer)> = Vec::new();
         for (index, handle) in command_buffers.clone().enumerate() {
             // SAFETY: a command buffer that is being submitted is not being recorded.
@@ -181,11 +204,16 @@ impl SubmitTarget {
         unsafe { timing.prepare() };
     }
 
-    /// Returns the semaphores that a batch signals, with their values, and notes the values that they will reach.
-    pub fn signals(self, semaphores: impl Iterator<Item = (vk::Semaphore, u64)>) -> Semaphores {
+    /// Returns the semaphores that a batch signals, with their values, and notes the values that they will reach. The call comes after
+    /// this, as another thread may wait for them already.
+    pub fn signals(
+        self,
+        semaphores: impl Iterator<Item = (vk::Semaphore, u64)>,
+        submitted: Submitted,
+    ) -> Semaphores {
         let known = &self.device.semaphores;
         semaphores
-            .inspect(|(handle, value)| known.will_reach(*handle, *value))
+            .inspect(|(handle, value)| known.will_reach(*handle, *value, submitted))
             .filter_map(|(handle, value)| known.with_value(handle, value))
             .collect()
     }
@@ -199,12 +227,13 @@ impl SubmitTarget {
     }
 
     /// Writes the host call and, if it succeeded, the events of a submission, and hands its instances to the
-    /// harvester, which collects their times. A refused submission gives its brackets back.
+    /// harvester, which collects their times. A refused submission gives its brackets back. The fence stands for the last batch, or
+    /// without batches for what was submitted before.
     pub fn finish(
         self,
         batches: Batches,
         timer: HostCallTimer,
-        function: SubmitFunction,
+        (function, fence): (SubmitFunction, vk::Fence),
         result: vk::Result,
     ) {
         let (device, queue) = (self.device, self.queue.id);
@@ -226,8 +255,18 @@ impl SubmitTarget {
             device.note_result(result);
             return;
         }
+        if let Some(last) = batches.last() {
+            self.queue.submitted(last.submitted.submission);
+        }
+        if fence != vk::Fence::null() {
+            match self.queue.last() {
+                Some(last) => device.fences.submitted(fence, last),
+                None => device.fences.forget(fence),
+            }
+        }
         for batch in batches {
             recorder.write(&VulkanEvent::Submit {
+                submission: batch.submitted.submission,
                 function,
                 queue,
                 span,

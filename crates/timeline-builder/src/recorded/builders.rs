@@ -1,6 +1,6 @@
 //! Keeps a builder of rows for each process of a program, and hands its work, labels and waits over to that builder.
 
-use super::{HostRange, Shared, StreamEvent};
+use super::{HostEventWait, HostRange, Shared, StreamEvent};
 use crate::bounds::Bounds;
 use crate::builder::TimelineBuilder;
 use crate::event_waits::EventOccurrence;
@@ -59,6 +59,8 @@ pub(super) struct Builders<'a> {
     pub early: EarlyWork,
     /// How many ranges of processes there are so far.
     pub process_ranges: u64,
+    /// The numbers of calls do not ascend in their order.
+    pub is_unordered: bool,
     pub shared: Shared<'a>,
 }
 
@@ -68,6 +70,7 @@ impl Builders<'_> {
         self.builders.entry(process).or_insert_with(|| {
             let mut builder = TimelineBuilder::new(self.bounds);
             builder.launches.counts_all_graphs = true;
+            builder.is_unordered = self.is_unordered;
             for (id, function) in (0..).map(FunctionId).zip(&self.functions) {
                 builder.add_function(id, function.clone());
             }
@@ -118,28 +121,46 @@ impl Builders<'_> {
     }
 
     /// Hands over events and waits. Each event's occurrences are numbered, so that a wait is for the latest one before it.
-    pub fn stream_events(&mut self, mut events: Vec<StreamEvent>, mut waits: Vec<StreamEvent>) {
+    pub fn stream_events(
+        &mut self,
+        mut events: Vec<StreamEvent>,
+        mut waits: Vec<StreamEvent>,
+        host_waits: &[HostEventWait],
+        tables: &mut Tables,
+    ) {
         let order = |event: &StreamEvent| (event.process, event.event, event.place.correlation);
         events.sort_by_key(order);
         waits.sort_by_key(|wait| (wait.process, wait.place.correlation));
-        let occurrence = |event: &StreamEvent, at: usize| EventOccurrence {
-            event: event.event,
+        let occurrence = |event: u64, at: usize| EventOccurrence {
+            event,
             number: at as u64 + 1,
         };
         for (at, event) in events.iter().enumerate() {
             let builder = self.builder(event.process);
-            builder.event_recorded(occurrence(event, at), event.place);
+            builder.event_recorded(occurrence(event.event, at), event.place);
         }
+        let record_before = |process: ProcessId, event: u64, correlation: Correlation| {
+            let before =
+                events.partition_point(|other| order(other) < (process, event, correlation));
+            before.checked_sub(1).filter(|at| {
+                let record = &events[*at];
+                (record.process, record.event) == (process, event)
+            })
+        };
         for wait in &waits {
-            let before = events.partition_point(|event| order(event) < order(wait));
-            let record = before.checked_sub(1).filter(|at| {
-                let event = &events[*at];
-                (event.process, event.event) == (wait.process, wait.event)
-            });
+            let record = record_before(wait.process, wait.event, wait.place.correlation);
             // One that no record precedes is for an occurrence that nothing knows.
-            let occurrence = occurrence(wait, record.unwrap_or(usize::MAX - 1));
+            let occurrence = occurrence(wait.event, record.unwrap_or(usize::MAX - 1));
             let builder = self.builder(wait.process);
             builder.stream_waits(wait.place, occurrence, 0);
+        }
+        for wait in host_waits {
+            if let Some(at) = record_before(wait.process, wait.event, wait.correlation) {
+                let occurrence = occurrence(wait.event, at);
+                self.with(wait.process, tables, |builder, out| {
+                    builder.event_of_call(wait.correlation, occurrence, out);
+                });
+            }
         }
     }
 

@@ -52,6 +52,16 @@ fn check_waits(script: &str, expected: &str, any_order: bool) {
     );
 }
 
+/// Checks those rows of a script that `shown` shows.
+pub fn check_calls(
+    script: &str,
+    expected: &str,
+    any_order: bool,
+    shown: impl Fn(&str) -> Option<String>,
+) {
+    check(&Script::parse(script), expected, (any_order, true), shown);
+}
+
 /// The events may come in any order, and an import gives the same rows.
 const EVERYWHERE: (bool, bool) = (true, true);
 /// The order in which the events come matters while a program runs; an import gives the same rows.
@@ -331,6 +341,16 @@ case!(
      copy q7 c1 20..45 device-to-host pageable",
     "submission cudaMemcpy@10 of transfer to q7
      device-to-host 20..45 on q7 #0 by cudaMemcpy@10
+     copy-and-wait cudaMemcpy 10..50 for q7 until cudaMemcpy@10"
+);
+
+case!(
+    a_copy_from_memory_that_is_staged_is_not_known_to_be_awaited,
+    EVERYWHERE,
+    "call t1 c1 cudaMemcpy 10..50
+     copy q7 c1 20..45 host-to-device pageable",
+    "submission cudaMemcpy@10 of transfer to q7
+     host-to-device 20..45 on q7 #0 by cudaMemcpy@10
      copy-and-wait cudaMemcpy 10..50 for q7"
 );
 

@@ -5,6 +5,7 @@
 //! | `process P` | the lines that follow are of this process; the first is 1 |
 //! | `call tT cC FUNCTION A..B [=RESULT] [graphG]` | a call returned; `c-` has no correlation, `t-` no thread; it launched executable graph G |
 //! | `queue cC qQ` | the call waits for this queue, or puts something on it |
+//! | `event cC eE` | the call waits for the latest occurrence of the event |
 //! | `kernel qQ cC A..B [graph]` | a kernel ran; `?` instead of times where they are not known; `graph3` is of executable graph 3 |
 //! | `copy qQ cC A..B KIND [MEMORY]` | a copy ran |
 //! | `run qQ cC` | a call on thread 1 at ten times C launched a kernel, which ran |
@@ -40,6 +41,7 @@ pub struct Event {
 enum EventKind {
     Call(ApiCall),
     QueueOfCall(Correlation, QueueId),
+    EventOfCall(Correlation, u64),
     Work(Option<Correlation>, DeviceWork),
     Record(StreamEvent),
     Wait(StreamEvent),
@@ -149,6 +151,9 @@ impl Script {
                     graph,
                 }),
                 "queue" => EventKind::QueueOfCall(correlation(1).unwrap(), queue(2)),
+                "event" => {
+                    EventKind::EventOfCall(correlation(1).unwrap(), number(words[2], 'e').unwrap())
+                }
                 "kernel" => work(
                     words.contains(&"graph"),
                     DeviceWorkKind::Kernel {
@@ -258,6 +263,9 @@ impl Script {
                 EventKind::QueueOfCall(correlation, queue) => {
                     builder.queue_of_call(*correlation, *queue, &mut out);
                 }
+                EventKind::EventOfCall(correlation, event) => {
+                    builder.event_of_call(*correlation, occurrence(*event), &mut out);
+                }
                 EventKind::Work(correlation, work) => builder.work(*correlation, *work, &mut out),
                 EventKind::Record(record) => {
                     builder.event_recorded(occurrence(record.event), record.place);
@@ -287,9 +295,19 @@ impl Script {
 
     /// Hands everything over at once, as an importer does.
     pub fn imported(&self) -> Vec<String> {
+        self.built(false)
+    }
+
+    /// Hands everything over at once, and says that the numbers of calls do not ascend.
+    pub fn unordered(&self) -> Vec<String> {
+        self.built(true)
+    }
+
+    fn built(&self, is_unordered: bool) -> Vec<String> {
         let mut rows = Rows::default();
         let mut recorded = Recorded {
             functions: self.functions(),
+            is_unordered,
             ..Recorded::default()
         };
         let queue_of = |process: ProcessId, correlation: Option<Correlation>| {
@@ -309,6 +327,13 @@ impl Script {
                     recorded.calls.push((process, ApiCall { queue, ..*call }));
                 }
                 EventKind::QueueOfCall(..) | EventKind::Profiled(_) => {}
+                EventKind::EventOfCall(correlation, event) => {
+                    recorded.host_waits.push(HostEventWait {
+                        process,
+                        correlation: *correlation,
+                        event: *event,
+                    });
+                }
                 EventKind::Work(correlation, work) => {
                     recorded.work.push((process, *correlation, *work));
                 }
@@ -480,12 +505,13 @@ pub fn lines(
             .queue
             .map(|queue| format!(" for q{}", queue_number(queue)));
         lines.push(format!(
-            "{} {} {}{}{}{}",
+            "{} {} {}{}{}{}{}",
             h.call,
             h.function.as_deref().unwrap_or("?"),
             interval(Some(h.start_ns), Some(h.duration_ns)),
             part(h.count != 1, format!(" x{} in {}", h.count, h.busy_ns)),
             queue.unwrap_or_default(),
+            (h.waits_for).map_or(String::new(), |id| format!(" until {}", call(id))),
             part(h.result != 0, format!(" ={}", h.result)),
         ));
     }

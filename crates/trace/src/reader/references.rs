@@ -170,7 +170,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
             submission -> submissions,
         }
         barriers { command_buffer -> command_buffers, }
-        host_calls { process -> processes, queue -> queues, }
+        host_calls { process -> processes, queue -> queues, waits_for -> submissions, }
         markers {
             process -> processes,
             label -> labels,

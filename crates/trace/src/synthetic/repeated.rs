@@ -252,6 +252,9 @@ impl Clocks {
         self.host_ns += 500;
         let took = (self.device_ns - self.host_ns).max(0) + noise.between(8_000, 14_000);
         self.call(HostCallKind::WaitFences, took, tables);
+        let wait = tables.host_calls.pushed() - 1;
+        let submission = SubmissionId(u64::from(evaluation) + 1);
+        tables.host_calls.waits_for.set(wait, Some(submission));
     }
 
     /// Adds a host call that starts now; the host's clock moves to its end.

@@ -120,7 +120,9 @@ impl Step {
             .command_buffer
             .iter_mut()
             .for_each(command_buffer);
-        tables.host_calls.start_ns.iter_mut().for_each(time);
+        let rows = &mut tables.host_calls;
+        rows.start_ns.iter_mut().for_each(time);
+        rows.waits_for.values_mut().iter_mut().for_each(submission);
         let rows = &mut tables.markers;
         rows.command_buffer
             .values_mut()

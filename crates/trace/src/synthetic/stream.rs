@@ -433,6 +433,7 @@ impl Feed {
             call,
             HostCallKind::Submit | HostCallKind::WaitFences | HostCallKind::PollFence
         );
+        let waits = of_queue && call != HostCallKind::Submit;
         tables.host_calls.push(HostCall {
             process: PROCESS,
             thread: Some(thread_of(self.queue)),
@@ -445,6 +446,7 @@ impl Feed {
             bytes,
             result: 0,
             function: None,
+            waits_for: self.last_submission.filter(|_| waits),
         });
         self.host_ns += duration_ns;
     }

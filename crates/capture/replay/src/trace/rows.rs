@@ -105,14 +105,32 @@ impl Rows {
             function: None,
         };
         rows::submission(&mut self.tables, row);
-        for (call, from, to) in [
-            (table::HostCallKind::Submit, of.called_ns, of.returned_ns),
-            (table::HostCallKind::WaitFences, of.returned_ns, of.seen_ns),
+        let waits_for = Some(submission);
+        for (call, from, to, waits_for) in [
+            (
+                table::HostCallKind::Submit,
+                of.called_ns,
+                of.returned_ns,
+                None,
+            ),
+            (
+                table::HostCallKind::WaitFences,
+                of.returned_ns,
+                of.seen_ns,
+                waits_for,
+            ),
         ] {
             let span = Span::between(signed(from), signed(to));
             let row = rows::one_host_call(PROCESS, None, call, span, None);
             let queue = Some(QUEUE);
-            rows::host_call(&mut self.tables, table::HostCall { queue, ..row });
+            rows::host_call(
+                &mut self.tables,
+                table::HostCall {
+                    queue,
+                    waits_for,
+                    ..row
+                },
+            );
         }
     }
 

@@ -10,7 +10,9 @@ use gapscope_spool::ids as hook;
 use gapscope_stacks::Frame as StackFrame;
 use gapscope_timeline_builder::TimelineBuilder;
 use gapscope_trace::build::TextId;
-use gapscope_trace::ids::{AllocationId, BufferId, DeviceId, KernelId, QueueId, ThreadId};
+use gapscope_trace::ids::{
+    AllocationId, BufferId, DeviceId, KernelId, QueueId, SubmissionId, ThreadId,
+};
 use gapscope_trace::manifest;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,8 @@ pub struct Process {
     /// The instances that are not finished.
     pub instances: FxHashMap<hook::Instance, Instance>,
     pub semaphores: Semaphores,
+    /// The last submissions of Vulkan, for calls that waited for them.
+    pub submissions: BTreeMap<hook::Submission, SubmissionId>,
     /// The calls, the work that they launched, and the labels of threads.
     pub timeline: TimelineBuilder,
     /// The functions and lines of the stacks that threads wrote.
@@ -58,6 +62,9 @@ pub struct Process {
     /// Whether the process is gone, so that no more events come.
     pub finished: bool,
 }
+
+/// The number of submissions that are kept for calls that wait: a wait for an older one found it done long ago.
+const MAX_SUBMISSIONS: usize = 1 << 12;
 
 /// An allocation of device memory.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -80,6 +87,14 @@ impl Process {
                 thread: *thread,
                 name: name.clone(),
             })
+    }
+
+    /// Keeps the trace's id of a submission of Vulkan.
+    pub fn submitted(&mut self, submission: hook::Submission, id: SubmissionId) {
+        self.submissions.insert(submission, id);
+        if self.submissions.len() > MAX_SUBMISSIONS {
+            self.submissions.pop_first();
+        }
     }
 
     /// Removes a user (an instance, or a recording around) of a recording, which is dropped if nothing can use it.

@@ -14,6 +14,7 @@ use std::sync::{Arc, LazyLock};
 
 /// The host call that made a submission.
 pub(super) struct SubmitCall {
+    pub submission: hook::Submission,
     pub function: SubmitFunction,
     pub thread: hook::Thread,
     /// The id of the queue in the process.
@@ -45,6 +46,7 @@ impl Assembler {
         let of_queue = self.queues[queue].labels.last();
         let of_queue = of_queue.map(|open| open.label);
         let state = &mut self.processes[process];
+        state.submitted(call.submission, submission);
         // The labels of the thread apply to everything that it submits.
         let thread = Some(ThreadId(call.thread.0));
         let labels = &state.timeline.labels;

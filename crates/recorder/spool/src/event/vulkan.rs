@@ -61,6 +61,8 @@ pub enum VulkanEvent<'a> {
     },
     /// One batch (VkSubmitInfo) of a submission call reached a queue. Written after the call.
     Submit {
+        /// The id of the submission.
+        submission: ids::Submission,
         /// The function that the program called.
         function: SubmitFunction,
         /// The queue.
@@ -116,12 +118,14 @@ pub enum VulkanEvent<'a> {
         count: u32,
         /// The time inside the calls.
         busy_ns: i64,
-        /// The queue, where the call names one.
+        /// The queue, where the call names one, or that of the submission that it waited for.
         queue: Option<ids::Queue>,
         /// Bytes allocated or mapped, where the call has a size.
         bytes: Option<u64>,
         /// The call's VkResult.
         result: i32,
+        /// The submission that the call waited for, or found done, where it is known.
+        waits_for: Option<ids::Submission>,
     },
     /// The host set a timeline semaphore.
     HostSignal {

@@ -18,6 +18,7 @@ impl QueueHooks for Device {
         queue: vk::Queue,
         _: SubmitFunction,
         infos: &[I],
+        _: vk::Fence,
         call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result {
         let pass_on = |lists: Option<&[Vec<vk::CommandBuffer>]>| match lists {
@@ -39,6 +40,7 @@ impl QueueHooks for Device {
         &'static self,
         _: vk::Queue,
         _: &[vk::BindSparseInfo<'_>],
+        _: vk::Fence,
         pass_on: impl FnOnce() -> vk::Result,
     ) -> vk::Result {
         match window::control() {

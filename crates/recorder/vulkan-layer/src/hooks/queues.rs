@@ -17,8 +17,7 @@ use crate::submissions::{SubmitFunction, SubmitInfo};
 unsafe fn submit<L: QueueHooks, I: SubmitInfo>(
     (device, function): (&'static L, SubmitFunction),
     queue: vk::Queue,
-    infos: *const I,
-    count: u32,
+    (infos, count, fence): (*const I, u32, vk::Fence),
     call: impl Fn(*const I, u32) -> vk::Result,
 ) -> vk::Result {
     if count > 0 && infos.is_null() {
@@ -26,7 +25,7 @@ unsafe fn submit<L: QueueHooks, I: SubmitInfo>(
     }
     // SAFETY: as the caller promises.
     unsafe {
-        device.submit(queue, function, slice(infos, count), |infos| {
+        device.submit(queue, function, slice(infos, count), fence, |infos| {
             call(infos.as_ptr(), infos.len() as u32)
         })
     }
@@ -42,7 +41,7 @@ device_hooks! {
         fence: vk::Fence,
     ) -> vk::Result = around |device, call| {
         let by = (device, SubmitFunction::Submit);
-        submit(by, handle, infos, count, |infos, count| call(handle, count, infos, fence))
+        submit(by, handle, (infos, count, fence), |infos, count| call(handle, count, infos, fence))
     };
 
     fn queue_submit2(
@@ -52,7 +51,7 @@ device_hooks! {
         fence: vk::Fence,
     ) -> vk::Result = around |device, call| {
         let by = (device, SubmitFunction::Submit2);
-        submit(by, handle, infos, count, |infos, count| call(handle, count, infos, fence))
+        submit(by, handle, (infos, count, fence), |infos, count| call(handle, count, infos, fence))
     };
 
     fn queue_submit2_khr(
@@ -62,7 +61,7 @@ device_hooks! {
         fence: vk::Fence,
     ) -> vk::Result = around |device, call| {
         let by = (device, SubmitFunction::Submit2Khr);
-        submit(by, handle, infos, count, |infos, count| call(handle, count, infos, fence))
+        submit(by, handle, (infos, count, fence), |infos, count| call(handle, count, infos, fence))
     };
 
     fn queue_bind_sparse(
@@ -71,7 +70,7 @@ device_hooks! {
         infos: *const vk::BindSparseInfo<'_>,
         fence: vk::Fence,
     ) -> vk::Result = around |device, call| {
-        device.bind_sparse(handle, slice(infos, count), || call(handle, count, infos, fence))
+        device.bind_sparse(handle, slice(infos, count), fence, || call(handle, count, infos, fence))
     };
 
     fn queue_wait_idle(handle: vk::Queue) -> vk::Result =

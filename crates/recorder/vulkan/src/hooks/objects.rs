@@ -86,17 +86,13 @@ impl ObjectHooks for Device {
     }
 
     fn add_semaphore(&self, semaphore: vk::Semaphore, info: SemaphoreInfo) {
-        let new = Semaphore {
-            id: self.recorder.ids.semaphore.next(),
-            initial_value: info.initial_value,
-            last_value: info.initial_value.unwrap_or(0),
-        };
+        let id = self.recorder.ids.semaphore.next();
+        let new = Semaphore::new(id, info.initial_value);
         self.semaphores.add(semaphore, new);
     }
 
     fn remove_semaphore(&self, semaphore: vk::Semaphore) {
-        if let Some(removed) = self.semaphores.remove(semaphore) {
-            let semaphore = removed.id;
+        if let Some(semaphore) = self.semaphores.remove(semaphore) {
             self.recorder
                 .write(&VulkanEvent::SemaphoreEnd { semaphore });
         }

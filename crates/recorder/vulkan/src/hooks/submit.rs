@@ -5,6 +5,7 @@ use crate::api::arguments::slice;
 use crate::device::Device;
 use crate::hooks::labels;
 use crate::host_call::HostCallTimer;
+use crate::objects::queues::Queue;
 use crate::submission::{Batch, Batches, SubmitTarget};
 use ash::vk;
 use gapscope_spool::event::{self, HostCallKind};
@@ -21,6 +22,7 @@ use gapscope_vulkan_layer::submissions::{
 /// The program's own structure, which it is submitting.
 unsafe fn batch<I: SubmitInfo>(info: &I, target: SubmitTarget) -> Batch {
     let with_value = |used: SemaphoreUse| (used.semaphore, used.value);
+    let submitted = target.next_submission();
     // SAFETY: as the caller promises.
     unsafe {
         // A device group has a mask for each command buffer, and what is submitted as protected must all be so: no
@@ -28,9 +30,10 @@ unsafe fn batch<I: SubmitInfo>(info: &I, target: SubmitTarget) -> Batch {
         let may_bracket = !info.is_for_group() && !info.is_protected();
         let semaphores = (
             target.waits(info.waits().map(with_value)),
-            target.signals(info.signals().map(with_value)),
+            target.signals(info.signals().map(with_value), submitted),
         );
-        target.batch(info.command_buffers(), may_bracket, semaphores)
+        let batch = Batch::new(submitted, semaphores);
+        target.batch(batch, info.command_buffers(), may_bracket)
     }
 }
 
@@ -50,6 +53,7 @@ impl QueueHooks for Device {
         queue: vk::Queue,
         function: SubmitFunction,
         infos: &[I],
+        fence: vk::Fence,
         call: impl Fn(&[I]) -> vk::Result,
     ) -> vk::Result {
         let timer = HostCallTimer::start(self.recorder);
@@ -59,10 +63,14 @@ impl QueueHooks for Device {
             if timer.start_ns().is_some() {
                 return guard(|| infos.iter().map(|info| batch(info, target)).collect());
             }
-            if self.queries.are_recorded() {
-                let command_buffers = infos.iter().flat_map(|info| info.command_buffers());
-                guard(|| target.submit_unrecorded(command_buffers));
-            }
+            guard(|| {
+                if self.queries.are_recorded() {
+                    let command_buffers = infos.iter().flat_map(|info| info.command_buffers());
+                    target.submit_unrecorded(command_buffers);
+                }
+                let signals = infos.iter().flat_map(|info| info.signals());
+                target.forget(signals.map(|used| (used.semaphore, used.value)), fence);
+            });
             None::<Batches>
         });
         let (Some(target), Some(batches)) = (target, batches) else {
@@ -77,7 +85,8 @@ impl QueueHooks for Device {
             // SAFETY: as the caller promises; brackets are executable where they are.
             unsafe { with_command_buffers(infos, lists, call) }
         };
-        guard(|| target.finish(batches, timer, spool_function(function), result));
+        let call = (spool_function(function), fence);
+        guard(|| target.finish(batches, timer, call, result));
         result
     }
 
@@ -86,32 +95,40 @@ impl QueueHooks for Device {
         &'static self,
         queue: vk::Queue,
         infos: &[vk::BindSparseInfo<'_>],
+        fence: vk::Fence,
         pass_on: impl FnOnce() -> vk::Result,
     ) -> vk::Result {
         let timer = HostCallTimer::start(self.recorder);
-        let target = self
-            .submit_target(queue)
-            .filter(|_| timer.start_ns().is_some());
+        let target = self.submit_target(queue);
         // Other work may wait for the binding, and the binding for other work.
         let batches = target.and_then(|target| {
             // SAFETY: as the caller promises.
-            let batch = |info: &vk::BindSparseInfo<'_>| unsafe {
+            let semaphores = |info: &vk::BindSparseInfo<'_>| unsafe {
                 let waits = slice(info.p_wait_semaphores, info.wait_semaphore_count);
                 let signals = slice(info.p_signal_semaphores, info.signal_semaphore_count);
-                let [waits, signals] = with_values(info.p_next, waits, signals);
-                Batch::with_semaphores((target.waits(waits), target.signals(signals)))
+                with_values(info.p_next, waits, signals)
+            };
+            if timer.start_ns().is_none() {
+                let signals = infos.iter().flat_map(|info| {
+                    let [_, signals] = semaphores(info);
+                    signals
+                });
+                guard(|| target.forget(signals, fence));
+                return None;
+            }
+            let batch = |info: &vk::BindSparseInfo<'_>| {
+                let submitted = target.next_submission();
+                let [waits, signals] = semaphores(info);
+                let semaphores = (target.waits(waits), target.signals(signals, submitted));
+                Batch::new(submitted, semaphores)
             };
             guard(|| infos.iter().map(batch).collect::<Batches>())
         });
         let result = pass_on();
         guard(|| match target.zip(batches) {
             Some((target, batches)) => {
-                target.finish(
-                    batches,
-                    timer,
-                    event::SubmitFunction::QueueBindSparse,
-                    result,
-                );
+                let call = (event::SubmitFunction::QueueBindSparse, fence);
+                target.finish(batches, timer, call, result);
             }
             None => self.note_result(result),
         });
@@ -129,8 +146,9 @@ impl QueueHooks for Device {
         guard(|| {
             match queue {
                 Some(queue) => {
-                    let queue = self.queue_id(queue);
-                    timer.finish_on_queue(HostCallKind::WaitQueueIdle, result, queue);
+                    let queue = self.queues.get(queue);
+                    let id = queue.map(|queue| queue.id);
+                    timer.finish_wait_for_queue(result, id, queue.and_then(Queue::last));
                 }
                 None => timer.finish(HostCallKind::WaitDeviceIdle, result),
             }

@@ -1,9 +1,11 @@
 //! Keeps the id and the family of each queue that the program has asked for.
 
+use super::awaited::Submitted;
 use crate::handles::HandleMap;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::ids;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock};
 
 /// A queue that the program has asked for; `family` is the index of its queue family.
@@ -11,6 +13,27 @@ use std::sync::{PoisonError, RwLock};
 pub struct Queue {
     pub id: ids::Queue,
     pub family: u32,
+    /// The last submission; 0 before the first, and after one that was not recorded.
+    last: &'static AtomicU64,
+}
+
+impl Queue {
+    pub fn new(id: ids::Queue, family: u32) -> Queue {
+        let last = Box::leak(Box::default());
+        Queue { id, family, last }
+    }
+
+    /// Returns the last submission, where it is known.
+    pub fn last(self) -> Option<Submitted> {
+        let submission = ids::Submission(self.last.load(Relaxed)).some()?;
+        let queue = self.id;
+        Some(Submitted { submission, queue })
+    }
+
+    /// Notes the last submission; none for one that is not recorded.
+    pub fn submitted(self, submission: ids::Submission) {
+        self.last.store(submission.0, Relaxed);
+    }
 }
 
 /// The queues of a device.

@@ -67,6 +67,7 @@ impl Assembler {
                 state.drop_if_unused(recording);
             }
             VulkanEvent::Submit {
+                submission,
                 function,
                 queue,
                 span,
@@ -75,6 +76,7 @@ impl Assembler {
                 signals,
             } => {
                 let call = SubmitCall {
+                    submission,
                     function,
                     thread,
                     queue,
@@ -137,7 +139,9 @@ impl Assembler {
                 queue,
                 bytes,
                 result,
+                waits_for,
             } => {
+                let waits_for = waits_for.and_then(|id| state.submissions.get(&id).copied());
                 let queue = queue.map(|q| self.queue(process, q));
                 let thread = Some(ThreadId(thread.0));
                 let function = function.map(function_name);
@@ -148,6 +152,7 @@ impl Assembler {
                     queue,
                     bytes,
                     result,
+                    waits_for,
                     ..row
                 };
                 rows::host_call(tables, row);

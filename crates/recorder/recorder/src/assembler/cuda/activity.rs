@@ -211,6 +211,11 @@ impl Assembler {
                     let bound = state.cuda.returns.waited_for_event(record, span.end_ns());
                     self.returned(record.queue, bound);
                 }
+                if let Some(correlation) = wait.correlation {
+                    self.with_timeline(process, tables, |timeline, out| {
+                        timeline.event_of_call(correlation, wait.occurrence, out);
+                    });
+                }
             }
             (WaitKind::HostForContext, Some(queue)) => {
                 if let Some(span) = wait.span {

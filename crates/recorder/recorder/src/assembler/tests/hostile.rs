@@ -324,6 +324,7 @@ fn event() -> impl Strategy<Value = Event<'static>> {
                 });
                 let instances = Cow::Owned(instances.collect());
                 VulkanEvent::Submit {
+                    submission: hook::Submission(begin_ns as u64),
                     function: SubmitFunction::QueueSubmit,
                     span: Span::between(begin_ns, end_ns),
                     queue: hook::Queue(queue),

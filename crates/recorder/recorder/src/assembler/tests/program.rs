@@ -169,6 +169,7 @@ impl Program {
         let begin_ns = self.now_ns;
         self.now_ns += 10;
         self.event(VulkanEvent::Submit {
+            submission: hook::Submission(begin_ns as u64),
             function: SubmitFunction::QueueSubmit,
             span: Span::between(begin_ns, self.now_ns),
             queue: hook::Queue(queue),

@@ -4,7 +4,7 @@ use super::Program;
 use super::program::Commands;
 use gapscope_spool::event::*;
 use gapscope_spool::ids as hook;
-use gapscope_trace::ids::SubmissionId;
+use gapscope_trace::ids::{ProcessId, SubmissionId};
 use gapscope_trace::tables::Table;
 
 #[test]
@@ -48,6 +48,37 @@ fn waits_find_the_submission_that_signals() {
 }
 
 #[test]
+fn a_call_names_the_submission_that_it_waited_for() {
+    let mut program = Program::new();
+    program.submit_to(1, &[], &[], &[]);
+    let second = hook::Submission(program.now_ns as u64);
+    program.submit_to(2, &[], &[], &[]);
+    let wait = |program: &mut Program, waits_for| {
+        program.event(VulkanEvent::HostCall {
+            call: HostCallKind::WaitFences,
+            function: None,
+            span: Span::between(program.now_ns, program.now_ns + 10),
+            count: 1,
+            busy_ns: 10,
+            queue: Some(hook::Queue(2)),
+            bytes: None,
+            result: 0,
+            waits_for,
+        });
+        program.now_ns += 10;
+    };
+    wait(&mut program, Some(second));
+    wait(&mut program, None);
+    // The event of this submission was lost.
+    wait(&mut program, Some(hook::Submission(1 << 40)));
+    let (_, tables) = program.finish();
+    assert_eq!(
+        tables.host_calls.waits_for,
+        [Some(SubmissionId(1)), None, None]
+    );
+}
+
+#[test]
 fn a_submission_does_not_wait_for_its_own_signal() {
     let at = |value| SemaphoreValue {
         semaphore: hook::Semaphore(1),
@@ -80,7 +111,13 @@ fn a_signal_that_a_presentation_waited_for_is_not_taken_for_a_later_one() {
 #[test]
 fn nothing_is_kept_of_a_semaphore_that_is_gone() {
     let mut program = Program::new();
-    let state = |program: &Program| postcard::to_allocvec(&program.assembler).expect("a state");
+    let state = |program: &mut Program| {
+        // Of submissions, a bounded number is kept.
+        program.assembler.processes[ProcessId(0)]
+            .submissions
+            .clear();
+        postcard::to_allocvec(&program.assembler).expect("a state")
+    };
     // The ids start large, because the serialised state writes numbers in as many bytes as they need.
     let mut semaphore = 1 << 20;
     let mut use_some = |program: &mut Program| {
@@ -101,9 +138,9 @@ fn nothing_is_kept_of_a_semaphore_that_is_gone() {
         }
     };
     (0..100).for_each(|_| use_some(&mut program));
-    let before = state(&program).len();
+    let before = state(&mut program).len();
     (0..1000).for_each(|_| use_some(&mut program));
-    let grown = state(&program).len() - before;
+    let grown = state(&mut program).len() - before;
     assert!(grown < 16, "{grown} bytes more");
     let (_, tables) = program.finish();
     assert_eq!(tables.dependencies.len(), 1100, "waits that nobody met");

@@ -34,9 +34,20 @@ fn other_calls_are_host_calls_and_polls_are_folded() {
             WaitQueueIdle
         ]
     );
+    let mut queues: Vec<_> = (0..h.len())
+        .map(|row| (h.start_ns[row], h.queue.at(row)))
+        .collect();
+    queues.sort_unstable();
+    let queue = Some(QueueId(1));
     assert_eq!(
-        h.queue,
-        [None, None, Some(1), Some(1), None].map(|id| id.map(QueueId))
+        queues,
+        [
+            (1000, None),
+            (1600, None),
+            (2000, queue),
+            (3000, queue),
+            (4000, None)
+        ]
     );
     assert_eq!(
         (h.count[1], h.start_ns[1], h.duration_ns[1], h.busy_ns[1]),
