@@ -68,9 +68,12 @@ pub fn nsys(chance: &mut Chance) -> Document {
         let (id, text) = (chance.json(id), chance.name());
         tables.row(&[id, text]);
     }
+    let (id, text) = (chance.json(8), chance.quoted("Graph Node Creation"));
+    tables.row(&[id, text]);
     let launches = chance.below(16);
     let mut work = 0;
-    let mut rows: [Vec<Vec<u64>>; 6] = Default::default();
+    let mut rows: [Vec<Vec<u64>>; 8] = Default::default();
+    graphs(chance, &mut clock, &mut rows);
     for correlation in 1..=launches {
         let start = clock.next(chance);
         let kind = chance.rng.usize(0..4);
@@ -95,7 +98,23 @@ pub fn nsys(chance: &mut Chance) -> Document {
             PROCESS,
         ];
         let own: &[u64] = match kind {
-            0 => &[5, 6, 7, 8, 1, 1, 128, 1, 1, 32, 0, 0, 16],
+            0 => &[
+                5,
+                6,
+                7,
+                8,
+                1,
+                1,
+                128,
+                1,
+                1,
+                32,
+                0,
+                0,
+                16,
+                // A node of the executable graph, or none.
+                chance.below(2) * node(2, chance.below(6)),
+            ],
             1 => &[4096, 1, 0, 2],
             2 => &[],
             _ => &[3, 0],
@@ -115,7 +134,7 @@ pub fn nsys(chance: &mut Chance) -> Document {
         (
             "CUPTI_ACTIVITY_KIND_KERNEL",
             format!(
-                "{place} demangledName shortName mangledName gridX gridY gridZ blockX blockY blockZ registersPerThread localMemoryPerThread staticSharedMemory dynamicSharedMemory"
+                "{place} demangledName shortName mangledName gridX gridY gridZ blockX blockY blockZ registersPerThread localMemoryPerThread staticSharedMemory dynamicSharedMemory graphNodeId"
             ),
         ),
         (
@@ -131,6 +150,14 @@ pub fn nsys(chance: &mut Chance) -> Document {
             "NVTX_EVENTS",
             "start end eventType category globalTid textId domainId uint64Value".to_owned(),
         ),
+        (
+            "CUDA_GRAPH_EVENTS",
+            "start end eventClass globalTid nameId graphId originalGraphId graphExecId".to_owned(),
+        ),
+        (
+            "CUDA_GRAPH_NODE_EVENTS",
+            "start end eventClass globalTid nameId graphNodeId originalGraphNodeId".to_owned(),
+        ),
     ];
     for ((name, columns), rows) in names.iter().zip(rows) {
         // Nsight Systems leaves out tables without rows.
@@ -141,6 +168,30 @@ pub fn nsys(chance: &mut Chance) -> Document {
     }
     facts_of_nsys(chance, &mut tables, clock.now_ns);
     tables.document("run.sqlite", work)
+}
+
+/// Returns the number of a node of a CUDA graph.
+fn node(graph: u64, place: u64) -> u64 {
+    graph << 32 | place
+}
+
+/// Adds rows of a CUDA graph that a thread makes and instantiates, to those of its tables. Of the executable graph some nodes are copies of
+/// nodes that were never made.
+fn graphs(chance: &mut Chance, clock: &mut Clock, rows: &mut [Vec<Vec<u64>>; 8]) {
+    let nodes = chance.below(5);
+    for (graph, executable) in [(1, 0), (2, 2)] {
+        let at = clock.next(chance);
+        rows[6].push(vec![at, at, 95, THREAD, 8, graph, 0, 0]);
+        for place in 0..nodes + executable {
+            let at = clock.next(chance);
+            let original = executable / 2 * node(1, place);
+            rows[7].push(vec![at, at, 77, THREAD, 8, node(graph, place), original]);
+        }
+        let at = clock.next(chance);
+        if executable > 0 {
+            rows[6].push(vec![at, at, 94, THREAD, 8, 1, 0, executable]);
+        }
+    }
 }
 
 /// Adds the tables that say what the machine and the session were.
