@@ -13,6 +13,7 @@ mod builder;
 mod event_waits;
 mod graph_bodies;
 mod graph_nodes;
+mod host_wait_rows;
 mod host_waits;
 mod input;
 pub mod kernel_accesses;

@@ -1,9 +1,9 @@
 //! Times calls of the program's threads to Vulkan and writes them as host calls, which explain gaps (times in which
 //! the GPU runs nothing). [`HostCallTimer::start`] comes before a call, one of the `finish` methods after it.
 
-use crate::objects::awaited::Submitted;
 use crate::polls::{self, Poll};
 use crate::recorder::Recorder;
+use crate::submitted::Submitted;
 use ash::vk;
 use gapscope_spool::event::{HostCallKind, Span, SubmitFunction, VulkanEvent};
 use gapscope_spool::{ids, monotonic_ns, stacks};

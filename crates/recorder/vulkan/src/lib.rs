@@ -42,6 +42,7 @@ mod objects;
 mod polls;
 mod recorder;
 mod submission;
+mod submitted;
 mod timing;
 
 use gapscope_vulkan_layer::handles;

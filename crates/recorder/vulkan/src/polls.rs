@@ -2,7 +2,7 @@
 //! several in a row are written as one host call. [`add`] takes each poll of a thread; a poll that does not fit, the
 //! thread's end or [`flush`] writes what was folded.
 
-use crate::objects::awaited::Submitted;
+use crate::submitted::Submitted;
 use gapscope_spool::Spool;
 use gapscope_spool::event::{HostCallKind, Span, VulkanEvent};
 use gapscope_spool::hook::guard;

@@ -4,7 +4,8 @@
 use crate::api::arguments::slice;
 use crate::device::Device;
 use crate::hooks::timed_calls::timed_hooks;
-use crate::objects::awaited::{Awaited, Submitted};
+use crate::objects::awaited::Awaited;
+use crate::submitted::Submitted;
 use ash::vk;
 use gapscope_spool::event::{HostCallKind, VulkanEvent};
 use gapscope_spool::monotonic_ns;

@@ -1,36 +1,9 @@
 //! Says which submission the host waits for: keeps the one that each fence waits for, and joins those of several fences or semaphores.
 
 use crate::handles::Handles;
+use crate::submitted::Submitted;
 use ash::vk;
 use ash::vk::Handle;
-use gapscope_spool::ids;
-
-/// A submission and its queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Submitted {
-    pub submission: ids::Submission,
-    pub queue: ids::Queue,
-}
-
-impl Submitted {
-    /// Returns the one of two submissions that was submitted later. Of two queues there is none.
-    pub fn later(self, other: Submitted) -> Option<Submitted> {
-        let later = match self.submission >= other.submission {
-            true => self,
-            false => other,
-        };
-        (self.queue == other.queue).then_some(later)
-    }
-
-    /// Returns the one of two submissions that was submitted earlier, and so ends first. Of two queues there is none.
-    fn earlier(self, other: Submitted) -> Option<Submitted> {
-        let earlier = match self.submission <= other.submission {
-            true => self,
-            false => other,
-        };
-        (self.queue == other.queue).then_some(earlier)
-    }
-}
 
 /// What one fence, or one value of a semaphore, stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +70,7 @@ impl Fences {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapscope_spool::ids;
 
     fn submitted(submission: u64, queue: u32) -> Submitted {
         Submitted {

@@ -1,7 +1,7 @@
 //! Keeps the id and the family of each queue that the program has asked for.
 
-use super::awaited::Submitted;
 use crate::handles::HandleMap;
+use crate::submitted::Submitted;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::ids;

@@ -1,7 +1,8 @@
 //! Keeps the semaphores of a device: binary ones, and timeline semaphores, whose state is a growing number.
 
-use super::awaited::{Awaited, Submitted};
+use super::awaited::Awaited;
 use crate::handles::Handles;
+use crate::submitted::Submitted;
 use ash::vk;
 use ash::vk::Handle;
 use gapscope_spool::event::SemaphoreValue;
