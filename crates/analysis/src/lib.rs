@@ -53,6 +53,7 @@ pub mod unread;
 pub mod verdict;
 mod waited_for;
 pub mod warm_up;
+pub mod what_if;
 mod work_advice;
 
 pub use activity::{activity, explained_activity};

@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod replay;
 mod scripts;
+mod what_if;
 
 use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
@@ -30,6 +31,7 @@ pub use doctor::Doctor;
 pub use doctor::Probe;
 pub use replay::Replay;
 pub use scripts::{Explain, Schema};
+pub use what_if::WhatIf;
 
 /// Says why a GPU is idle, slow or wrong
 #[derive(Debug, Parser)]
@@ -64,6 +66,7 @@ pub enum Command {
     Report(Report),
     Explain(Explain),
     Diff(Diff),
+    WhatIf(WhatIf),
     Baseline(Baseline),
     Bench(Bench),
     View(View),

@@ -11,6 +11,9 @@ pub const FAILED: u8 = 1;
 /// The command line is wrong. The parser clap uses the same status.
 pub const USAGE: u8 = 2;
 
+/// The trace cannot know what was asked, and the reasons were printed.
+pub const REFUSED: u8 = 2;
+
 /// gapscope itself failed, and the recorded command's own status was 0. `timeout`, `env` and containers use the
 /// same status for their own failures.
 pub const CANNOT_RECORD: u8 = 125;

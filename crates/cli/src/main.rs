@@ -44,6 +44,7 @@ mod spirv_val;
 mod terminal_line;
 mod trace;
 mod view;
+mod what_if;
 mod wrong_arguments;
 
 use args::{Arguments, Command};
@@ -117,6 +118,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Recover(_) => Err(elsewhere("completes unfinished traces", "Linux")),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::WhatIf(arguments) => what_if::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         #[cfg(target_os = "linux")]

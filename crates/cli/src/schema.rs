@@ -126,6 +126,7 @@ pub const ALL: &[PublishedSchema] = &[
     published::<crate::bench::Measured>("bench-device", "gapscope bench device --json"),
     published::<crate::doctor::check::Examined>("doctor", "gapscope doctor --json"),
     published::<gapscope_dependencies::Json>("deps", "gapscope deps --json"),
+    published::<gapscope_analysis::what_if::Answer>("what-if", "gapscope what-if --json"),
     published::<Captured>("capture", "gapscope capture --json"),
     published::<Answer>("replay", "gapscope replay --json"),
     published::<DumpedBuffer>("replay-dump", "gapscope replay --dump --json"),

@@ -42,6 +42,8 @@ mod schema;
 mod terminal;
 #[path = "cli/view.rs"]
 mod view;
+#[path = "cli/what_if.rs"]
+mod what_if;
 
 use gapscope_trace::{Trace, TraceWriter};
 use std::path::{Path, PathBuf};

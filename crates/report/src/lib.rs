@@ -21,6 +21,7 @@ mod section;
 pub mod source_lines;
 mod stable_json;
 pub mod terminal;
+pub mod what_if;
 
 pub use document::{Block, Document, Text, Tone};
 pub use head::HeadSentences;

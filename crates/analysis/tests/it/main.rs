@@ -45,4 +45,5 @@ mod unknown_counts;
 mod unmeasured;
 mod verdict;
 mod warm_up;
+mod what_if;
 mod work_advice;

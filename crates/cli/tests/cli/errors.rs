@@ -207,6 +207,7 @@ fn an_empty_argument_is_said_to_be_empty() {
         (&["info", ""], "TRACE"),
         (&["diff", "", ""], "BEFORE"),
         (&["deps", ""], "CAPTURE"),
+        (&["what-if", ""], "TRACE"),
         (&["replay", ""], "CAPTURE"),
         (&["recover", ""], "TRACE"),
         (&["import", "-o", "a.gapscope", ""], "PATH"),

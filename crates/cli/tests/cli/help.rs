@@ -22,6 +22,7 @@ fn help_texts() {
         "export",
         "query",
         "deps",
+        "what-if",
         "info",
         "doctor",
         "recover",

@@ -238,6 +238,7 @@ fn lines(command: &str) -> Option<&'static [&'static str]> {
         ],
         "import" => &["import -o imported.gapscope {}"],
         "deps" => &["deps {}", "deps --json {}"],
+        "what-if" => &["what-if {}", "what-if --json --set host=0 {}"],
         "replay" => &["replay {}"],
         "info" => &["info {}"],
         "recover" => &["recover {}", "recover --force {}"],

@@ -1,0 +1,316 @@
+//! Predicts what a change to a program would bring: replays the recorded run with some of its times or waits changed.
+//!
+//! A timeline goes in with a window and [`Change`]s; an [`Answer`] comes out: how long a step takes now and then, as an interval, and
+//! what would hold the run then. `recorded.rs` says what waits for what, and `replay.rs` runs it again.
+//!
+//! The interval is that of all replays that the trace leaves open ([`Choices`]): with recorded or usual delays, with and without what
+//! is only guessed. Where a trace cannot know the answer, the answer says so by name, and what to record ([`Refusal`]).
+//!
+//! What this cannot know: kernels that change because of the change (fused, of another shape, slower beside others), and how a
+//! device's clock answers to more or less work.
+
+mod change;
+mod effects;
+mod extent;
+mod host_parts;
+mod path;
+mod recorded;
+mod refusal;
+mod replay;
+
+pub use change::{Change, FORMS};
+pub use extent::Extent;
+pub use path::PathPart;
+pub use refusal::Refusal;
+
+use crate::gaps::GapFinder;
+use effects::Effects;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
+use gapscope_trace::parallel;
+use recorded::Recorded;
+use replay::Choices;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a change would bring. Times are those of a step, or of the whole part of the run where no steps are known.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Answer {
+    /// The changes, as they were asked for.
+    pub changes: Vec<String>,
+    /// The number of steps that were replayed; absent where the times are those of the whole part of the run.
+    pub steps: Option<u64>,
+    /// The part of the run that was replayed.
+    pub window: Interval,
+    /// How long a step took.
+    pub recorded_ns: i64,
+    /// How far a replay with usual delays is off the recording, without a change. Absent where nothing was replayed.
+    pub pooled_error: Option<f64>,
+    /// How long a step would take. Absent where the answer is refused.
+    pub changed_ns: Option<Times>,
+    /// The share of the time that the change would save; below 0 where it would cost time. Absent where the answer is refused.
+    pub gain: Option<Gain>,
+    /// The critical path of the changed run, or of the recorded one where nothing is changed; the greatest part first.
+    pub path: Vec<PathPart>,
+    /// What the replay rests on.
+    pub edges: Edges,
+    /// Why there is no answer; empty where there is one.
+    pub refused: Vec<Refusal>,
+    /// A recording of the changed program, beside the prediction; absent where none was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<Recording>,
+    /// What to know about the answer, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A recording of the changed program.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Recording {
+    /// The name of its trace.
+    pub trace: String,
+    /// How long a step of it took.
+    pub recorded_ns: i64,
+    /// By how much the prediction is off: above 0 where it is too long. Absent where the answer is refused.
+    pub error: Option<f64>,
+    /// True where the recorded time lies in the predicted interval. Absent where the answer is refused.
+    pub is_inside: Option<bool>,
+    /// The number of its steps; absent where it has none.
+    pub steps: Option<u64>,
+}
+
+impl Recording {
+    /// Takes the times of a part of a run.
+    pub fn from_extent(trace: String, extent: Extent) -> Recording {
+        Recording {
+            trace,
+            recorded_ns: extent.step_ns(),
+            error: None,
+            is_inside: None,
+            steps: extent.steps,
+        }
+    }
+}
+
+impl Answer {
+    /// Compares the prediction with a recording of the changed program.
+    pub fn compare(&mut self, recording: Recording) {
+        let recorded_ns = recording.recorded_ns;
+        let is_inside = |times: Times| (times.low..=times.high).contains(&recorded_ns);
+        let error = |times: Times| (times.mid - recorded_ns) as f64 / recorded_ns.max(1) as f64;
+        let is_same_unit = self.steps.is_some() == recording.steps.is_some();
+        if !is_same_unit {
+            let note = "One of the traces has steps and the other has none: their times are of different things.";
+            self.notes.push(note.to_owned());
+        }
+        let times = self.changed_ns.filter(|_| is_same_unit);
+        self.against = Some(Recording {
+            error: times.map(error),
+            is_inside: times.map(is_inside),
+            ..recording
+        });
+    }
+}
+
+/// An interval of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Times {
+    /// The least.
+    pub low: i64,
+    /// With everything as the trace has it.
+    pub mid: i64,
+    /// The greatest.
+    pub high: i64,
+}
+
+/// An interval of gains.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Gain {
+    /// The least.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+/// The numbers of relations between pieces of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Edges {
+    /// Those that the trace has: launches, dependencies, and waits for a known queue or device.
+    pub recorded: u64,
+    /// Those that times alone tell: what other waits waited for, and threads that wait for each other.
+    pub guessed: u64,
+}
+
+/// A run that can be replayed under changes. It is laid out once for many questions.
+pub struct WhatIf<'a> {
+    timeline: &'a Timeline<'a>,
+    finder: GapFinder<'a>,
+    recorded: Recorded,
+    extent: Extent,
+    refused: Vec<Refusal>,
+    pooled_error: Option<f64>,
+}
+
+impl<'a> WhatIf<'a> {
+    /// Lays out a part of a run.
+    pub fn new(timeline: &'a Timeline<'a>, extent: Extent) -> WhatIf<'a> {
+        let finder = GapFinder::new(timeline);
+        let recorded = Recorded::new(timeline, finder.explainer.order(), extent.window);
+        let mut whole = WhatIf {
+            timeline,
+            finder,
+            refused: refusal::of_trace(timeline, &recorded),
+            recorded,
+            extent,
+            pooled_error: None,
+        };
+        if whole.recorded_ns() > 0 {
+            let pools = Choices {
+                pools: true,
+                ..Choices::RECORDED
+            };
+            let replayed = whole.length_ns(&Effects::default(), pools);
+            let recorded_ns = whole.recorded_ns();
+            whole.pooled_error = Some((replayed - recorded_ns) as f64 / recorded_ns as f64);
+        }
+        let untrue = refusal::of_replay(&whole.recorded, whole.pooled_error);
+        whole.refused.extend(untrue);
+        whole
+    }
+
+    /// Answers what changes would bring together.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, where a change is about nothing in the run.
+    pub fn answer(&self, changes: &[Change]) -> Result<Answer, String> {
+        let effects = self.effects(changes)?;
+        let mut refused = self.refused.clone();
+        refused.extend(refusal::of_changes(&self.recorded, changes));
+        let mut answer = Answer {
+            changes: changes.iter().map(|change| change.text.clone()).collect(),
+            steps: self.steps(),
+            window: Interval::new(self.recorded.window.start_ns, self.recorded.end_ns),
+            recorded_ns: self.of_step(self.recorded_ns()),
+            pooled_error: self.pooled_error,
+            changed_ns: None,
+            gain: None,
+            path: Vec::new(),
+            edges: Edges {
+                recorded: self.recorded.facts.recorded,
+                guessed: self.recorded.facts.guessed,
+            },
+            refused,
+            against: None,
+            notes: self.notes(),
+        };
+        if !answer.refused.is_empty() {
+            return Ok(answer);
+        }
+        let (changed, times) = self.changed(&effects);
+        if let Some(refusal) = refusal::of_interval(answer.recorded_ns, times) {
+            answer.refused.push(refusal);
+            return Ok(answer);
+        }
+        answer.path = path::path(self.timeline, &self.recorded, &changed);
+        for part in &mut answer.path {
+            part.total_ns = self.of_step(part.total_ns);
+        }
+        let gain = |ns: i64| 1.0 - ns as f64 / answer.recorded_ns.max(1) as f64;
+        answer.gain = Some(Gain {
+            low: gain(times.high),
+            high: gain(times.low),
+        });
+        answer.changed_ns = Some(times);
+        Ok(answer)
+    }
+
+    /// Returns the length of the replay under changes with everything as the trace has it, also where an answer is refused.
+    ///
+    /// # Errors
+    /// As [`WhatIf::answer`].
+    pub fn replayed_ns(&self, changes: &[Change]) -> Result<i64, String> {
+        let effects = self.effects(changes)?;
+        Ok(self.length_ns(&effects, Choices::RECORDED))
+    }
+
+    fn effects(&self, changes: &[Change]) -> Result<Effects, String> {
+        Effects::new(self.timeline, &self.recorded, changes, |target| {
+            host_parts::find(self.timeline, &self.finder, &self.recorded, target)
+        })
+    }
+
+    /// Returns the replay with everything as the trace has it, and the times of a step by all replays.
+    fn changed(&self, effects: &Effects) -> (replay::Replayed, Times) {
+        let recorded_ns = self.recorded_ns();
+        let unchanged = Effects::default();
+        let lengths = parallel::each(self.choices(), |choices| {
+            // A replay of other delays is off by itself: what counts is by how much the change changes it.
+            let before_ns = match choices == Choices::RECORDED {
+                true => recorded_ns,
+                false => self.length_ns(&unchanged, choices),
+            };
+            let after_ns = self.length_ns(effects, choices);
+            let ratio = after_ns as f64 / before_ns.max(1) as f64;
+            (recorded_ns as f64 * ratio).round() as i64
+        });
+        let kept = self.recorded.replay(effects, Choices::RECORDED, true);
+        let mid_ns = kept.end_ns.saturating_sub(self.recorded.window.start_ns);
+        let all = lengths.iter().copied().chain([mid_ns]);
+        let times = Times {
+            low: self.of_step(all.clone().min().unwrap_or(mid_ns)),
+            mid: self.of_step(mid_ns),
+            high: self.of_step(all.max().unwrap_or(mid_ns)),
+        };
+        (kept, times)
+    }
+
+    /// Returns the choices that the trace leaves.
+    fn choices(&self) -> Vec<Choices> {
+        let facts = &self.recorded.facts;
+        let both = |is_open: bool| match is_open {
+            true => vec![true, false],
+            false => vec![true],
+        };
+        let mut all = Vec::new();
+        for pools in [false, true] {
+            for guesses in both(facts.guessed > facts.hand_overs) {
+                for hands_over in both(facts.hand_overs > 0) {
+                    all.push(Choices {
+                        pools,
+                        guesses,
+                        hands_over,
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    fn length_ns(&self, effects: &Effects, choices: Choices) -> i64 {
+        let replayed = self.recorded.replay(effects, choices, false);
+        replayed
+            .end_ns
+            .saturating_sub(self.recorded.window.start_ns)
+    }
+
+    fn recorded_ns(&self) -> i64 {
+        (self.recorded.end_ns).saturating_sub(self.recorded.window.start_ns)
+    }
+
+    /// Returns the number of steps; `None` where only a part of them is replayed.
+    fn steps(&self) -> Option<u64> {
+        self.extent.steps.filter(|_| !self.recorded.facts.is_cut)
+    }
+
+    fn of_step(&self, ns: i64) -> i64 {
+        let steps = self.steps().unwrap_or(1).max(1);
+        (ns as f64 / steps as f64).round() as i64
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.recorded.facts.is_cut {
+            notes.push("The run is long: its first part is replayed.".to_owned());
+        }
+        notes
+    }
+}

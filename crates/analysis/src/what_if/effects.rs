@@ -1,0 +1,236 @@
+//! Turns changes into what they do to each moment of a recorded run: which delays they change, and how.
+
+use super::change::{Change, Target, To, What};
+use super::recorded::{Call, Recorded, Work, WorkMoment};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::host::CallClass;
+use gapscope_trace::lookup::{IdIndex, NONE};
+use gapscope_trace::tables::{Labels, Table, TransferKind};
+use rustc_hash::FxHashMap;
+use wildmatch::WildMatch;
+
+/// What changes do to a run.
+#[derive(Debug, Default)]
+pub(super) struct Effects {
+    times: Vec<Effect>,
+    /// Of the waits that work held, only each so many-th is kept.
+    waits_each: Option<u64>,
+    /// The number of those waits.
+    wait_count: u64,
+    overlaps_transfers: bool,
+    drops_dependencies: bool,
+}
+
+/// What a change of times does.
+#[derive(Debug)]
+struct Effect {
+    on: On,
+    to: To,
+}
+
+/// The moments whose times change.
+#[derive(Debug)]
+enum On {
+    /// Kernels, by their row.
+    Kernels(Vec<bool>),
+    /// Work, by the row of its label.
+    Labels(Vec<bool>),
+    Transfers(Option<TransferKind>),
+    Device,
+    /// Calls, by the index of the function's name, and by their kind where they have none.
+    Calls(Vec<bool>, WildMatch),
+    Class(CallClass),
+    Host,
+    /// So much of the host's time in some moments, by their place.
+    Parts(HostParts),
+}
+
+/// The host's time that a change is about, by the place of the call's moment.
+#[derive(Debug, Default)]
+pub(super) struct HostParts {
+    /// Of the time before the call.
+    pub(super) own_ns: FxHashMap<u32, i64>,
+    /// Of the call.
+    pub(super) call_ns: FxHashMap<u32, i64>,
+}
+
+impl Effects {
+    /// Resolves changes. `parts` finds the host's time that a change to a cause or to code is about; `None` for other targets.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, where a change is about nothing in the run.
+    pub(super) fn new(
+        timeline: &Timeline,
+        recorded: &Recorded,
+        changes: &[Change],
+        parts: impl Fn(&Target) -> Result<HostParts, String>,
+    ) -> Result<Effects, String> {
+        let mut effects = Effects {
+            wait_count: recorded.held_waits(),
+            ..Effects::default()
+        };
+        for change in changes {
+            match &change.what {
+                What::Time(target, to) => {
+                    let on = On::new(timeline, target, &parts)?;
+                    let effect = Effect { on, to: *to };
+                    if !effect.is_used(recorded) {
+                        return Err(format!("nothing in the run is `{}`", change.text));
+                    }
+                    effects.times.push(effect);
+                }
+                What::WaitEach(each) => effects.waits_each = Some(*each),
+                What::OverlapTransfers => effects.overlaps_transfers = true,
+                What::IndependentQueues => effects.drops_dependencies = true,
+            }
+        }
+        Ok(effects)
+    }
+
+    /// Returns how long a piece of work takes.
+    pub(super) fn work(&self, work: &WorkMoment, _at: u32) -> i64 {
+        let changed = self.times.iter().filter(|effect| effect.on.is_work(work));
+        changed.fold(work.length_ns, |ns, effect| effect.to.apply(ns))
+    }
+
+    /// Returns how long a call takes.
+    pub(super) fn call(&self, call: &Call, at: u32) -> i64 {
+        self.times
+            .iter()
+            .fold(call.length_ns, |ns, effect| match &effect.on {
+                On::Parts(parts) => effect.on_part(ns, parts.call_ns.get(&at)),
+                on if on.is_call(call) => effect.to.apply(ns),
+                _ => ns,
+            })
+    }
+
+    /// Returns how long the thread of a call runs code of its own before the call, of the time that it took in the recording.
+    pub(super) fn own_time(&self, call: &Call, own_ns: i64, at: u32) -> i64 {
+        self.times
+            .iter()
+            .fold(own_ns, |ns, effect| match &effect.on {
+                On::Parts(parts) => effect.on_part(ns, parts.own_ns.get(&at)),
+                On::Host if call.own_ns > 0 => effect.to.apply(ns),
+                _ => ns,
+            })
+    }
+
+    /// Returns true where the wait of this number, from 1 on, is not made.
+    pub(super) fn drops_wait(&self, number: u64) -> bool {
+        let is_dropped = |each: u64| !number.is_multiple_of(each) && number != self.wait_count;
+        self.waits_each.is_some_and(is_dropped)
+    }
+
+    pub(super) fn overlaps_transfers(&self) -> bool {
+        self.overlaps_transfers
+    }
+
+    pub(super) fn drops_dependencies(&self) -> bool {
+        self.drops_dependencies
+    }
+}
+
+impl Effect {
+    /// Changes a part of a time.
+    fn on_part(&self, ns: i64, part_ns: Option<&i64>) -> i64 {
+        match part_ns {
+            Some(part_ns) => (ns - part_ns).max(0) + self.to.apply(*part_ns),
+            None => ns,
+        }
+    }
+
+    /// Returns true where the run has something that the effect changes.
+    fn is_used(&self, recorded: &Recorded) -> bool {
+        match &self.on {
+            On::Host => true,
+            On::Parts(parts) => !parts.own_ns.is_empty() || !parts.call_ns.is_empty(),
+            on => {
+                (recorded.works().any(|work| on.is_work(work)))
+                    || recorded.calls().any(|call| on.is_call(call))
+            }
+        }
+    }
+}
+
+impl On {
+    fn new(
+        timeline: &Timeline,
+        target: &Target,
+        parts: impl Fn(&Target) -> Result<HostParts, String>,
+    ) -> Result<On, String> {
+        Ok(match target {
+            Target::Kernels(name) => {
+                let rows = 0..timeline.trace.tables.kernels.len();
+                let names = &timeline.trace.tables.kernels.name;
+                let is = |row: usize| {
+                    let full = timeline.kernel_names.full_name(row);
+                    let all = [
+                        Some(&*names[row]),
+                        Some(timeline.kernel_names.name(row)),
+                        full,
+                    ];
+                    all.into_iter().flatten().any(|own| name.matches(own))
+                };
+                On::Kernels(rows.map(is).collect())
+            }
+            Target::Labels(text) => {
+                let labels = &timeline.trace.tables.labels;
+                On::Labels(labelled(labels, &timeline.label_ids, text))
+            }
+            Target::Transfers(kind) => On::Transfers(*kind),
+            Target::Device => On::Device,
+            Target::Calls(name) => {
+                let names = timeline.host_threads().function_names();
+                On::Calls(names.map(|call| name.matches(call)).collect(), name.clone())
+            }
+            Target::Launches => On::Class(CallClass::Submit),
+            Target::Compilation => On::Class(CallClass::Compile),
+            Target::Host => On::Host,
+            Target::Idle(_) | Target::Code(_) => On::Parts(parts(target)?),
+        })
+    }
+
+    fn is_work(&self, work: &WorkMoment) -> bool {
+        let has = |all: &[bool], row: u32| all.get(row as usize).copied().unwrap_or_default();
+        match (self, work.content) {
+            (On::Device, _) => true,
+            (On::Kernels(rows), Work::Kernel(row)) => has(rows, row),
+            (On::Labels(rows), _) => has(rows, work.label),
+            (On::Transfers(kind), Work::Transfer(own)) => kind.is_none_or(|kind| kind == own),
+            _ => false,
+        }
+    }
+
+    fn is_call(&self, call: &Call) -> bool {
+        match self {
+            On::Class(class) => call.class == *class,
+            On::Calls(functions, name) => match call.function {
+                NONE => name.matches(call.call.as_str()),
+                function => functions
+                    .get(function as usize)
+                    .copied()
+                    .unwrap_or_default(),
+            },
+            _ => false,
+        }
+    }
+}
+
+/// Returns for each row of the labels true where its text, or that of a label around it, matches.
+fn labelled(
+    labels: &Labels,
+    ids: &IdIndex<gapscope_trace::ids::LabelId>,
+    text: &WildMatch,
+) -> Vec<bool> {
+    /// A trace's labels do not nest deeper; a damaged one's may form a circle.
+    const MAX_DEPTH: usize = 1 << 10;
+    let matches: Vec<bool> = labels.text.iter().map(|own| text.matches(own)).collect();
+    let is = |row: usize| {
+        let around = std::iter::successors(Some(row), |row| {
+            let parent = ids.row(labels.parent.at(*row)?);
+            (parent != NONE).then_some(parent as usize)
+        });
+        around.take(MAX_DEPTH).any(|row| matches[row])
+    };
+    (0..labels.len()).map(is).collect()
+}

@@ -1,0 +1,91 @@
+//! Chooses the part of a run that a question is about: from the findings, or by the name of a label.
+
+use crate::Findings;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::label_match::LabelName;
+use gapscope_trace::tables::Table;
+
+/// The part of a run that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extent {
+    /// The part.
+    pub window: Interval,
+    /// The number of steps in it; `None` where it is a run without steps.
+    pub steps: Option<u64>,
+}
+
+impl Extent {
+    /// Returns the steps of the program that are not in its warm-up, or else the part of the run that the verdict is about; `None`
+    /// without work. Without steps it begins with the calls that submitted the first work.
+    pub fn from_findings(timeline: &Timeline, findings: &Findings) -> Option<Extent> {
+        let steps = findings.steps.iter().filter(|step| !step.is_left_out);
+        let ranges = steps.map(|step| {
+            Interval::new(
+                step.start_ns,
+                step.start_ns.saturating_add(step.duration_ns),
+            )
+        });
+        let count = ranges.clone().count() as u64;
+        match ranges.reduce(Interval::hull) {
+            Some(window) => Some(Extent {
+                window,
+                steps: Some(count),
+            }),
+            None => Some(Extent {
+                window: with_first_calls(timeline, findings.analysed_window?),
+                steps: None,
+            }),
+        }
+    }
+
+    /// Returns the part of a run from the first to the last range with a label.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, where no range has the label.
+    pub fn from_label(timeline: &Timeline, name: &str) -> Result<Extent, String> {
+        let tables = &timeline.trace.tables;
+        let means = LabelName::new(timeline.trace, name);
+        let meant: Vec<bool> = tables
+            .labels
+            .text
+            .iter()
+            .map(|text| means.means(text))
+            .collect();
+        let markers = &tables.markers;
+        let rows = (0..markers.len()).filter(|row| {
+            let label = timeline.label_ids.row(markers.label[*row]);
+            meant.get(label as usize).copied().unwrap_or_default()
+        });
+        let ranges = rows.filter_map(|row| {
+            let range = Interval::from_row(markers.start_ns.at(row), markers.duration_ns.at(row))?;
+            (!range.is_empty()).then_some(range)
+        });
+        let ranges: Vec<Interval> = ranges.collect();
+        let window = ranges.iter().copied().reduce(Interval::hull);
+        let window = window.ok_or_else(|| format!("no range of it is called {name:?}"))?;
+        Ok(Extent {
+            window,
+            steps: Some(ranges.len() as u64),
+        })
+    }
+
+    /// Returns how long a step took, or the whole part without steps.
+    pub(super) fn step_ns(&self) -> i64 {
+        let steps = self.steps.unwrap_or(1).max(1);
+        (self.window.length_ns() as f64 / steps as f64).round() as i64
+    }
+}
+
+/// Returns a window that begins with the calls that submitted its first work on each device, where they lie before it.
+fn with_first_calls(timeline: &Timeline, window: Interval) -> Interval {
+    let calls_ns = &timeline.trace.tables.submissions.start_ns;
+    let first = timeline.gpus.iter().filter_map(|gpu| {
+        let works = &gpu.works;
+        let at = works.partition_point(|work| work.interval.start_ns < window.start_ns);
+        let row = timeline.submission_of(&works.get(at)?);
+        calls_ns.get(row as usize).copied()
+    });
+    let start_ns = first.min().unwrap_or(window.start_ns);
+    Interval::new(start_ns.min(window.start_ns), window.end_ns)
+}

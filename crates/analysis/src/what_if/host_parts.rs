@@ -1,0 +1,212 @@
+//! Finds the host's time that a change to a cause of idle time, or to a place in the code, is about.
+//!
+//! | target | the time |
+//! |---|---|
+//! | a cause | what the thread that submits the work after a gap did in the part of the gap with this cause, without waits |
+//! | code | of the time of a thread outside of calls, what ranges of this code cover (imports); or else the share of its samples that have the place in their stack |
+
+use super::change::{Code, Target};
+use super::effects::HostParts;
+use super::recorded::{Kind, Recorded};
+use crate::gaps::{Cause, GapFinder};
+use crate::stacks::thread_samples::ThreadSamples;
+use crate::stacks::{CodeFrame, Stacks};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::host::HostThread;
+use gapscope_timeline::intervals::{Interval, union};
+use gapscope_trace::ids::StackId;
+use gapscope_trace::tables::Table;
+use rustc_hash::FxHashMap;
+
+/// Fewer samples say too little about a place in the code.
+const MIN_SAMPLES: u64 = 20;
+
+/// Returns the host's time that a change is about.
+///
+/// # Errors
+/// A sentence without a full stop, where the trace cannot say it.
+pub(super) fn find(
+    timeline: &Timeline,
+    finder: &GapFinder,
+    recorded: &Recorded,
+    target: &Target,
+) -> Result<HostParts, String> {
+    match target {
+        Target::Idle(cause) => Ok(of_cause(timeline, finder, recorded, *cause)),
+        Target::Code(code) => of_code(timeline, recorded, code),
+        _ => Ok(HostParts::default()),
+    }
+}
+
+fn of_cause(
+    timeline: &Timeline,
+    finder: &GapFinder,
+    recorded: &Recorded,
+    cause: Cause,
+) -> HostParts {
+    let table = &timeline.trace.tables.submissions;
+    let mut idle: FxHashMap<HostThread, Vec<Interval>> = FxHashMap::default();
+    for gpu in 0..timeline.gpus.len() {
+        finder.each_between(gpu, |_, [_, after], parts| {
+            let row = timeline.submission_of(after) as usize;
+            let process = table.process.get(row).copied();
+            let thread = process.and_then(|p| HostThread::from_row(p, table.thread.at(row)));
+            let parts = parts.iter().filter(|part| part.cause == cause);
+            if let Some(thread) = thread {
+                idle.entry(thread)
+                    .or_default()
+                    .extend(parts.map(|part| part.interval()));
+            }
+        });
+    }
+    idle.values_mut().for_each(union);
+    let mut found = HostParts::default();
+    each_call(recorded, |thread, at, own, call| {
+        let Some(idle) = idle.get(&thread) else {
+            return;
+        };
+        let (own_ns, call_ns) = (covered_ns(idle, own), covered_ns(idle, call));
+        if own_ns > 0 {
+            found.own_ns.insert(at, own_ns);
+        }
+        if call_ns > 0 {
+            found.call_ns.insert(at, call_ns);
+        }
+    });
+    found
+}
+
+fn of_code(timeline: &Timeline, recorded: &Recorded, code: &Code) -> Result<HostParts, String> {
+    let ranged = of_ranges(timeline, recorded, code);
+    if !ranged.own_ns.is_empty() {
+        return Ok(ranged);
+    }
+    let tables = &timeline.trace.tables;
+    let samples = ThreadSamples::new(&tables.samples, &timeline.trace.manifest);
+    let stacks = Stacks::new(tables);
+    let mut known: FxHashMap<StackId, bool> = FxHashMap::default();
+    let mut found = HostParts::default();
+    let mut count = 0;
+    each_call(recorded, |thread, at, own, _| {
+        let rows = samples.sampled(thread, own);
+        if rows.is_empty() {
+            return;
+        }
+        let is_there = |row: &&u32| {
+            let stack = tables.samples.stack.at(**row as usize);
+            stack.is_some_and(|stack| {
+                let has = || stacks.frames(stack).iter().any(|frame| is_at(frame, code));
+                *known.entry(stack).or_insert_with(has)
+            })
+        };
+        let there = rows.iter().filter(is_there).count();
+        if there > 0 {
+            count += there as u64;
+            let share = there as f64 / rows.len() as f64;
+            found
+                .own_ns
+                .insert(at, (own.length_ns() as f64 * share) as i64);
+        }
+    });
+    match count {
+        0 => Err(format!(
+            "no sample of the host's code has {} in its stack",
+            code.text()
+        )),
+        count if count < MIN_SAMPLES => Err(format!(
+            "only {count} samples have {} in their stack, and {MIN_SAMPLES} are the least that say how long it took: record \
+             with a higher --stacks rate, or for longer",
+            code.text()
+        )),
+        _ => Ok(found),
+    }
+}
+
+/// Returns the time of threads outside of calls that ranges of code cover, as imports have them: `FILE(LINE): FUNCTION`.
+fn of_ranges(timeline: &Timeline, recorded: &Recorded, code: &Code) -> HostParts {
+    let tables = &timeline.trace.tables;
+    let is_there = |text: &str| match code.line {
+        Some(line) => {
+            let file = text.split_once(&format!("({line}):"));
+            file.is_some_and(|(file, _)| is_file(file, &code.name))
+        }
+        None => is_function(text, &code.name),
+    };
+    let meant: Vec<bool> = tables
+        .labels
+        .text
+        .iter()
+        .map(|text| is_there(text))
+        .collect();
+    let markers = &tables.markers;
+    let mut ranges: FxHashMap<HostThread, Vec<Interval>> = FxHashMap::default();
+    for row in 0..markers.len() {
+        let label = timeline.label_ids.row(markers.label[row]) as usize;
+        if !meant.get(label).copied().unwrap_or_default() {
+            continue;
+        }
+        let thread = HostThread::from_row(markers.process[row], markers.thread.at(row));
+        let range = Interval::from_row(markers.start_ns.at(row), markers.duration_ns.at(row));
+        if let (Some(thread), Some(range)) = (thread, range) {
+            ranges.entry(thread).or_default().push(range);
+        }
+    }
+    ranges.values_mut().for_each(union);
+    let mut found = HostParts::default();
+    each_call(recorded, |thread, at, own, _| {
+        let ranges = ranges.get(&thread).map_or(&[][..], |ranges| ranges);
+        let own_ns = covered_ns(ranges, own);
+        if own_ns > 0 {
+            found.own_ns.insert(at, own_ns);
+        }
+    });
+    found
+}
+
+/// Returns how much of an interval a set of intervals covers.
+fn covered_ns(set: &[Interval], interval: Interval) -> i64 {
+    let from = set.partition_point(|part| part.end_ns <= interval.start_ns);
+    let parts = set[from..].iter();
+    let parts = parts.take_while(|part| part.start_ns < interval.end_ns);
+    parts
+        .map(|part| part.intersection(interval).length_ns())
+        .sum()
+}
+
+/// Returns true where a path ends with the name of a file.
+fn is_file(path: &str, name: &str) -> bool {
+    let rest = path.strip_suffix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
+/// Returns true where a function is called so, whatever class or module it is in.
+fn is_function(function: &str, name: &str) -> bool {
+    let rest = function.strip_suffix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', ':', ' ']))
+}
+
+/// Returns true where a frame lies at a place.
+fn is_at(frame: &CodeFrame, code: &Code) -> bool {
+    match code.line {
+        Some(line) => {
+            let file = frame.file.as_deref();
+            frame.line == Some(line) && file.is_some_and(|file| is_file(file, &code.name))
+        }
+        None => {
+            let function = frame.function.as_deref();
+            function.is_some_and(|function| is_function(function, &code.name))
+        }
+    }
+}
+
+/// Calls a function with each call: its thread, its place among the moments, the time since the call before it, and its own.
+fn each_call(recorded: &Recorded, mut visit: impl FnMut(HostThread, u32, Interval, Interval)) {
+    for (moment, at) in recorded.moments.iter().zip(0u32..) {
+        if let Kind::Call(call) = &moment.kind {
+            let thread = recorded.threads[call.thread as usize];
+            let own = Interval::new(moment.at_ns - call.own_ns, moment.at_ns);
+            let during = Interval::new(moment.at_ns, moment.at_ns + call.length_ns);
+            visit(thread, at, own, during);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Follows a replayed run back from its end to what held each moment: the critical path, by what its time was spent on.
+
+use super::recorded::{Kind, Recorded, Work};
+use super::replay::Replayed;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::host::CallClass;
+use gapscope_timeline::quantity::ratio;
+use gapscope_trace::lookup::NONE;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The most rows of a path: what takes less is summed up in the last one.
+const MAX_ROWS: usize = 12;
+
+/// The time of the critical path that was spent on one thing.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PathPart {
+    /// The kind of thing: `kernel`, `transfer`, `opaque-work`, `host-code`, `call`, `wake-up`, `launch-latency`, `queue-gap`,
+    /// `handover` between queues, or `rest`.
+    pub what: &'static str,
+    /// The name of the kernel, the kind of the transfer or the name of the called function; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The time on the path, in nanoseconds.
+    pub total_ns: i64,
+    /// Of the path.
+    pub share: f64,
+}
+
+/// A kind of thing on a path, with its name.
+type Thing = (&'static str, Option<String>);
+
+/// Returns the critical path of a replayed run whose times were kept, the greatest part first.
+pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed) -> Vec<PathPart> {
+    let mut spent: BTreeMap<Thing, i64> = BTreeMap::new();
+    let mut next = replayed.last;
+    // Each moment is held by an earlier one, so that the walk ends.
+    while let Some(moment) = recorded.moments.get(next as usize) {
+        let (began_ns, ended_ns) = replayed.times_ns[next as usize];
+        let by = replayed.held_by[next as usize];
+        let since_ns = match replayed.times_ns.get(by as usize) {
+            Some((by_began_ns, by_ended_ns)) => match &moment.kind {
+                // Work that overlaps the work before it starts after that work's start.
+                Kind::Work(work) if work.overlaps && *by_ended_ns > began_ns => *by_began_ns,
+                Kind::Submission(submission) if submission.is_in_call => *by_began_ns,
+                _ => *by_ended_ns,
+            },
+            None => recorded.window.start_ns,
+        };
+        let mut add = |thing: Thing, ns: i64| {
+            if ns > 0 {
+                let sum = spent.entry(thing).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        };
+        match &moment.kind {
+            Kind::Call(call) => {
+                let name = match call.function {
+                    NONE => Some(call.call.as_str().to_owned()),
+                    function => timeline
+                        .host_threads()
+                        .function_name(function)
+                        .map(str::to_owned),
+                };
+                let what = match call.class {
+                    CallClass::Recording => "recording",
+                    _ => "call",
+                };
+                add((what, name), ended_ns - began_ns);
+                add(("host-code", None), began_ns - since_ns);
+            }
+            Kind::Submission(submission) => {
+                let what = ["host-code", "call"][usize::from(submission.is_in_call)];
+                add((what, None), began_ns - since_ns);
+            }
+            Kind::Return(_) => add(("wake-up", None), ended_ns - since_ns),
+            Kind::Work(work) => {
+                let thing = match work.content {
+                    Work::Kernel(row) if row != NONE => (
+                        "kernel",
+                        Some(timeline.kernel_names.name(row as usize).to_owned()),
+                    ),
+                    Work::Kernel(_) => ("kernel", None),
+                    Work::Transfer(kind) => ("transfer", Some(kind.as_str().to_owned())),
+                    Work::Opaque => ("opaque-work", None),
+                };
+                add(thing, ended_ns - began_ns);
+                let delay = match recorded.moments.get(by as usize).map(|moment| &moment.kind) {
+                    Some(Kind::Submission(_)) => "launch-latency",
+                    Some(Kind::Work(other)) if other.queue != work.queue => "handover",
+                    _ => "queue-gap",
+                };
+                add((delay, None), began_ns - since_ns);
+            }
+        }
+        next = by;
+    }
+    rows(spent)
+}
+
+/// Returns the parts of a path, the greatest first.
+fn rows(spent: BTreeMap<Thing, i64>) -> Vec<PathPart> {
+    let total_ns = spent
+        .values()
+        .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
+    let part = |(what, name): Thing, ns: i64| PathPart {
+        what,
+        name,
+        total_ns: ns,
+        share: ratio(ns, total_ns),
+    };
+    let mut parts: Vec<PathPart> = spent
+        .into_iter()
+        .map(|(thing, ns)| part(thing, ns))
+        .collect();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.total_ns));
+    if parts.len() > MAX_ROWS {
+        let rest = parts.split_off(MAX_ROWS - 1);
+        parts.push(part(
+            ("rest", None),
+            rest.iter().map(|part| part.total_ns).sum(),
+        ));
+    }
+    parts
+}

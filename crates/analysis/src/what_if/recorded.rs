@@ -1,0 +1,523 @@
+//! Turns a part of a timeline into moments in the order in which they were recorded, each with what it had to wait for and by how
+//! much it came later: the [`Recorded`] run that `replay.rs` runs again.
+//!
+//! | a moment comes not before | by how much later |
+//! |---|---|
+//! | a call: the end of the call before it on its thread | the host's own time between them |
+//! | the return of a wait: the end of the work that it waited for | the time to wake up |
+//! | the first work of a submission: the moment of its submission | the launch latency |
+//! | work: the end of the work before it on its queue; where both ran at once, that work's start | the gap of the queue |
+//! | the first work of a submission: the ends of the submissions that it depends on | the handover |
+//!
+//! Of several things that a piece of work waited for, the one that was ready last held it and takes the recorded delay. The
+//! others take the least delay that is usual ([`LEAST_PERCENTILE`]), since they were ready for an unknown time.
+
+mod arms;
+mod awaited;
+mod hand_overs;
+
+use crate::gaps::waits::WaitOrder;
+use arms::Sources;
+use gapscope_timeline::host::{CallClass, HostThread, Segment};
+use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::{Content, Timeline};
+use gapscope_trace::lookup::NONE;
+use gapscope_trace::tables::{HostCallKind, Table, TransferKind};
+use rustc_hash::FxHashMap;
+
+/// The most moments that are replayed: of a longer run its first part.
+pub(super) const MAX_MOMENTS: usize = 1 << 22;
+/// The percentile of delays that counts as the least usual one.
+const LEAST_PERCENTILE: usize = 10;
+/// A wait may return so long before the end of its work, by the clocks of host and device.
+const EARLY_RETURN_NS: i64 = 100_000;
+/// A wait that is held by work takes at most so long itself.
+const OWN_TIME_OF_WAIT_NS: i64 = 2_000;
+
+/// A part of a run as moments in their recorded order.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    pub(super) window: Interval,
+    /// The end of what is replayed: the last end of work and of calls of threads that submit.
+    pub(super) end_ns: i64,
+    pub(super) moments: Vec<Moment>,
+    pub(super) threads: Vec<HostThread>,
+    /// For each thread, true where it submits work.
+    pub(super) submits: Vec<bool>,
+    pub(super) queue_count: usize,
+    /// The number of submissions; each has a slot from 0 on.
+    pub(super) slot_count: usize,
+    /// The lists of slots that waits and work refer to.
+    pub(super) slots: Vec<u32>,
+    pub(super) usual: UsualDelays,
+    pub(super) facts: Facts,
+}
+
+/// Numbers that say how far the replay can be believed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    /// The waits, dependencies and orders of queues that the trace has.
+    pub(super) recorded: u64,
+    /// The waits whose work is told by times alone, and hand-overs between threads.
+    pub(super) guessed: u64,
+    /// The time of waits of which not even times tell the work.
+    pub(super) unknown_wait_ns: i64,
+    /// The time in which queues were idle for no reason in the trace.
+    pub(super) unexplained_ns: i64,
+    pub(super) hand_overs: u64,
+    /// The time in which kernels ran beside each other on one device.
+    pub(super) overlapped_ns: i64,
+    pub(super) kernel_ns: i64,
+    pub(super) communication_ns: i64,
+    pub(super) untimed_submissions: u64,
+    /// True where only the first part of the run is replayed.
+    pub(super) is_cut: bool,
+}
+
+/// The usual delays of a run, with which a replay of pooled delays tests the graph.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UsualDelays {
+    /// By arm, for work that the arm held.
+    pub(super) arms: [i64; Arm::COUNT],
+    /// By the kind of call.
+    pub(super) wake: FxHashMap<HostCallKind, i64>,
+}
+
+/// Something at which the run goes on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) at_ns: i64,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// The return of a call that waited for work.
+    Return(Return),
+    /// The start of a call, or of a part of one.
+    Call(Call),
+    /// A submission in a call.
+    Submission(Submission),
+    /// A piece of work.
+    Work(WorkMoment),
+}
+
+impl Kind {
+    /// Returns the order of moments at one time: a call goes on from a return, a submission is in a call, and work follows its
+    /// submission.
+    fn rank(&self) -> u8 {
+        match self {
+            Kind::Return(_) => 0,
+            Kind::Call(_) => 1,
+            Kind::Submission(_) => 2,
+            Kind::Work(_) => 3,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub(super) thread: u32,
+    /// The time from the call before it, in which the thread ran code of its own.
+    pub(super) own_ns: i64,
+    /// How long the call takes; of a call that waited, without the wait.
+    pub(super) length_ns: i64,
+    /// The index of the function's name, or [`NONE`].
+    pub(super) function: u32,
+    pub(super) call: HostCallKind,
+    pub(super) class: CallClass,
+    /// The thread whose last call had to end first, where a hand-over was found; else [`NONE`].
+    pub(super) handed_by: u32,
+    /// The time from the end of that call.
+    pub(super) handed_ns: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Return {
+    pub(super) thread: u32,
+    /// The index of the queue that the call names, or [`NONE`].
+    pub(super) queue: u32,
+    /// The slot of the submission that the call waited for, where the trace names it, or [`NONE`].
+    pub(super) names: u32,
+    pub(super) call: HostCallKind,
+    /// The least time from the end of the work to the return.
+    pub(super) wake_ns: i64,
+    /// True where the work ended after the call began, or so shortly before that its end may have held the call.
+    pub(super) held: bool,
+    /// True where times alone tell what was waited for.
+    pub(super) guessed: bool,
+    /// The recorded length of the whole wait.
+    pub(super) length_ns: i64,
+    /// The slots that were waited for, in [`Recorded::slots`].
+    pub(super) slots: Slots,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Submission {
+    pub(super) slot: u32,
+    /// The index of the thread, or [`NONE`] where the trace does not name it.
+    pub(super) thread: u32,
+    /// How long after the start of the thread's call, or after its end where the submission is in none.
+    pub(super) offset_ns: i64,
+    pub(super) is_in_call: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WorkMoment {
+    pub(super) queue: u32,
+    /// The slot of its submission, or [`NONE`] for one before the replayed part.
+    pub(super) slot: u32,
+    pub(super) length_ns: i64,
+    pub(super) content: Work,
+    /// The row of its label, or [`NONE`].
+    pub(super) label: u32,
+    pub(super) is_first: bool,
+    /// True where the work before it on the queue had not ended.
+    pub(super) overlaps: bool,
+    /// The delays by [`Arm`]; `None` for what it did not wait for.
+    pub(super) delays: [Option<i64>; Arm::COUNT],
+    /// The arm that held it.
+    pub(super) held_by: Option<Arm>,
+    /// The slots on which its submission depends.
+    pub(super) depends_on: Slots,
+}
+
+/// What a piece of work is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// A kernel by the row in the table of kernels, or [`NONE`].
+    Kernel(u32),
+    Transfer(TransferKind),
+    /// Work that is timed as a whole.
+    Opaque,
+}
+
+/// Something that holds a piece of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arm {
+    Queue,
+    Submission,
+    Dependency,
+}
+
+impl Arm {
+    pub(super) const COUNT: usize = 3;
+    pub(super) const ALL: [Arm; Arm::COUNT] = [Arm::Queue, Arm::Submission, Arm::Dependency];
+}
+
+/// A part of [`Recorded::slots`].
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slots {
+    first: u32,
+    count: u32,
+}
+
+impl Recorded {
+    /// Lays out what lies in a window.
+    pub(super) fn new(timeline: &Timeline, order: &WaitOrder, window: Interval) -> Recorded {
+        let mut builder = Builder::new(timeline, window);
+        builder.add_submissions();
+        builder.add_calls();
+        builder.add_work();
+        builder.sort();
+        let Builder {
+            mut recorded,
+            slot_rows,
+            slot_of_row,
+            ..
+        } = builder;
+        hand_overs::find(&mut recorded);
+        let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
+        arms::add(&mut recorded, &sources);
+        recorded.end_ns = recorded.last_end_ns();
+        recorded
+    }
+
+    pub(super) fn slots(&self, slots: Slots) -> &[u32] {
+        &self.slots[slots.first as usize..][..slots.count as usize]
+    }
+
+    /// Adds a list of slots.
+    fn push_slots(&mut self, slots: &[u32]) -> Slots {
+        let first = self.slots.len() as u32;
+        self.slots.extend_from_slice(slots);
+        Slots {
+            first,
+            count: slots.len() as u32,
+        }
+    }
+
+    /// Returns the last end of work and of calls of threads that submit.
+    fn last_end_ns(&self) -> i64 {
+        let ends = self.moments.iter().filter_map(|moment| match &moment.kind {
+            Kind::Work(work) => Some(moment.at_ns + work.length_ns),
+            Kind::Call(call) => {
+                self.submits[call.thread as usize].then_some(moment.at_ns + call.length_ns)
+            }
+            Kind::Return(ret) => self.submits[ret.thread as usize].then_some(moment.at_ns),
+            Kind::Submission(_) => None,
+        });
+        ends.max().unwrap_or(self.window.start_ns)
+    }
+}
+
+/// Gathers the moments of a window.
+struct Builder<'a> {
+    timeline: &'a Timeline<'a>,
+    recorded: Recorded,
+    /// The row of each slot's submission.
+    slot_rows: Vec<u32>,
+    /// The slot of each submission's row.
+    slot_of_row: FxHashMap<u32, u32>,
+    thread_indices: FxHashMap<HostThread, u32>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(timeline: &'a Timeline<'a>, window: Interval) -> Builder<'a> {
+        let recorded = Recorded {
+            window,
+            queue_count: timeline.queues.len(),
+            ..Recorded::default()
+        };
+        let mut builder = Builder {
+            timeline,
+            recorded,
+            slot_rows: Vec::new(),
+            slot_of_row: FxHashMap::default(),
+            thread_indices: FxHashMap::default(),
+        };
+        builder.cut();
+        builder
+    }
+
+    /// Shortens the window until it has no more moments than are replayed.
+    fn cut(&mut self) {
+        let window = self.recorded.window;
+        let submissions = &self.timeline.trace.tables.submissions;
+        let mut starts: Vec<i64> = (submissions.start_ns.iter().copied())
+            .filter(|at_ns| window.contains(*at_ns))
+            .collect();
+        // A submission comes with its work, a call and often a wait.
+        let most = MAX_MOMENTS / 4;
+        if starts.len() > most {
+            let (_, end_ns, _) = starts.select_nth_unstable(most);
+            self.recorded.window.end_ns = *end_ns;
+            self.recorded.facts.is_cut = true;
+        }
+    }
+
+    fn thread(&mut self, thread: HostThread) -> u32 {
+        let threads = &mut self.recorded.threads;
+        let submits = &mut self.recorded.submits;
+        *self.thread_indices.entry(thread).or_insert_with(|| {
+            threads.push(thread);
+            submits.push(false);
+            threads.len() as u32 - 1
+        })
+    }
+
+    fn push(&mut self, at_ns: i64, kind: Kind) {
+        self.recorded.moments.push(Moment { at_ns, kind });
+    }
+
+    fn add_submissions(&mut self) {
+        let table = &self.timeline.trace.tables.submissions;
+        for row in 0..table.len() {
+            let at_ns = table.start_ns[row];
+            if !self.recorded.window.contains(at_ns) {
+                continue;
+            }
+            let slot = self.slot_rows.len() as u32;
+            self.slot_rows.push(row as u32);
+            self.slot_of_row.insert(row as u32, slot);
+            let thread = HostThread::from_row(table.process[row], table.thread.at(row));
+            let thread = thread.map_or(NONE, |thread| self.thread(thread));
+            if let Some(submits) = self.recorded.submits.get_mut(thread as usize) {
+                *submits = true;
+            }
+            let submission = Submission {
+                slot,
+                thread,
+                offset_ns: 0,
+                is_in_call: false,
+            };
+            self.push(at_ns, Kind::Submission(submission));
+        }
+        self.recorded.slot_count = self.slot_rows.len();
+    }
+
+    /// Adds the calls of all threads of the processes that submit.
+    fn add_calls(&mut self) {
+        let window = self.recorded.window;
+        let timeline = self.timeline;
+        let processes: Vec<_> = {
+            let threads = self.recorded.threads.iter();
+            threads.map(|thread| thread.process).collect()
+        };
+        let targets = self.targets_of_waits();
+        let mut before: Option<(HostThread, i64)> = None;
+        let mut wait_since: Option<i64> = None;
+        for (thread, segment) in timeline.host_threads().all_segments() {
+            let Interval { start_ns, end_ns } = segment.interval;
+            if end_ns < window.start_ns || start_ns >= window.end_ns {
+                continue;
+            }
+            if !processes.contains(&thread.process) {
+                continue;
+            }
+            let start_ns = start_ns.max(window.start_ns);
+            let since_ns = match before {
+                Some((same, end_ns)) if same == thread => end_ns,
+                _ => {
+                    wait_since = None;
+                    window.start_ns
+                }
+            };
+            before = Some((thread, end_ns));
+            let waits = is_wait(&segment);
+            let called = (thread, segment.since_ns);
+            let thread = self.thread(thread);
+            let continues = segment.continues_wait && wait_since.is_some();
+            if !continues {
+                wait_since = waits.then_some(start_ns);
+                let call = Call {
+                    thread,
+                    own_ns: start_ns - since_ns,
+                    length_ns: end_ns - start_ns,
+                    function: segment.function,
+                    call: segment.call,
+                    class: segment.class(),
+                    handed_by: NONE,
+                    handed_ns: 0,
+                };
+                self.push(start_ns, Kind::Call(call));
+            }
+            if waits && segment.is_last {
+                let own = (called.0, segment.interval.start_ns);
+                let target = targets.get(&own).or_else(|| targets.get(&called));
+                let (queue, names) = target.copied().unwrap_or((NONE, NONE));
+                let wait = Return {
+                    thread,
+                    queue,
+                    names,
+                    call: segment.call,
+                    wake_ns: 0,
+                    held: false,
+                    guessed: false,
+                    length_ns: end_ns - wait_since.unwrap_or(start_ns),
+                    slots: Slots::default(),
+                };
+                self.push(end_ns, Kind::Return(wait));
+            }
+        }
+    }
+
+    fn add_work(&mut self) {
+        let timeline = self.timeline;
+        let window = self.recorded.window;
+        let tables = &timeline.trace.tables;
+        let mut last_row = NONE;
+        let mut slot = NONE;
+        for gpu in &timeline.gpus {
+            let mut busy_until_ns = i64::MIN;
+            for work in &gpu.works {
+                if !window.contains(work.interval.start_ns) {
+                    continue;
+                }
+                let row = timeline.submission_of(&work);
+                if row != last_row {
+                    slot = self.slot_of_row.get(&row).copied().unwrap_or(NONE);
+                    last_row = row;
+                }
+                let content = match work.kind() {
+                    gapscope_timeline::WorkKind::Dispatch => {
+                        Work::Kernel(timeline.dispatches.kernels.at(work.row()))
+                    }
+                    gapscope_timeline::WorkKind::Transfer => {
+                        Work::Transfer(tables.transfers.kind[work.row()])
+                    }
+                    _ => Work::Opaque,
+                };
+                let length_ns = work.interval.length_ns();
+                let facts = &mut self.recorded.facts;
+                if let Work::Kernel(_) = content {
+                    facts.kernel_ns = facts.kernel_ns.saturating_add(length_ns);
+                    let beside_ns = busy_until_ns.min(work.interval.end_ns);
+                    facts.overlapped_ns = facts
+                        .overlapped_ns
+                        .saturating_add(beside_ns.saturating_sub(work.interval.start_ns).max(0));
+                    busy_until_ns = busy_until_ns.max(work.interval.end_ns);
+                }
+                if timeline.content(&work) == Content::Communication {
+                    facts.communication_ns = facts.communication_ns.saturating_add(length_ns);
+                }
+                let moment = WorkMoment {
+                    queue: timeline.queue_of(&work),
+                    slot,
+                    length_ns,
+                    content,
+                    label: timeline.label_row_of(&work),
+                    is_first: false,
+                    overlaps: false,
+                    delays: [None; Arm::COUNT],
+                    held_by: None,
+                    depends_on: Slots::default(),
+                };
+                self.push(work.interval.start_ns, Kind::Work(moment));
+            }
+        }
+    }
+
+    /// Returns the index of the queue and the slot that each wait names, by thread and start of the call.
+    fn targets_of_waits(&self) -> FxHashMap<(HostThread, i64), (u32, u32)> {
+        let timeline = self.timeline;
+        let table = &timeline.trace.tables.host_calls;
+        let rows = (0..table.len()).filter(|row| table.call[*row].is_wait());
+        rows.filter_map(|row| {
+            let thread = HostThread::from_row(table.process[row], table.thread.at(row))?;
+            let queue = table.queue.at(row);
+            let queue = queue.map_or(NONE, |id| timeline.queue_ids.row(id));
+            let named = table.waits_for.at(row);
+            let named = named.map_or(NONE, |id| timeline.submission_ids.row(id));
+            let slot = self.slot_of_row.get(&named).copied().unwrap_or(NONE);
+            Some(((thread, table.start_ns[row]), (queue, slot)))
+        })
+        .collect()
+    }
+
+    /// Brings the moments into their order. Those of one thread or queue at one time keep theirs.
+    fn sort(&mut self) {
+        self.recorded
+            .moments
+            .sort_by_key(|moment| (moment.at_ns, moment.kind.rank()));
+    }
+}
+
+/// Returns true for calls that return only when work has ended.
+fn is_wait(segment: &Segment) -> bool {
+    segment.waits || segment.call == HostCallKind::QueueFull
+}
+
+impl Recorded {
+    /// Returns the pieces of work, in order.
+    pub(super) fn works(&self) -> impl Iterator<Item = &WorkMoment> {
+        self.moments.iter().filter_map(|moment| match &moment.kind {
+            Kind::Work(work) => Some(work),
+            _ => None,
+        })
+    }
+
+    /// Returns the calls, in order.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.moments.iter().filter_map(|moment| match &moment.kind {
+            Kind::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Returns the number of waits that work held.
+    pub(super) fn held_waits(&self) -> u64 {
+        let held = |moment: &&Moment| matches!(&moment.kind, Kind::Return(wait) if wait.held);
+        self.moments.iter().filter(held).count() as u64
+    }
+}

@@ -1,0 +1,119 @@
+//! Finds where one host thread hands over to another and waits for it: between two calls the first is silent, and all that the other
+//! does in a burst lies inside. The moments of the threads go in; calls that a hand-over held get the thread that held them.
+//!
+//! Traces do not say which thread woke which, so that these are guesses. They are made only where nearly all bursts of the
+//! other thread lie so.
+
+use super::{Kind, Recorded};
+
+/// A silence is at least this long.
+const MIN_SILENCE_NS: i64 = 500_000;
+/// Fewer hand-overs may be chance.
+const MIN_COUNT: usize = 5;
+/// The share of the other thread's calls, and of the silences in which it did anything, that must fit.
+const MIN_SHARE: f64 = 0.8;
+/// Programs with more threads have other patterns.
+const MAX_THREADS: usize = 32;
+
+/// A call of a thread.
+#[derive(Debug, Clone, Copy)]
+struct CallOf {
+    start_ns: i64,
+    end_ns: i64,
+    /// Its place among the moments.
+    moment: usize,
+}
+
+/// A call that a hand-over held.
+struct Handed {
+    /// Its place among the moments.
+    moment: usize,
+    /// True where the other thread of the pair held it.
+    by_other: bool,
+    /// The time from the end of that thread's last call.
+    after_ns: i64,
+}
+
+/// Finds the hand-overs between threads of one process.
+pub(super) fn find(recorded: &mut Recorded) {
+    let count = recorded.threads.len();
+    if !(2..=MAX_THREADS).contains(&count) {
+        return;
+    }
+    let calls = calls_by_thread(recorded);
+    for first in 0..count {
+        for other in 0..count {
+            let process = recorded.threads[first].process;
+            if first == other || recorded.threads[other].process != process {
+                continue;
+            }
+            for handed in between(&calls[first], &calls[other]) {
+                let by = [first, other][usize::from(handed.by_other)];
+                if let Kind::Call(call) = &mut recorded.moments[handed.moment].kind {
+                    call.handed_by = by as u32;
+                    call.handed_ns = handed.after_ns;
+                    recorded.facts.hand_overs += 1;
+                }
+            }
+        }
+    }
+    recorded.facts.guessed += recorded.facts.hand_overs;
+}
+
+fn calls_by_thread(recorded: &Recorded) -> Vec<Vec<CallOf>> {
+    let mut calls: Vec<Vec<CallOf>> = vec![Vec::new(); recorded.threads.len()];
+    for (moment, at) in recorded.moments.iter().zip(0..) {
+        match &moment.kind {
+            Kind::Call(call) => calls[call.thread as usize].push(CallOf {
+                start_ns: moment.at_ns,
+                end_ns: moment.at_ns + call.length_ns,
+                moment: at,
+            }),
+            Kind::Return(wait) => {
+                if let Some(last) = calls[wait.thread as usize].last_mut() {
+                    last.end_ns = last.end_ns.max(moment.at_ns);
+                }
+            }
+            Kind::Submission(_) | Kind::Work(_) => {}
+        }
+    }
+    calls
+}
+
+/// Returns the calls of two threads that a hand-over held.
+fn between(first: &[CallOf], other: &[CallOf]) -> Vec<Handed> {
+    let (mut found, mut bursts, mut within) = (Vec::new(), 0, 0);
+    for pair in first.windows(2) {
+        let (before, after) = (pair[0], pair[1]);
+        if after.start_ns - before.end_ns < MIN_SILENCE_NS {
+            continue;
+        }
+        let from = other.partition_point(|call| call.start_ns < before.end_ns);
+        let until = other.partition_point(|call| call.start_ns < after.start_ns);
+        if from == until {
+            continue;
+        }
+        bursts += 1;
+        let is_inside = other[until - 1].end_ns <= after.start_ns;
+        let is_apart = from == 0 || other[from - 1].end_ns <= before.end_ns;
+        if is_inside && is_apart {
+            found.push(Handed {
+                moment: other[from].moment,
+                by_other: false,
+                after_ns: other[from].start_ns - before.end_ns,
+            });
+            found.push(Handed {
+                moment: after.moment,
+                by_other: true,
+                after_ns: after.start_ns - other[until - 1].end_ns,
+            });
+            within += until - from;
+        }
+    }
+    let enough = |part: usize, of: usize| part as f64 >= MIN_SHARE * of as f64;
+    let count = found.len() / 2;
+    match count >= MIN_COUNT && enough(within, other.len()) && enough(count, bursts) {
+        true => found,
+        false => Vec::new(),
+    }
+}

@@ -1,0 +1,233 @@
+//! Says why a question about a change has no answer: the run and the changes go in; each [`Refusal`] names what the trace lacks and
+//! how to record it.
+
+use super::Times;
+use super::change::{Change, Target, To, What};
+use super::recorded::Recorded;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::quantity::{Percent, count, ratio};
+use gapscope_trace::LossKind;
+use gapscope_trace::manifest::SamplingMode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Without a change, a replay with usual delays may be so far off the recording.
+const MAX_POOLED_ERROR: f64 = 0.005;
+/// Idle queues without a reason, and waits for unknown work, may have so much of the time.
+const MAX_UNKNOWN_SHARE: f64 = 0.05;
+/// Kernels that run beside each other for more than this share of their time slow each other by an unknown factor.
+const MAX_OVERLAP_SHARE: f64 = 0.1;
+/// The interval may be as wide as this share of the gain.
+const MAX_WIDTH_OF_GAIN: f64 = 0.5;
+/// An interval that is narrower than this share of the recorded time says enough, whatever the gain.
+const MAX_WIDTH_OF_TIME: f64 = 0.01;
+/// So large a share of submissions may have work without times.
+const MAX_UNTIMED_SHARE: f64 = 0.01;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Refusal {
+    /// The reason, a sentence.
+    pub because: String,
+    /// What to do about it, a sentence.
+    pub instead: String,
+}
+
+impl Refusal {
+    fn new(because: String, instead: &str) -> Refusal {
+        Refusal {
+            because,
+            instead: instead.to_owned(),
+        }
+    }
+}
+
+/// Returns the reasons that lie in the trace.
+pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal> {
+    let manifest = &timeline.trace.manifest;
+    let mut refused = Vec::new();
+    if recorded.works().next().is_none() {
+        refused.push(Refusal::new(
+            "No GPU work with known times lies in this part of the run.".to_owned(),
+            "Record a run that uses the GPU, with times of each dispatch.",
+        ));
+        return refused;
+    }
+    if matches!(
+        manifest.sampling_mode,
+        SamplingMode::CommandBuffer | SamplingMode::Pass
+    ) {
+        refused.push(Refusal::new(
+            "The trace has no times of single dispatches.".to_owned(),
+            "Record with `--sampling dispatch`.",
+        ));
+    }
+    let lost = manifest.losses.iter().filter(|loss| is_of_work(&loss.kind));
+    let lost: Vec<String> = lost
+        .map(|loss| format!("{} {}", count(loss.count), loss.kind.as_str()))
+        .collect();
+    if !lost.is_empty() {
+        refused.push(Refusal::new(
+            format!(
+                "The recording lost {}, and nobody knows what waited for these.",
+                lost.join(" and ")
+            ),
+            "Record again; `gapscope report` says why they were lost.",
+        ));
+    }
+    let untimed = recorded.facts.untimed_submissions;
+    if ratio(untimed as i64, recorded.slot_count as i64) > MAX_UNTIMED_SHARE {
+        refused.push(Refusal::new(
+            format!(
+                "{} of {} submissions have no work with known times.",
+                count(untimed),
+                count(recorded.slot_count as u64)
+            ),
+            "Record with times of each dispatch; of imports, export the file with all GPU work.",
+        ));
+    }
+    let is_one_of_several = manifest
+        .rank
+        .as_ref()
+        .is_some_and(|rank| rank.world_size != 1);
+    if is_one_of_several && recorded.facts.communication_ns > 0 {
+        refused.push(Refusal::new(
+            "This is the trace of one rank: its communication waits for the other ranks, which are not in it.".to_owned(),
+            "Ask about a program of one rank; a replay of all ranks together is not offered yet.",
+        ));
+    }
+    refused
+}
+
+/// Returns true for losses of work, or of the calls that hand it over.
+fn is_of_work(kind: &LossKind) -> bool {
+    use LossKind::*;
+    matches!(
+        kind,
+        Copies
+            | CommandBufferContents
+            | CommandBufferRows
+            | CommandBufferTimes
+            | CommandBuffers
+            | Commands
+            | CudaActivities
+            | CudaActivitiesAtSuddenEnd
+            | CudaWork
+            | DispatchRows
+            | DispatchTimes
+            | Dispatches
+            | GpuIntervals
+            | GraphLaunches
+            | GraphTimes
+            | HostCalls
+            | HostCallsOfWork
+            | Submissions
+            | Transfers
+    )
+}
+
+/// Returns the reasons that lie in how well a replay without changes comes to the recording.
+pub(super) fn of_replay(recorded: &Recorded, pooled_error: Option<f64>) -> Vec<Refusal> {
+    let mut refused = Vec::new();
+    if let Some(error) = pooled_error.filter(|error| error.abs() > MAX_POOLED_ERROR) {
+        refused.push(Refusal::new(
+            format!(
+                "A replay with usual delays and nothing changed is {} off the recording, and at most {} would be believed: the run's \
+                 delays differ too much, or something waited for what the trace does not have.",
+                Percent(error.abs()),
+                Percent(MAX_POOLED_ERROR)
+            ),
+            "Record on a quiet machine, and more steps after the warm-up; `--step` chooses them.",
+        ));
+    }
+    let window_ns = recorded.end_ns - recorded.window.start_ns;
+    let facts = &recorded.facts;
+    let unexplained = ratio(facts.unexplained_ns, window_ns);
+    if unexplained > MAX_UNKNOWN_SHARE {
+        refused.push(Refusal::new(
+            format!(
+                "Queues idled for {} of the time although their work had been submitted, and the trace does not say why.",
+                Percent(unexplained)
+            ),
+            "Record on a quiet machine; where this is an import, record the waits of streams, too (PyTorch's profiler: `enable_cuda_sync_events`).",
+        ));
+    }
+    let unknown = ratio(facts.unknown_wait_ns, window_ns);
+    if unknown > MAX_UNKNOWN_SHARE {
+        refused.push(Refusal::new(
+            format!(
+                "The host waited for {} of the time for work that the trace does not have.",
+                Percent(unknown)
+            ),
+            "Record from the start of the program, or choose later steps with `--step`.",
+        ));
+    }
+    refused
+}
+
+/// Returns the reasons that lie in the changes.
+pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal> {
+    let facts = &recorded.facts;
+    let mut refused = Vec::new();
+    let changes_work = |change: &Change| match &change.what {
+        What::Time(target, _) => matches!(
+            target,
+            Target::Kernels(_) | Target::Labels(_) | Target::Device
+        ),
+        _ => false,
+    };
+    let overlap = ratio(facts.overlapped_ns, facts.kernel_ns);
+    if changes.iter().any(changes_work) && overlap > MAX_OVERLAP_SHARE {
+        refused.push(Refusal::new(
+            format!(
+                "Kernels run beside each other for {} of their time: how much faster the others would be alone is not known.",
+                Percent(overlap)
+            ),
+            "Record a run with one queue, or measure the change and compare with `gapscope diff`.",
+        ));
+    }
+    let drops_waits = |change: &Change| matches!(change.what, What::WaitEach(_));
+    if changes.iter().any(drops_waits) && facts.guessed > facts.hand_overs {
+        refused.push(Refusal::new(
+            format!(
+                "The trace does not say for which work {} of the host's waits are.",
+                count(facts.guessed - facts.hand_overs)
+            ),
+            "Record with gapscope itself, with waits for a queue or a device.",
+        ));
+    }
+    let idles = |change: &Change| match &change.what {
+        What::Time(Target::Idle(cause), to) => {
+            *to != To::Factor(1.0) && cause.side() != crate::gaps::Side::Host
+        }
+        _ => false,
+    };
+    if let Some(change) = changes.iter().find(|change| idles(change)) {
+        refused.push(Refusal::new(
+            format!(
+                "`{}` is about idle time that is not the host's own.",
+                change.text
+            ),
+            "Use wait=eachN, launch, transfer=overlap or queues=independent.",
+        ));
+    }
+    refused
+}
+
+/// Returns the reason why an interval says too little; `None` where it says enough.
+pub(super) fn of_interval(recorded_ns: i64, times: Times) -> Option<Refusal> {
+    let width = (times.high - times.low) as f64;
+    let gain = (recorded_ns - times.mid).abs() as f64;
+    let is_enough = width <= (MAX_WIDTH_OF_GAIN * gain).max(MAX_WIDTH_OF_TIME * recorded_ns as f64);
+    (!is_enough).then(|| {
+        let share = |ns: i64| Percent(1.0 - ns as f64 / recorded_ns.max(1) as f64);
+        Refusal::new(
+            format!(
+                "The gain lies between {} and {}, by what is only guessed in this trace.",
+                share(times.high),
+                share(times.low)
+            ),
+            "Record with gapscope itself, or with the options that record what waits for what.",
+        )
+    })
+}

@@ -1,0 +1,427 @@
+//! Tests predictions against an emulated machine in virtual time: a program is run on it, its trace is replayed with a change, and
+//! the program is run again with that change. Both must agree to the nanosecond.
+
+use gapscope_analysis::what_if::{Answer, Change, Extent, WhatIf};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
+use gapscope_trace::Trace;
+use proptest::prelude::*;
+use std::fmt::Write;
+
+/// The delays of the emulated machine.
+const LAUNCH_NS: i64 = 10_000;
+const GAP_NS: i64 = 2_000;
+const HANDOVER_NS: i64 = 3_000;
+const WAKE_NS: i64 = 8_000;
+const CALL_NS: i64 = 5_000;
+/// The own time of a wait.
+const WAIT_NS: i64 = 2_000;
+
+/// Something that the emulated program does.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    /// The host computes.
+    Host(i64),
+    /// The host submits work to a queue: a kernel, or a transfer. With a dependency on the last work of the other queue.
+    Submit {
+        queue: usize,
+        ns: i64,
+        transfer: bool,
+        depends: bool,
+    },
+    /// The host waits for a queue.
+    WaitQueue(usize),
+    /// The host waits for the device.
+    WaitDevice,
+}
+
+use Act::{Host, WaitDevice, WaitQueue};
+
+const fn kernel(queue: usize, ns: i64) -> Act {
+    Act::Submit {
+        queue,
+        ns,
+        transfer: false,
+        depends: false,
+    }
+}
+
+const fn transfer(queue: usize, ns: i64) -> Act {
+    Act::Submit {
+        queue,
+        ns,
+        transfer: true,
+        depends: false,
+    }
+}
+
+const fn dependent(queue: usize, ns: i64) -> Act {
+    Act::Submit {
+        queue,
+        ns,
+        transfer: false,
+        depends: true,
+    }
+}
+
+/// What is different in the second run.
+#[derive(Debug, Clone, Copy)]
+struct Machine {
+    host: f64,
+    kernel: f64,
+    transfer: f64,
+    call: f64,
+    depends: bool,
+    /// Each so many-th wait is made, and the last.
+    wait_each: usize,
+}
+
+const SAME: Machine = Machine {
+    host: 1.0,
+    kernel: 1.0,
+    transfer: 1.0,
+    call: 1.0,
+    depends: true,
+    wait_each: 1,
+};
+
+fn scaled(ns: i64, factor: f64) -> i64 {
+    (ns as f64 * factor).round() as i64
+}
+
+/// Runs a program, and returns its trace and its end.
+fn run(acts: &[Act], machine: Machine) -> (Trace, i64) {
+    let mut text = String::from(
+        "manifest sampling_mode=dispatch
+         process id=1 pid=10
+         thread process=1 thread=7 name=main
+         device id=1 process=1 name=GPU uuid=aa clock.error_ns=0
+         queue id=1 device=1
+         queue id=2 device=1
+         kernel id=1 process=1 name=work\n",
+    );
+    let waits = acts
+        .iter()
+        .filter(|act| matches!(act, WaitQueue(_) | WaitDevice));
+    let (waits, mut wait) = (waits.count(), 0);
+    let (mut now, mut id, mut end) = (0, 0, 0);
+    let mut queue_end: [Option<i64>; 2] = [None; 2];
+    let mut last: [Option<u64>; 2] = [None; 2];
+    for act in acts {
+        match *act {
+            Host(ns) => now += scaled(ns, machine.host),
+            Act::Submit {
+                queue,
+                ns,
+                transfer,
+                depends,
+            } => {
+                id += 1;
+                let mut start = now + LAUNCH_NS;
+                if let Some(ended) = queue_end[queue] {
+                    start = start.max(ended + GAP_NS);
+                }
+                let other = 1 - queue;
+                if let (true, Some(awaited)) = (depends, last[other]) {
+                    writeln!(text, "dependency submission={id} waits_for={awaited}").unwrap();
+                    if let (true, Some(ended)) = (machine.depends, queue_end[other]) {
+                        start = start.max(ended + HANDOVER_NS);
+                    }
+                }
+                let factor = [machine.kernel, machine.transfer][usize::from(transfer)];
+                let ns = scaled(ns, factor);
+                let call_ns = scaled(CALL_NS, machine.call);
+                let kind = ["kernel", "transfer"][usize::from(transfer)];
+                let row = match transfer {
+                    true => "transfer kind=host-to-device",
+                    false => "dispatch kernel=1",
+                };
+                let name = queue + 1;
+                writeln!(
+                    text,
+                    "submission id={id} process=1 queue={name} kind={kind} thread=7 start_ns={now} duration_ns={call_ns} function=launch\n\
+                     {row} submission={id} queue={name} start_ns={start} duration_ns={ns}"
+                )
+                .unwrap();
+                queue_end[queue] = Some(start + ns);
+                last[queue] = Some(id);
+                now += call_ns;
+                end = end.max(start + ns);
+            }
+            WaitQueue(_) | WaitDevice => {
+                wait += 1;
+                let target = match *act {
+                    WaitQueue(queue) => queue_end[queue],
+                    _ => queue_end[0].max(queue_end[1]),
+                };
+                let (start, returns) = (now, now + WAIT_NS);
+                let is_made = wait % machine.wait_each == 0 || wait == waits;
+                now = match target.filter(|_| is_made) {
+                    Some(ended) => returns.max(ended + WAKE_NS),
+                    None => returns,
+                };
+                let call = match *act {
+                    WaitQueue(queue) => format!("wait-queue-idle queue={}", queue + 1),
+                    _ => "wait-device-idle".to_owned(),
+                };
+                let ns = now - start;
+                writeln!(
+                    text,
+                    "host_call process=1 thread=7 call={call} start_ns={start} duration_ns={ns} result=0"
+                )
+                .unwrap();
+            }
+        }
+        end = end.max(now);
+    }
+    // The host's last time is no call of its own.
+    let ends_in_host = acts.iter().rev().take_while(|act| matches!(act, Host(_)));
+    let after = ends_in_host.map(|act| match act {
+        Host(ns) => scaled(*ns, machine.host),
+        _ => 0,
+    });
+    let after: i64 = after.sum();
+    if end == now {
+        end = (now - after).max(queue_end[0].max(queue_end[1]).unwrap_or(0));
+    }
+    (Trace::from_text(&text).unwrap(), end)
+}
+
+/// A part of a program that shows each delay by itself.
+fn prologue() -> Vec<Act> {
+    let mut acts = Vec::new();
+    for _ in 0..12 {
+        acts.extend([
+            Host(50_000),
+            kernel(0, 90_000),
+            kernel(0, 90_000),
+            WaitDevice,
+        ]);
+        acts.extend([
+            Host(50_000),
+            kernel(1, 90_000),
+            kernel(1, 90_000),
+            WaitDevice,
+        ]);
+        acts.extend([
+            Host(50_000),
+            kernel(0, 150_000),
+            dependent(1, 40_000),
+            WaitDevice,
+        ]);
+        acts.extend([
+            Host(50_000),
+            kernel(1, 150_000),
+            dependent(0, 40_000),
+            WaitDevice,
+        ]);
+        acts.extend([
+            kernel(0, 60_000),
+            WaitQueue(0),
+            kernel(1, 60_000),
+            WaitQueue(1),
+        ]);
+    }
+    acts
+}
+
+fn answer(trace: &Trace, end_ns: i64, changes: &[&str]) -> Answer {
+    let timeline = Timeline::new(trace);
+    let extent = Extent {
+        window: Interval::new(0, end_ns + 1),
+        steps: None,
+    };
+    let changes: Vec<Change> = changes.iter().map(|c| Change::read(c).unwrap()).collect();
+    WhatIf::new(&timeline, extent).answer(&changes).unwrap()
+}
+
+/// Asserts that a change brings in the replay what it brings on the machine.
+#[track_caller]
+fn assert_predicted(acts: &[Act], changes: &[&str], machine: Machine) {
+    let (trace, end_ns) = run(acts, SAME);
+    let (_, expected_ns) = run(acts, machine);
+    let found = answer(&trace, end_ns, changes);
+    assert_eq!(found.recorded_ns, end_ns, "{changes:?}");
+    assert_eq!(found.refused, [], "{changes:?}");
+    let times = found.changed_ns.unwrap();
+    assert_eq!(times.mid, expected_ns, "{changes:?} of {end_ns}");
+    assert!((times.low..=times.high).contains(&expected_ns), "{times:?}");
+}
+
+/// Steps that wait for each kernel.
+fn waited() -> Vec<Act> {
+    let step = [Host(400_000), kernel(0, 600_000), WaitQueue(0)];
+    [prologue(), step.repeat(100)].concat()
+}
+
+/// Steps in which the host runs ahead.
+fn ahead() -> Vec<Act> {
+    let step = [Host(20_000), kernel(0, 300_000)];
+    [prologue(), step.repeat(100), vec![WaitDevice]].concat()
+}
+
+#[test]
+fn with_nothing_changed_a_run_is_as_recorded() {
+    for acts in [waited(), ahead()] {
+        assert_predicted(&acts, &[], SAME);
+    }
+}
+
+#[test]
+fn a_faster_kernel_helps_where_it_is_waited_for() {
+    let machine = Machine {
+        kernel: 0.5,
+        ..SAME
+    };
+    assert_predicted(&waited(), &["kernel:work=0.5x"], machine);
+    assert_predicted(&ahead(), &["kernel:wor*=0.5x"], machine);
+}
+
+#[test]
+fn a_faster_host_helps_nobody_who_runs_ahead() {
+    let machine = Machine { host: 0.25, ..SAME };
+    assert_predicted(&waited(), &["host=0.25x"], machine);
+    assert_predicted(&ahead(), &["host=0.25x"], machine);
+}
+
+#[test]
+fn a_slower_kernel_makes_the_device_the_limit() {
+    let step = [Host(500_000), kernel(0, 300_000)];
+    let acts = [prologue(), step.repeat(100), vec![WaitDevice]].concat();
+    for factor in [0.5, 2.0, 4.0] {
+        let machine = Machine {
+            kernel: factor,
+            ..SAME
+        };
+        assert_predicted(&acts, &[&format!("device={factor}x")], machine);
+    }
+}
+
+#[test]
+fn waiting_less_often_lets_the_host_run_ahead() {
+    let machine = Machine {
+        wait_each: 10,
+        ..SAME
+    };
+    assert_predicted(&waited(), &["wait=each10"], machine);
+}
+
+#[test]
+fn calls_take_as_long_as_is_said() {
+    let step = [kernel(0, 4_000)];
+    let acts = [prologue(), step.repeat(500), vec![WaitDevice]].concat();
+    let machine = Machine { call: 0.2, ..SAME };
+    assert_predicted(&acts, &["call:launch=1us"], machine);
+    assert_predicted(&acts, &["launch=0.2x"], machine);
+}
+
+#[test]
+fn queues_that_wait_for_each_other_are_told_from_such_that_do_not() {
+    let step = [dependent(0, 300_000), dependent(1, 200_000), WaitDevice];
+    let acts = [prologue(), step.repeat(60)].concat();
+    let machine = Machine {
+        kernel: 0.5,
+        ..SAME
+    };
+    assert_predicted(&acts, &["kernel:*=0.5x"], machine);
+    let machine = Machine {
+        depends: false,
+        ..SAME
+    };
+    assert_predicted(&acts, &["queues=independent"], machine);
+}
+
+#[test]
+fn transfers_are_changed_by_their_kind() {
+    let step = [
+        Host(10_000),
+        transfer(0, 400_000),
+        kernel(0, 100_000),
+        WaitQueue(0),
+    ];
+    let acts = [prologue(), step.repeat(60)].concat();
+    let machine = Machine {
+        transfer: 0.5,
+        ..SAME
+    };
+    assert_predicted(&acts, &["transfer:h2d=0.5x"], machine);
+    let (trace, end_ns) = run(&acts, SAME);
+    let timeline = Timeline::new(&trace);
+    let extent = Extent {
+        window: Interval::new(0, end_ns + 1),
+        steps: Some(60),
+    };
+    let other = Change::read("transfer:d2h=0").unwrap();
+    let problem = WhatIf::new(&timeline, extent).answer(&[other]).unwrap_err();
+    assert_eq!(problem, "nothing in the run is `transfer:d2h=0`");
+}
+
+#[test]
+fn overlapped_transfers_take_the_longer_of_both() {
+    let step = [transfer(0, 400_000), kernel(0, 500_000)];
+    let acts = [prologue(), step.repeat(100), vec![WaitDevice]].concat();
+    let (trace, end_ns) = run(&acts, SAME);
+    let found = answer(&trace, end_ns, &["transfer=overlap"]);
+    let saved_ns = found.recorded_ns - found.changed_ns.unwrap().mid;
+    // All transfers but the first run beside a kernel.
+    let expected_ns = 99 * (400_000 + GAP_NS);
+    assert!((saved_ns - expected_ns).abs() < 500_000, "{saved_ns}");
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        (0i64..400_000).prop_map(Host),
+        (0usize..2, 1_000i64..400_000, any::<bool>(), any::<bool>()).prop_map(
+            |(queue, ns, transfer, depends)| Act::Submit {
+                queue,
+                ns,
+                transfer,
+                depends
+            }
+        ),
+        (0usize..2).prop_map(WaitQueue),
+        Just(WaitDevice),
+    ]
+}
+
+proptest! {
+    /// With nothing changed the replay is the recording, and more time never makes a run shorter.
+    #[test]
+    fn a_replay_is_exact_and_monotone(acts in prop::collection::vec(act(), 1..80), factor in 1.0f64..4.0) {
+        let (trace, end_ns) = run(&acts, SAME);
+        let timeline = Timeline::new(&trace);
+        let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None };
+        let whole = WhatIf::new(&timeline, extent);
+        let length = |text: &str| whole.replayed_ns(&[Change::read(text).unwrap()]);
+        let unchanged = whole.replayed_ns(&[]).unwrap();
+        let submits = acts.iter().any(|act| matches!(act, Act::Submit { .. }));
+        if submits {
+            prop_assert_eq!(unchanged, end_ns);
+        }
+        for target in ["device", "host", "launch"] {
+            if let Ok(longer) = length(&format!("{target}={factor}x")) {
+                prop_assert!(longer >= unchanged, "{}", target);
+            }
+        }
+    }
+
+    /// Whatever a program does after it has shown its delays, a change brings what it brings on the machine.
+    #[test]
+    fn any_program_is_predicted(
+        acts in prop::collection::vec(act(), 1..60),
+        kernel in 0.25f64..3.0,
+        host in 0.25f64..3.0,
+    ) {
+        let acts = [prologue(), acts, vec![WaitDevice]].concat();
+        let (trace, end_ns) = run(&acts, SAME);
+        let machine = Machine { kernel, host, ..SAME };
+        let (_, expected_ns) = run(&acts, machine);
+        let timeline = Timeline::new(&trace);
+        let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None };
+        let changes = [format!("kernel:work={kernel}x"), format!("host={host}x")];
+        let changes = changes.map(|change| Change::read(&change).unwrap());
+        let found = WhatIf::new(&timeline, extent).replayed_ns(&changes).unwrap();
+        let error = (found - expected_ns).abs() as f64 / expected_ns as f64;
+        prop_assert!(error < 1e-4, "{} of {}", found, expected_ns);
+    }
+}

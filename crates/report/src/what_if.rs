@@ -1,0 +1,137 @@
+//! Draws the answer to a question about a change as a document: the prediction first, then what would hold the run, then what the
+//! prediction rests on.
+
+use crate::document::{Block, Document, Table, Text, Tone};
+use crate::number;
+use gapscope_analysis::what_if::{Answer, PathPart, Times};
+use gapscope_timeline::quantity::Percent;
+
+/// Returns the document of an answer about a trace.
+pub fn document(name: &str, answer: &Answer, remarks: &[String]) -> Document {
+    let mut blocks = vec![Block::Title(name.to_owned(), "what if".to_owned())];
+    let items = |sentences: &[String]| -> Vec<Block> {
+        let texts = sentences
+            .iter()
+            .map(|sentence| Text::new().and(sentence.as_str()));
+        texts.map(Block::Item).collect()
+    };
+    blocks.extend(items(&answer.changes));
+    if answer.refused.is_empty() {
+        blocks.push(Block::Apart(prediction(answer)));
+        blocks.extend(against(answer).map(Block::Sentence));
+        let path = Table::with_rows(&answer.path)
+            .word("part", |part: &PathPart| words(part.what))
+            .number("time", |part| number::duration(part.total_ns))
+            .number("share", |part| Percent(part.share).to_string())
+            .name("name", |part| part.name.clone().unwrap_or_default());
+        let title = match answer.changes.is_empty() {
+            true => "what holds the run",
+            false => "what would hold the run",
+        };
+        blocks.extend(path.under(title, "the critical path"));
+    } else {
+        let text = Text::new().with(
+            Tone::Warning,
+            "This trace cannot tell what the change would bring.",
+        );
+        blocks.push(Block::Apart(text));
+        for refusal in &answer.refused {
+            let text = Text::new().strong(refusal.because.as_str());
+            blocks.push(Block::Item(text.and(format!(" {}", refusal.instead))));
+        }
+    }
+    blocks.push(Block::Sentence(basis(answer)));
+    blocks.extend(items(&answer.notes));
+    blocks.extend(items(remarks));
+    Document { blocks }
+}
+
+/// Returns what is predicted, in a sentence.
+fn prediction(answer: &Answer) -> Text {
+    let unit = match answer.steps {
+        Some(_) => "A step",
+        None => "The run",
+    };
+    let recorded = number::duration(answer.recorded_ns);
+    let Some(times) = answer.changed_ns.filter(|_| !answer.changes.is_empty()) else {
+        return Text::new()
+            .and(format!("{unit} took "))
+            .strong(recorded)
+            .and(".");
+    };
+    let text = Text::new()
+        .and(format!("{unit} took {recorded} and would take "))
+        .strong(number::duration(times.mid))
+        .and(between(times))
+        .and(", ");
+    let (mid, recorded_ns) = (times.mid as f64, answer.recorded_ns.max(1) as f64);
+    let gain = 1.0 - mid / recorded_ns;
+    match Percent(gain.abs()).to_string() {
+        same if same == Percent(0.0).to_string() => text.strong("as long as before").and("."),
+        share if gain > 0.0 => text.strong(format!("{share} less")).and("."),
+        share => text.strong(format!("{share} more")).and("."),
+    }
+}
+
+/// Returns the interval in brackets; nothing where it is a point.
+fn between(times: Times) -> String {
+    let [low, high] = [times.low, times.high].map(number::duration);
+    match low == high {
+        true => String::new(),
+        false => format!(" ({low} to {high})"),
+    }
+}
+
+/// Returns how the prediction compares with a recording, in a sentence.
+fn against(answer: &Answer) -> Option<Text> {
+    let recording = answer.against.as_ref()?;
+    let took = number::duration(recording.recorded_ns);
+    let error = recording.error?;
+    let place = match recording.is_inside {
+        Some(true) => "inside the interval",
+        _ => "outside the interval",
+    };
+    let longer = ["too short", "too long"][usize::from(error >= 0.0)];
+    Some(Text::new().and(format!(
+        "In {} it took {took}: the prediction is {} {longer}, and the recorded time lies {place}.",
+        recording.trace,
+        Percent(error.abs())
+    )))
+}
+
+/// Returns what the prediction rests on, in sentences.
+fn basis(answer: &Answer) -> Text {
+    let steps = match answer.steps {
+        Some(steps) => format!(
+            "{} were replayed. ",
+            number::count_of(steps, "step", "steps")
+        ),
+        None => String::new(),
+    };
+    let error = answer.pooled_error.map_or(String::new(), |error| {
+        format!(
+            " With nothing changed, a replay with usual delays is {} off the recording.",
+            Percent(error.abs())
+        )
+    });
+    let edges = answer.edges;
+    Text::new().faint(format!(
+        "{steps}The replay rests on {} of what waited for what, and {}.{error}",
+        number::count_of(edges.recorded, "record", "records"),
+        number::count_of(edges.guessed, "guess by times", "guesses by times"),
+    ))
+}
+
+/// Returns the words for a kind of thing on a path.
+fn words(what: &'static str) -> &'static str {
+    match what {
+        "host-code" => "host's own code",
+        "call" => "API call",
+        "wake-up" => "wake-up after a wait",
+        "launch-latency" => "launch latency",
+        "queue-gap" => "gap of the queue",
+        "handover" => "handover between queues",
+        "opaque-work" => "other GPU work",
+        what => what,
+    }
+}
