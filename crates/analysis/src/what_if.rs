@@ -96,7 +96,8 @@ impl Answer {
     pub fn compare(&mut self, recording: Recording) {
         let recorded_ns = recording.recorded_ns;
         let is_inside = |times: Times| (times.low..=times.high).contains(&recorded_ns);
-        let error = |times: Times| (times.mid - recorded_ns) as f64 / recorded_ns.max(1) as f64;
+        let error =
+            |times: Times| times.mid.saturating_sub(recorded_ns) as f64 / recorded_ns.max(1) as f64;
         let is_same_unit = self.steps.is_some() == recording.steps.is_some();
         if !is_same_unit {
             let note = "One of the traces has steps and the other has none: their times are of different things.";
@@ -170,7 +171,8 @@ impl<'a> WhatIf<'a> {
             };
             let replayed = whole.length_ns(&Effects::default(), pools);
             let recorded_ns = whole.recorded_ns();
-            whole.pooled_error = Some((replayed - recorded_ns) as f64 / recorded_ns as f64);
+            whole.pooled_error =
+                Some(replayed.saturating_sub(recorded_ns) as f64 / recorded_ns as f64);
         }
         let untrue = refusal::of_replay(&whole.recorded, whole.pooled_error);
         whole.refused.extend(untrue);

@@ -88,7 +88,7 @@ impl Effects {
     }
 
     /// Returns how long a piece of work takes.
-    pub(super) fn work(&self, work: &WorkMoment, _at: u32) -> i64 {
+    pub(super) fn work(&self, work: &WorkMoment) -> i64 {
         let changed = self.times.iter().filter(|effect| effect.on.is_work(work));
         changed.fold(work.length_ns, |ns, effect| effect.to.apply(ns))
     }
@@ -134,7 +134,9 @@ impl Effect {
     /// Changes a part of a time.
     fn on_part(&self, ns: i64, part_ns: Option<&i64>) -> i64 {
         match part_ns {
-            Some(part_ns) => (ns - part_ns).max(0) + self.to.apply(*part_ns),
+            Some(part_ns) => (ns - part_ns)
+                .max(0)
+                .saturating_add(self.to.apply(*part_ns)),
             None => ns,
         }
     }

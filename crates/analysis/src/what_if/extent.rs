@@ -84,7 +84,8 @@ fn with_first_calls(timeline: &Timeline, window: Interval) -> Interval {
         let works = &gpu.works;
         let at = works.partition_point(|work| work.interval.start_ns < window.start_ns);
         let row = timeline.submission_of(&works.get(at)?);
-        calls_ns.get(row as usize).copied()
+        let call_ns = calls_ns.get(row as usize).copied();
+        call_ns.filter(|call_ns| Interval::from_row(Some(*call_ns), Some(0)).is_some())
     });
     let start_ns = first.min().unwrap_or(window.start_ns);
     Interval::new(start_ns.min(window.start_ns), window.end_ns)

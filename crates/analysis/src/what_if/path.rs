@@ -67,14 +67,14 @@ pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed
                     CallClass::Recording => "recording",
                     _ => "call",
                 };
-                add((what, name), ended_ns - began_ns);
-                add(("host-code", None), began_ns - since_ns);
+                add((what, name), ended_ns.saturating_sub(began_ns));
+                add(("host-code", None), began_ns.saturating_sub(since_ns));
             }
             Kind::Submission(submission) => {
                 let what = ["host-code", "call"][usize::from(submission.is_in_call)];
-                add((what, None), began_ns - since_ns);
+                add((what, None), began_ns.saturating_sub(since_ns));
             }
-            Kind::Return(_) => add(("wake-up", None), ended_ns - since_ns),
+            Kind::Return(_) => add(("wake-up", None), ended_ns.saturating_sub(since_ns)),
             Kind::Work(work) => {
                 let thing = match work.content {
                     Work::Kernel(row) if row != NONE => (
@@ -85,13 +85,13 @@ pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed
                     Work::Transfer(kind) => ("transfer", Some(kind.as_str().to_owned())),
                     Work::Opaque => ("opaque-work", None),
                 };
-                add(thing, ended_ns - began_ns);
+                add(thing, ended_ns.saturating_sub(began_ns));
                 let delay = match recorded.moments.get(by as usize).map(|moment| &moment.kind) {
                     Some(Kind::Submission(_)) => "launch-latency",
                     Some(Kind::Work(other)) if other.queue != work.queue => "handover",
                     _ => "queue-gap",
                 };
-                add((delay, None), began_ns - since_ns);
+                add((delay, None), began_ns.saturating_sub(since_ns));
             }
         }
         next = by;
@@ -119,7 +119,8 @@ fn rows(spent: BTreeMap<Thing, i64>) -> Vec<PathPart> {
         let rest = parts.split_off(MAX_ROWS - 1);
         parts.push(part(
             ("rest", None),
-            rest.iter().map(|part| part.total_ns).sum(),
+            rest.iter()
+                .fold(0, |sum: i64, part| sum.saturating_add(part.total_ns)),
         ));
     }
     parts

@@ -249,15 +249,24 @@ impl Recorded {
 
     /// Returns the last end of work and of calls of threads that submit.
     fn last_end_ns(&self) -> i64 {
-        let ends = self.moments.iter().filter_map(|moment| match &moment.kind {
-            Kind::Work(work) => Some(moment.at_ns + work.length_ns),
-            Kind::Call(call) => {
-                self.submits[call.thread as usize].then_some(moment.at_ns + call.length_ns)
-            }
-            Kind::Return(ret) => self.submits[ret.thread as usize].then_some(moment.at_ns),
-            Kind::Submission(_) => None,
+        let ending = (self.moments.iter()).filter(|moment| self.ends_run(&moment.kind));
+        let ends = ending.map(|moment| match &moment.kind {
+            Kind::Work(work) => moment.at_ns.saturating_add(work.length_ns),
+            Kind::Call(call) => moment.at_ns.saturating_add(call.length_ns),
+            Kind::Return(_) | Kind::Submission(_) => moment.at_ns,
         });
         ends.max().unwrap_or(self.window.start_ns)
+    }
+
+    /// Returns true for moments that may be the last of the run: work, and calls of threads that submit.
+    pub(super) fn ends_run(&self, kind: &Kind) -> bool {
+        match kind {
+            Kind::Work(_) => true,
+            Kind::Call(Call { thread, .. }) | Kind::Return(Return { thread, .. }) => {
+                self.submits[*thread as usize]
+            }
+            Kind::Submission(_) => false,
+        }
     }
 }
 

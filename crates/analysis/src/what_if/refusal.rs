@@ -216,8 +216,8 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
 
 /// Returns the reason why an interval says too little; `None` where it says enough.
 pub(super) fn of_interval(recorded_ns: i64, times: Times) -> Option<Refusal> {
-    let width = (times.high - times.low) as f64;
-    let gain = (recorded_ns - times.mid).abs() as f64;
+    let width = times.high.saturating_sub(times.low) as f64;
+    let gain = recorded_ns.abs_diff(times.mid) as f64;
     let is_enough = width <= (MAX_WIDTH_OF_GAIN * gain).max(MAX_WIDTH_OF_TIME * recorded_ns as f64);
     (!is_enough).then(|| {
         let share = |ns: i64| Percent(1.0 - ns as f64 / recorded_ns.max(1) as f64);

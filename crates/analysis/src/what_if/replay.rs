@@ -116,23 +116,18 @@ impl Recorded {
         };
         let mut waits: u64 = 0;
         for (moment, at) in self.moments.iter().zip(0u32..) {
-            let (held_by, began_ns, ended_ns, counts) = match &moment.kind {
+            let here = |ns: i64| At { ns, by: at };
+            let (begun, ended_ns) = match &moment.kind {
                 Kind::Call(call) => {
-                    let (start, end) = self.call(&state, effects, choices, call, at);
-                    let (last, _) = (start, end);
-                    state.calls[call.thread as usize] = (
-                        At {
-                            ns: last.ns,
-                            by: at,
-                        },
-                        At { ns: end, by: at },
-                    );
-                    (start.by, start.ns, end, self.submits[call.thread as usize])
+                    let start = self.call(&state, effects, choices, call, at);
+                    let end_ns = start.ns.saturating_add(effects.call(call, at));
+                    state.calls[call.thread as usize] = (here(start.ns), here(end_ns));
+                    (start, end_ns)
                 }
                 Kind::Submission(submission) => {
                     let sent = match state.calls.get(submission.thread as usize) {
                         Some((start, end)) if submission.is_in_call => {
-                            let length_ns = (end.ns - start.ns).max(0);
+                            let length_ns = end.ns.saturating_sub(start.ns).max(0);
                             start.after(submission.offset_ns.min(length_ns))
                         }
                         Some((_, end)) => end.after(submission.offset_ns),
@@ -141,68 +136,55 @@ impl Recorded {
                             by: NONE,
                         },
                     };
-                    state.sent[submission.slot as usize] = At {
-                        ns: sent.ns,
-                        by: at,
-                    };
-                    (sent.by, sent.ns, sent.ns, false)
+                    state.sent[submission.slot as usize] = here(sent.ns);
+                    (sent, sent.ns)
                 }
                 Kind::Return(wait) => {
-                    let (_, called) = state.calls[wait.thread as usize];
                     waits += u64::from(wait.held);
-                    let waits_for = self.returned(&state, choices, wait);
-                    let is_dropped = wait.held && effects.drops_wait(waits);
-                    let end = match waits_for.filter(|_| !is_dropped) {
-                        Some(ended) => ended.later(called),
-                        None => called,
-                    };
-                    let end = match waits_for {
+                    let is_made = !(wait.held && effects.drops_wait(waits));
+                    let (_, called) = state.calls[wait.thread as usize];
+                    let end = match self.work_ended(&state, choices, wait) {
+                        Some(ended) if is_made => ended.later(called),
+                        // Without the work that held it, the wait takes the time that it took.
                         None if wait.held => called.after(wait.length_ns),
-                        _ => end,
+                        _ => called,
                     };
-                    state.calls[wait.thread as usize].1 = At { ns: end.ns, by: at };
-                    (end.by, end.ns, end.ns, self.submits[wait.thread as usize])
+                    state.calls[wait.thread as usize].1 = here(end.ns);
+                    (end, end.ns)
                 }
                 Kind::Work(work) => {
-                    let start = self.work(&mut state, effects, choices, moment, work, at);
-                    let length_ns = effects.work(work, at);
-                    (start.by, start.ns, start.ns.saturating_add(length_ns), true)
+                    let start = self.start_of_work(&state, effects, choices, moment, work);
+                    let end_ns = start.ns.saturating_add(effects.work(work));
+                    state.add_work(work, here(start.ns), here(end_ns));
+                    (start, end_ns)
                 }
             };
-            if counts && ended_ns >= replayed.end_ns {
+            if self.ends_run(&moment.kind) && ended_ns >= replayed.end_ns {
                 replayed.end_ns = ended_ns;
                 replayed.last = at;
             }
             if keeps {
-                replayed.held_by.push(held_by);
-                replayed.times_ns.push((began_ns, ended_ns));
+                replayed.held_by.push(begun.by);
+                replayed.times_ns.push((begun.ns, ended_ns));
             }
         }
         replayed
     }
 
-    /// Returns when a call starts, with what held it, and when it ends.
-    fn call(
-        &self,
-        state: &State,
-        effects: &Effects,
-        choices: Choices,
-        call: &Call,
-        at: u32,
-    ) -> (At, i64) {
+    /// Returns when a call starts, with what held it.
+    fn call(&self, state: &State, effects: &Effects, choices: Choices, call: &Call, at: u32) -> At {
         let (_, before) = state.calls[call.thread as usize];
         let handed_by = state.calls.get(call.handed_by as usize);
-        let start = match handed_by.filter(|_| choices.hands_over) {
+        match handed_by.filter(|_| choices.hands_over) {
             Some((_, handed)) => {
                 before.later(handed.after(effects.own_time(call, call.handed_ns, at)))
             }
             None => before.after(effects.own_time(call, call.own_ns, at)),
-        };
-        (start, start.ns.saturating_add(effects.call(call, at)))
+        }
     }
 
-    /// Returns when what a call waited for allows it to return; `None` where it waited for nothing known.
-    fn returned(&self, state: &State, choices: Choices, wait: &Return) -> Option<At> {
+    /// Returns when the end of the work that a call waited for lets it return; `None` where no such work is known.
+    fn work_ended(&self, state: &State, choices: Choices, wait: &Return) -> Option<At> {
         if wait.slots.is_empty() || wait.guessed && !choices.guesses {
             return None;
         }
@@ -217,15 +199,14 @@ impl Recorded {
         (last.ns > i64::MIN).then(|| last.after(wake_ns))
     }
 
-    /// Runs a piece of work, and returns when it starts, with what held it.
-    fn work(
+    /// Returns when a piece of work starts, with what held it.
+    fn start_of_work(
         &self,
-        state: &mut State,
+        state: &State,
         effects: &Effects,
         choices: Choices,
         moment: &Moment,
         work: &WorkMoment,
-        at: u32,
     ) -> At {
         let queue = work.queue as usize;
         let delay = |arm: Arm| {
@@ -255,32 +236,28 @@ impl Recorded {
             let last = ends.fold(NEVER, |last, end| end.later(last));
             start = start.later(last.after(delay_ns));
         }
-        if start.ns == i64::MIN || start.by == NONE && work.held_by.is_none() {
-            start = At {
+        match start.ns {
+            i64::MIN => At {
                 ns: moment.at_ns,
                 by: NONE,
-            };
-        }
-        let end = At {
-            ns: start.ns.saturating_add(effects.work(work, at)),
-            by: at,
-        };
-        let (_, last) = state.queues[queue];
-        state.queues[queue] = (
-            At {
-                ns: start.ns,
-                by: at,
             },
-            end.later(last),
-        );
-        let overlapped = &mut state.overlapped[queue];
+            _ => start,
+        }
+    }
+}
+
+impl State {
+    fn add_work(&mut self, work: &WorkMoment, start: At, end: At) {
+        let queue = work.queue as usize;
+        let (_, last) = self.queues[queue];
+        self.queues[queue] = (start, end.later(last));
+        let overlapped = &mut self.overlapped[queue];
         match work.content {
             Work::Transfer(_) => overlapped.transfer = end,
             _ => overlapped.kernels = [overlapped.kernels[1], end],
         }
-        if let Some(ended) = state.ended.get_mut(work.slot as usize) {
+        if let Some(ended) = self.ended.get_mut(work.slot as usize) {
             *ended = end.later(*ended);
         }
-        start
     }
 }

@@ -1,6 +1,7 @@
 //! Whatever the rows say, there are findings, and their sums hold.
 
 use crate::any_trace::{CALLS, KINDS, STREAMS, garbage, time};
+use gapscope_analysis::what_if::{Change, Extent, WhatIf};
 use gapscope_analysis::{Findings, Options, activity};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{LabelFilter, Timeline};
@@ -137,7 +138,20 @@ proptest! {
             longest,
             equal_work: Some(("0".to_owned(), "1".to_owned())),
         };
-        check(&Findings::new(&trace, &options), threshold)?;
+        let findings = Findings::new(&trace, &options);
+        check(&findings, threshold)?;
+        let timeline = Timeline::new(&trace);
+        if let Some(extent) = Extent::from_findings(&timeline, &findings) {
+            let whole = WhatIf::new(&timeline, extent);
+            let changes = ["device=0.5x", "host=1000x", "wait=each2", "transfer=overlap"];
+            let changes = changes.map(|change| Change::read(change).unwrap());
+            // A run without work has nothing that a device could do faster, which is an error.
+            let _ = whole.answer(&changes);
+            let unchanged = whole.answer(&[]).unwrap();
+            if let Some(times) = unchanged.changed_ns {
+                prop_assert_eq!(times.mid, unchanged.recorded_ns);
+            }
+        }
     }
 
     #[test]
