@@ -38,17 +38,17 @@ use serde::Serialize;
 pub struct Answer {
     /// The changes, as they were asked for.
     pub changes: Vec<String>,
-    /// The number of steps that were replayed; absent where the times are those of the whole part of the run.
+    /// The number of steps that were replayed; null where the times are those of the whole part of the run.
     pub steps: Option<u64>,
     /// The part of the run that was replayed.
     pub window: Interval,
     /// How long a step took.
     pub recorded_ns: i64,
-    /// How far a replay with usual delays is off the recording, without a change. Absent where nothing was replayed.
+    /// How far a replay with usual delays is off the recording, without a change. Null where nothing was replayed.
     pub pooled_error: Option<f64>,
-    /// How long a step would take. Absent where the answer is refused.
+    /// How long a step would take. Null where the answer is refused.
     pub changed_ns: Option<Times>,
-    /// The share of the time that the change would save; below 0 where it would cost time. Absent where the answer is refused.
+    /// The share of the time that the change would save; below 0 where it would cost time. Null where the answer is refused.
     pub gain: Option<Gain>,
     /// The critical path of the changed run, or of the recorded one where nothing is changed; the greatest part first.
     pub path: Vec<PathPart>,
@@ -70,23 +70,23 @@ pub struct Recording {
     pub trace: String,
     /// How long a step of it took.
     pub recorded_ns: i64,
-    /// By how much the prediction is off: above 0 where it is too long. Absent where the answer is refused.
+    /// By how much the prediction is off: above 0 where it is too long. Null where the answer is refused.
     pub error: Option<f64>,
-    /// True where the recorded time lies in the predicted interval. Absent where the answer is refused.
+    /// True where the recorded time lies in the predicted interval. Null where the answer is refused.
     pub is_inside: Option<bool>,
-    /// The number of its steps; absent where it has none.
+    /// The number of its steps; null where it has none.
     pub steps: Option<u64>,
 }
 
 impl Recording {
-    /// Takes the times of a part of a run.
-    pub fn from_extent(trace: String, extent: Extent) -> Recording {
+    /// Takes the times of a run, measured as those of a predicted one are.
+    pub fn new(trace: String, run: &WhatIf) -> Recording {
         Recording {
             trace,
-            recorded_ns: extent.step_ns(),
+            recorded_ns: run.of_step(run.recorded_ns()),
             error: None,
             is_inside: None,
-            steps: extent.steps,
+            steps: run.steps(),
         }
     }
 }
@@ -208,8 +208,12 @@ impl<'a> WhatIf<'a> {
             return Ok(answer);
         }
         let (changed, times) = self.changed(&effects);
-        if let Some(refusal) = refusal::of_interval(answer.recorded_ns, times) {
-            answer.refused.push(refusal);
+        let overlapped_ns = path::overlapped_ns(self.timeline, &self.recorded, &changed);
+        let refused = refusal::of_interval(answer.recorded_ns, times)
+            .into_iter()
+            .chain(refusal::of_overlap(&self.recorded, overlapped_ns));
+        answer.refused.extend(refused);
+        if !answer.refused.is_empty() {
             return Ok(answer);
         }
         answer.path = path::path(self.timeline, &self.recorded, &changed);

@@ -19,8 +19,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             WhatIf::new(timeline, extent).answer(&arguments.changes)
         })?;
     if let Some(path) = &arguments.against {
-        let (recording, others) = with_extent(arguments, path, |_, extent| {
-            Ok(Recording::from_extent(trace::name(path), extent))
+        let (recording, others) = with_extent(arguments, path, |timeline, extent| {
+            let run = WhatIf::new(timeline, extent);
+            Ok(Recording::new(trace::name(path), &run))
         })?;
         answer.compare(recording);
         remarks.extend(others);

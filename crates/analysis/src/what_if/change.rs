@@ -97,6 +97,26 @@ pub const FORMS: &str = "kernel:NAME, label:TEXT, transfer, transfer:host-to-dev
      or queues=independent";
 
 impl Change {
+    /// Returns true for changes to the host's time outside of calls.
+    pub(super) fn is_of_host(&self) -> bool {
+        let target = match &self.what {
+            What::Time(target, _) => target,
+            _ => return false,
+        };
+        matches!(target, Target::Host | Target::Idle(_) | Target::Code(_))
+    }
+
+    /// Returns true for changes after which work runs at other times because of itself or of fewer waits.
+    pub(super) fn is_of_work(&self) -> bool {
+        match &self.what {
+            What::Time(target, _) => matches!(
+                target,
+                Target::Kernels(_) | Target::Labels(_) | Target::Transfers(_) | Target::Device
+            ),
+            What::WaitEach(_) | What::OverlapTransfers | What::IndependentQueues => true,
+        }
+    }
+
     /// Reads a change.
     ///
     /// # Errors
@@ -148,10 +168,10 @@ fn read(text: &str) -> Result<What, String> {
         }
         _ => return Err(format!("`{what}` is none of {FORMS}")),
     };
-    if target == Target::Host && matches!(to, To::Exactly(ns) if ns != 0) {
-        return Err(
-            "the host's time is no single time: give a factor, such as host=0.5x".to_owned(),
-        );
+    let is_of_host = matches!(target, Target::Host | Target::Idle(_) | Target::Code(_));
+    if is_of_host && !matches!(to, To::Factor(_)) {
+        let problem = "the host's time is no single time: give 0 or a factor, such as host=0.5x";
+        return Err(problem.to_owned());
     }
     Ok(What::Time(target, to))
 }
@@ -186,21 +206,25 @@ fn read_place(place: &str) -> Code {
     }
 }
 
+/// The greatest factor, and the longest time, a day, of a change.
+const MAX_FACTOR: f64 = 1e6;
+const MAX_NS: f64 = 86_400e9;
+
 fn read_value(text: &str) -> Result<To, String> {
     let problem = || format!("`{text}` is no value: write 0, 0.5x, 3us, +1ms or -1ms");
-    let number = |text: &str| -> Result<f64, String> {
+    let number = |text: &str, most: f64| -> Result<f64, String> {
         let number: f64 = text.parse().map_err(|_| problem())?;
-        let is_usable = number.is_finite() && (0.0..=1e12).contains(&number);
+        let is_usable = (0.0..=most).contains(&number) && number.is_sign_positive();
         is_usable.then_some(number).ok_or_else(problem)
     };
     let time = |text: &str| -> Result<i64, String> {
         let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
         let unit = units.iter().find(|(unit, _)| text.ends_with(unit));
         let (unit, scale) = unit.ok_or_else(problem)?;
-        Ok((number(&text[..text.len() - unit.len()])? * scale) as i64)
+        Ok((number(&text[..text.len() - unit.len()], MAX_NS / scale)? * scale) as i64)
     };
     if let Some(factor) = text.strip_suffix('x') {
-        return Ok(To::Factor(number(factor)?));
+        return Ok(To::Factor(number(factor, MAX_FACTOR)?));
     }
     if let Some(by) = text.strip_prefix('+') {
         return Ok(To::Longer(time(by)?));
@@ -266,6 +290,9 @@ mod tests {
             "cause:boredom=0",
             "transfer:sideways=0",
             "kernel:a=1e300x",
+            "kernel:a=1000000s",
+            "kernel:a=-0x",
+            "code:inner=+1ms",
             "device=\u{b5}s",
         ] {
             let problem = Change::read(text).unwrap_err();

@@ -65,6 +65,13 @@ impl Effects {
         changes: &[Change],
         parts: impl Fn(&Target) -> Result<HostParts, String>,
     ) -> Result<Effects, String> {
+        let of_host = changes.iter().filter(|change| change.is_of_host());
+        if of_host.count() > 1 {
+            return Err(
+                "`host`, `cause` and `code` are about the same time: ask about one of them at a time"
+                    .to_owned(),
+            );
+        }
         let mut effects = Effects {
             wait_count: recorded.held_waits(),
             ..Effects::default()
@@ -82,6 +89,17 @@ impl Effects {
                 What::WaitEach(each) => effects.waits_each = Some(*each),
                 What::OverlapTransfers => effects.overlaps_transfers = true,
                 What::IndependentQueues => effects.drops_dependencies = true,
+            }
+            let has_something = match &change.what {
+                What::Time(..) => true,
+                What::WaitEach(_) => effects.wait_count > 0,
+                What::OverlapTransfers => recorded
+                    .works()
+                    .any(|work| work.content == Work::Transfer(TransferKind::HostToDevice)),
+                What::IndependentQueues => recorded.works().any(|work| !work.depends_on.is_empty()),
+            };
+            if !has_something {
+                return Err(format!("nothing in the run is `{}`", change.text));
             }
         }
         Ok(effects)

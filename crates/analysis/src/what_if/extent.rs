@@ -61,19 +61,20 @@ impl Extent {
             let range = Interval::from_row(markers.start_ns.at(row), markers.duration_ns.at(row))?;
             (!range.is_empty()).then_some(range)
         });
-        let ranges: Vec<Interval> = ranges.collect();
-        let window = ranges.iter().copied().reduce(Interval::hull);
+        let mut ranges: Vec<Interval> = ranges.collect();
+        ranges.sort_unstable();
+        // Ranges inside of others, or of other threads at the same time, belong to one step.
+        let (mut count, mut end_ns) = (0, i64::MIN);
+        for range in &ranges {
+            count += u64::from(range.start_ns >= end_ns);
+            end_ns = end_ns.max(range.end_ns);
+        }
+        let window = ranges.into_iter().reduce(Interval::hull);
         let window = window.ok_or_else(|| format!("no range of it is called {name:?}"))?;
         Ok(Extent {
             window,
-            steps: Some(ranges.len() as u64),
+            steps: Some(count),
         })
-    }
-
-    /// Returns how long a step took, or the whole part without steps.
-    pub(super) fn step_ns(&self) -> i64 {
-        let steps = self.steps.unwrap_or(1).max(1);
-        (self.window.length_ns() as f64 / steps as f64).round() as i64
     }
 }
 

@@ -179,10 +179,14 @@ fn is_file(path: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
-/// Returns true where a function is called so, whatever class or module it is in.
+/// Returns true where the text of a function has the name as a whole word, such as `<built-in function NAME>` or `Class.NAME`.
 fn is_function(function: &str, name: &str) -> bool {
-    let rest = function.strip_suffix(name);
-    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', ':', ' ']))
+    let is_in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    function.match_indices(name).any(|(at, _)| {
+        let before = function[..at].chars().next_back();
+        let after = function[at + name.len()..].chars().next();
+        !is_in_word(before) && !is_in_word(after)
+    })
 }
 
 /// Returns true where a frame lies at a place.
@@ -207,6 +211,26 @@ fn each_call(recorded: &Recorded, mut visit: impl FnMut(HostThread, u32, Interva
             let own = Interval::new(moment.at_ns - call.own_ns, moment.at_ns);
             let during = Interval::new(moment.at_ns, moment.at_ns + call.length_ns);
             visit(thread, at, own, during);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_function;
+
+    #[test]
+    fn functions_are_named_by_whole_words() {
+        for text in [
+            "step",
+            "Model.step",
+            "train.py(3): step",
+            "<built-in method step of X>",
+        ] {
+            assert!(is_function(text, "step"), "{text}");
+        }
+        for text in ["steps", "first_step", "footstep", ""] {
+            assert!(!is_function(text, "step"), "{text}");
         }
     }
 }

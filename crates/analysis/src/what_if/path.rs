@@ -35,9 +35,12 @@ type Thing = (&'static str, Option<String>);
 pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed) -> Vec<PathPart> {
     let mut spent: BTreeMap<Thing, i64> = BTreeMap::new();
     let mut next = replayed.last;
+    let mut until_ns = i64::MAX;
     // Each moment is held by an earlier one, so that the walk ends.
     while let Some(moment) = recorded.moments.get(next as usize) {
         let (began_ns, ended_ns) = replayed.times_ns[next as usize];
+        // The path leaves a moment when it releases the next one, which may be before its end.
+        let ended_ns = ended_ns.min(until_ns);
         let by = replayed.held_by[next as usize];
         let since_ns = match replayed.times_ns.get(by as usize) {
             Some((by_began_ns, by_ended_ns)) => match &moment.kind {
@@ -94,9 +97,31 @@ pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed
                 add((delay, None), began_ns.saturating_sub(since_ns));
             }
         }
+        until_ns = since_ns;
         next = by;
     }
     rows(spent)
+}
+
+/// Returns for how long kernels of one device ran beside others in a replay whose times were kept.
+pub(super) fn overlapped_ns(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed) -> i64 {
+    let moments = recorded.moments.iter().zip(&replayed.times_ns);
+    let kernels = moments.filter_map(|(moment, times)| match &moment.kind {
+        Kind::Work(work) if matches!(work.content, Work::Kernel(_)) => {
+            Some((timeline.queues[work.queue as usize].gpu, *times))
+        }
+        _ => None,
+    });
+    let mut kernels: Vec<(u32, (i64, i64))> = kernels.collect();
+    kernels.sort_unstable();
+    let (mut overlapped_ns, mut last) = (0i64, (u32::MAX, i64::MIN));
+    for (gpu, (began_ns, ended_ns)) in kernels {
+        let until_ns = [i64::MIN, last.1][usize::from(last.0 == gpu)];
+        let beside_ns = until_ns.min(ended_ns).saturating_sub(began_ns).max(0);
+        overlapped_ns = overlapped_ns.saturating_add(beside_ns);
+        last = (gpu, until_ns.max(ended_ns));
+    }
+    overlapped_ns
 }
 
 /// Returns the parts of a path, the greatest first.

@@ -34,6 +34,9 @@ const EARLY_RETURN_NS: i64 = 100_000;
 /// A wait that is held by work takes at most so long itself.
 const OWN_TIME_OF_WAIT_NS: i64 = 2_000;
 
+/// A call that hands over work, or allocates memory, and takes longer may have waited for the device.
+const LONG_CALL_NS: i64 = 50_000;
+
 /// A part of a run as moments in their recorded order.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
@@ -70,6 +73,8 @@ pub(super) struct Facts {
     pub(super) kernel_ns: i64,
     pub(super) communication_ns: i64,
     pub(super) untimed_submissions: u64,
+    /// The time of long calls that hand over work, or allocate and free memory: they may have waited for the device.
+    pub(super) blocked_ns: i64,
     /// True where only the first part of the run is replayed.
     pub(super) is_cut: bool,
 }
@@ -150,6 +155,17 @@ pub(super) struct Return {
     pub(super) length_ns: i64,
     /// The slots that were waited for, in [`Recorded::slots`].
     pub(super) slots: Slots,
+}
+
+impl Return {
+    /// Returns true for waits that work held and that only wait: a copy is needed, and a full queue no choice.
+    pub(super) fn can_be_left_out(&self) -> bool {
+        let only_waits = !matches!(
+            self.call,
+            HostCallKind::CopyAndWait | HostCallKind::QueueFull
+        );
+        self.held && only_waits
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -399,6 +415,11 @@ impl<'a> Builder<'a> {
                     handed_by: NONE,
                     handed_ns: 0,
                 };
+                let may_block = matches!(call.class, CallClass::Submit | CallClass::Allocate);
+                if may_block && !waits && call.length_ns > LONG_CALL_NS {
+                    let blocked_ns = &mut self.recorded.facts.blocked_ns;
+                    *blocked_ns = blocked_ns.saturating_add(call.length_ns);
+                }
                 self.push(start_ns, Kind::Call(call));
             }
             if waits && segment.is_last {
@@ -430,13 +451,17 @@ impl<'a> Builder<'a> {
         for gpu in &timeline.gpus {
             let mut busy_until_ns = i64::MIN;
             for work in &gpu.works {
-                if !window.contains(work.interval.start_ns) {
+                if work.interval.start_ns < window.start_ns {
                     continue;
                 }
                 let row = timeline.submission_of(&work);
                 if row != last_row {
                     slot = self.slot_of_row.get(&row).copied().unwrap_or(NONE);
                     last_row = row;
+                }
+                // What was submitted in the window belongs to the run, however late the device comes to it.
+                if slot == NONE && work.interval.start_ns >= window.end_ns {
+                    continue;
                 }
                 let content = match work.kind() {
                     gapscope_timeline::WorkKind::Dispatch => {
@@ -524,9 +549,25 @@ impl Recorded {
         })
     }
 
-    /// Returns the number of waits that work held.
+    /// Returns the number of waits that work held and that a program can leave out.
     pub(super) fn held_waits(&self) -> u64 {
-        let held = |moment: &&Moment| matches!(&moment.kind, Kind::Return(wait) if wait.held);
+        let held =
+            |moment: &&Moment| matches!(&moment.kind, Kind::Return(wait) if wait.can_be_left_out());
         self.moments.iter().filter(held).count() as u64
+    }
+
+    /// Returns the number of threads that submit, or wait for work, in the process with the most of them.
+    pub(super) fn threads_at_work(&self) -> usize {
+        let mut works = self.submits.clone();
+        for moment in &self.moments {
+            if let Kind::Return(wait) = &moment.kind {
+                works[wait.thread as usize] |= wait.held;
+            }
+        }
+        let mut by_process: FxHashMap<_, usize> = FxHashMap::default();
+        for (thread, _) in self.threads.iter().zip(works).filter(|(_, works)| *works) {
+            *by_process.entry(thread.process).or_default() += 1;
+        }
+        by_process.into_values().max().unwrap_or(0)
     }
 }

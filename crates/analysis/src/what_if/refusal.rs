@@ -86,14 +86,11 @@ pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal>
             "Record with times of each dispatch; of imports, export the file with all GPU work.",
         ));
     }
-    let is_one_of_several = manifest
-        .rank
-        .as_ref()
-        .is_some_and(|rank| rank.world_size != 1);
-    if is_one_of_several && recorded.facts.communication_ns > 0 {
+    if recorded.facts.communication_ns > 0 {
         refused.push(Refusal::new(
-            "This is the trace of one rank: its communication waits for the other ranks, which are not in it.".to_owned(),
-            "Ask about a program of one rank; a replay of all ranks together is not offered yet.",
+            "The program communicates between devices: each piece of communication waits for the others, which a replay does not know."
+                .to_owned(),
+            "Ask about a program on one device; a replay of several together is not offered yet.",
         ));
     }
     refused
@@ -196,6 +193,24 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
             "Record with gapscope itself, with waits for a queue or a device.",
         ));
     }
+    let window_ns = recorded.end_ns.saturating_sub(recorded.window.start_ns);
+    let changes_times_of_work = changes.iter().any(Change::is_of_work);
+    let blocked = ratio(facts.blocked_ns, window_ns);
+    if changes_times_of_work && blocked > MAX_UNKNOWN_SHARE {
+        refused.push(Refusal::new(
+            format!(
+                "Long calls that hand over work, or allocate and free memory, take {} of the time, and may have waited for the device.",
+                Percent(blocked)
+            ),
+            "Ask about these calls, with call:FUNCTION; `gapscope report` says what they wait for.",
+        ));
+    }
+    if changes_times_of_work && facts.hand_overs == 0 && recorded.threads_at_work() > 1 {
+        refused.push(Refusal::new(
+            "Several threads use the GPU, and the trace does not say which of them waits for which.".to_owned(),
+            "Ask about `host` or calls, or measure the change and compare with `gapscope diff`.",
+        ));
+    }
     let idles = |change: &Change| match &change.what {
         What::Time(Target::Idle(cause), to) => {
             *to != To::Factor(1.0) && cause.side() != crate::gaps::Side::Host
@@ -212,6 +227,23 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
         ));
     }
     refused
+}
+
+/// Returns the reason where kernels of one device would run beside each other for longer than they did.
+pub(super) fn of_overlap(recorded: &Recorded, overlapped_ns: i64) -> Option<Refusal> {
+    let facts = &recorded.facts;
+    let more_ns = overlapped_ns.saturating_sub(facts.overlapped_ns);
+    let share = ratio(more_ns, facts.kernel_ns);
+    (share > MAX_OVERLAP_SHARE).then(|| {
+        Refusal::new(
+            format!(
+                "Kernels of one device would run beside each other for {} more of their time, and how much they would slow each other is \
+                 not known.",
+                Percent(share)
+            ),
+            "Measure the change, and compare with `gapscope diff`.",
+        )
+    })
 }
 
 /// Returns the reason why an interval says too little; `None` where it says enough.

@@ -7,6 +7,7 @@
 use super::effects::Effects;
 use super::recorded::{Arm, Call, Kind, Moment, Recorded, Return, Work, WorkMoment};
 use gapscope_trace::lookup::NONE;
+use gapscope_trace::tables::TransferKind;
 
 /// How a run is replayed where the trace leaves a choice. The answers of all choices bound the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,8 +141,9 @@ impl Recorded {
                     (sent, sent.ns)
                 }
                 Kind::Return(wait) => {
-                    waits += u64::from(wait.held);
-                    let is_made = !(wait.held && effects.drops_wait(waits));
+                    let is_optional = wait.can_be_left_out();
+                    waits += u64::from(is_optional);
+                    let is_made = !(is_optional && effects.drops_wait(waits));
                     let (_, called) = state.calls[wait.thread as usize];
                     let end = match self.work_ended(&state, choices, wait) {
                         Some(ended) if is_made => ended.later(called),
@@ -155,7 +157,8 @@ impl Recorded {
                 Kind::Work(work) => {
                     let start = self.start_of_work(&state, effects, choices, moment, work);
                     let end_ns = start.ns.saturating_add(effects.work(work));
-                    state.add_work(work, here(start.ns), here(end_ns));
+                    let overlaps = effects.overlaps_transfers();
+                    state.add_work(work, here(start.ns), here(end_ns), overlaps);
                     (start, end_ns)
                 }
             };
@@ -221,7 +224,10 @@ impl Recorded {
             let overlapped = &state.overlapped[queue];
             let ready = match (effects.overlaps_transfers(), work.content) {
                 (false, _) => ready,
-                (true, Work::Transfer(_)) => overlapped.transfer.later(overlapped.kernels[0]),
+                // Only what is brought to the device can be brought early: other copies are of what kernels made.
+                (true, Work::Transfer(TransferKind::HostToDevice)) => {
+                    overlapped.transfer.later(overlapped.kernels[0])
+                }
                 (true, _) => overlapped.kernels[1].later(overlapped.transfer),
             };
             start = start.later(ready.after(delay_ns));
@@ -247,16 +253,21 @@ impl Recorded {
 }
 
 impl State {
-    fn add_work(&mut self, work: &WorkMoment, start: At, end: At) {
+    fn add_work(&mut self, work: &WorkMoment, start: At, end: At, overlaps: bool) {
         let queue = work.queue as usize;
         let (_, last) = self.queues[queue];
         self.queues[queue] = (start, end.later(last));
         let overlapped = &mut self.overlapped[queue];
         match work.content {
-            Work::Transfer(_) => overlapped.transfer = end,
+            Work::Transfer(TransferKind::HostToDevice) => overlapped.transfer = end,
             _ => overlapped.kernels = [overlapped.kernels[1], end],
         }
         if let Some(ended) = self.ended.get_mut(work.slot as usize) {
+            // A later wait for the queue is for all of its work, also where transfers overtake kernels.
+            let end = match overlaps {
+                true => end.later(last),
+                false => end,
+            };
             *ended = end.later(*ended);
         }
     }

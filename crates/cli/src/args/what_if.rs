@@ -25,10 +25,10 @@ WHAT=VALUE:
   code:FUNCTION, code:FILE:LINE the host's time with this code in its stack (from samples)
 each with
   =0  =0.5x  =3us               nothing, a factor, or a time for each
-  =+1ms  =-1ms                  longer or shorter
+  =+1ms  =-1ms                  longer or shorter (host, cause and code take 0 or a factor)
 and
   wait=each10                   wait for the GPU only every tenth time
-  transfer=overlap              transfers run beside kernels
+  transfer=overlap              transfers to the device run beside kernels
   queues=independent            queues do not wait for each other
 
 Exit status:

@@ -84,7 +84,14 @@ pub(super) fn add(recorded: &mut Recorded, sources: &Sources) {
     let mut state = State {
         calls: vec![Interval::new(start_ns, start_ns); threads],
         queues: vec![None; recorded.queue_count],
-        submitted: Submitted::default(),
+        submitted: Submitted::new(
+            sources
+                .timeline
+                .queues
+                .iter()
+                .map(|queue| queue.gpu)
+                .collect(),
+        ),
         last_slots: vec![NONE; threads],
         sent_ns: vec![i64::MIN; recorded.slot_count],
         has_started: vec![false; recorded.slot_count],
@@ -339,7 +346,9 @@ impl Least {
         work.held_by = held.map(|(_, arm)| arm);
         if let Some((ns, Arm::Queue)) = held.filter(|_| !work.overlaps) {
             let gap_ns = at_ns - ns;
-            if gap_ns > self.gaps[work.queue as usize] + UNEXPLAINED_NS {
+            // Gaps that are always long have a reason, too, which the trace lacks.
+            let usual_ns = self.gaps[work.queue as usize].min(UNEXPLAINED_NS);
+            if gap_ns > usual_ns + UNEXPLAINED_NS {
                 facts.unexplained_ns = facts.unexplained_ns.saturating_add(gap_ns);
             }
         }

@@ -22,6 +22,8 @@ const MAX_LOOKED_AT: usize = 4096;
 /// The submissions so far by process and queue, in the order of their calls.
 #[derive(Debug, Default)]
 pub(super) struct Submitted {
+    /// The index of the GPU of each queue.
+    gpus: Vec<u32>,
     by_queue: FxHashMap<(ProcessId, u32), Vec<Sent>>,
 }
 
@@ -55,6 +57,13 @@ pub(super) struct Wait {
 }
 
 impl Submitted {
+    pub(super) fn new(gpus: Vec<u32>) -> Submitted {
+        Submitted {
+            gpus,
+            by_queue: FxHashMap::default(),
+        }
+    }
+
     pub(super) fn push(
         &mut self,
         process: ProcessId,
@@ -98,8 +107,14 @@ impl Submitted {
             HostCallKind::WaitQueueIdle if wait.queue == NONE && is_only_queue => {
                 recorded(of_process().filter_map(|(_, queue)| last(queue)).collect())
             }
+            // Of several devices, the call does not say which.
             HostCallKind::WaitDeviceIdle => {
-                recorded(of_process().filter_map(|(_, queue)| last(queue)).collect())
+                let mut gpus = of_process().map(|((_, queue), _)| self.gpus[*queue as usize]);
+                let first = gpus.next();
+                Awaited {
+                    guessed: gpus.any(|gpu| Some(gpu) != first),
+                    ..recorded(of_process().filter_map(|(_, queue)| last(queue)).collect())
+                }
             }
             HostCallKind::WaitQueueIdle if wait.queue != NONE => {
                 let queue = self.by_queue.get(&(wait.process, wait.queue));

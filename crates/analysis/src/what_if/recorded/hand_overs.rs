@@ -7,7 +7,7 @@
 use super::{Kind, Recorded};
 
 /// A silence is at least this long.
-const MIN_SILENCE_NS: i64 = 500_000;
+const MIN_SILENCE_NS: i64 = 50_000;
 /// Fewer hand-overs may be chance.
 const MIN_COUNT: usize = 5;
 /// The share of the other thread's calls, and of the silences in which it did anything, that must fit.
