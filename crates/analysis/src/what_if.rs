@@ -6,7 +6,7 @@
 //! The interval is that of all replays that the trace leaves open ([`Choices`]): with recorded or usual delays, with and without what
 //! is only guessed. Where a trace cannot know the answer, the answer says so by name, and what to record ([`Refusal`]).
 //!
-//! What this cannot know: kernels that change because of the change (fused, of another shape, slower beside others), and how a
+//! A replay cannot know kernels that change because of the change (fused, of another shape, slower beside others), nor how a
 //! device's clock answers to more or less work.
 
 mod change;
@@ -83,7 +83,7 @@ impl Recording {
     pub fn new(trace: String, run: &WhatIf) -> Recording {
         Recording {
             trace,
-            recorded_ns: run.of_step(run.recorded_ns()),
+            recorded_ns: run.of_step(run.recorded.length_ns()),
             error: None,
             is_inside: None,
             steps: run.steps(),
@@ -164,13 +164,13 @@ impl<'a> WhatIf<'a> {
             extent,
             pooled_error: None,
         };
-        if whole.recorded_ns() > 0 {
+        if whole.recorded.length_ns() > 0 {
             let pools = Choices {
                 pools: true,
                 ..Choices::RECORDED
             };
             let replayed = whole.length_ns(&Effects::default(), pools);
-            let recorded_ns = whole.recorded_ns();
+            let recorded_ns = whole.recorded.length_ns();
             whole.pooled_error =
                 Some(replayed.saturating_sub(recorded_ns) as f64 / recorded_ns as f64);
         }
@@ -191,7 +191,7 @@ impl<'a> WhatIf<'a> {
             changes: changes.iter().map(|change| change.text.clone()).collect(),
             steps: self.steps(),
             window: Interval::new(self.recorded.window.start_ns, self.recorded.end_ns),
-            recorded_ns: self.of_step(self.recorded_ns()),
+            recorded_ns: self.of_step(self.recorded.length_ns()),
             pooled_error: self.pooled_error,
             changed_ns: None,
             gain: None,
@@ -246,14 +246,11 @@ impl<'a> WhatIf<'a> {
 
     /// Returns the replay with everything as the trace has it, and the times of a step by all replays.
     fn changed(&self, effects: &Effects) -> (replay::Replayed, Times) {
-        let recorded_ns = self.recorded_ns();
+        let recorded_ns = self.recorded.length_ns();
         let unchanged = Effects::default();
         let lengths = parallel::each(self.choices(), |choices| {
             // A replay of other delays is off by itself: what counts is by how much the change changes it.
-            let before_ns = match choices == Choices::RECORDED {
-                true => recorded_ns,
-                false => self.length_ns(&unchanged, choices),
-            };
+            let before_ns = self.length_ns(&unchanged, choices);
             let after_ns = self.length_ns(effects, choices);
             let ratio = after_ns as f64 / before_ns.max(1) as f64;
             (recorded_ns as f64 * ratio).round() as i64
@@ -269,7 +266,7 @@ impl<'a> WhatIf<'a> {
         (kept, times)
     }
 
-    /// Returns the choices that the trace leaves.
+    /// Returns the choices that the trace leaves, besides [`Choices::RECORDED`].
     fn choices(&self) -> Vec<Choices> {
         let facts = &self.recorded.facts;
         let both = |is_open: bool| match is_open {
@@ -288,6 +285,7 @@ impl<'a> WhatIf<'a> {
                 }
             }
         }
+        all.retain(|choices| *choices != Choices::RECORDED);
         all
     }
 
@@ -296,10 +294,6 @@ impl<'a> WhatIf<'a> {
         replayed
             .end_ns
             .saturating_sub(self.recorded.window.start_ns)
-    }
-
-    fn recorded_ns(&self) -> i64 {
-        (self.recorded.end_ns).saturating_sub(self.recorded.window.start_ns)
     }
 
     /// Returns the number of steps; `None` where only a part of them is replayed.

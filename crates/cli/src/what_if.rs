@@ -3,7 +3,7 @@
 use crate::args::WhatIf as Arguments;
 use crate::failure::Failure;
 use crate::{exit, page, trace};
-use gapscope_analysis::what_if::{Answer, Extent, Recording, WhatIf};
+use gapscope_analysis::what_if::{Extent, Recording, WhatIf};
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::what_if;
 use gapscope_timeline::Timeline;
@@ -26,7 +26,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         answer.compare(recording);
         remarks.extend(others);
     }
-    let answer: Answer = answer;
     match arguments.json {
         true => {
             for remark in &remarks {

@@ -4,6 +4,7 @@ use super::change::{Change, Target, To, What};
 use super::recorded::{Call, Recorded, Work, WorkMoment};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::CallClass;
+use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{Labels, Table, TransferKind};
 use rustc_hash::FxHashMap;
@@ -237,20 +238,9 @@ impl On {
 }
 
 /// Returns for each row of the labels true where its text, or that of a label around it, matches.
-fn labelled(
-    labels: &Labels,
-    ids: &IdIndex<gapscope_trace::ids::LabelId>,
-    text: &WildMatch,
-) -> Vec<bool> {
-    /// A trace's labels do not nest deeper; a damaged one's may form a circle.
-    const MAX_DEPTH: usize = 1 << 10;
+fn labelled(labels: &Labels, ids: &IdIndex<LabelId>, text: &WildMatch) -> Vec<bool> {
     let matches: Vec<bool> = labels.text.iter().map(|own| text.matches(own)).collect();
-    let is = |row: usize| {
-        let around = std::iter::successors(Some(row), |row| {
-            let parent = ids.row(labels.parent.at(*row)?);
-            (parent != NONE).then_some(parent as usize)
-        });
-        around.take(MAX_DEPTH).any(|row| matches[row])
-    };
-    (0..labels.len()).map(is).collect()
+    let rows = 0..labels.len();
+    rows.map(|row| labels.outwards(ids, row).any(|around| matches[around]))
+        .collect()
 }

@@ -9,6 +9,7 @@ use super::change::{Code, Target};
 use super::effects::HostParts;
 use super::recorded::{Kind, Recorded};
 use crate::gaps::{Cause, GapFinder};
+use crate::range_name::frame_of_range;
 use crate::stacks::thread_samples::ThreadSamples;
 use crate::stacks::{CodeFrame, Stacks};
 use gapscope_timeline::Timeline;
@@ -125,18 +126,9 @@ fn of_code(timeline: &Timeline, recorded: &Recorded, code: &Code) -> Result<Host
 /// Returns the time of threads outside of calls that ranges of code cover, as imports have them: `FILE(LINE): FUNCTION`.
 fn of_ranges(timeline: &Timeline, recorded: &Recorded, code: &Code) -> HostParts {
     let tables = &timeline.trace.tables;
-    let is_there = |text: &str| match code.line {
-        Some(line) => {
-            let file = text.split_once(&format!("({line}):"));
-            file.is_some_and(|(file, _)| is_file(file, &code.name))
-        }
-        None => is_function(text, &code.name),
-    };
-    let meant: Vec<bool> = tables
-        .labels
-        .text
-        .iter()
-        .map(|text| is_there(text))
+    let texts = tables.labels.text.iter();
+    let meant: Vec<bool> = texts
+        .map(|text| is_at(&frame_of_range(text), code))
         .collect();
     let markers = &tables.markers;
     let mut ranges: FxHashMap<HostThread, Vec<Interval>> = FxHashMap::default();

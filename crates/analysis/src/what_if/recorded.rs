@@ -14,28 +14,24 @@
 
 mod arms;
 mod awaited;
+mod gathered;
 mod hand_overs;
 
 use crate::gaps::waits::WaitOrder;
 use arms::Sources;
-use gapscope_timeline::host::{CallClass, HostThread, Segment};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::{Content, Timeline};
-use gapscope_trace::lookup::NONE;
-use gapscope_trace::tables::{HostCallKind, Table, TransferKind};
+use gapscope_trace::tables::{HostCallKind, TransferKind};
+use gathered::Gathered;
 use rustc_hash::FxHashMap;
 
-/// The most moments that are replayed: of a longer run its first part.
-pub(super) const MAX_MOMENTS: usize = 1 << 22;
 /// The percentile of delays that counts as the least usual one.
 const LEAST_PERCENTILE: usize = 10;
 /// A wait may return so long before the end of its work, by the clocks of host and device.
 const EARLY_RETURN_NS: i64 = 100_000;
 /// A wait that is held by work takes at most so long itself.
 const OWN_TIME_OF_WAIT_NS: i64 = 2_000;
-
-/// A call that hands over work, or allocates memory, and takes longer may have waited for the device.
-const LONG_CALL_NS: i64 = 50_000;
 
 /// A part of a run as moments in their recorded order.
 #[derive(Debug, Default)]
@@ -127,11 +123,11 @@ pub(super) struct Call {
     pub(super) own_ns: i64,
     /// How long the call takes; of a call that waited, without the wait.
     pub(super) length_ns: i64,
-    /// The index of the function's name, or [`NONE`].
+    /// The index of the function's name, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(super) function: u32,
     pub(super) call: HostCallKind,
     pub(super) class: CallClass,
-    /// The thread whose last call had to end first, where a hand-over was found; else [`NONE`].
+    /// The thread whose last call had to end first, where a hand-over was found; else [`NONE`](gapscope_trace::lookup::NONE).
     pub(super) handed_by: u32,
     /// The time from the end of that call.
     pub(super) handed_ns: i64,
@@ -140,9 +136,9 @@ pub(super) struct Call {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Return {
     pub(super) thread: u32,
-    /// The index of the queue that the call names, or [`NONE`].
+    /// The index of the queue that the call names, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(super) queue: u32,
-    /// The slot of the submission that the call waited for, where the trace names it, or [`NONE`].
+    /// The slot of the submission that the call waited for, where the trace names it, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(super) names: u32,
     pub(super) call: HostCallKind,
     /// The least time from the end of the work to the return.
@@ -171,7 +167,7 @@ impl Return {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Submission {
     pub(super) slot: u32,
-    /// The index of the thread, or [`NONE`] where the trace does not name it.
+    /// The index of the thread, or [`NONE`](gapscope_trace::lookup::NONE) where the trace does not name it.
     pub(super) thread: u32,
     /// How long after the start of the thread's call, or after its end where the submission is in none.
     pub(super) offset_ns: i64,
@@ -181,11 +177,11 @@ pub(super) struct Submission {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkMoment {
     pub(super) queue: u32,
-    /// The slot of its submission, or [`NONE`] for one before the replayed part.
+    /// The slot of its submission, or [`NONE`](gapscope_trace::lookup::NONE) for one before the replayed part.
     pub(super) slot: u32,
     pub(super) length_ns: i64,
     pub(super) content: Work,
-    /// The row of its label, or [`NONE`].
+    /// The row of its label, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(super) label: u32,
     pub(super) is_first: bool,
     /// True where the work before it on the queue had not ended.
@@ -201,7 +197,7 @@ pub(super) struct WorkMoment {
 /// What a piece of work is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// A kernel by the row in the table of kernels, or [`NONE`].
+    /// A kernel by the row in the table of kernels, or [`NONE`](gapscope_trace::lookup::NONE).
     Kernel(u32),
     Transfer(TransferKind),
     /// Work that is timed as a whole.
@@ -228,25 +224,30 @@ pub(super) struct Slots {
     count: u32,
 }
 
+impl Slots {
+    pub(super) fn is_empty(self) -> bool {
+        self.count == 0
+    }
+}
+
 impl Recorded {
     /// Lays out what lies in a window.
     pub(super) fn new(timeline: &Timeline, order: &WaitOrder, window: Interval) -> Recorded {
-        let mut builder = Builder::new(timeline, window);
-        builder.add_submissions();
-        builder.add_calls();
-        builder.add_work();
-        builder.sort();
-        let Builder {
+        let Gathered {
             mut recorded,
             slot_rows,
             slot_of_row,
-            ..
-        } = builder;
+        } = Gathered::new(timeline, window);
         hand_overs::find(&mut recorded);
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);
         recorded.end_ns = recorded.last_end_ns();
         recorded
+    }
+
+    /// Returns the length of what is replayed.
+    pub(super) fn length_ns(&self) -> i64 {
+        self.end_ns.saturating_sub(self.window.start_ns)
     }
 
     pub(super) fn slots(&self, slots: Slots) -> &[u32] {
@@ -284,252 +285,6 @@ impl Recorded {
             Kind::Submission(_) => false,
         }
     }
-}
-
-/// Gathers the moments of a window.
-struct Builder<'a> {
-    timeline: &'a Timeline<'a>,
-    recorded: Recorded,
-    /// The row of each slot's submission.
-    slot_rows: Vec<u32>,
-    /// The slot of each submission's row.
-    slot_of_row: FxHashMap<u32, u32>,
-    thread_indices: FxHashMap<HostThread, u32>,
-}
-
-impl<'a> Builder<'a> {
-    fn new(timeline: &'a Timeline<'a>, window: Interval) -> Builder<'a> {
-        let recorded = Recorded {
-            window,
-            queue_count: timeline.queues.len(),
-            ..Recorded::default()
-        };
-        let mut builder = Builder {
-            timeline,
-            recorded,
-            slot_rows: Vec::new(),
-            slot_of_row: FxHashMap::default(),
-            thread_indices: FxHashMap::default(),
-        };
-        builder.cut();
-        builder
-    }
-
-    /// Shortens the window until it has no more moments than are replayed.
-    fn cut(&mut self) {
-        let window = self.recorded.window;
-        let submissions = &self.timeline.trace.tables.submissions;
-        let mut starts: Vec<i64> = (submissions.start_ns.iter().copied())
-            .filter(|at_ns| window.contains(*at_ns))
-            .collect();
-        // A submission comes with its work, a call and often a wait.
-        let most = MAX_MOMENTS / 4;
-        if starts.len() > most {
-            let (_, end_ns, _) = starts.select_nth_unstable(most);
-            self.recorded.window.end_ns = *end_ns;
-            self.recorded.facts.is_cut = true;
-        }
-    }
-
-    fn thread(&mut self, thread: HostThread) -> u32 {
-        let threads = &mut self.recorded.threads;
-        let submits = &mut self.recorded.submits;
-        *self.thread_indices.entry(thread).or_insert_with(|| {
-            threads.push(thread);
-            submits.push(false);
-            threads.len() as u32 - 1
-        })
-    }
-
-    fn push(&mut self, at_ns: i64, kind: Kind) {
-        self.recorded.moments.push(Moment { at_ns, kind });
-    }
-
-    fn add_submissions(&mut self) {
-        let table = &self.timeline.trace.tables.submissions;
-        for row in 0..table.len() {
-            let at_ns = table.start_ns[row];
-            if !self.recorded.window.contains(at_ns) {
-                continue;
-            }
-            let slot = self.slot_rows.len() as u32;
-            self.slot_rows.push(row as u32);
-            self.slot_of_row.insert(row as u32, slot);
-            let thread = HostThread::from_row(table.process[row], table.thread.at(row));
-            let thread = thread.map_or(NONE, |thread| self.thread(thread));
-            if let Some(submits) = self.recorded.submits.get_mut(thread as usize) {
-                *submits = true;
-            }
-            let submission = Submission {
-                slot,
-                thread,
-                offset_ns: 0,
-                is_in_call: false,
-            };
-            self.push(at_ns, Kind::Submission(submission));
-        }
-        self.recorded.slot_count = self.slot_rows.len();
-    }
-
-    /// Adds the calls of all threads of the processes that submit.
-    fn add_calls(&mut self) {
-        let window = self.recorded.window;
-        let timeline = self.timeline;
-        let processes: Vec<_> = {
-            let threads = self.recorded.threads.iter();
-            threads.map(|thread| thread.process).collect()
-        };
-        let targets = self.targets_of_waits();
-        let mut before: Option<(HostThread, i64)> = None;
-        let mut wait_since: Option<i64> = None;
-        for (thread, segment) in timeline.host_threads().all_segments() {
-            let Interval { start_ns, end_ns } = segment.interval;
-            if end_ns < window.start_ns || start_ns >= window.end_ns {
-                continue;
-            }
-            if !processes.contains(&thread.process) {
-                continue;
-            }
-            let start_ns = start_ns.max(window.start_ns);
-            let since_ns = match before {
-                Some((same, end_ns)) if same == thread => end_ns,
-                _ => {
-                    wait_since = None;
-                    window.start_ns
-                }
-            };
-            before = Some((thread, end_ns));
-            let waits = is_wait(&segment);
-            let called = (thread, segment.since_ns);
-            let thread = self.thread(thread);
-            let continues = segment.continues_wait && wait_since.is_some();
-            if !continues {
-                wait_since = waits.then_some(start_ns);
-                let call = Call {
-                    thread,
-                    own_ns: start_ns - since_ns,
-                    length_ns: end_ns - start_ns,
-                    function: segment.function,
-                    call: segment.call,
-                    class: segment.class(),
-                    handed_by: NONE,
-                    handed_ns: 0,
-                };
-                let may_block = matches!(call.class, CallClass::Submit | CallClass::Allocate);
-                if may_block && !waits && call.length_ns > LONG_CALL_NS {
-                    let blocked_ns = &mut self.recorded.facts.blocked_ns;
-                    *blocked_ns = blocked_ns.saturating_add(call.length_ns);
-                }
-                self.push(start_ns, Kind::Call(call));
-            }
-            if waits && segment.is_last {
-                let own = (called.0, segment.interval.start_ns);
-                let target = targets.get(&own).or_else(|| targets.get(&called));
-                let (queue, names) = target.copied().unwrap_or((NONE, NONE));
-                let wait = Return {
-                    thread,
-                    queue,
-                    names,
-                    call: segment.call,
-                    wake_ns: 0,
-                    held: false,
-                    guessed: false,
-                    length_ns: end_ns - wait_since.unwrap_or(start_ns),
-                    slots: Slots::default(),
-                };
-                self.push(end_ns, Kind::Return(wait));
-            }
-        }
-    }
-
-    fn add_work(&mut self) {
-        let timeline = self.timeline;
-        let window = self.recorded.window;
-        let tables = &timeline.trace.tables;
-        let mut last_row = NONE;
-        let mut slot = NONE;
-        for gpu in &timeline.gpus {
-            let mut busy_until_ns = i64::MIN;
-            for work in &gpu.works {
-                if work.interval.start_ns < window.start_ns {
-                    continue;
-                }
-                let row = timeline.submission_of(&work);
-                if row != last_row {
-                    slot = self.slot_of_row.get(&row).copied().unwrap_or(NONE);
-                    last_row = row;
-                }
-                // What was submitted in the window belongs to the run, however late the device comes to it.
-                if slot == NONE && work.interval.start_ns >= window.end_ns {
-                    continue;
-                }
-                let content = match work.kind() {
-                    gapscope_timeline::WorkKind::Dispatch => {
-                        Work::Kernel(timeline.dispatches.kernels.at(work.row()))
-                    }
-                    gapscope_timeline::WorkKind::Transfer => {
-                        Work::Transfer(tables.transfers.kind[work.row()])
-                    }
-                    _ => Work::Opaque,
-                };
-                let length_ns = work.interval.length_ns();
-                let facts = &mut self.recorded.facts;
-                if let Work::Kernel(_) = content {
-                    facts.kernel_ns = facts.kernel_ns.saturating_add(length_ns);
-                    let beside_ns = busy_until_ns.min(work.interval.end_ns);
-                    facts.overlapped_ns = facts
-                        .overlapped_ns
-                        .saturating_add(beside_ns.saturating_sub(work.interval.start_ns).max(0));
-                    busy_until_ns = busy_until_ns.max(work.interval.end_ns);
-                }
-                if timeline.content(&work) == Content::Communication {
-                    facts.communication_ns = facts.communication_ns.saturating_add(length_ns);
-                }
-                let moment = WorkMoment {
-                    queue: timeline.queue_of(&work),
-                    slot,
-                    length_ns,
-                    content,
-                    label: timeline.label_row_of(&work),
-                    is_first: false,
-                    overlaps: false,
-                    delays: [None; Arm::COUNT],
-                    held_by: None,
-                    depends_on: Slots::default(),
-                };
-                self.push(work.interval.start_ns, Kind::Work(moment));
-            }
-        }
-    }
-
-    /// Returns the index of the queue and the slot that each wait names, by thread and start of the call.
-    fn targets_of_waits(&self) -> FxHashMap<(HostThread, i64), (u32, u32)> {
-        let timeline = self.timeline;
-        let table = &timeline.trace.tables.host_calls;
-        let rows = (0..table.len()).filter(|row| table.call[*row].is_wait());
-        rows.filter_map(|row| {
-            let thread = HostThread::from_row(table.process[row], table.thread.at(row))?;
-            let queue = table.queue.at(row);
-            let queue = queue.map_or(NONE, |id| timeline.queue_ids.row(id));
-            let named = table.waits_for.at(row);
-            let named = named.map_or(NONE, |id| timeline.submission_ids.row(id));
-            let slot = self.slot_of_row.get(&named).copied().unwrap_or(NONE);
-            Some(((thread, table.start_ns[row]), (queue, slot)))
-        })
-        .collect()
-    }
-
-    /// Brings the moments into their order. Those of one thread or queue at one time keep theirs.
-    fn sort(&mut self) {
-        self.recorded
-            .moments
-            .sort_by_key(|moment| (moment.at_ns, moment.kind.rank()));
-    }
-}
-
-/// Returns true for calls that return only when work has ended.
-fn is_wait(segment: &Segment) -> bool {
-    segment.waits || segment.call == HostCallKind::QueueFull
 }
 
 impl Recorded {

@@ -4,6 +4,7 @@
 use super::Times;
 use super::change::{Change, Target, To, What};
 use super::recorded::Recorded;
+use crate::gaps::Side;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::quantity::{Percent, count, ratio};
 use gapscope_trace::LossKind;
@@ -137,7 +138,7 @@ pub(super) fn of_replay(recorded: &Recorded, pooled_error: Option<f64>) -> Vec<R
             "Record on a quiet machine, and more steps after the warm-up; `--step` chooses them.",
         ));
     }
-    let window_ns = recorded.end_ns - recorded.window.start_ns;
+    let window_ns = recorded.length_ns();
     let facts = &recorded.facts;
     let unexplained = ratio(facts.unexplained_ns, window_ns);
     if unexplained > MAX_UNKNOWN_SHARE {
@@ -166,7 +167,7 @@ pub(super) fn of_replay(recorded: &Recorded, pooled_error: Option<f64>) -> Vec<R
 pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal> {
     let facts = &recorded.facts;
     let mut refused = Vec::new();
-    let changes_work = |change: &Change| match &change.what {
+    let changes_kernels = |change: &Change| match &change.what {
         What::Time(target, _) => matches!(
             target,
             Target::Kernels(_) | Target::Labels(_) | Target::Device
@@ -174,7 +175,7 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
         _ => false,
     };
     let overlap = ratio(facts.overlapped_ns, facts.kernel_ns);
-    if changes.iter().any(changes_work) && overlap > MAX_OVERLAP_SHARE {
+    if changes.iter().any(changes_kernels) && overlap > MAX_OVERLAP_SHARE {
         refused.push(Refusal::new(
             format!(
                 "Kernels run beside each other for {} of their time: how much faster the others would be alone is not known.",
@@ -193,10 +194,10 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
             "Record with gapscope itself, with waits for a queue or a device.",
         ));
     }
-    let window_ns = recorded.end_ns.saturating_sub(recorded.window.start_ns);
-    let changes_times_of_work = changes.iter().any(Change::is_of_work);
+    let window_ns = recorded.length_ns();
+    let changes_work = changes.iter().any(Change::is_of_work);
     let blocked = ratio(facts.blocked_ns, window_ns);
-    if changes_times_of_work && blocked > MAX_UNKNOWN_SHARE {
+    if changes_work && blocked > MAX_UNKNOWN_SHARE {
         refused.push(Refusal::new(
             format!(
                 "Long calls that hand over work, or allocate and free memory, take {} of the time, and may have waited for the device.",
@@ -205,16 +206,14 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
             "Ask about these calls, with call:FUNCTION; `gapscope report` says what they wait for.",
         ));
     }
-    if changes_times_of_work && facts.hand_overs == 0 && recorded.threads_at_work() > 1 {
+    if changes_work && facts.hand_overs == 0 && recorded.threads_at_work() > 1 {
         refused.push(Refusal::new(
             "Several threads use the GPU, and the trace does not say which of them waits for which.".to_owned(),
             "Ask about `host` or calls, or measure the change and compare with `gapscope diff`.",
         ));
     }
     let idles = |change: &Change| match &change.what {
-        What::Time(Target::Idle(cause), to) => {
-            *to != To::Factor(1.0) && cause.side() != crate::gaps::Side::Host
-        }
+        What::Time(Target::Idle(cause), to) => *to != To::Factor(1.0) && cause.side() != Side::Host,
         _ => false,
     };
     if let Some(change) = changes.iter().find(|change| idles(change)) {

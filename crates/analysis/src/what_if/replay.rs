@@ -92,23 +92,7 @@ struct Overlapped {
 impl Recorded {
     /// Runs the run again, and keeps the moments' times where `keeps` is true.
     pub(super) fn replay(&self, effects: &Effects, choices: Choices, keeps: bool) -> Replayed {
-        let start = At {
-            ns: self.window.start_ns,
-            by: NONE,
-        };
-        let mut state = State {
-            calls: vec![(start, start); self.threads.len()],
-            queues: vec![(NEVER, NEVER); self.queue_count],
-            overlapped: vec![
-                Overlapped {
-                    transfer: NEVER,
-                    kernels: [NEVER; 2],
-                };
-                self.queue_count
-            ],
-            sent: vec![NEVER; self.slot_count],
-            ended: vec![NEVER; self.slot_count],
-        };
+        let mut state = State::new(self);
         let mut replayed = Replayed {
             end_ns: i64::MIN,
             last: NONE,
@@ -253,6 +237,25 @@ impl Recorded {
 }
 
 impl State {
+    /// Returns the state at the start of a run.
+    fn new(recorded: &Recorded) -> State {
+        let start = At {
+            ns: recorded.window.start_ns,
+            by: NONE,
+        };
+        let overlapped = Overlapped {
+            transfer: NEVER,
+            kernels: [NEVER; 2],
+        };
+        State {
+            calls: vec![(start, start); recorded.threads.len()],
+            queues: vec![(NEVER, NEVER); recorded.queue_count],
+            overlapped: vec![overlapped; recorded.queue_count],
+            sent: vec![NEVER; recorded.slot_count],
+            ended: vec![NEVER; recorded.slot_count],
+        }
+    }
+
     fn add_work(&mut self, work: &WorkMoment, start: At, end: At, overlaps: bool) {
         let queue = work.queue as usize;
         let (_, last) = self.queues[queue];

@@ -3,7 +3,7 @@
 use super::awaited::{Submitted, Wait};
 use super::{
     Arm, EARLY_RETURN_NS, Facts, Kind, LEAST_PERCENTILE, Moment, OWN_TIME_OF_WAIT_NS, Recorded,
-    Return, Slots, UsualDelays, WorkMoment,
+    Return, UsualDelays, WorkMoment,
 };
 use crate::gaps::waits::WaitOrder;
 use gapscope_timeline::Timeline;
@@ -389,10 +389,4 @@ fn median(values: &mut [i64]) -> i64 {
 fn mean(values: &mut [i64]) -> i64 {
     let sum: i128 = values.iter().map(|value| i128::from(*value)).sum();
     (sum / values.len().max(1) as i128) as i64
-}
-
-impl Slots {
-    pub(in super::super) fn is_empty(self) -> bool {
-        self.count == 0
-    }
 }
