@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use crate::content::Hash;
-use crate::content_file::ContentFile;
+use crate::contents::Contents;
 use crate::model::*;
 
 /// The records of a capture by their ids. Every object that a record names is in the capture, and every range is in
@@ -35,10 +35,8 @@ pub struct Capture {
     pub steps: Vec<Step>,
     /// The end of the window; `None` if the capture was cut off.
     pub end: Option<End>,
-    /// The file that has the bytes of all chunks.
-    pub(crate) content: ContentFile,
-    /// The place and size of each chunk, by the hash of its bytes.
-    pub(crate) chunks: HashMap<Hash, Chunk>,
+    /// The pieces of content.
+    pub(crate) contents: Contents,
     /// Descriptor type and count, by layout and number of the binding.
     pub(crate) slots: HashMap<(SetLayoutId, u32), (u32, u32)>,
     /// Number of commands that [`Capture::executed`] returns.
@@ -57,7 +55,7 @@ pub enum Step {
 }
 
 impl Capture {
-    pub(crate) fn new(header: Header, content: ContentFile) -> Capture {
+    pub(crate) fn new(header: Header, contents: Contents) -> Capture {
         Capture {
             header,
             memories: BTreeMap::new(),
@@ -70,8 +68,7 @@ impl Capture {
             commands: BTreeMap::new(),
             steps: Vec::new(),
             end: None,
-            content,
-            chunks: HashMap::new(),
+            contents,
             slots: HashMap::new(),
             executed: 0,
         }
@@ -82,29 +79,17 @@ impl Capture {
     /// # Errors
     /// The chunk is not in the file, or its bytes have another hash.
     pub fn chunk(&self, hash: Hash) -> io::Result<Vec<u8>> {
-        let damaged = |what: &str| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("content {hash} {what}"))
-        };
-        let chunk = (self.chunks.get(&hash)).ok_or_else(|| damaged("is missing"))?;
-        let frame = (self.content.read(chunk)).map_err(|_| damaged("is cut off"))?;
-        let bytes = zstd::bulk::decompress(&frame, chunk.bytes as usize)
-            .map_err(|_| damaged("cannot be decompressed"))?;
-        // Callers have relied on the size that the record gives.
-        if bytes.len() != chunk.bytes as usize || Hash::new(&bytes) != hash {
-            return Err(damaged("has been changed"));
-        }
-        Ok(bytes)
+        self.contents.read(hash)
     }
 
     /// Returns the size of the chunk with this hash; `None` if the capture does not have it.
     pub fn chunk_bytes(&self, hash: Hash) -> Option<u32> {
-        self.chunks.get(&hash).map(|chunk| chunk.bytes)
+        self.contents.bytes(hash)
     }
 
     /// Returns the number of bytes of a content record.
     pub fn content_bytes(&self, content: &Content) -> u64 {
-        let sizes = content.chunks.iter().map(|hash| self.chunk_bytes(*hash));
-        sizes.flatten().map(u64::from).sum()
+        self.contents.total(&content.chunks)
     }
 
     /// Returns the allocation and the offset in it at which a range of a buffer lies.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::Capture;
 use crate::capture::Step;
-use crate::content::{CHUNK_BYTES, Hash, MAX_CHUNK_BYTES, ZSTD_RATIO, piece_count};
+use crate::contents::{check_outcome, inside};
 use crate::invalid::{Fault, Slot};
 use crate::model::*;
 
@@ -32,7 +32,7 @@ impl Capture {
         }
         match record {
             Record::Capture(_) => return Err(Fault::SecondHeader),
-            Record::Chunk(chunk) => self.add_chunk(chunk)?,
+            Record::Chunk(chunk) => self.contents.add(chunk)?,
             Record::Memory(memory) => new(&mut self.memories, memory.id, memory)?,
             Record::Buffer(buffer) => {
                 let memory = known(&self.memories, buffer.memory, "memory")?;
@@ -40,7 +40,7 @@ impl Capture {
                 new(&mut self.buffers, buffer.id, buffer)?;
             }
             Record::Module(module) => {
-                let bytes = self.has(module.code)?;
+                let bytes = self.contents.has(module.code)?;
                 if bytes < SPIRV_HEADER_BYTES || !bytes.is_multiple_of(4) {
                     return Err(Fault::Spirv(bytes));
                 }
@@ -67,11 +67,13 @@ impl Capture {
             }
             Record::Queue(queue) => new(&mut self.queues, queue.id, queue)?,
             Record::Content(content) => {
-                self.check_content(&content)?;
+                let memory = known(&self.memories, content.memory, "memory")?;
+                self.contents.check_content(&content, memory.bytes)?;
                 self.steps.push(Step::Content(content));
             }
             Record::Outcome(outcome) => {
-                self.check_outcome(&outcome)?;
+                let memory = known(&self.memories, outcome.memory, "memory")?;
+                check_outcome(&outcome, memory.bytes)?;
                 self.steps.push(Step::Outcome(outcome));
             }
             Record::Commands(Commands { id, commands }) => {
@@ -91,26 +93,6 @@ impl Capture {
             // A check is about the file, and adds nothing to the capture.
             Record::Check(_) => {}
         }
-        Ok(())
-    }
-
-    /// Claims the chunk's place in the file. A chunk must not expand by more than zstd can.
-    fn add_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
-        let Chunk { hash, bytes, .. } = chunk;
-        let most = u64::from(chunk.stored).saturating_mul(ZSTD_RATIO);
-        if bytes > MAX_CHUNK_BYTES || u64::from(bytes) > most {
-            let stored = chunk.stored;
-            return Err(Fault::Ratio {
-                hash,
-                bytes,
-                stored,
-            });
-        }
-        if self.chunks.contains_key(&hash) {
-            return Err(Fault::SecondContent(hash));
-        }
-        self.content.take(&chunk)?;
-        self.chunks.insert(hash, chunk);
         Ok(())
     }
 
@@ -148,41 +130,6 @@ impl Capture {
             if !ids.insert(*id) {
                 return Err(Fault::SecondConstant(*id));
             }
-        }
-        Ok(())
-    }
-
-    /// Checks that the chunks follow each other inside the allocation, and end where pieces do.
-    fn check_content(&self, content: &Content) -> Result<(), Fault> {
-        let memory = known(&self.memories, content.memory, "memory")?;
-        if content.chunks.is_empty() {
-            return Err(Fault::NoPieces);
-        }
-        let mut at = content.offset;
-        for (index, hash) in content.chunks.iter().enumerate() {
-            let bytes = u64::from(self.has(*hash)?);
-            inside(at, bytes, memory.bytes)?;
-            let room = CHUNK_BYTES - at % CHUNK_BYTES;
-            let is_last = index + 1 == content.chunks.len();
-            if bytes == 0 || bytes > room || (bytes < room && !is_last) {
-                return Err(Fault::PieceBytes { index, bytes, room });
-            }
-            at += bytes;
-        }
-        Ok(())
-    }
-
-    /// Checks that the range is in the allocation and has a hash for each piece.
-    fn check_outcome(&self, outcome: &Outcome) -> Result<(), Fault> {
-        let memory = known(&self.memories, outcome.memory, "memory")?;
-        inside(outcome.offset, outcome.bytes, memory.bytes)?;
-        let expected = piece_count(outcome.offset, outcome.bytes);
-        let found = outcome.hashes.len();
-        if expected != found as u64 {
-            return Err(Fault::HashCount { found, expected });
-        }
-        if found == 0 {
-            return Err(Fault::NoPieces);
         }
         Ok(())
     }
@@ -283,15 +230,10 @@ impl Capture {
         let buffer = known(&self.buffers, range.buffer, "buffer")?;
         inside(range.offset, range.bytes, buffer.bytes)
     }
-
-    /// Returns the size of the chunk with this hash, or a fault if there is none.
-    fn has(&self, hash: Hash) -> Result<u32, Fault> {
-        self.chunk_bytes(hash).ok_or(Fault::NoContent(hash))
-    }
 }
 
 /// Returns the object with an id, or a fault that names the kind.
-fn known<'a, I: Ord + fmt::Display, T>(
+pub(crate) fn known<'a, I: Ord + fmt::Display, T>(
     map: &'a BTreeMap<I, T>,
     id: I,
     kind: &'static str,
@@ -303,21 +245,17 @@ fn known<'a, I: Ord + fmt::Display, T>(
 }
 
 /// Adds an object, unless its id is taken: earlier records were checked against the object that has it.
-fn new<I: Ord + fmt::Display, T>(map: &mut BTreeMap<I, T>, id: I, object: T) -> Result<(), Fault> {
+pub(crate) fn new<I: Ord + fmt::Display, T>(
+    map: &mut BTreeMap<I, T>,
+    id: I,
+    object: T,
+) -> Result<(), Fault> {
     match map.entry(id) {
         Entry::Vacant(entry) => {
             entry.insert(object);
             Ok(())
         }
         Entry::Occupied(entry) => Err(Fault::TakenId(entry.key().to_string())),
-    }
-}
-
-/// Checks that a range of bytes is in a whole of `of` bytes.
-fn inside(offset: u64, bytes: u64, of: u64) -> Result<(), Fault> {
-    match offset.checked_add(bytes) {
-        Some(end) if end <= of => Ok(()),
-        _ => Err(Fault::Outside { offset, bytes, of }),
     }
 }
 
@@ -331,7 +269,7 @@ fn words(offset: u64, bytes: u64) -> Result<(), Fault> {
 }
 
 /// Checks that a text holds no zero byte, at which Vulkan would end it.
-fn text(text: &str) -> Result<(), Fault> {
+pub(crate) fn text(text: &str) -> Result<(), Fault> {
     match text.contains('\0') {
         false => Ok(()),
         true => Err(Fault::ZeroByte),

@@ -1,7 +1,7 @@
 //! Reads the folder of a capture into a [`Capture`]. The files are not trusted: whatever is in them, reading ends,
 //! takes bounded memory and does not panic.
 //!
-//! Input is a folder, output a capture with all records up to the first invalid one, and the problem with that one.
+//! Input is a folder, output a capture of Vulkan or of CUDA, as its first line says, with all records up to the first invalid one, and the problem with that one.
 //! Each line of `capture.jsonl` is parsed, compared with the hash of the lines before it if it is a check, and added
 //! by `check.rs`.
 
@@ -10,11 +10,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::content::RunningHash;
+use crate::content::{Hash, RunningHash};
 use crate::content_file::ContentFile;
+use crate::contents::Contents;
+use crate::cuda::{CudaCapture, CudaRecord};
 use crate::invalid::{Fault, InvalidRecord};
 use crate::model::*;
-use crate::{CONTENT, Capture, FORMAT, RECORDS};
+use crate::{CONTENT, CUDA_FORMAT, Capture, FORMAT, RECORDS};
 
 /// The most bytes of a line of `capture.jsonl`, some 500,000 dispatches in one command buffer. A longer line is
 /// invalid.
@@ -49,6 +51,9 @@ pub enum ReadError {
         /// The version that wrote it.
         gapscope: String,
     },
+    /// The capture holds launches of CUDA, and a capture of Vulkan is needed.
+    #[error("the capture holds work of CUDA, and this takes captures of Vulkan")]
+    OfCuda,
 }
 
 /// The first invalid line of a capture. The records before it were read.
@@ -66,8 +71,31 @@ impl Capture {
     /// there is one. Content is read only when [`Capture::chunk`] is called.
     ///
     /// # Errors
-    /// There is no capture, or a later version wrote it.
+    /// There is no capture, a later version wrote it, or it holds work of another interface than Vulkan.
     pub fn open(folder: &Path) -> Result<(Capture, Option<Problem>), ReadError> {
+        match AnyCapture::open(folder)? {
+            (AnyCapture::Vulkan(capture), problem) => Ok((*capture, problem)),
+            (AnyCapture::Cuda(_), _) => Err(ReadError::OfCuda),
+        }
+    }
+}
+
+/// A capture of one of the interfaces.
+#[derive(Debug)]
+pub enum AnyCapture {
+    /// Commands of Vulkan.
+    Vulkan(Box<Capture>),
+    /// Launches of CUDA.
+    Cuda(Box<CudaCapture>),
+}
+
+impl AnyCapture {
+    /// Reads the records up to the first invalid one, and returns the capture and the problem with that record, if
+    /// there is one. Content is read only when a chunk is asked for.
+    ///
+    /// # Errors
+    /// There is no capture, or a later version wrote it.
+    pub fn open(folder: &Path) -> Result<(AnyCapture, Option<Problem>), ReadError> {
         let open = |name| {
             let path = ContainedPath::new(folder, name);
             path.open().map_err(|error| ReadError::File {
@@ -79,55 +107,56 @@ impl Capture {
             file: BufReader::new(open(RECORDS)?),
             line: 0,
         };
-        let content = ContentFile::new(open(CONTENT)?);
+        let contents = Contents::new(ContentFile::new(open(CONTENT)?));
         let not_a_capture = |fault: Fault| ReadError::NotACapture {
             path: folder.join(RECORDS),
             reason: fault.into(),
         };
         let first = lines.next_line().map_err(not_a_capture)?;
         let first = first.ok_or_else(|| not_a_capture(Fault::Empty))?;
-        check_format(&first)?;
-        let header = match serde_json::from_slice(&first) {
-            Ok(Record::Capture(header)) if header.format > 0 => header.without_secrets(),
-            _ => return Err(not_a_capture(Fault::NoHeader)),
-        };
-        let mut capture = Capture::new(header, content);
-        let mut before = RunningHash::default();
-        before.add(&first);
-        let mut add_next = || -> Result<bool, Fault> {
-            let Some(line) = lines.next_line()? else {
-                return Ok(false);
-            };
-            match serde_json::from_slice(&line).map_err(|error| not_a_record(&error))? {
-                Record::Check(hash) if hash == before.so_far() => {}
-                Record::Check(_) => return Err(Fault::Changed),
-                record => capture.add(record)?,
+        let api = check_format(&first)?;
+        let no_header = || not_a_capture(Fault::NoHeader);
+        Ok(match api {
+            CapturedApi::Vulkan => {
+                let header = match serde_json::from_slice(&first) {
+                    Ok(Record::Capture(header)) if header.format > 0 => header.without_secrets(),
+                    _ => return Err(no_header()),
+                };
+                let mut capture = Capture::new(header, contents);
+                let problem = lines.read(&first, |record| match record {
+                    Record::Check(hash) => Ok(Some(hash)),
+                    record => capture.add(record).map(|()| None),
+                });
+                (AnyCapture::Vulkan(Box::new(capture)), problem)
             }
-            before.add(&line);
-            Ok(true)
-        };
-        let fault = loop {
-            match add_next() {
-                Ok(true) => {}
-                Ok(false) => break None,
-                Err(fault) => break Some(fault),
+            CapturedApi::Cuda => {
+                let header = match serde_json::from_slice(&first) {
+                    Ok(CudaRecord::Capture(header)) if header.format >= CUDA_FORMAT => {
+                        header.without_secrets()
+                    }
+                    _ => return Err(no_header()),
+                };
+                let mut capture = CudaCapture::new(header, contents);
+                let problem = lines.read(&first, |record| match record {
+                    CudaRecord::Check(hash) => Ok(Some(hash)),
+                    record => capture.add(record).map(|()| None),
+                });
+                (AnyCapture::Cuda(Box::new(capture)), problem)
             }
-        };
-        let problem = fault.map(|fault| Problem {
-            line: lines.line,
-            reason: fault.into(),
-        });
-        Ok((capture, problem))
+        })
     }
 }
 
-/// Refuses later formats. The number is read first, as other fields may be different there.
-fn check_format(line: &[u8]) -> Result<(), ReadError> {
+/// Refuses later formats, and returns the interface whose work the capture holds. Both are read first, as other fields
+/// may be different in a later format.
+fn check_format(line: &[u8]) -> Result<CapturedApi, ReadError> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,
         #[serde(default)]
         gapscope: String,
+        #[serde(default)]
+        api: Option<serde_json::Value>,
     }
     #[derive(serde::Deserialize)]
     struct First {
@@ -135,12 +164,17 @@ fn check_format(line: &[u8]) -> Result<(), ReadError> {
     }
     match serde_json::from_slice::<First>(line) {
         Ok(First {
-            capture: Version { format, gapscope },
+            capture: Version {
+                format, gapscope, ..
+            },
         }) if format > FORMAT => Err(ReadError::Later {
             format,
             gapscope: readable(&gapscope),
         }),
-        _ => Ok(()),
+        Ok(First {
+            capture: Version { api: Some(api), .. },
+        }) if api == "cuda" => Ok(CapturedApi::Cuda),
+        _ => Ok(CapturedApi::Vulkan),
     }
 }
 
@@ -177,6 +211,39 @@ struct Lines {
 }
 
 impl Lines {
+    /// Reads all lines after the first into records, and hands each to `add`, which returns the hash of a check.
+    /// Returns the problem with the first invalid line, at which the reading stops.
+    fn read<R: serde::de::DeserializeOwned>(
+        mut self,
+        first: &[u8],
+        mut add: impl FnMut(R) -> Result<Option<Hash>, Fault>,
+    ) -> Option<Problem> {
+        let mut before = RunningHash::default();
+        before.add(first);
+        let mut add_next = |lines: &mut Lines| -> Result<bool, Fault> {
+            let Some(line) = lines.next_line()? else {
+                return Ok(false);
+            };
+            let record = serde_json::from_slice(&line).map_err(|error| not_a_record(&error))?;
+            if add(record)?.is_some_and(|hash| hash != before.so_far()) {
+                return Err(Fault::Changed);
+            }
+            before.add(&line);
+            Ok(true)
+        };
+        let fault = loop {
+            match add_next(&mut self) {
+                Ok(true) => {}
+                Ok(false) => break None,
+                Err(fault) => break Some(fault),
+            }
+        };
+        fault.map(|fault| Problem {
+            line: self.line,
+            reason: fault.into(),
+        })
+    }
+
     /// Returns the next line with its line feed. A last line without one was still being written, and is a problem.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, Fault> {
         let mut line = Vec::new();

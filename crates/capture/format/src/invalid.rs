@@ -3,6 +3,7 @@
 
 use crate::CONTENT;
 use crate::content::Hash;
+use crate::model::MemoryId;
 
 /// Why a line of a capture is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -92,4 +93,20 @@ pub(crate) enum Fault {
     PartialWords { offset: u64, bytes: u64 },
     #[error("a text holds a zero byte")]
     ZeroByte,
+    #[error("no launch is before the outcome")]
+    NoLaunch,
+    #[error("{0} bytes are no code")]
+    Code(u64),
+    #[error("memory {memory} overlaps memory {other}")]
+    MemoryOverlap { memory: MemoryId, other: MemoryId },
+    #[error("a launch has {bytes} bytes of parameters, more than {max}")]
+    Parameters { bytes: usize, max: usize },
+    #[error("a launch has no blocks or no threads")]
+    EmptyGrid,
+    #[error("memory {0} is no global")]
+    NoGlobal(MemoryId),
+    #[error("a launch has {0} attributes")]
+    Attributes(usize),
+    #[error("an attribute has {0} bytes")]
+    AttributeBytes(usize),
 }

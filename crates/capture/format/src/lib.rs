@@ -8,11 +8,12 @@
 //! Records have the effect of the program's calls instead of the calls themselves: a dispatch has its pipeline, its
 //! bindings and its push constants as they were when it was submitted.
 //!
-//! - [`model`]: the records.
+//! - [`model`]: the records of Vulkan.
+//! - [`cuda`]: the records of CUDA, and captures of them.
 //! - [`request`]: what the layer is asked to capture.
 //! - [`Writer`]: writes a capture while the program runs; the layer in the program uses it.
-//! - [`Capture::open`]: reads a capture of any origin, and checks that whatever a record names is there and in
-//!   bounds.
+//! - [`Capture::open`], [`AnyCapture::open`]: read a capture of any origin, and check that whatever a record names is
+//!   there and in bounds.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -20,6 +21,8 @@ mod capture;
 mod check;
 mod content;
 mod content_file;
+mod contents;
+pub mod cuda;
 mod files;
 mod hex;
 mod invalid;
@@ -29,13 +32,17 @@ mod writer;
 
 pub use capture::{Capture, Step};
 pub use content::{CHUNK_BYTES, Hash, pieces};
-pub use files::{Problem, ReadError};
+pub use files::{AnyCapture, Problem, ReadError};
 pub use invalid::InvalidRecord;
 pub use model::Record;
-pub use writer::Writer;
+pub use writer::{Frame, Line, Place, Writer};
 
-/// The version of the format that this code writes. It reads this version and all earlier ones.
-pub const FORMAT: u32 = 1;
+/// The latest version of the format. This code reads it and all earlier ones.
+pub const FORMAT: u32 = 2;
+/// The version that this code writes for captures of Vulkan, which earlier readers understand.
+pub const VULKAN_FORMAT: u32 = 1;
+/// The version that this code writes for captures of CUDA, the first that has them.
+pub const CUDA_FORMAT: u32 = 2;
 
 /// Name of the file of records in the capture's folder.
 pub const RECORDS: &str = "capture.jsonl";

@@ -92,11 +92,31 @@ pub enum Record {
     Check(Hash),
 }
 
+/// The interface whose work a capture holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapturedApi {
+    /// The records are [`Record`]s.
+    #[default]
+    Vulkan,
+    /// The records are [`crate::cuda::CudaRecord`]s.
+    Cuda,
+}
+
+impl CapturedApi {
+    fn is_vulkan(&self) -> bool {
+        *self == CapturedApi::Vulkan
+    }
+}
+
 /// The program, the device and the window (stretch of the program's run) that were captured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Header {
-    /// The [`crate::FORMAT`] that the capture has.
+pub struct Header<D = Device> {
+    /// The format that the capture has: [`crate::VULKAN_FORMAT`] or [`crate::FORMAT`].
     pub format: u32,
+    /// The interface whose work the capture holds.
+    #[serde(default, skip_serializing_if = "CapturedApi::is_vulkan")]
+    pub api: CapturedApi,
     /// The version of gapscope that wrote the capture.
     pub gapscope: String,
     /// The program and its arguments.
@@ -108,14 +128,14 @@ pub struct Header {
     /// The window as the command line gives it: `dispatches 10..20`.
     pub window: String,
     /// The device on which the program ran.
-    pub device: Device,
+    pub device: D,
 }
 
-impl Header {
+impl<D> Header<D> {
     /// Hides what looks like a secret in the command line. Captures are given to others, and a stranger's may have been
     /// written by another program.
     #[must_use]
-    pub(crate) fn without_secrets(mut self) -> Header {
+    pub(crate) fn without_secrets(mut self) -> Self {
         self.command = gapscope_model::secrets::hide(&self.command);
         self
     }
@@ -160,7 +180,7 @@ pub struct Chunk {
 }
 
 /// These tell serde which fields to leave out, as they have their default.
-fn is_zero(value: &u32) -> bool {
+pub(crate) fn is_zero(value: &u32) -> bool {
     *value == 0
 }
 

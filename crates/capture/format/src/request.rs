@@ -21,8 +21,18 @@ pub struct Request {
     /// Whether to keep the bytes that the window wrote, and not only their hashes.
     #[serde(default)]
     pub keep_outputs: bool,
+    /// The most bytes of memory that one launch of CUDA may reach; a launch that reaches more is refused.
+    #[serde(default = "default_most_bytes")]
+    pub most_bytes: u64,
     /// A folder in which the command and the layer exchange files. It outlives the program.
     pub exchange: PathBuf,
+}
+
+/// The default of [`Request::most_bytes`]: 8 GiB.
+pub const MOST_BYTES: u64 = 8 << 30;
+
+fn default_most_bytes() -> u64 {
+    MOST_BYTES
 }
 
 /// The part of the program's work to capture.
@@ -35,6 +45,15 @@ pub enum Window {
     Submissions(Range<u64>),
     /// The submissions that contain a range of dispatches, counted from 0.
     Dispatches(Range<u64>),
+    /// A range of launches of CUDA kernels, counted from 0.
+    Launches(Range<u64>),
+    /// One launch of a CUDA kernel.
+    Kernel {
+        /// A text that the kernel's name contains, as the code spells it or as a programmer does.
+        name: String,
+        /// Which of the launches of kernels whose name contains the text, counted from 0.
+        number: u64,
+    },
     /// The first consecutive submissions under a label that contains this text.
     Label(String),
     /// The windows that the program begins and ends with calls of gapscope's SDK.
@@ -43,12 +62,21 @@ pub enum Window {
     Signal,
 }
 
+impl Window {
+    /// Returns whether only CUDA has such windows.
+    pub fn is_of_cuda(&self) -> bool {
+        matches!(self, Window::Launches(_) | Window::Kernel { .. })
+    }
+}
+
 impl fmt::Display for Window {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Window::All => f.write_str("all"),
             Window::Submissions(range) => write!(f, "submissions {}..{}", range.start, range.end),
             Window::Dispatches(range) => write!(f, "dispatches {}..{}", range.start, range.end),
+            Window::Launches(range) => write!(f, "launches {}..{}", range.start, range.end),
+            Window::Kernel { name, number } => write!(f, "kernel {name}:{number}"),
             Window::Label(text) => write!(f, "label {text}"),
             Window::Program => f.write_str("start_capture"),
             Window::Signal => f.write_str("signal"),
@@ -73,12 +101,23 @@ pub enum Notice {
         /// Why the capture broke off.
         reason: String,
     },
-    /// The process ended or destroyed its device. Dispatches are counted only if the window is one of dispatches.
+    /// The process ended or destroyed its Vulkan device. Dispatches are counted only if the window is one of dispatches.
     Ended {
         /// Number of calls that handed work to a queue.
         submissions: u64,
         /// Number of dispatches in them.
         dispatches: u64,
+    },
+    /// The process has initialised CUDA.
+    Cuda,
+    /// The process that used CUDA ended. Launches are counted only while a window may begin.
+    CudaEnded {
+        /// Number of launches of kernels.
+        launches: u64,
+        /// Number of those that the window names: by the kernel's name, or by the label.
+        named: u64,
+        /// Number of launches of graphs, whose kernels are not counted.
+        graphs: u64,
     },
 }
 
@@ -149,6 +188,7 @@ mod tests {
             output: "/tmp/a.gapcapture".into(),
             window: Window::Dispatches(3..5),
             keep_outputs: true,
+            most_bytes: MOST_BYTES,
             exchange: "/tmp/x".into(),
         };
         assert_eq!(
@@ -167,6 +207,7 @@ mod tests {
             output: "/tmp/a.gapcapture".into(),
             window: Window::All,
             keep_outputs: false,
+            most_bytes: MOST_BYTES,
             exchange: folder.path().to_owned(),
         };
         assert_eq!(request.notices(), []);

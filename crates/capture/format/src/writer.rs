@@ -2,6 +2,7 @@
 //! Order of calls: `create`, then each object before the records that name it, and an `End` record last.
 
 use gapscope_files::{ContainedPath, create_private_folder};
+use serde::Serialize;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,8 +10,90 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::content::{Hash, MAX_CHUNK_BYTES, RunningHash, pieces};
+use crate::cuda::CudaRecord;
 use crate::model::*;
 use crate::{CONTENT, RECORDS};
+
+/// The place of a record among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The first line.
+    First,
+    /// A submission, or a launch: a check comes before it.
+    Submission,
+    /// The end: a check comes after it.
+    End,
+    /// Any other place.
+    Other,
+}
+
+/// A line of a capture.
+pub trait Line: Serialize {
+    /// Returns where the line stands.
+    fn place(&self) -> Place;
+}
+
+impl Line for Record {
+    fn place(&self) -> Place {
+        match self {
+            Record::Capture(_) => Place::First,
+            Record::Submission(_) => Place::Submission,
+            Record::End(_) => Place::End,
+            _ => Place::Other,
+        }
+    }
+}
+
+impl Line for CudaRecord {
+    fn place(&self) -> Place {
+        match self {
+            CudaRecord::Capture(_) => Place::First,
+            CudaRecord::Launch(_) => Place::Submission,
+            CudaRecord::End(_) => Place::End,
+            _ => Place::Other,
+        }
+    }
+}
+
+/// The first line of a capture of any interface.
+#[derive(Serialize)]
+struct First<D> {
+    capture: Header<D>,
+}
+
+impl<D: Serialize> Line for First<D> {
+    fn place(&self) -> Place {
+        Place::First
+    }
+}
+
+/// A compressed piece of content.
+#[derive(Debug)]
+pub struct Frame {
+    hash: Hash,
+    /// Size before compression.
+    bytes: u32,
+    stored: Vec<u8>,
+}
+
+impl Frame {
+    /// Compresses a piece whose hash is known.
+    ///
+    /// # Errors
+    /// The piece is larger than 64 MiB, which no reader takes.
+    pub fn new(hash: Hash, bytes: &[u8]) -> io::Result<Frame> {
+        if bytes.len() > MAX_CHUNK_BYTES as usize {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        // Weights hardly shrink at any level, and zeros shrink at every one.
+        let stored = zstd::bulk::compress(bytes, 1)?;
+        Ok(Frame {
+            hash,
+            bytes: bytes.len() as u32,
+            stored,
+        })
+    }
+}
 
 /// A capture that is being written. Without an `End` record it counts as cut off.
 #[derive(Debug)]
@@ -31,7 +114,7 @@ impl Writer {
     ///
     /// # Errors
     /// The folder exists or cannot be created, or its files cannot be written.
-    pub fn create(folder: &Path, header: Header) -> io::Result<Writer> {
+    pub fn create<D: Serialize>(folder: &Path, header: Header<D>) -> io::Result<Writer> {
         create_private_folder(folder)?;
         let create = |name| ContainedPath::new(folder, name).create_new();
         let mut writer = Writer {
@@ -41,7 +124,9 @@ impl Writer {
             at: 0,
             kept: HashSet::new(),
         };
-        writer.record(&Record::Capture(header.without_secrets()))?;
+        writer.record(&First {
+            capture: header.without_secrets(),
+        })?;
         Ok(writer)
     }
 
@@ -49,15 +134,16 @@ impl Writer {
     ///
     /// # Errors
     /// The record cannot be written, for example because the disk is full.
-    pub fn record(&mut self, record: &Record) -> io::Result<()> {
-        if matches!(record, Record::Submission(_)) {
+    pub fn record<L: Line>(&mut self, record: &L) -> io::Result<()> {
+        let place = record.place();
+        if place == Place::Submission {
             self.check()?;
         }
         self.line(record)?;
-        match record {
-            Record::End(_) => self.check()?,
-            Record::Capture(_) | Record::Submission(_) => {}
-            _ => return Ok(()),
+        match place {
+            Place::End => self.check()?,
+            Place::First | Place::Submission => {}
+            Place::Other => return Ok(()),
         }
         // The next record may come much later.
         self.records.flush()
@@ -68,7 +154,7 @@ impl Writer {
         self.line(&Record::Check(self.hash.so_far()))
     }
 
-    fn line(&mut self, record: &Record) -> io::Result<()> {
+    fn line(&mut self, record: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
         self.hash.add(&line);
@@ -84,23 +170,35 @@ impl Writer {
         if self.kept.contains(&hash) {
             return Ok(hash);
         }
-        if bytes.len() > MAX_CHUNK_BYTES as usize {
-            return Err(io::ErrorKind::FileTooLarge.into());
+        self.frame(&Frame::new(hash, bytes)?)?;
+        Ok(hash)
+    }
+
+    /// Returns whether a piece with this hash was written.
+    pub fn has(&self, hash: Hash) -> bool {
+        self.kept.contains(&hash)
+    }
+
+    /// Writes a piece that was compressed before, unless an equal one was written.
+    ///
+    /// # Errors
+    /// The piece cannot be written.
+    pub fn frame(&mut self, frame: &Frame) -> io::Result<()> {
+        if self.kept.contains(&frame.hash) {
+            return Ok(());
         }
-        // Weights hardly shrink at any level, and zeros shrink at every one.
-        let frame = zstd::bulk::compress(bytes, 1)?;
         let chunk = Chunk {
-            hash,
+            hash: frame.hash,
             at: self.at,
-            stored: frame.len() as u32,
-            bytes: bytes.len() as u32,
+            stored: frame.stored.len() as u32,
+            bytes: frame.bytes,
         };
         // The offset is given, so that a frame that was written in part is overwritten.
-        self.content.write_all_at(&frame, self.at)?;
+        self.content.write_all_at(&frame.stored, self.at)?;
         self.at += u64::from(chunk.stored);
         self.record(&Record::Chunk(chunk))?;
-        self.kept.insert(hash);
-        Ok(hash)
+        self.kept.insert(frame.hash);
+        Ok(())
     }
 
     /// Writes a kernel: its SPIR-V, a layout with these bindings as set 0 and so many bytes of push constants, and the

@@ -21,7 +21,8 @@ fn capture(folder: &Path, name: &str, complete: bool) {
         features: Vec::new(),
     };
     let header = Header {
-        format: gapscope_capture::FORMAT,
+        format: gapscope_capture::VULKAN_FORMAT,
+        api: gapscope_capture::model::CapturedApi::Vulkan,
         gapscope: "0".to_owned(),
         command: Vec::new(),
         pid: 1,

@@ -62,7 +62,8 @@ impl Program {
             ..Device::default()
         };
         let header = Header {
-            format: gapscope_capture::FORMAT,
+            format: gapscope_capture::VULKAN_FORMAT,
+            api: gapscope_capture::model::CapturedApi::Vulkan,
             device,
             ..Header::default()
         };

@@ -8,7 +8,7 @@ use std::io::Result;
 use std::path::Path;
 
 use gapscope_capture::model::*;
-use gapscope_capture::{FORMAT, Writer};
+use gapscope_capture::{VULKAN_FORMAT, Writer};
 
 use crate::kernel;
 
@@ -25,7 +25,8 @@ fn floats(of: impl Fn(usize) -> f32) -> Vec<u8> {
 
 pub fn header() -> Header {
     Header {
-        format: FORMAT,
+        format: VULKAN_FORMAT,
+        api: CapturedApi::Vulkan,
         gapscope: "0.1.0".to_owned(),
         command: vec!["./scale".to_owned(), "64".to_owned()],
         pid: 4711,

@@ -368,16 +368,16 @@ fn files_that_are_no_capture() {
 
 #[test]
 fn a_capture_of_a_later_version() {
-    let later = r#"{"capture":{"format":2,"gapscope":"0.9.0\u001b[2J","other":[]}}"#;
+    let later = r#"{"capture":{"format":3,"gapscope":"0.9.0\u001b[2J","other":[]}}"#;
     assert_eq!(
         refused(|folder| files(folder, format!("{later}\n").as_bytes())),
-        "the capture has format 2, and this gapscope reads up to 1: read it with version \
+        "the capture has format 3, and this gapscope reads up to 2: read it with version \
          0.9.0\\u{1b}[2J or later"
     );
     let folder = tempfile::tempdir().expect("a folder");
     files(folder.path(), format!("{later}\n").as_bytes());
     let error = Capture::open(folder.path()).expect_err("it is refused");
-    assert!(matches!(error, ReadError::Later { format: 2, .. }));
+    assert!(matches!(error, ReadError::Later { format: 3, .. }));
 }
 
 #[test]

@@ -58,7 +58,8 @@ impl Made {
             ..Device::default()
         };
         let header = Header {
-            format: gapscope_capture::FORMAT,
+            format: gapscope_capture::VULKAN_FORMAT,
+            api: gapscope_capture::model::CapturedApi::Vulkan,
             device,
             ..Header::default()
         };

@@ -39,7 +39,8 @@ impl Made {
         };
         change(&mut device);
         let header = Header {
-            format: gapscope_capture::FORMAT,
+            format: gapscope_capture::VULKAN_FORMAT,
+            api: gapscope_capture::model::CapturedApi::Vulkan,
             device,
             ..Header::default()
         };

@@ -83,7 +83,7 @@ pub fn control() -> Option<&'static WindowControl> {
 impl WindowControl {
     /// Reads the user's choice from the environment; `None` if the process was asked for no window.
     fn from_environment() -> Option<WindowControl> {
-        let request = Request::from_environment()?;
+        let request = Request::from_environment().filter(|request| !request.window.is_of_cuda())?;
         hook::silence();
         hook::pin_library();
         end_at_exit();
@@ -219,6 +219,7 @@ impl WindowControl {
             }
             Window::Label(text) => self.labels.apply(call, text),
             Window::Signal => self.signals.as_ref().is_some_and(|signals| signals.is_on()),
+            Window::Launches(_) | Window::Kernel { .. } => false,
         }
     }
 

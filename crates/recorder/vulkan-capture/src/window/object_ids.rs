@@ -194,7 +194,7 @@ impl ObjectIds {
     pub fn write(&mut self, writer: &mut Writer) -> std::io::Result<()> {
         for new in self.new.drain(..) {
             match new {
-                NewRecord::Record(record) => writer.record(&record)?,
+                NewRecord::Record(record) => writer.record(&*record)?,
                 NewRecord::Module(id, module) => {
                     let code = writer.chunk(&module.bytes())?;
                     writer.record(&Record::Module(model::Module { id, code }))?;

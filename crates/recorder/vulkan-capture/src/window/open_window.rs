@@ -112,7 +112,8 @@ impl OpenWindow {
             .split(|byte| *byte == 0)
             .filter(|word| !word.is_empty());
         let header = Header {
-            format: gapscope_capture::FORMAT,
+            format: gapscope_capture::VULKAN_FORMAT,
+            api: gapscope_capture::model::CapturedApi::Vulkan,
             gapscope: env!("CARGO_PKG_VERSION").to_owned(),
             command: arguments
                 .map(|word| String::from_utf8_lossy(word).into_owned())
