@@ -116,8 +116,10 @@ pub struct Launch {
     /// The memory that a pointer leads to, from the parameters and from memory that is reached. The kernel may read and
     /// write all of it.
     pub reached: Vec<MemoryId>,
-    /// Number of the launch, from 0, among all launches of the program.
-    pub number: u64,
+    /// Number of the launch, from 0, among all launches of the program; `None` where they were not counted from its
+    /// start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// Nanoseconds from the begin of the window to the program's call.
     pub called_ns: u64,
     /// Nanoseconds that the GPU took when the launch was captured, with nothing beside it; `None` where they could not
