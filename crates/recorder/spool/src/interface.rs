@@ -45,10 +45,14 @@
 //! labels: 0 are the modules of a model, 1 the operators of its framework ([`Layer`](crate::event::Layer)).
 
 mod client;
+mod program_windows;
 mod provider;
+mod signals;
 
 pub use client::{Hook, Hooks};
+pub use program_windows::{ProgramWindows, StopOutcome};
 pub use provider::{Provider, bytes_at, write_layer};
+pub use signals::Signals;
 
 use bytemuck::CheckedBitPattern;
 use std::ffi::{CStr, c_char};

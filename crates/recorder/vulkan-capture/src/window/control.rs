@@ -10,13 +10,11 @@ use ash::vk::{self, Handle};
 use gapscope_capture::model::EndReason;
 use gapscope_capture::request::{Notice, Request, Window};
 use gapscope_spool::hook;
-use gapscope_spool::interface::Status;
+use gapscope_spool::interface::{ProgramWindows, Signals, Status, StopOutcome};
 use gapscope_vulkan_layer::handles::lock;
 
 use super::labels::Labels;
 use super::open_window::{Dispatches, OpenWindow};
-use super::program_windows::{ProgramWindows, StopOutcome};
-use super::signals::Signals;
 use super::submit_call::SubmitCall;
 use crate::api::device::Device;
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The count of signals: a window is open while it is odd.
+#[derive(Debug)]
 pub struct Signals {
     /// The number of signals so far, in the mapped file.
     count: &'static AtomicU64,
