@@ -30,7 +30,7 @@ pub struct Cupti {
 pub struct Unusable {
     /// A stable phrase for the ledger, which counts losses by kind and reason.
     pub reason: &'static str,
-    /// A sentence for the user.
+    /// The rest of a sentence for the user, behind a colon.
     pub sentence: String,
 }
 
@@ -58,12 +58,12 @@ impl Cupti {
             reason: "libcupti was not found",
             sentence: match forced {
                 Some(path) => format!(
-                    "No GPU work of CUDA was recorded: {} ({}) cannot be loaded; unset it, or name a libcupti.so.",
+                    "{} ({}) cannot be loaded; unset it, or name a libcupti.so.",
                     gapscope_spool::env::CUPTI,
                     Path::new(&path).display()
                 ),
                 None => format!(
-                    "No GPU work of CUDA was recorded: libcupti was found neither in the Python packages of the program nor \
+                    "libcupti was found neither in the Python packages of the program nor \
                      in a CUDA toolkit; install it (`pip install nvidia-cuda-cupti` for CUDA 13, `nvidia-cuda-cupti-cu12` \
                      for CUDA 12), or name its file in {}.",
                     gapscope_spool::env::CUPTI
@@ -154,7 +154,7 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Unusable>> {
         Some(Unusable {
             reason,
             sentence: format!(
-                "No GPU work of CUDA was recorded: {} {why}.",
+                "{} {why}.",
                 file.display()
             ),
         })

@@ -1,7 +1,6 @@
 //! The subscription to CUPTI, by which it calls this library back; a process has at most one.
 
-use crate::cupti::{Callback, Code, Cupti, numbers};
-use crate::recorder::Recorder;
+use crate::cupti::{Callback, Code, Cupti, Unusable, numbers};
 use gapscope_spool::writer::generation;
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -35,22 +34,30 @@ pub fn live() -> Option<&'static Subscription> {
     (subscription.generation == generation()).then_some(subscription)
 }
 
-/// Finds CUPTI and subscribes to it, which only one client can. Nothing else of CUPTI is called before. A failure is
-/// written as a loss of all CUDA work.
-pub fn subscribe(recorder: &Recorder, callback: Callback) -> Option<&'static Subscription> {
-    let subscription = SUBSCRIPTION.get_or_init(|| Subscription::new(recorder, callback));
-    subscription.as_ref()
+/// Finds CUPTI and subscribes to it, which only one client can. Nothing else of CUPTI is called before.
+///
+/// # Errors
+/// At the first call, the reason why CUPTI cannot be used; at later ones it is not known any more.
+pub fn subscribe(callback: Callback) -> Result<&'static Subscription, Unusable> {
+    let mut refused = None;
+    let subscription = SUBSCRIPTION.get_or_init(|| match Subscription::new(callback) {
+        Ok(subscription) => Some(subscription),
+        Err(unusable) => {
+            refused = Some(unusable);
+            None
+        }
+    });
+    subscription.as_ref().ok_or_else(|| {
+        refused.unwrap_or_else(|| Unusable {
+            reason: "CUPTI cannot be used",
+            sentence: "CUPTI cannot be used.".to_owned(),
+        })
+    })
 }
 
 impl Subscription {
-    fn new(recorder: &Recorder, callback: Callback) -> Option<Subscription> {
-        let cupti = match Cupti::find() {
-            Ok(cupti) => cupti,
-            Err(unusable) => {
-                recorder.lose_all_work(unusable.reason, &unusable.sentence);
-                return None;
-            }
-        };
+    fn new(callback: Callback) -> Result<Subscription, Unusable> {
+        let cupti = Cupti::find()?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: the callback is a function of this library, which is pinned; CUPTI stores the handle.
         let code =
@@ -62,13 +69,12 @@ impl Subscription {
                 "its version may not fit the driver's, or the driver sees no GPU; nvidia-smi shows both"
             };
             let answer = cupti.describe(code);
-            let sentence = format!(
-                "No GPU work of CUDA was recorded: CUPTI refused the subscription ({answer}): {why}."
-            );
-            recorder.lose_all_work("CUPTI refused the subscription", &sentence);
-            return None;
+            return Err(Unusable {
+                reason: "CUPTI refused the subscription",
+                sentence: format!("CUPTI refused the subscription ({answer}): {why}."),
+            });
         }
-        Some(Subscription {
+        Ok(Subscription {
             cupti,
             handle,
             generation: generation(),

@@ -20,8 +20,12 @@ pub use switch::record;
 pub fn start(recorder: &'static Recorder) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        if let Some(subscription) = subscription::subscribe(recorder, callbacks::callback) {
-            prepare(recorder, &subscription.cupti);
+        match subscription::subscribe(callbacks::callback) {
+            Ok(subscription) => prepare(recorder, &subscription.cupti),
+            Err(unusable) => {
+                let sentence = format!("No GPU work of CUDA was recorded: {}", unusable.sentence);
+                recorder.lose_all_work(unusable.reason, &sentence);
+            }
         }
     });
 }
