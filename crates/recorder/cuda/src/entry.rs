@@ -3,7 +3,7 @@
 
 use crate::process::recorder;
 use crate::recorder::Recorder;
-use crate::{labels, nvtx, tracing};
+use crate::{capture, labels, nvtx, tracing};
 use gapscope_spool::hook::guard;
 use gapscope_spool::interface::{Provider, Table};
 use gapscope_spool::{Spool, ids};
@@ -14,7 +14,9 @@ use std::ffi::{CStr, c_int, c_void};
 #[allow(non_snake_case)]
 pub extern "C" fn InitializeInjection() -> c_int {
     guard(|| {
-        if let Some(recorder) = recorder() {
+        if let Some(control) = capture::control() {
+            control.start();
+        } else if let Some(recorder) = recorder() {
             tracing::start(recorder);
         }
     });
@@ -63,7 +65,10 @@ static TABLE: Table = Table::new::<Recorder>();
 /// Returns the functions by which the program speaks to this library; see `gapscope_spool::interface`.
 #[unsafe(no_mangle)]
 pub extern "C" fn gapscope_interface(version: u32) -> *const c_void {
-    TABLE.answer(version).cast()
+    match capture::control() {
+        Some(_) => capture::interface::TABLE.answer(version).cast(),
+        None => TABLE.answer(version).cast(),
+    }
 }
 
 impl Provider for Recorder {
