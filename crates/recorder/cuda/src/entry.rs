@@ -34,10 +34,10 @@ pub extern "C" fn InitializeInjection() -> c_int {
 pub unsafe extern "C" fn InitializeInjectionNvtx2(
     get_export_table: Option<nvtx::GetExportTable>,
 ) -> c_int {
-    let attached = guard(|| match (recorder(), get_export_table) {
+    let attached = guard(|| {
+        let listens = capture::control().is_some() || recorder().is_some();
         // SAFETY: as the caller promises.
-        (Some(_), Some(get)) => unsafe { nvtx::attach(get) },
-        _ => false,
+        get_export_table.is_some_and(|get| listens && unsafe { nvtx::attach(get) })
     });
     c_int::from(attached.unwrap_or(false))
 }

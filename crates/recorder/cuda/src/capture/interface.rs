@@ -2,12 +2,14 @@
 //! the program begins becomes a capture, and labels of its threads may choose the window.
 
 use super::control::{CaptureControl, control};
+use gapscope_spool::event::LabelEdge;
 use gapscope_spool::hook::guard;
 use gapscope_spool::interface::{Status, Table, VERSION, bytes_at};
 use std::cell::RefCell;
 use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The functions, each as [`Table`] describes it.
 pub static TABLE: Table = Table {
@@ -34,18 +36,50 @@ thread_local! {
 }
 
 /// Begins a label of the calling thread.
-pub fn begin_label(control: &CaptureControl, text: &str) {
+fn begin_label(control: &CaptureControl, text: &str) {
     let chooses = control.label_begins(text);
     LABELS.with_borrow_mut(|open| open.push(chooses));
 }
 
 /// Ends the innermost label of the calling thread; returns false if there is none.
-pub fn end_label(control: &CaptureControl) -> bool {
+fn end_label(control: &CaptureControl) -> bool {
     let ended = LABELS.with_borrow_mut(Vec::pop);
     if ended == Some(true) {
         control.label_ends();
     }
     ended.is_some()
+}
+
+/// Handles one end of a label that the program has set by NVTX: of a range, which may end on another thread, or of the
+/// calling thread.
+pub fn label(control: &CaptureControl, range: Option<u64>, edge: LabelEdge, text: &str) {
+    match (range, edge) {
+        (None, LabelEdge::Begin) => begin_label(control, text),
+        (None, LabelEdge::End) => {
+            end_label(control);
+        }
+        (Some(range), LabelEdge::Begin) => {
+            if control.label_begins(text) {
+                ranges().push(range);
+            }
+        }
+        (Some(range), LabelEdge::End) => {
+            let mut open = ranges();
+            let at = open.iter().position(|other| *other == range);
+            if let Some(at) = at {
+                open.swap_remove(at);
+                drop(open);
+                control.label_ends();
+            }
+        }
+        (_, LabelEdge::Instant) => {}
+    }
+}
+
+/// Returns the open ranges of NVTX that choose the window.
+fn ranges() -> MutexGuard<'static, Vec<u64>> {
+    static RANGES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    RANGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs a function of the interface with the control of windows, and returns its [`Status`] as a number. No panic
