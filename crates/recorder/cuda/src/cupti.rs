@@ -153,10 +153,7 @@ fn open(candidate: &search::Candidate) -> Result<Cupti, Option<Unusable>> {
     let refuse = |reason: &'static str, why: String| {
         Some(Unusable {
             reason,
-            sentence: format!(
-                "{} {why}.",
-                file.display()
-            ),
+            sentence: format!("{} {why}.", file.display()),
         })
     };
     // The version comes first: an old library lacks functions because it is old.

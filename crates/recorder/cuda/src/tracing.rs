@@ -19,13 +19,11 @@ pub use switch::record;
 /// Starts tracing, once. Called inside cuInit, before the program has made a context.
 pub fn start(recorder: &'static Recorder) {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        match subscription::subscribe(callbacks::callback) {
-            Ok(subscription) => prepare(recorder, &subscription.cupti),
-            Err(unusable) => {
-                let sentence = format!("No GPU work of CUDA was recorded: {}", unusable.sentence);
-                recorder.lose_all_work(unusable.reason, &sentence);
-            }
+    ONCE.call_once(|| match subscription::subscribe(callbacks::callback) {
+        Ok(subscription) => prepare(recorder, &subscription.cupti),
+        Err(unusable) => {
+            let sentence = format!("No GPU work of CUDA was recorded: {}", unusable.sentence);
+            recorder.lose_all_work(unusable.reason, &sentence);
         }
     });
 }
