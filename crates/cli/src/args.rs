@@ -247,10 +247,10 @@ pub struct Record {
 
 /// Capture a window of a command's GPU work, to run it again
 ///
-/// Runs the command unmodified, with gapscope's capturing layer in its Vulkan loader, and writes what a window of its GPU work
-/// needs to run again: kernels, commands, and of memory the ranges that the window reads. Inside the window each submission is
-/// waited for, so that times there are not the program's own; outside of it nothing changes. What cannot be captured right ends
-/// the window before it, by name.
+/// Runs the command unmodified, with gapscope's capturing layer in its Vulkan loader and its library in its CUDA driver, and
+/// writes what a window of its GPU work needs to run again: kernels, commands or launches, and the memory that they read. Inside
+/// the window each submission is waited for, so that times there are not the program's own; outside of it nothing changes. What
+/// cannot be captured right ends the window before it, by name.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without an option that says which, all work is captured, up to the first capture that the command
@@ -269,7 +269,9 @@ Examples:
   gapscope capture -o step.gapcapture --submissions 3..4 ./my-program
   gapscope capture --dispatches 100..110 python infer.py
   gapscope capture --label 'step 3' ./my-program
-  gapscope capture --signal ./server      kill -USR2 begins the window, and ends it")]
+  gapscope capture --signal ./server      kill -USR2 begins the window, and ends it
+  gapscope capture --kernel softmax:3 python train.py     the fourth launch of a CUDA kernel of this name
+  gapscope capture --launches 1000..1010 python train.py")]
 pub struct Capture {
     /// Folder to write; it must not exist [default: NAME.gapcapture or NAME-2.gapcapture, …, of the command's name]
     #[arg(short, long, value_name = "OUT.gapcapture", value_hint = ValueHint::DirPath)]
@@ -279,11 +281,20 @@ pub struct Capture {
     #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
     pub dispatches: Option<Range<u64>>,
 
+    /// Capture one launch of a CUDA kernel whose name contains NAME: the N-th such launch, from 0 [default: the first]
+    #[arg(long, value_name = "NAME[:N]", value_parser = kernel_launch, group = "window")]
+    pub kernel: Option<(String, u64)>,
+
+    /// Capture these launches of CUDA kernels, numbered from 0
+    #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
+    pub launches: Option<Range<u64>>,
+
     /// Capture these submissions, numbered from 0 and counted as the report counts them
     #[arg(long, value_name = "A..B", value_parser = range, group = "window")]
     pub submissions: Option<Range<u64>>,
 
-    /// Capture the first run of submissions under a debug label, of a command buffer, a queue or the SDK, that contains TEXT
+    /// Capture the first run of submissions under a label that contains TEXT: a debug label of a command buffer or a queue, a
+    /// label of gapscope's SDK or Python package; for CUDA also a range of NVTX
     #[arg(long, value_name = "TEXT", group = "window")]
     pub label: Option<String>,
 
@@ -298,6 +309,10 @@ pub struct Capture {
     /// Keep the bytes that the window wrote, and not their hashes alone: another device's can then be compared within a tolerance
     #[arg(long)]
     pub keep_outputs: bool,
+
+    /// Refuse a launch of CUDA that reaches more bytes of memory than this; K, M and G stand for 2^10, 2^20 and 2^30
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "8G")]
+    pub most_bytes: u64,
 
     /// Print what was captured as JSON, on stderr
     #[arg(long)]
@@ -642,6 +657,37 @@ fn boundaries(text: &str) -> Result<Boundaries> {
         _ if text == "all" => Ok(Boundaries::All),
         Ok(count) if count > 0 => Ok(Boundaries::Count(count)),
         _ => bail!("write a number from 1, or `all`"),
+    }
+}
+
+/// Reads the name of a kernel, and which of its launches.
+fn kernel_launch(text: &str) -> Result<(String, u64)> {
+    // Names of C++ have colons, too: the number is behind the last one.
+    let (name, number) = match text.rsplit_once(':') {
+        Some((name, number)) if number.parse::<u64>().is_ok() && !name.ends_with(':') => {
+            (name, number.parse()?)
+        }
+        _ => (text, 0),
+    };
+    match name.is_empty() {
+        true => bail!("write a part of a kernel's name, and which of its launches: softmax:3"),
+        false => Ok((name.to_owned(), number)),
+    }
+}
+
+/// Reads a number of bytes, with K, M or G behind it or without.
+fn bytes(text: &str) -> Result<u64> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'K') => (&text[..text.len() - 1], 10),
+        Some(b'M') => (&text[..text.len() - 1], 20),
+        Some(b'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let bytes = digits.parse::<u64>().ok();
+    let bytes = bytes.and_then(|number| number.checked_mul(1 << shift));
+    match bytes {
+        Some(bytes) if bytes > 0 => Ok(bytes),
+        _ => bail!("write a number of bytes, such as 512M"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `gapscope capture`: runs a command with the capturing layer (a library that Vulkan's loader puts between program
-//! and driver), which writes a window of the command's GPU work as a capture that can be run again.
+//! and driver) and the library that the CUDA driver loads, which write a window of the command's GPU work as a capture
+//! that can be run again.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use anyhow::Context;
 use gapscope_capture::model::{Command, EndReason};
 use gapscope_capture::request::{Notice, Request, VARIABLE, Window};
-use gapscope_capture::{CONTENT, Capture, RECORDS};
+use gapscope_capture::{AnyCapture, CONTENT, RECORDS};
 use gapscope_files::ContainedPath;
 use gapscope_recorder::LaunchWithLayer;
 use gapscope_timeline::quantity as number;
@@ -54,12 +55,14 @@ fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
         output: std::path::absolute(&output).context("the output's path")?,
         window: window(arguments),
         keep_outputs: arguments.keep_outputs,
+        most_bytes: arguments.most_bytes,
         exchange: exchange.path().to_owned(),
     };
     let launch = LaunchWithLayer {
         command: arguments.command.clone(),
         name: LAYER_NAME,
         library: hook_libraries::find_capture_layer()?,
+        cuda: hook_libraries::find_cuda()?,
         folder: exchange.path().join("layer"),
         variable: (VARIABLE, request.to_text()),
     };
@@ -84,6 +87,13 @@ fn capture(arguments: &args::Capture) -> Result<CaptureRun, Failure> {
 
 /// Returns the window that the options name; without one it is everything.
 fn window(arguments: &args::Capture) -> Window {
+    if let Some((name, number)) = &arguments.kernel {
+        let (name, number) = (name.clone(), *number);
+        return Window::Kernel { name, number };
+    }
+    if let Some(range) = &arguments.launches {
+        return Window::Launches(range.clone());
+    }
     match (
         &arguments.dispatches,
         &arguments.submissions,
@@ -176,18 +186,30 @@ impl Summary {
     /// Reads the facts from the capture that the layer wrote.
     fn read(path: &Path) -> Result<Summary, Failure> {
         let (capture, problem) =
-            Capture::open(path).map_err(|error| Failure::new(error.to_string()))?;
-        let size = |name| ContainedPath::new(path, name).bytes().unwrap_or(0);
+            AnyCapture::open(path).map_err(|error| Failure::new(error.to_string()))?;
         let is_dispatch = |command: &&Command| matches!(command, Command::Dispatch(_));
+        let (window, submissions, dispatches, end) = match capture {
+            AnyCapture::Vulkan(capture) => (
+                capture.header.window.clone(),
+                capture.submission_count(),
+                capture.executed().filter(is_dispatch).count(),
+                capture.end,
+            ),
+            AnyCapture::Cuda(capture) => {
+                let launches = capture.launches().count();
+                (capture.header.window, launches, launches, capture.end)
+            }
+        };
+        let size = |name| ContainedPath::new(path, name).bytes().unwrap_or(0);
         Ok(Summary {
             path: path.to_owned(),
-            window: capture.header.window.clone(),
-            submissions: capture.submission_count(),
-            dispatches: capture.executed().filter(is_dispatch).count(),
+            window,
+            submissions,
+            dispatches,
             bytes: size(RECORDS) + size(CONTENT),
             end: match problem {
                 Some(problem) => Some(EndReason::Failed(problem.to_string())),
-                None => capture.end.map(|end| end.reason),
+                None => end.map(|end| end.reason),
             },
         })
     }
@@ -293,8 +315,14 @@ fn why_nothing(notices: &[Notice], window: &Window) -> String {
     {
         return reason.clone();
     }
+    if notices.contains(&Notice::Cuda)
+        && (window.is_of_cuda() || !notices.contains(&Notice::Device))
+    {
+        return why_nothing_of_cuda(notices, window);
+    }
     if !notices.contains(&Notice::Device) {
-        return "the command made no Vulkan device through the loader, or does not use Vulkan (`gapscope doctor` says what is missing)"
+        return "the command made no Vulkan device through the loader and did not initialise CUDA, or uses neither (`gapscope doctor` \
+                says what is missing)"
             .to_owned();
     }
     let most = notices.iter().filter_map(|notice| match notice {
@@ -322,6 +350,50 @@ fn why_nothing(notices: &[Notice], window: &Window) -> String {
         (_, Some((submissions, _))) => format!(
             "the command had {}, and the window is {window}",
             number::count_of(submissions, "submission", "submissions")
+        ),
+    }
+}
+
+/// Returns a sentence about the reason why no window of a program that uses CUDA began.
+fn why_nothing_of_cuda(notices: &[Notice], window: &Window) -> String {
+    let counts = notices.iter().filter_map(|notice| match notice {
+        Notice::CudaEnded {
+            launches,
+            named,
+            graphs,
+        } => Some((*launches, *named, *graphs)),
+        _ => None,
+    });
+    let Some((launches, named, graphs)) = counts.max() else {
+        return "the command was killed before the window began".to_owned();
+    };
+    let launches = number::count_of(launches, "launch", "launches");
+    let reason = match window {
+        Window::Kernel { name, .. } => {
+            let named = number::count_of(named, "launch", "launches");
+            format!(
+                "the command had {named} of kernels whose name contains {name}, of {launches}, and the window is {window}"
+            )
+        }
+        Window::Submissions(_) => {
+            "a window of submissions is of Vulkan: choose --launches A..B or --kernel NAME for CUDA"
+                .to_owned()
+        }
+        Window::Program => {
+            "the command did not call start_capture, or launched no kernel in it".to_owned()
+        }
+        Window::Signal => "no kernel was launched after a signal SIGUSR2".to_owned(),
+        Window::Label(text) if named == 0 => {
+            format!("the command had no label that contains {text}")
+        }
+        Window::Label(text) => format!("no kernel was launched under a label that contains {text}"),
+        _ => format!("the command had {launches} of kernels, and the window is {window}"),
+    };
+    match graphs {
+        0 => reason,
+        graphs => format!(
+            "{reason}; kernels inside of its {} are not captured",
+            number::count_of(graphs, "launch of a graph", "launches of graphs")
         ),
     }
 }

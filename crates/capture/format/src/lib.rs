@@ -31,7 +31,7 @@ pub mod request;
 mod writer;
 
 pub use capture::{Capture, Step};
-pub use content::{CHUNK_BYTES, Hash, pieces};
+pub use content::{CHUNK_BYTES, Hash, piece_count, pieces};
 pub use files::{AnyCapture, Problem, ReadError};
 pub use invalid::InvalidRecord;
 pub use model::Record;

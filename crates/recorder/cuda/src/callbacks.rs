@@ -35,7 +35,7 @@ use crate::subscription::{self, Subscription};
 use crate::wait_ring::{OPERATIONS, Operation, OperationKind};
 pub use calls::CallSelection;
 use calls::{Call, Calls};
-use data::CallbackData;
+pub use data::CallbackData;
 use effect::Effect;
 use events::{EVENTS, Snapshot};
 use gapscope_spool::event::{CudaEvent, LossKind, Span, WaitKind};
@@ -48,6 +48,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use target::Target;
+pub use target::{is_capturing, prepare as prepare_targets};
 
 /// The size in bytes of a CUstreamBatchMemOpParams, which begins with the number of its operation.
 const OPERATION_BYTES: usize = 48;

@@ -3,7 +3,7 @@
 
 use crate::process::recorder;
 use crate::recorder::Recorder;
-use crate::{labels, nvtx, tracing};
+use crate::{capture, labels, nvtx, tracing};
 use gapscope_spool::hook::guard;
 use gapscope_spool::interface::{Provider, Table};
 use gapscope_spool::{Spool, ids};
@@ -14,7 +14,9 @@ use std::ffi::{CStr, c_int, c_void};
 #[allow(non_snake_case)]
 pub extern "C" fn InitializeInjection() -> c_int {
     guard(|| {
-        if let Some(recorder) = recorder() {
+        if let Some(control) = capture::control() {
+            control.start();
+        } else if let Some(recorder) = recorder() {
             tracing::start(recorder);
         }
     });
@@ -32,10 +34,10 @@ pub extern "C" fn InitializeInjection() -> c_int {
 pub unsafe extern "C" fn InitializeInjectionNvtx2(
     get_export_table: Option<nvtx::GetExportTable>,
 ) -> c_int {
-    let attached = guard(|| match (recorder(), get_export_table) {
+    let attached = guard(|| {
+        let listens = capture::control().is_some() || recorder().is_some();
         // SAFETY: as the caller promises.
-        (Some(_), Some(get)) => unsafe { nvtx::attach(get) },
-        _ => false,
+        get_export_table.is_some_and(|get| listens && unsafe { nvtx::attach(get) })
     });
     c_int::from(attached.unwrap_or(false))
 }
@@ -63,7 +65,10 @@ static TABLE: Table = Table::new::<Recorder>();
 /// Returns the functions by which the program speaks to this library; see `gapscope_spool::interface`.
 #[unsafe(no_mangle)]
 pub extern "C" fn gapscope_interface(version: u32) -> *const c_void {
-    TABLE.answer(version).cast()
+    match capture::control() {
+        Some(_) => capture::interface::TABLE.answer(version).cast(),
+        None => TABLE.answer(version).cast(),
+    }
 }
 
 impl Provider for Recorder {

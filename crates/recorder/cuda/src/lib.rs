@@ -1,5 +1,5 @@
 //! The library that the CUDA driver loads into a program to record it: CUPTI's records and callbacks and NVTX's
-//! labels go in, events in the spool (the log that the session reads) come out.
+//! labels go in, events in the spool (the log that the session reads) come out. Under `gapscope capture` it writes a capture instead ([`capture`]).
 //!
 //! The driver calls [`entry::InitializeInjection`] inside the program's first `cuInit` (`CUDA_INJECTION64_PATH`);
 //! each module with NVTX calls [`entry::InitializeInjectionNvtx2`] at its first label, and
@@ -29,6 +29,7 @@
 //! | one per process | [`per_process`], [`recorder`] (the spool and texts), [`subscription`] (to CUPTI) |
 //! | handed over by the program's threads | [`window`], [`wait_ring`], [`loaded_modules`], [`instructions`] |
 //! | from calls and records to events | [`callbacks`], [`records`], [`buffers`] |
+//! | for captures, in place of recordings | [`capture`] |
 //! | orchestration | [`tracing`], [`labels`], [`process`] |
 //! | what the program calls | [`nvtx`], [`entry`] |
 //!
@@ -38,6 +39,7 @@
 
 mod buffers;
 mod callbacks;
+mod capture;
 mod cupti;
 mod driver;
 mod entry;

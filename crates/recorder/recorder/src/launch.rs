@@ -131,12 +131,7 @@ impl Recording {
         let folder = output.join(drain::LAYER_FOLDER);
         add_layer(&mut command, &folder, LAYER_NAME, &self.layer)?;
         if let Some(library) = &self.cuda {
-            for variable in [CUDA_INJECTION, NVTX_INJECTION] {
-                // The driver loads one library only, and the user's choice stays.
-                if other_tools_library(variable).is_none() {
-                    command.env(variable, library);
-                }
-            }
+            add_cuda(&mut command, library);
         }
         self.labels.inject(&mut command, &output)?;
         if self.stdout_to_stderr {
@@ -163,6 +158,16 @@ pub struct LaunchedProgram {
     pub process: std::process::Child,
     /// The time just before the start, on the host's monotonic clock.
     pub started_ns: i64,
+}
+
+/// Has the CUDA driver and NVTX load a library into a command.
+pub(crate) fn add_cuda(command: &mut Command, library: &Path) {
+    for variable in [CUDA_INJECTION, NVTX_INJECTION] {
+        // The driver loads one library only, and the user's choice stays.
+        if other_tools_library(variable).is_none() {
+            command.env(variable, library);
+        }
+    }
 }
 
 /// Returns the way in which a process has ended; `None` while it runs.

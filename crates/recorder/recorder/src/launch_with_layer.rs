@@ -1,5 +1,5 @@
 //! Launches a program with one of gapscope's Vulkan layers (libraries that Vulkan's loader puts between the program
-//! and the driver) in its environment, without a recording, and waits for its end.
+//! and the driver) and the library for CUDA in its environment, without a recording, and waits for its end.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gapscope_trace::manifest::Exit;
 
-use crate::launch::{add_layer, check_program, exit_of};
+use crate::launch::{add_cuda, add_layer, check_program, exit_of};
 use crate::signals::Signals;
 use crate::{Error, inherited_settings};
 
@@ -21,6 +21,8 @@ pub struct LaunchWithLayer {
     pub name: &'static str,
     /// The layer's library.
     pub library: PathBuf,
+    /// The library that the CUDA driver and NVTX load into the program; `None` for none.
+    pub cuda: Option<PathBuf>,
     /// A folder for the loader's manifest of the layer. It must outlive the program.
     pub folder: PathBuf,
     /// A variable for the layer, with its value.
@@ -53,6 +55,9 @@ impl LaunchWithLayer {
         let mut command = Command::new(program);
         command.args(&self.command[1..]);
         add_layer(&mut command, &self.folder, self.name, &self.library)?;
+        if let Some(library) = &self.cuda {
+            add_cuda(&mut command, library);
+        }
         command.env(self.variable.0, &self.variable.1);
         inherited_settings::pass_to(&mut command);
         let path = Path::new(program);

@@ -70,6 +70,15 @@ impl CallbackData {
         unsafe { self.result.as_ref() }.copied().unwrap_or(UNKNOWN)
     }
 
+    /// Returns the structure of the call's parameters; `None` where CUPTI passes none.
+    ///
+    /// # Safety
+    /// `T` is the structure of this call.
+    pub unsafe fn parameters<T>(&self) -> Option<&T> {
+        // SAFETY: as the caller promises.
+        unsafe { self.parameters.cast::<T>().as_ref() }
+    }
+
     /// Returns a parameter of the call. All that are asked for are handles, and come before shorter ones.
     ///
     /// # Safety

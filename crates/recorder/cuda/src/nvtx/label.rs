@@ -7,8 +7,8 @@ use super::domains::{self, Domain};
 use super::operators;
 use super::payload::{self, PayloadData};
 use super::text::Text;
-use crate::labels;
 use crate::recorder::{Recorder, recorder};
+use crate::{capture, labels};
 use gapscope_spool::event::{CommonEvent, CudaEvent, LabelEdge, LabelScope, LossKind};
 use gapscope_spool::hook::guard;
 use gapscope_spool::{ids, monotonic_ns};
@@ -87,6 +87,15 @@ impl<'a> LabelContent<'a> {
 /// The domain is null or one of ours; the content is the program's own.
 unsafe fn label(location: LabelLocation, edge: LabelEdge, content: LabelContent<'_>) {
     guard(|| {
+        if let Some(control) = capture::control() {
+            let text = content.text.to_text();
+            return capture::interface::label(
+                control,
+                location.range.map(|range| range.0),
+                edge,
+                &text,
+            );
+        }
         let Some(recorder) = recorder() else { return };
         // The time comes first, so that it is the program's and not that of our bookkeeping.
         let at_ns = monotonic_ns();

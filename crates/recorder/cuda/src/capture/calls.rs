@@ -1,0 +1,99 @@
+//! Says which calls of the driver a capture has to do with, by CUPTI's numbers of them.
+
+use super::launch_call::LaunchShape;
+use crate::cupti::Cupti;
+use crate::cupti::numbers::{CALL_NUMBERS, domain};
+use gapscope_spool::model::cuda::base_name;
+
+/// What a call means to a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallKind {
+    /// The call launches a kernel. `per_thread`: null means the thread's own stream.
+    Launch {
+        shape: LaunchShape,
+        per_thread: bool,
+    },
+    /// The call launches a graph.
+    LaunchGraph,
+    /// The call hands other work to the GPU, or frees memory.
+    Work,
+    /// The call loads code and stores a CUmodule where its first parameter points.
+    LoadModule,
+    /// The call loads code and stores a CUlibrary where its first parameter points.
+    LoadLibrary,
+    /// Code may be loaded inside of the call, for the library that is this parameter.
+    AsksLibrary(usize),
+    /// Code may be loaded inside of the call, for the library of the kernel that is this parameter.
+    AsksKernel(usize),
+    /// The call ends the module that is its first parameter.
+    UnloadModule,
+    /// The call ends the library that is its first parameter.
+    UnloadLibrary,
+}
+
+impl CallKind {
+    fn of(name: &str) -> Option<CallKind> {
+        let launch = |shape| CallKind::Launch {
+            shape,
+            per_thread: name.ends_with("_ptsz"),
+        };
+        Some(match base_name(name) {
+            "cuLaunchKernel" => launch(LaunchShape::Plain),
+            "cuLaunchKernelEx" => launch(LaunchShape::WithAttributes),
+            "cuLaunchCooperativeKernel" => launch(LaunchShape::Cooperative),
+            "cuGraphLaunch" => CallKind::LaunchGraph,
+            "cuModuleLoad"
+            | "cuModuleLoadData"
+            | "cuModuleLoadDataEx"
+            | "cuModuleLoadFatBinary" => CallKind::LoadModule,
+            "cuLibraryLoadData" | "cuLibraryLoadFromFile" => CallKind::LoadLibrary,
+            "cuLibraryGetModule" => CallKind::AsksLibrary(1),
+            "cuLibraryGetGlobal" | "cuLibraryGetManaged" => CallKind::AsksLibrary(2),
+            "cuKernelGetFunction" | "cuKernelSetAttribute" => CallKind::AsksKernel(1),
+            "cuKernelGetAttribute" | "cuFuncGetAttribute" => CallKind::AsksKernel(2),
+            "cuFuncSetAttribute" | "cuFuncLoad" => CallKind::AsksKernel(0),
+            "cuModuleUnload" => CallKind::UnloadModule,
+            "cuLibraryUnload" => CallKind::UnloadLibrary,
+            name if name.starts_with("cuMemcpy") || name.starts_with("cuMemset") => CallKind::Work,
+            "cuMemFree" | "cuMemFreeAsync" | "cuMemFreeHost" | "cuMemUnmap" => CallKind::Work,
+            _ => return None,
+        })
+    }
+
+    /// Returns whether callbacks of the call are needed from the start of the program.
+    pub fn is_about_code(self) -> bool {
+        !matches!(
+            self,
+            CallKind::Launch { .. } | CallKind::LaunchGraph | CallKind::Work
+        )
+    }
+
+    /// Returns whether callbacks of the call are needed while launches are counted.
+    pub fn is_launch(self) -> bool {
+        matches!(self, CallKind::Launch { .. } | CallKind::LaunchGraph)
+    }
+}
+
+/// The calls of the driver, by CUPTI's numbers.
+#[derive(Debug)]
+pub struct CaptureCalls(Vec<Option<CallKind>>);
+
+impl CaptureCalls {
+    /// Asks CUPTI for the names of all calls.
+    pub fn find(cupti: &Cupti) -> CaptureCalls {
+        let kind = |number| CallKind::of(cupti.call_name(domain::DRIVER, number)?);
+        CaptureCalls((0..CALL_NUMBERS).map(kind).collect())
+    }
+
+    /// Returns what a call means to a capture; `None` for calls that it has nothing to do with.
+    pub fn get(&self, number: u32) -> Option<CallKind> {
+        *self.0.get(number as usize)?
+    }
+
+    /// Returns the calls with their numbers.
+    pub fn all(&self) -> impl Iterator<Item = (u32, CallKind)> {
+        (0..)
+            .zip(&self.0)
+            .filter_map(|(number, kind)| Some((number, (*kind)?)))
+    }
+}

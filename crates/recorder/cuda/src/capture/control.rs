@@ -1,0 +1,674 @@
+//! Decides which launches are in a window: CUPTI's callbacks at calls go in, launches that are to be captured go to the
+//! open window.
+//!
+//! While no window may begin, no launch has a callback. A window that is chosen by counting launches needs the callbacks
+//! from the start; one that a label, the program or a signal begins needs them from then on.
+
+use super::calls::{CallKind, CaptureCalls};
+use super::driver_functions::DriverFunctions;
+use super::launch_call::LaunchCall;
+use super::loaded_code::{self, CodeHandle};
+use super::open_window::OpenWindow;
+use super::prepared_launch::PreparedLaunch;
+use super::refusal::Refusal;
+use super::synchronise::{MAX_WAIT, RELAXED};
+use super::turn::Turn;
+use super::{demangled, function_name};
+use crate::callbacks::CallbackData;
+use crate::cupti::numbers::{domain, resource};
+use crate::streams::StreamHandle;
+use crate::subscription::{self, Subscription};
+use gapscope_capture::model::EndReason;
+use gapscope_capture::request::{Notice, Request, Window};
+use gapscope_spool::hook::{self, guard};
+use gapscope_spool::interface::{ProgramWindows, Signals, Status, StopOutcome};
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// The time between two looks at the count of signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(5);
+/// The most functions whose names are remembered while launches of a kernel are counted.
+const MAX_NAMES: usize = 1 << 16;
+
+/// What this process was asked to capture.
+pub struct CaptureControl {
+    request: Request,
+    /// The process that the control was made for: a forked child has none of the parent's windows.
+    process: u32,
+    driver: OnceLock<DriverFunctions>,
+    calls: OnceLock<CaptureCalls>,
+    state: Mutex<WindowState>,
+    turn: Turn,
+    /// Whether a window may begin, or is open.
+    is_armed: AtomicBool,
+    /// Whether a window is open, so that other work waits for its turn.
+    is_open: AtomicBool,
+    /// Launches of kernels, those of them that the window names, and launches of graphs, while launches are counted.
+    launches: AtomicU64,
+    named: AtomicU64,
+    graphs: AtomicU64,
+    /// Whether launches are counted from the start of the program.
+    counts_all: bool,
+    /// Labels that contain the text of the window and are open.
+    labels: AtomicU64,
+    signals: Option<Signals>,
+    is_by_program: AtomicBool,
+    pub program_windows: ProgramWindows,
+}
+
+#[derive(Default)]
+struct WindowState {
+    open: Option<OpenWindow>,
+    /// The number of windows that have been begun.
+    begun: u32,
+    /// The launch that is under way in the window: its stream.
+    in_launch: Option<StreamHandle>,
+    /// Whether functions by their handles have the name that the window asks for.
+    names: FxHashMap<usize, bool>,
+}
+
+thread_local! {
+    /// Whether the thread's calls are gapscope's own.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// Whether the thread's current call has taken the turn.
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns the control of this process's windows; `None` if the process was asked for none.
+pub fn control() -> Option<&'static CaptureControl> {
+    static CONTROL: OnceLock<Option<CaptureControl>> = OnceLock::new();
+    let made = CONTROL.get_or_init(|| guard(CaptureControl::from_environment).flatten());
+    made.as_ref()
+        .filter(|control| control.process == std::process::id())
+}
+
+impl CaptureControl {
+    fn from_environment() -> Option<CaptureControl> {
+        let request = Request::from_environment()?;
+        hook::silence();
+        hook::pin_library();
+        let signals = match request.window {
+            Window::Signal => Some(Signals::map(&request.signals())?),
+            _ => None,
+        };
+        let counts_all = matches!(
+            request.window,
+            Window::All | Window::Launches(_) | Window::Dispatches(_) | Window::Kernel { .. }
+        );
+        Some(CaptureControl {
+            is_armed: AtomicBool::new(counts_all),
+            is_by_program: AtomicBool::new(request.window == Window::Program),
+            request,
+            process: std::process::id(),
+            driver: OnceLock::new(),
+            calls: OnceLock::new(),
+            state: Mutex::default(),
+            turn: Turn::new(),
+            is_open: AtomicBool::new(false),
+            launches: AtomicU64::new(0),
+            named: AtomicU64::new(0),
+            graphs: AtomicU64::new(0),
+            counts_all,
+            labels: AtomicU64::new(0),
+            signals,
+            program_windows: ProgramWindows::default(),
+        })
+    }
+
+    /// Subscribes to CUPTI; called inside cuInit.
+    pub fn start(&'static self) {
+        self.request.notify(&Notice::Cuda);
+        let subscription = match subscription::subscribe(callback) {
+            Ok(subscription) => subscription,
+            Err(unusable) => {
+                let reason = unusable.sentence.trim_end_matches('.').to_owned();
+                return self.request.notify(&Notice::NotBegun(reason));
+            }
+        };
+        let driver = match DriverFunctions::find() {
+            Ok(driver) => driver,
+            Err(missing) => {
+                let reason = format!(
+                    "the CUDA driver has no function {missing}; captures need a driver for CUDA 12.4 or newer"
+                );
+                return self.request.notify(&Notice::NotBegun(reason));
+            }
+        };
+        let _ = self.driver.set(driver);
+        crate::callbacks::prepare_targets();
+        let calls = (self.calls).get_or_init(|| CaptureCalls::find(&subscription.cupti));
+        subscription.switch_callback(domain::RESOURCE, resource::MODULE_LOADED, true);
+        for (number, kind) in calls.all() {
+            if kind.is_about_code() || (kind.is_launch() && self.is_armed()) {
+                subscription.switch_callback(domain::DRIVER, number, true);
+            }
+        }
+        if self.signals.is_some() {
+            // Without the thread, no signal begins a window.
+            let _ = hook::spawn(move || self.follow_signals());
+        }
+        // SAFETY: the handler is a plain function of this library, which is pinned.
+        unsafe { libc::atexit(at_exit) };
+    }
+
+    fn is_armed(&self) -> bool {
+        self.is_armed.load(Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WindowState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Switches the callbacks of calls on or off.
+    fn switch(&self, subscription: &Subscription, is_wanted: impl Fn(CallKind) -> bool, on: bool) {
+        let calls = self.calls.get().into_iter().flat_map(CaptureCalls::all);
+        for (number, _) in calls.filter(|(_, kind)| is_wanted(*kind)) {
+            subscription.switch_callback(domain::DRIVER, number, on);
+        }
+    }
+
+    /// Makes a window begin with the next launch.
+    fn arm(&self) {
+        self.is_armed.store(true, Relaxed);
+        if let Some(subscription) = subscription::live() {
+            self.switch(subscription, CallKind::is_launch, true);
+        }
+    }
+
+    /// Makes no window begin, and takes the callbacks of launches back.
+    fn disarm(&self) {
+        self.is_armed.store(false, Relaxed);
+        self.is_open.store(false, Relaxed);
+        if let Some(subscription) = subscription::live() {
+            self.switch(subscription, |kind| !kind.is_about_code(), false);
+        }
+    }
+
+    /// Opens and ends windows by signals, for as long as the process runs.
+    fn follow_signals(&self) {
+        loop {
+            std::thread::sleep(SIGNAL_INTERVAL);
+            let is_on = self.signals.as_ref().is_some_and(Signals::is_on);
+            match is_on {
+                true if !self.is_armed() => self.arm(),
+                false if self.is_armed() => self.end_between_launches(EndReason::Complete),
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the open window from outside of a launch.
+    fn end_between_launches(&self, reason: EndReason) {
+        let has_turn = self.turn.take(MAX_WAIT);
+        let was_inside = INSIDE.replace(true);
+        let mut state = self.lock();
+        match state.open {
+            Some(_) => self.end(&mut state, reason),
+            None => self.disarm(),
+        }
+        drop(state);
+        INSIDE.set(was_inside);
+        if has_turn {
+            self.turn.give_back();
+        }
+    }
+
+    /// Handles the start of a launch.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of this call.
+    unsafe fn launch_begins(&self, kind: CallKind, data: &CallbackData) {
+        let CallKind::Launch { shape, per_thread } = kind else {
+            return;
+        };
+        // SAFETY: as the caller promises.
+        let Some(call) = (unsafe { LaunchCall::read(shape, per_thread, data) }) else {
+            return;
+        };
+        // A launch into a graph runs nothing.
+        if crate::callbacks::is_capturing(call.stream).unwrap_or(false) {
+            return;
+        }
+        let Some(driver) = self.driver.get() else {
+            return;
+        };
+        let launch = self.launches.fetch_add(1, Relaxed);
+        if !self.is_armed() || !self.is_in_window(driver, &call, launch) {
+            return;
+        }
+        if !self.take_turn() {
+            let kernel = function_name(driver, call.function).unwrap_or_default();
+            let seconds = MAX_WAIT.as_secs();
+            let refusal = Refusal::HeldUp { kernel, seconds };
+            return self.end(&mut self.lock(), EndReason::Refused(refusal.to_string()));
+        }
+        let mut mode = RELAXED;
+        // SAFETY: the driver's function; the program's own mode is restored below.
+        unsafe { (driver.exchange_capture_mode)(&mut mode) };
+        // SAFETY: as the caller promises.
+        unsafe { self.capture(driver, data, &call, launch) };
+        // SAFETY: as above.
+        unsafe { (driver.exchange_capture_mode)(&mut mode) };
+    }
+
+    /// Captures a launch that is in the window, which it may begin.
+    ///
+    /// # Safety
+    /// The call is the program's, and has begun.
+    unsafe fn capture(
+        &self,
+        driver: &DriverFunctions,
+        data: &CallbackData,
+        call: &LaunchCall,
+        launch: u64,
+    ) {
+        let mut state = self.lock();
+        let context = data.current_context().handle;
+        // SAFETY: as the caller promises.
+        let prepared = match unsafe { PreparedLaunch::new(driver, call) } {
+            Ok(prepared) => prepared,
+            Err(refusal) => return self.refuse(&mut state, &refusal),
+        };
+        if state.open.is_none() && !self.begin(driver, &mut state, context) {
+            return;
+        }
+        let number = self.counts_all.then_some(launch);
+        let Some(open) = &mut state.open else { return };
+        match open.before(driver, context, call, prepared, number) {
+            Ok(()) => state.in_launch = Some(call.stream),
+            Err(stop) => self.end(&mut state, stop.reason()),
+        }
+    }
+
+    /// Handles the end of a launch.
+    fn launch_ends(&self, has_succeeded: bool) {
+        let Some(driver) = self.driver.get() else {
+            return;
+        };
+        let mut state = self.lock();
+        let Some(stream) = state.in_launch.take() else {
+            return;
+        };
+        let Some(open) = &mut state.open else { return };
+        let mut mode = RELAXED;
+        // SAFETY: the driver's function; the program's own mode is restored below.
+        unsafe { (driver.exchange_capture_mode)(&mut mode) };
+        match open.after(driver, stream.for_driver(), has_succeeded) {
+            Ok(()) if self.is_complete() => self.end(&mut state, EndReason::Complete),
+            Ok(()) => {}
+            Err(stop) => self.end(&mut state, stop.reason()),
+        }
+        // SAFETY: as above.
+        unsafe { (driver.exchange_capture_mode)(&mut mode) };
+    }
+
+    /// Returns whether a launch with this number is in a window.
+    fn is_in_window(&self, driver: &DriverFunctions, call: &LaunchCall, launch: u64) -> bool {
+        if self.is_by_program.load(Relaxed) {
+            return true;
+        }
+        match &self.request.window {
+            Window::All | Window::Program | Window::Signal | Window::Label(_) => true,
+            Window::Launches(range) | Window::Dispatches(range) => range.contains(&launch),
+            Window::Kernel { name, number } => {
+                self.has_name(driver, call.function, name)
+                    && self.named.fetch_add(1, Relaxed) == *number
+            }
+            Window::Submissions(_) => false,
+        }
+    }
+
+    /// Returns whether the open window is complete after the launch that has just ended.
+    fn is_complete(&self) -> bool {
+        match &self.request.window {
+            _ if self.is_by_program.load(Relaxed) => false,
+            Window::Kernel { .. } => true,
+            Window::Launches(range) | Window::Dispatches(range) => {
+                self.launches.load(Relaxed) >= range.end
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether a function's name contains the text of the window.
+    fn has_name(&self, driver: &DriverFunctions, function: *mut c_void, text: &str) -> bool {
+        let key = function as usize;
+        if let Some(known) = self.lock().names.get(&key) {
+            return *known;
+        }
+        let has_name = function_name(driver, function)
+            .is_ok_and(|name| name.contains(text) || demangled(&name).contains(text));
+        let mut state = self.lock();
+        if state.names.len() >= MAX_NAMES {
+            state.names.clear();
+        }
+        state.names.insert(key, has_name);
+        has_name
+    }
+
+    /// Opens a window; returns false where there is none to open, or it cannot be written.
+    fn begin(
+        &self,
+        driver: &DriverFunctions,
+        state: &mut WindowState,
+        context: *mut c_void,
+    ) -> bool {
+        let is_by_program = self.is_by_program.load(Relaxed);
+        let path = match is_by_program {
+            true => match self.program_windows.begin() {
+                Some(path) => path,
+                None => return false,
+            },
+            false => None,
+        };
+        state.begun += 1;
+        let path = path.unwrap_or_else(|| self.request.output_of(state.begun));
+        let window = match is_by_program {
+            true => &Window::Program,
+            false => &self.request.window,
+        };
+        let Request {
+            keep_outputs,
+            most_bytes,
+            ..
+        } = self.request;
+        match OpenWindow::begin(driver, context, &path, window, keep_outputs, most_bytes) {
+            Ok(open) => {
+                self.request.notify(&Notice::Begun(path));
+                state.open = Some(open);
+                self.is_open.store(true, Relaxed);
+                if let Some(subscription) = subscription::live() {
+                    self.switch(subscription, |kind| kind == CallKind::Work, true);
+                }
+                true
+            }
+            Err(reason) => {
+                self.program_windows.settle(false);
+                self.request.notify(&Notice::NotBegun(reason));
+                self.window_is_over();
+                false
+            }
+        }
+    }
+
+    /// Ends the window, or does not begin it, because of a launch that cannot be captured.
+    fn refuse(&self, state: &mut WindowState, refusal: &Refusal) {
+        match state.open {
+            Some(_) => self.end(state, EndReason::Refused(refusal.to_string())),
+            None => {
+                if self.is_by_program.load(Relaxed) && self.program_windows.begin().is_some() {
+                    self.program_windows.settle(false);
+                }
+                self.request.notify(&Notice::NotBegun(refusal.to_string()));
+                self.window_is_over();
+            }
+        }
+    }
+
+    /// Ends the open window: writes the reason and frees what it holds.
+    fn end(&self, state: &mut WindowState, reason: EndReason) {
+        let Some(open) = state.open.take() else {
+            return;
+        };
+        state.in_launch = None;
+        self.program_windows.settle(open.launches() > 0);
+        if let EndReason::Failed(reason) = &reason {
+            let (capture, reason) = (open.path().to_owned(), reason.clone());
+            self.request.notify(&Notice::BrokenOff { capture, reason });
+        }
+        open.end(reason, self.driver.get());
+        self.window_is_over();
+    }
+
+    /// Makes no other window begin unless the program or a signal asks for it.
+    fn window_is_over(&self) {
+        self.disarm();
+        if let Some(signals) = &self.signals {
+            // A window that was refused does not begin again before the next signal.
+            signals.turn_off();
+        }
+    }
+
+    /// Takes the turn for the thread's current call.
+    fn take_turn(&self) -> bool {
+        if !HAS_TURN.get() {
+            HAS_TURN.set(self.turn.take(MAX_WAIT));
+        }
+        HAS_TURN.get()
+    }
+
+    fn give_turn_back(&self) {
+        if HAS_TURN.replace(false) {
+            self.turn.give_back();
+        }
+    }
+
+    /// Begins a label of a thread whose text chooses the window.
+    pub fn label_begins(&self, text: &str) -> bool {
+        let chooses = match &self.request.window {
+            Window::Label(wanted) => text.contains(wanted.as_str()),
+            _ => false,
+        };
+        if chooses && self.labels.fetch_add(1, Relaxed) == 0 && self.lock().begun == 0 {
+            self.named.fetch_add(1, Relaxed);
+            self.arm();
+        }
+        chooses
+    }
+
+    /// Ends a label for which [`Self::label_begins`] returned true.
+    pub fn label_ends(&self) {
+        if self.labels.fetch_sub(1, Relaxed) == 1 && self.is_armed() {
+            self.end_between_launches(EndReason::Complete);
+        }
+    }
+
+    /// Adds a window that the program asks for, and returns its number.
+    ///
+    /// # Errors
+    /// Returns the status for the program if there can be no window now.
+    pub fn start_by_program(&self, path: Option<PathBuf>) -> Result<u32, Status> {
+        match self.request.window {
+            Window::Program => {}
+            // Nobody asked for a window, and the program does.
+            Window::All => {
+                if !self.is_by_program.swap(true, Relaxed) {
+                    let what = "what the program captures itself, by start_capture";
+                    self.end_between_launches(EndReason::Refused(what.to_owned()));
+                }
+            }
+            _ => return Err(Status::NotRecorded),
+        }
+        let number = self.program_windows.ask(path)?;
+        self.arm();
+        Ok(number)
+    }
+
+    /// Ends a window that the program has begun.
+    pub fn stop_by_program(&self, number: u32) -> Status {
+        match self.program_windows.stop(number) {
+            StopOutcome::EndWindow => self.end_between_launches(EndReason::Complete),
+            StopOutcome::NothingBegun => self.disarm(),
+            StopOutcome::AlreadyEnded => {}
+            StopOutcome::Unknown => return Status::NotCapturing,
+        }
+        Status::Done
+    }
+
+    /// Returns whether the program may begin windows.
+    pub fn program_may_start(&self) -> Status {
+        match self.request.window {
+            Window::Program | Window::All => Status::Off,
+            _ => Status::NotRecorded,
+        }
+    }
+
+    /// Ends the window at the exit of the process.
+    fn process_ends(&self) {
+        // The holder of the lock is a thread that the end of the process has stopped or soon will.
+        if let Ok(mut state) = self.state.try_lock()
+            && let Some(open) = state.open.take()
+        {
+            let is_whole =
+                matches!(self.request.window, Window::All) && !self.is_by_program.load(Relaxed);
+            let reason = match is_whole {
+                true => EndReason::Complete,
+                false => EndReason::ProgramEnded,
+            };
+            // The driver may be gone already.
+            open.end(reason, None);
+        }
+        self.request.notify(&Notice::CudaEnded {
+            launches: self.launches.load(Relaxed),
+            named: self.named.load(Relaxed),
+            graphs: self.graphs.load(Relaxed),
+        });
+    }
+
+    /// Handles a call of the driver.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of this call.
+    unsafe fn called(&self, number: u32, data: &CallbackData) {
+        let Some(kind) = self.calls.get().and_then(|calls| calls.get(number)) else {
+            return;
+        };
+        // SAFETY: as the caller promises, here and below.
+        unsafe {
+            if kind.is_about_code() {
+                return self.code_call(kind, data);
+            }
+            match (kind, data.is_enter()) {
+                (CallKind::Launch { .. }, true) => {
+                    loaded_code::call_begins();
+                    self.launch_begins(kind, data);
+                }
+                (CallKind::Launch { shape, .. }, false) => {
+                    if HAS_TURN.get() {
+                        self.launch_ends(data.result() == 0);
+                    }
+                    if loaded_code::is_new_in_call() {
+                        let library = self.library_of(data.parameter(shape.function_parameter()));
+                        library.into_iter().for_each(loaded_code::claim);
+                    }
+                }
+                (CallKind::LaunchGraph, true) => {
+                    self.graphs.fetch_add(1, Relaxed);
+                    if self.is_open.load(Relaxed) {
+                        self.take_turn();
+                    }
+                }
+                (_, true) if self.is_open.load(Relaxed) => {
+                    // Where the turn does not come, the window's next launch ends it.
+                    self.take_turn();
+                }
+                _ => {}
+            }
+        }
+        if !data.is_enter() {
+            self.give_turn_back();
+        }
+    }
+
+    /// Notes whose code was loaded inside of a call.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of this call.
+    unsafe fn code_call(&self, kind: CallKind, data: &CallbackData) {
+        if data.is_enter() {
+            loaded_code::call_begins();
+            // SAFETY: as the caller promises. What is forgotten may get another meaning from now on.
+            unsafe {
+                match kind {
+                    CallKind::UnloadModule => {
+                        loaded_code::forget(CodeHandle::Module(data.parameter(0)));
+                        self.lock().names.clear();
+                    }
+                    CallKind::UnloadLibrary => {
+                        loaded_code::forget(CodeHandle::Library(data.parameter(0)));
+                        self.lock().names.clear();
+                    }
+                    _ => {}
+                }
+            }
+            return;
+        }
+        // SAFETY: as the caller promises; the call has returned, and has stored a handle if it succeeded.
+        let handle = unsafe {
+            if data.result() != 0 {
+                return;
+            }
+            let stored =
+                |data: &CallbackData| (data.parameter(0) as *const usize).as_ref().copied();
+            match kind {
+                CallKind::LoadModule => stored(data).map(CodeHandle::Module),
+                CallKind::LoadLibrary => stored(data).map(CodeHandle::Library),
+                CallKind::AsksLibrary(at) => Some(CodeHandle::Library(data.parameter(at))),
+                CallKind::AsksKernel(at) => self.library_of(data.parameter(at)),
+                _ => None,
+            }
+        };
+        if let Some(handle) = handle {
+            loaded_code::claim(handle);
+        }
+    }
+
+    /// Returns the library of a kernel; `None` where the handle is that of a function, which has a module.
+    fn library_of(&self, kernel: usize) -> Option<CodeHandle> {
+        let driver = self.driver.get()?;
+        let mut library = std::ptr::null_mut();
+        // SAFETY: the driver's function, which checks the program's handle and stores one.
+        let code = unsafe { (driver.kernel_library)(&mut library, kernel as *mut c_void) };
+        (code == 0).then_some(CodeHandle::Library(library as usize))
+    }
+}
+
+/// CUPTI's callback at the start and at the end of a call, and when code is loaded.
+extern "C" fn callback(_user: *mut c_void, domain: u32, number: u32, data: *const c_void) {
+    /// CUpti_ResourceData
+    #[repr(C)]
+    struct ResourceData {
+        context: *mut c_void,
+        handle: *mut c_void,
+        descriptor: *const c_void,
+    }
+    let Some(control) = control() else { return };
+    let done = guard(|| {
+        // In a forked child CUDA does not work.
+        subscription::live()?;
+        // SAFETY: CUPTI passes these structures for resources and for calls.
+        unsafe {
+            if domain == domain::RESOURCE {
+                // Code that gapscope's own calls load is the program's, too.
+                if number == resource::MODULE_LOADED {
+                    loaded_code::keep(data.cast::<ResourceData>().as_ref()?.descriptor);
+                }
+                return Some(());
+            }
+            if INSIDE.replace(true) {
+                return Some(());
+            }
+            control.called(number, data.cast::<CallbackData>().as_ref()?);
+        }
+        INSIDE.set(false);
+        Some(())
+    });
+    if done.is_none() {
+        // A panic must not keep other threads waiting.
+        INSIDE.set(false);
+        control.give_turn_back();
+    }
+}
+
+extern "C" fn at_exit() {
+    guard(|| {
+        if let Some(control) = control() {
+            control.process_ends();
+        }
+    });
+}
