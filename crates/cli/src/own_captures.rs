@@ -26,7 +26,10 @@ pub fn remember(capture: &Path) {
 /// Returns whether this user made a capture on this machine.
 pub fn has(capture: &Path) -> bool {
     let records = ContainedPath::new(capture, RECORDS).open();
-    matches!((own(), records), (Some(own), Ok(records)) if own.has(records))
+    match (own(), records) {
+        (Some(own), Ok(records)) => own.has(records),
+        _ => false,
+    }
 }
 
 fn own() -> Option<OwnHashes> {

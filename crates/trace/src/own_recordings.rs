@@ -39,7 +39,8 @@ impl OwnRecordings {
 
     /// Returns true where the trace in `folder` names the same code as one that was recorded here.
     pub fn has(&self, folder: &Path) -> bool {
-        matches!(frames(folder), Ok(Some(file)) if self.hashes.has(file))
+        let frames = frames(folder).ok().flatten();
+        frames.is_some_and(|file| self.hashes.has(file))
     }
 }
 

@@ -18,7 +18,6 @@ const NAME_BYTES: usize = 256;
 
 /// The numbers of `CUdevice_attribute` that are asked for.
 pub mod device_attribute {
-    pub const L2_BYTES: i32 = 38;
     pub const MAJOR: i32 = 75;
     pub const MINOR: i32 = 76;
 }
@@ -419,7 +418,12 @@ impl Driver {
     ///
     /// # Safety
     /// Both are valid until the GPU's work was waited for.
-    pub unsafe fn to_device(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Error> {
+    pub unsafe fn copy_to_device(
+        &self,
+        to: u64,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         let code = unsafe { (self.functions.to_device)(to, from.cast(), bytes, ptr::null_mut()) };
         self.check("cuMemcpyHtoDAsync", code, || {
@@ -431,7 +435,7 @@ impl Driver {
     ///
     /// # Safety
     /// Both are valid until the GPU's work was waited for.
-    pub unsafe fn to_host(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Error> {
+    pub unsafe fn copy_to_host(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Error> {
         // SAFETY: as the caller promises.
         let code = unsafe { (self.functions.to_host)(to.cast(), from, bytes, ptr::null_mut()) };
         self.check("cuMemcpyDtoHAsync", code, || {

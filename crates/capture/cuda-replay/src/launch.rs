@@ -79,27 +79,6 @@ impl ReadyLaunch {
         })
     }
 
-    /// Returns the launch with another kernel and, where they are given, another grid, block and shared memory.
-    pub fn with(
-        &self,
-        kernel: Kernel,
-        grid: Option<[u32; 3]>,
-        block: Option<[u32; 3]>,
-        shared_bytes: Option<u32>,
-    ) -> ReadyLaunch {
-        ReadyLaunch {
-            kernel,
-            grid: grid.unwrap_or(self.grid),
-            block: block.unwrap_or(self.block),
-            shared_bytes: shared_bytes.unwrap_or(self.shared_bytes),
-            words: self.words.clone(),
-            bytes: self.bytes,
-            attributes: self.attributes.clone(),
-            number: self.number,
-            name: self.name.clone(),
-        }
-    }
-
     /// Gives the launch to the GPU.
     pub fn start(&self, driver: &Driver) -> Result<(), Error> {
         let base = self.words.as_ptr().cast::<u8>().cast_mut();

@@ -27,8 +27,6 @@ pub struct Gpu {
     pub device: c_int,
     pub name: String,
     pub driver_version: Option<u32>,
-    /// Size of the L2 cache.
-    pub l2_bytes: u64,
 }
 
 /// A capture on a GPU.
@@ -382,15 +380,11 @@ impl Gpu {
             });
         }
         driver.use_device(device)?;
-        let l2_bytes = driver.attribute(device, device_attribute::L2_BYTES).ok();
         Ok(Gpu {
             driver,
             device,
             name,
             driver_version: driver.version(),
-            l2_bytes: l2_bytes
-                .and_then(|bytes| u64::try_from(bytes).ok())
-                .unwrap_or_default(),
         })
     }
 }

@@ -113,7 +113,7 @@ impl Stager {
                 match placed.place(range.memory)? {
                     // SAFETY: the half stays as it is until the copies were waited for.
                     Place::Device(address) => unsafe {
-                        driver.to_device(address + range.offset, from, bytes)?;
+                        driver.copy_to_device(address + range.offset, from, bytes)?;
                     },
                     // SAFETY: the memory is mapped, and no kernel runs.
                     Place::Host(address) => unsafe {
@@ -155,7 +155,7 @@ impl Stager {
                 match placed.place(range.memory)? {
                     // SAFETY: nothing else uses the half until the copies were waited for.
                     Place::Device(address) => unsafe {
-                        driver.to_host(to, address + range.offset, bytes)?;
+                        driver.copy_to_host(to, address + range.offset, bytes)?;
                     },
                     // SAFETY: the memory is mapped, and no kernel runs.
                     Place::Host(address) => unsafe {
