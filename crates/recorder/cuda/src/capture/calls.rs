@@ -21,6 +21,10 @@ pub enum CallKind {
     LoadModule,
     /// The call loads code and stores a CUlibrary where its first parameter points.
     LoadLibrary,
+    /// The call stores the CUmodule of the CUlibrary that is its second parameter.
+    GetsModule,
+    /// The call stores the CUfunction of the CUkernel that is its second parameter.
+    GetsFunction,
     /// Code may be loaded inside of the call, for the library that is this parameter.
     AsksLibrary(usize),
     /// Code may be loaded inside of the call, for the library of the kernel that is this parameter.
@@ -47,9 +51,10 @@ impl CallKind {
             | "cuModuleLoadDataEx"
             | "cuModuleLoadFatBinary" => CallKind::LoadModule,
             "cuLibraryLoadData" | "cuLibraryLoadFromFile" => CallKind::LoadLibrary,
-            "cuLibraryGetModule" => CallKind::AsksLibrary(1),
+            "cuLibraryGetModule" => CallKind::GetsModule,
+            "cuKernelGetFunction" => CallKind::GetsFunction,
             "cuLibraryGetGlobal" | "cuLibraryGetManaged" => CallKind::AsksLibrary(2),
-            "cuKernelGetFunction" | "cuKernelSetAttribute" => CallKind::AsksKernel(1),
+            "cuKernelSetAttribute" => CallKind::AsksKernel(1),
             "cuKernelGetAttribute" | "cuFuncGetAttribute" => CallKind::AsksKernel(2),
             "cuFuncSetAttribute" | "cuFuncLoad" => CallKind::AsksKernel(0),
             "cuModuleUnload" => CallKind::UnloadModule,

@@ -605,9 +605,12 @@ impl CaptureControl {
             }
             let stored =
                 |data: &CallbackData| (data.parameter(0) as *const usize).as_ref().copied();
+            self.relate_module(kind, stored(data), data);
             match kind {
                 CallKind::LoadModule => stored(data).map(CodeHandle::Module),
                 CallKind::LoadLibrary => stored(data).map(CodeHandle::Library),
+                CallKind::GetsModule => Some(CodeHandle::Library(data.parameter(1))),
+                CallKind::GetsFunction => self.library_of(data.parameter(1)),
                 CallKind::AsksLibrary(at) => Some(CodeHandle::Library(data.parameter(at))),
                 CallKind::AsksKernel(at) => self.library_of(data.parameter(at)),
                 _ => None,
@@ -615,6 +618,36 @@ impl CaptureControl {
         };
         if let Some(handle) = handle {
             loaded_code::claim(handle);
+        }
+    }
+
+    /// Notes which library a module belongs to, after a call that has made the module or a function of it.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of this call, which has stored `made`.
+    unsafe fn relate_module(&self, kind: CallKind, made: Option<usize>, data: &CallbackData) {
+        let Some(driver) = self.driver.get() else {
+            return;
+        };
+        // SAFETY: as the caller promises; the driver stores a handle.
+        let (module, library) = unsafe {
+            match kind {
+                CallKind::GetsModule => (made, Some(data.parameter(1))),
+                CallKind::GetsFunction => {
+                    let mut module = std::ptr::null_mut();
+                    let function = made.unwrap_or(0) as *mut c_void;
+                    let code = (driver.function_module)(&mut module, function);
+                    let library = match self.library_of(data.parameter(1)) {
+                        Some(CodeHandle::Library(library)) => Some(library),
+                        _ => None,
+                    };
+                    ((code == 0).then_some(module as usize), library)
+                }
+                _ => return,
+            }
+        };
+        if let (Some(module), Some(library)) = (module, library) {
+            loaded_code::module_of_library(module, library);
         }
     }
 

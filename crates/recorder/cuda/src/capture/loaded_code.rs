@@ -44,6 +44,8 @@ pub struct Symbols {
 #[derive(Debug, Default)]
 struct Loaded {
     by_handle: FxHashMap<CodeHandle, Vec<Arc<Cubin>>>,
+    /// The libraries of modules: the driver makes a module of a library in each context.
+    libraries: FxHashMap<usize, usize>,
     /// Cubins whose handle is not known.
     unclaimed: Vec<Arc<Cubin>>,
 }
@@ -112,26 +114,44 @@ pub fn claim(handle: CodeHandle) {
     all.by_handle.entry(handle).or_default().extend(inside);
 }
 
+/// Notes that a module is one of a library.
+pub fn module_of_library(module: usize, library: usize) {
+    let mut locked = loaded();
+    let all = locked.get_or_insert_default();
+    all.libraries.insert(module, library);
+}
+
 /// Forgets the code of a handle, which another module may get next.
 pub fn forget(handle: CodeHandle) {
     if let Some(all) = &mut *loaded() {
         all.by_handle.remove(&handle);
+        match handle {
+            CodeHandle::Module(module) => {
+                all.libraries.remove(&module);
+            }
+            CodeHandle::Library(library) => all.libraries.retain(|_, of| *of != library),
+        }
     }
 }
 
 /// Returns the different cubins that may be a function's: those of its module or library, or else those of which no
-/// handle is known.
+/// handle is known, or else any.
 pub fn candidates(handles: &[CodeHandle], function: &str) -> Vec<Arc<Cubin>> {
-    let (own, unclaimed) = {
+    let (own, unclaimed, others) = {
         let mut locked = loaded();
         let all = locked.get_or_insert_default();
-        let own = handles
-            .iter()
-            .filter_map(|handle| all.by_handle.get(handle));
-        (
-            own.flatten().cloned().collect::<Vec<_>>(),
-            all.unclaimed.clone(),
-        )
+        let libraries = handles.iter().filter_map(|handle| match handle {
+            CodeHandle::Module(module) => {
+                all.libraries.get(module).copied().map(CodeHandle::Library)
+            }
+            CodeHandle::Library(_) => None,
+        });
+        let mut own = Vec::new();
+        for handle in handles.iter().copied().chain(libraries) {
+            own.extend(all.by_handle.get(&handle).into_iter().flatten().cloned());
+        }
+        let others: Vec<_> = all.by_handle.values().flatten().cloned().collect();
+        (own, all.unclaimed.clone(), others)
     };
     let with_function = |cubins: Vec<Arc<Cubin>>| {
         let mut found: Vec<Arc<Cubin>> = Vec::new();
@@ -143,11 +163,11 @@ pub fn candidates(handles: &[CodeHandle], function: &str) -> Vec<Arc<Cubin>> {
         }
         found
     };
-    let found = with_function(own);
-    match found.is_empty() {
-        true => with_function(unclaimed),
-        false => found,
-    }
+    let parts = [own, unclaimed, others].into_iter().map(with_function);
+    parts
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
 }
 
 impl Cubin {
