@@ -8,7 +8,7 @@ use gapscope_capture::cuda::{CudaCapture, Launch};
 
 use crate::driver::{Driver, LaunchAttribute, LaunchConfig, Progress};
 use crate::error::Error;
-use crate::memory::{Place, Placed};
+use crate::memory::{MemoryAddress, Placed};
 use crate::modules::Kernel;
 
 /// The longest time that a launch may take.
@@ -172,7 +172,7 @@ pub fn relocated(
         ) else {
             continue;
         };
-        let Place::Device(address) = placed.place(relocation.memory)? else {
+        let MemoryAddress::Device(address) = placed.place(relocation.memory)? else {
             continue;
         };
         let offset = u64::from_le_bytes(*bytes).wrapping_sub(global.address);

@@ -16,7 +16,7 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Where a memory is in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum MemoryAddress {
     /// An address of the GPU.
     Device(u64),
     /// An address of the host, which is the GPU's, too.
@@ -26,7 +26,7 @@ pub enum Place {
 /// The memory of a capture.
 #[derive(Debug)]
 pub struct Placed {
-    places: BTreeMap<MemoryId, Place>,
+    places: BTreeMap<MemoryId, MemoryAddress>,
     /// Memory of the host that is memory of the GPU in this process, as its address could not be had.
     pub moved_to_device: u64,
 }
@@ -54,7 +54,7 @@ impl Placed {
             let is_taken = reserved.iter().any(|range| spans::overlap(*range, pages));
             if !is_taken && map_host(driver, pages).is_ok() {
                 let each = here.iter();
-                places.extend(each.map(|memory| (memory.id, Place::Host(memory.address))));
+                places.extend(each.map(|memory| (memory.id, MemoryAddress::Host(memory.address))));
             } else {
                 // A kernel finds the same bytes at the same address in the GPU's memory.
                 moved_to_device += here.len() as u64;
@@ -92,7 +92,7 @@ impl Placed {
             })?;
         }
         let each = on_device.iter();
-        places.extend(each.map(|memory| (memory.id, Place::Device(memory.address))));
+        places.extend(each.map(|memory| (memory.id, MemoryAddress::Device(memory.address))));
         Ok(Placed {
             places,
             moved_to_device,
@@ -117,13 +117,14 @@ impl Placed {
                     "variable {name} has {bytes} bytes in its module and {captured} in the capture"
                 )));
             }
-            self.places.insert(memory.id, Place::Device(address));
+            self.places
+                .insert(memory.id, MemoryAddress::Device(address));
         }
         Ok(())
     }
 
     /// Returns where a memory is.
-    pub fn place(&self, memory: MemoryId) -> Result<Place, Error> {
+    pub fn place(&self, memory: MemoryId) -> Result<MemoryAddress, Error> {
         let place = self.places.get(&memory).copied();
         place.ok_or_else(|| Error::Unsupported(format!("memory {memory} is not in the capture")))
     }

@@ -6,7 +6,7 @@ use gapscope_capture::model::Content;
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::known::KnownHashes;
-use crate::memory::{Place, Placed};
+use crate::memory::{MemoryAddress, Placed};
 use crate::session::Session;
 use crate::transfer::Range;
 
@@ -80,7 +80,7 @@ impl Stash {
     fn copy(&self, driver: &Driver, placed: &Placed, is_taken: bool) -> Result<bool, Error> {
         let mut at = self.address;
         for range in &self.ranges {
-            let Place::Device(address) = placed.place(range.memory)? else {
+            let MemoryAddress::Device(address) = placed.place(range.memory)? else {
                 return Ok(false);
             };
             let there = address + range.offset;

@@ -9,7 +9,7 @@ use gapscope_capture::model::{Content, MemoryId};
 
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::memory::{Place, Placed};
+use crate::memory::{MemoryAddress, Placed};
 
 /// The size of each half.
 const HALF_BYTES: usize = 64 << 20;
@@ -112,11 +112,11 @@ impl Stager {
                 let bytes = range.bytes as usize;
                 match placed.place(range.memory)? {
                     // SAFETY: the half stays as it is until the copies were waited for.
-                    Place::Device(address) => unsafe {
+                    MemoryAddress::Device(address) => unsafe {
                         driver.copy_to_device(address + range.offset, from, bytes)?;
                     },
                     // SAFETY: the memory is mapped, and no kernel runs.
-                    Place::Host(address) => unsafe {
+                    MemoryAddress::Host(address) => unsafe {
                         std::ptr::copy_nonoverlapping(from, host(address + range.offset), bytes);
                     },
                 }
@@ -154,11 +154,11 @@ impl Stager {
                 let bytes = range.bytes as usize;
                 match placed.place(range.memory)? {
                     // SAFETY: nothing else uses the half until the copies were waited for.
-                    Place::Device(address) => unsafe {
+                    MemoryAddress::Device(address) => unsafe {
                         driver.copy_to_host(to, address + range.offset, bytes)?;
                     },
                     // SAFETY: the memory is mapped, and no kernel runs.
-                    Place::Host(address) => unsafe {
+                    MemoryAddress::Host(address) => unsafe {
                         std::ptr::copy_nonoverlapping(host(address + range.offset), to, bytes);
                     },
                 }
