@@ -48,6 +48,10 @@ pub struct Config {
     pub passes: u64,
     /// The driver does not tell attributes of devices.
     pub refuses_attributes: bool,
+    /// Modules of libraries are loaded when they are needed.
+    pub lazy: bool,
+    /// Reserved addresses are not those that were wished.
+    pub other_addresses: bool,
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -103,5 +107,7 @@ pub fn config() -> &'static Config {
         profiler_ms: number("FAKE_CUDA_PROFILER_MS").unwrap_or(0),
         passes: number("FAKE_CUDA_PASSES").unwrap_or(3),
         refuses_attributes: says("FAKE_CUDA_ATTRIBUTES", "refuse"),
+        lazy: says("FAKE_CUDA_LAZY", "1"),
+        other_addresses: says("FAKE_CUDA_ADDRESSES", "other"),
     })
 }

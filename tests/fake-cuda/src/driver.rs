@@ -1,5 +1,6 @@
-//! The stub of libcuda: contexts, streams, kernels and memory, of which only the times exist. Calls of a program go in; CUPTI's callbacks
-//! and records and lines of the truth log come out.
+//! The stub of libcuda: contexts, streams, kernels and memory. Kernels and copies run at the call that asks for them; the times are
+//! those at which a device would have run them. Calls of a program go in; CUPTI's callbacks and records and lines of the truth log come
+//! out.
 
 /// Exports functions of the driver and of the runtime. Each line has a function with its parameters, the call that CUPTI is told of (for a
 /// function of the runtime with the driver's call inside), and the function that does the call's work.
@@ -16,26 +17,35 @@ macro_rules! exported {
     )+};
 }
 
+mod address_space;
+mod code;
 mod cupti_ids;
 mod entry_points;
+mod function_calls;
+mod graph_nodes;
 mod graphs;
 mod injection;
+mod kernels;
+mod launch_calls;
+mod launches;
+mod linking;
 mod measuring;
 mod memory;
+mod modules;
 mod stream_operations;
 mod transfers;
+mod virtual_memory;
 mod waits;
 
-use crate::config::config;
-use crate::cupti::{self, State, now};
-use crate::names::Call;
-use crate::records::{self, Kernel};
-use crate::truth;
+use crate::cupti::{self, now};
+use crate::names::{self, Call};
+use crate::{records, truth};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::c_int;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use waits::{Scope, own};
 
 const LATENCY_NS: u64 = 4_000;
 
@@ -46,7 +56,10 @@ pub const NOT_INITIALIZED: c_int = 3;
 pub const NO_DEVICE: c_int = 100;
 pub const INVALID_CONTEXT: c_int = 201;
 pub const INVALID_HANDLE: c_int = 400;
+pub const NOT_FOUND: c_int = 500;
 pub const NOT_READY: c_int = 600;
+pub const ILLEGAL_ADDRESS: c_int = 700;
+pub const UNSUPPORTED_IN_CAPTURE: c_int = 900;
 
 /// The default stream's id in every context, as in CUDA.
 const DEFAULT_STREAM: u32 = 7;
@@ -57,6 +70,8 @@ pub struct Stream {
     id: u32,
     /// The time at which its last work is done.
     free_ns: u64,
+    /// The address of the word that a kernel on it waits for, or 0. Work behind that kernel has run, but is not done.
+    flag: u64,
 }
 
 /// A kernel, with the address of its name. Unloading a module frees that place, and the next module's name may lie there.
@@ -67,6 +82,25 @@ pub struct Function {
     loaded: bool,
     /// The checksum of its cubin; 0 for PTX.
     crc: u64,
+    /// What it does; a kernel that the stub does not know does nothing.
+    program: Option<kernels::Program>,
+    module: usize,
+    /// The values of [`Self::SETTABLE`].
+    attributes: [c_int; 3],
+}
+
+impl Function {
+    /// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, …_PREFERRED_SHARED_MEMORY_CARVEOUT, …_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+    const SETTABLE: [c_int; 3] = [8, 9, 14];
+    const ATTRIBUTES: [c_int; 3] = [48 << 10, -1, 0];
+
+    fn dynamic_shared(&self) -> u32 {
+        self.attributes[0].try_into().unwrap_or_default()
+    }
+
+    fn large_clusters(&self) -> bool {
+        self.attributes[2] != 0
+    }
 }
 
 #[derive(Default)]
@@ -76,18 +110,24 @@ pub struct Driver {
     correlation: u32,
     /// The device of each context; the first has the number 1.
     contexts: Vec<u32>,
+    /// The primary context of each device that has one.
+    primary: HashMap<c_int, usize>,
     /// The green contexts.
     green: HashSet<u32>,
     /// The streams by handle; default streams have the handle `DEFAULT_HANDLE + context`.
     streams: HashMap<usize, Stream>,
     functions: HashMap<usize, Function>,
-    free_names: Vec<usize>,
+    modules: modules::Modules,
+    /// The contexts in which a kernel used an address that is not there: their calls fail.
+    faulted: HashSet<u32>,
     events: waits::Events,
     captures: waits::Captures,
     handles: usize,
     graphs: HashMap<usize, graphs::Graph>,
     free_graphs: Vec<usize>,
     memory: memory::Memory,
+    /// The linked code, by the handle of the link.
+    links: HashMap<usize, Vec<u8>>,
 }
 
 /// The handles of default streams, and of the threads' own default streams, begin here.
@@ -179,6 +219,7 @@ impl Driver {
             context,
             id,
             free_ns: 0,
+            flag: 0,
         }))
     }
 
@@ -274,9 +315,18 @@ fn call<'a>(api: impl Into<Api<'a>>, work: impl FnOnce(&mut Driver, u32, u64) ->
     })
 }
 
-/// Runs a call that waits until the time that `work` returns; the wait holds no lock.
-fn waiting_call(api: Api<'_>, work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>) -> c_int {
+/// Runs a call that waits for kernels that wait for a word, and until the time that `work` returns; the waits hold no lock.
+fn waiting_call(
+    api: Api<'_>,
+    scope: Scope,
+    work: impl FnOnce(&mut Driver, u32) -> Result<u64, c_int>,
+) -> c_int {
     run(api, |mut locked, correlation, _| {
+        while locked.is_spinning(scope) {
+            drop(locked);
+            std::thread::sleep(Duration::from_micros(200));
+            locked = driver();
+        }
         let until = work(&mut locked, correlation);
         drop(locked);
         let result = until.map_or_else(|code| code, sleep_until);
@@ -295,7 +345,10 @@ fn run(api: Api<'_>, work: impl FnOnce(Locked, u32, u64) -> (Locked, c_int)) -> 
     let start = now();
     let driver = api.call_back(driver, correlation, None);
     // The time is taken again, because the subscriber may have taken long.
-    let (driver, result) = work(driver, correlation, now());
+    let (driver, result) = match driver.faulted.contains(&CONTEXT.get()) {
+        true => (driver, ILLEGAL_ADDRESS),
+        false => work(driver, correlation, now()),
+    };
     let driver = api.call_back(driver, correlation, Some(result));
     let end = now();
     drop(driver);
@@ -317,12 +370,16 @@ fn run(api: Api<'_>, work: impl FnOnce(Locked, u32, u64) -> (Locked, c_int)) -> 
     result
 }
 
-/// Runs a call that asks whether the time that `work` returns has come.
+/// Runs a call that asks whether the time that `work` returns has come, and no kernel waits for a word.
 fn asking_call(
     api: Api<'_>,
+    scope: Scope,
     work: impl FnOnce(&mut Driver, u32, u64) -> Result<u64, c_int>,
 ) -> c_int {
     call(api, |driver, correlation, at| {
+        if driver.is_spinning(scope) {
+            return NOT_READY;
+        }
         match work(driver, correlation, at) {
             Ok(until) if until <= at => SUCCESS,
             Ok(_) => NOT_READY,
@@ -338,116 +395,5 @@ fn sleep_until(until: u64) -> c_int {
     SUCCESS
 }
 
-/// Launches a kernel.
-fn launch(
-    api: Api<'_>,
-    function: usize,
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    stream: usize,
-) -> c_int {
-    let words = |low: u32, high: u32| low as usize | (high as usize) << 32;
-    // cuLaunchKernel_params
-    let parameters = [
-        function,
-        words(grid[0], grid[1]),
-        words(grid[2], block[0]),
-        words(block[1], block[2]),
-        words(shared, 0),
-        stream,
-        0,
-        0,
-    ];
-    let symbol = driver().functions.get(&function).map_or(0, |f| f.name);
-    let api = Api {
-        parameters: &parameters,
-        symbol,
-        ..api
-    };
-    call(api, |driver, correlation, asked| {
-        let Some(known) = driver.functions.get(&function).copied() else {
-            return INVALID_HANDLE;
-        };
-        if driver.is_capturing(stream) {
-            // It becomes part of a graph.
-            return SUCCESS;
-        }
-        let Some(work) = driver.submit(stream, correlation, asked, config().kernel_ns) else {
-            return INVALID_CONTEXT;
-        };
-        let mut cupti = cupti::state();
-        if !known.loaded {
-            lazy_loading(&mut cupti, correlation, asked);
-            driver.functions.insert(
-                function,
-                Function {
-                    loaded: true,
-                    ..known
-                },
-            );
-        }
-        (cupti.pc_sampling).launched(work.context, known.name, known.crc);
-        // Each run has a record of its own.
-        let runs = cupti.range_profiler.launched(work.context);
-        let first = kernel(known.name, &work, grid, block, shared);
-        tell_kernel(&mut cupti, first, runs > 1);
-        for _ in 1..runs {
-            let Some(work) = driver.submit(stream, correlation, asked, config().kernel_ns) else {
-                break;
-            };
-            let again = kernel(known.name, &work, grid, block, shared);
-            tell_kernel(&mut cupti, again, true);
-        }
-        SUCCESS
-    })
-}
-
-fn kernel(name: usize, work: &DeviceWork, grid: [u32; 3], block: [u32; 3], shared: u32) -> Kernel {
-    Kernel {
-        kind: records::CONCURRENT_KERNEL,
-        registers_per_thread: 32,
-        start: work.start,
-        end: work.end,
-        device_id: work.device,
-        context_id: work.context,
-        stream_id: work.stream,
-        grid: grid.map(|n| n as i32),
-        block: block.map(|n| n as i32),
-        static_shared_memory: 1024,
-        dynamic_shared_memory: shared as i32,
-        local_memory_per_thread: 16,
-        correlation_id: work.correlation,
-        name: name as *const c_char,
-        ..Kernel::default()
-    }
-}
-
-fn tell_kernel(cupti: &mut State, kernel: Kernel, is_profiled: bool) {
-    // SAFETY: names are NUL-terminated and never freed, only overwritten.
-    let name = unsafe { CStr::from_ptr(kernel.name) }.to_string_lossy();
-    truth::write(
-        "kernel",
-        kernel.correlation_id,
-        (kernel.start, kernel.end),
-        format_args!(
-            ",\"name\":\"{name}\",\"context\":{},\"stream\":{},\"device\":{},\"node\":{}",
-            kernel.context_id, kernel.stream_id, kernel.device_id, kernel.graph_node_id
-        ),
-    );
-    cupti.kernel(kernel, is_profiled);
-}
-
-fn lazy_loading(cupti: &mut State, correlation: u32, at: u64) {
-    let record = records::Overhead {
-        kind: records::OVERHEAD,
-        overhead_kind: 5 << 16,
-        object_kind: 2,
-        object_id: [std::process::id(), cupti.thread(), 0],
-        start: cupti.stamp(at),
-        end: cupti.stamp(at + 500),
-        correlation_id: correlation,
-        ..records::Overhead::default()
-    };
-    cupti.record(records::OVERHEAD, &record);
-}
+#[cfg(test)]
+mod tests;

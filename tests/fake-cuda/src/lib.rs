@@ -1,12 +1,19 @@
-//! A stub of libcuda, libcupti and libnvidia-ml in one library, for machines without CUDA. It does no GPU work.
+//! A stub of libcuda, libcupti and libnvidia-ml in one library, for machines without CUDA.
 //!
 //! Link it as `libcuda.so.1` and as `libcupti.so.13` into a folder, and put the folder on `LD_LIBRARY_PATH`. Its driver has simulated
 //! streams: a kernel begins 4 µs after its launch or when its stream is free, and takes 2 µs. Its CUPTI writes the records of CUPTI
-//! 13.0, whose structures it declares as the header does, and behaves as CUPTI does on a real machine:
+//! 13.0, whose structures it declares as the header does. Memory has bytes (`driver/address_space.rs`), a cubin (`cubin.rs`) has
+//! kernels that are written in Rust (`driver/kernels.rs`), and copies, fills and kernels move bytes on the calling thread; kernels that
+//! the stub does not know do nothing. Transfers of more than 128 MiB, and those whose addresses are below 4096, only take their time.
+//! Driver and CUPTI behave as on a real machine:
 //!
 //! - one subscriber; the second is refused, and without any the last one to register callbacks gets all buffers;
 //! - thread ids are shortened pthread handles, and times those of the wall clock, unless set otherwise in time;
 //! - a call of the runtime has the driver's call inside it, with callbacks of its own and the same correlation;
+//! - a module of a library is loaded when a function of it is needed, with callbacks inside that call, if `FAKE_CUDA_LAZY` is 1;
+//! - the address of a global is another one in each process, and reserved addresses are multiples of 32 MiB;
+//! - the handle of a library's kernel can be launched, but is no function's: functions that take those refuse it;
+//! - a kernel that uses memory which is not there makes all later calls of its context fail;
 //! - a graph that is launched after its tracing was switched on too late crashes the program.
 //!
 //! | variable | what it makes wrong |
@@ -31,6 +38,8 @@
 //! | `FAKE_CUDA_PROFILER_MS=200`, `FAKE_CUDA_PASSES=5` | it takes so long to start; profiled kernels run so often (3) |
 //! | `FAKE_CUDA_ATTRIBUTES=refuse` | the driver does not say what a device has |
 //! | `FAKE_CUDA_PC` | sampling of instructions: `cupti/pc_sampling.rs` |
+//! | `FAKE_CUDA_LAZY=1` | nothing: modules of libraries are loaded late |
+//! | `FAKE_CUDA_ADDRESSES=other` | the addresses that the driver reserves: they are not those that were wished |
 //! | `FAKE_CUDA_METRICS=name=7,…` | nothing: values of metrics of profiled kernels |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |
 //! | `FAKE_CUDA_PM` | samples of hardware counters: `cupti/metrics.rs` |
@@ -38,6 +47,7 @@
 //! | `FAKE_CUDA_TRUTH=file` | nothing: one JSON line for each kernel, transfer, call, event and wait is appended |
 
 mod config;
+pub mod cubin;
 mod cupti;
 mod driver;
 pub mod names;

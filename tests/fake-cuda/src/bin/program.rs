@@ -40,11 +40,24 @@
 //! | `fork:STEP`, `spawn:STEP` | a child without or with exec runs a step, and ends by `_exit` |
 //! | `fork-exit:STEP` | the same, and ends by `exit` |
 //! | `capture:STEP` | a step with recording on, by the in-process interface; with a path in `GAPSCOPE_CAPTURE`, a capture of its own |
+//! | `compute:KERNEL:N[:HOW]` | N launches of a kernel of `driver/kernels.rs`; prints a checksum of the memory that it used. HOW is `packed`, `library`, `cooperative`, `cluster`, `shared` or `own` |
+//! | `compute-graph:KERNEL:NODES:TIMES` | the same, as the kernels of a captured graph |
+//! | `same-names:N` | N launches of the kernel `same` of each of two modules, which do different things |
+//! | `pipeline:N` | N times a kernel, a copy to the device, a kernel that uses the results of both, a fill, and a copy on the device |
+//! | `host-memory`, `managed-memory` | kernels that use page-locked memory, both kinds of it, or managed memory |
+//! | `global-address` | a kernel with a parameter that points into a global |
+//! | `spin:MS` | a kernel waits for a word that the host writes after so many milliseconds |
+//! | `spin-for-kernel` | a kernel waits for a word that a later kernel of another stream writes |
+//! | `fault` | a kernel uses memory that is not there; prints what the next call says |
+//! | `device-malloc`, `collective` | kernels that call `malloc`, and that have the name of one of NCCL's |
+//! | `inside:LABEL:STEP` | another step inside a label |
 //! | `flushes:N`, `calls:N` | waits until CUPTI has been flushed, or the driver called, N times more |
 //! | `filter` | from then on, a system call that opens a file ends the program |
 //! | `sync`, `sleep:MS`, `no-cuda` | waits; `no-cuda` as the first step leaves CUDA alone |
 //! | `exit:CODE`, `_exit`, `abort`, `kill` | ends |
 
+#[path = "../cubin.rs"]
+mod cubin;
 #[path = "program/cuda.rs"]
 mod cuda;
 #[path = "program/filter.rs"]
@@ -144,6 +157,23 @@ fn run(cuda: &Cuda, step: &str) {
                 cuda.make_graph_inside(KERNEL, number(0), |add| nvtx::inside(c"model", add))
             });
             nvtx::inside(c"decode", || cuda.launch_graph(graph, number(1), false));
+        }
+        "compute" => cuda.compute(rest),
+        "compute-graph" => cuda.compute_graph(rest),
+        "same-names" => cuda.same_names(number(0)),
+        "pipeline" => cuda.pipeline(number(0)),
+        "host-memory" => cuda.host_memory(),
+        "managed-memory" => cuda.managed_memory(),
+        "global-address" => cuda.global_address(),
+        "spin" => cuda.spin(number(0)),
+        "spin-for-kernel" => cuda.spin_for_kernel(),
+        "fault" => cuda.fault(),
+        "device-malloc" => cuda.device_malloc(),
+        "collective" => cuda.collective(),
+        "inside" => {
+            let (label, step) = rest.split_once(':').expect("a label and a step");
+            let label = std::ffi::CString::new(label).expect("a text");
+            nvtx::inside(&label, || run(cuda, step));
         }
         "green" => cuda.green(KERNEL),
         "load" => cuda.load_files(rest),

@@ -1,19 +1,17 @@
 //! The functions of libcuda, and the few of the runtime, that the test program calls.
 
 use super::{
-    Api, BLOCKING, CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, Function, INVALID_CONTEXT,
-    INVALID_HANDLE, INVALID_VALUE, NON_BLOCKING, SUCCESS, Stream, call, driver, graphs, injection,
-    launch, memory, of_driver, tell_stream,
+    BLOCKING, CONTEXT, DEFAULT_HANDLE, DEFAULT_STREAM, INVALID_CONTEXT, INVALID_HANDLE,
+    INVALID_VALUE, NON_BLOCKING, SUCCESS, Stream, call, driver, graphs, injection, memory,
+    tell_stream,
 };
 use crate::config::config;
-use crate::cupti::{callbacks, pc_sampling};
+use crate::cupti::callbacks;
 use crate::{cupti, names, records};
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint};
 
 /// The flag that makes a context a green one; CUDA has functions of its own for that.
 const GREEN: c_uint = 0x8000;
-/// The room for a kernel's name.
-const NAME_BYTES: usize = 512;
 
 // Every pointer is the caller's variable or text, as in CUDA.
 
@@ -94,6 +92,38 @@ pub unsafe extern "C" fn cuCtxCreate_v2(
     code
 }
 
+/// Retains the primary context of a device, which is made at the first time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int) -> c_int {
+    let known = driver().primary.get(&device).copied();
+    let (number, code) = match known {
+        Some(number) => (number, SUCCESS),
+        None => {
+            let (mut made, current) = (0, CONTEXT.get());
+            // SAFETY: the variable is ours.
+            let code = unsafe { cuCtxCreate_v2(&mut made, 0, device) };
+            CONTEXT.set(current);
+            driver().primary.insert(device, made);
+            (made, code)
+        }
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *context = number };
+    code
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxRelease_v2(_device: c_int) -> c_int {
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetCurrent(context: *mut usize) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *context = CONTEXT.get() as usize };
+    SUCCESS
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxDestroy_v2(context: usize) -> c_int {
     callbacks::deliver_resource(callbacks::CONTEXT_ENDS, context as u32, None);
@@ -149,6 +179,7 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, flags: c_uint) -> c_
             context,
             id,
             free_ns: 0,
+            flag: 0,
         };
         driver.streams.insert(handle, made);
         // CUPTI has no records of streams of green contexts.
@@ -163,138 +194,12 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, flags: c_uint) -> c_
     code
 }
 
-/// Returns an ELF file, which ends with its section or segment headers; `None` for other images.
-///
-/// # Safety
-/// The image is a text, or an ELF file.
-unsafe fn cubin<'a>(image: *const u8) -> Option<&'a [u8]> {
-    // SAFETY: as the caller promises.
-    unsafe {
-        if CStr::from_ptr(image.cast()).to_bytes().first_chunk() != Some(b"\x7fELF\x02") {
-            return None;
-        }
-        let word = |at: usize| image.add(at).cast::<u64>().read_unaligned() as usize;
-        let half = |at: usize| usize::from(image.add(at).cast::<u16>().read_unaligned());
-        let segments = word(0x20) + half(0x36) * half(0x38);
-        let sections = word(0x28) + half(0x3a) * half(0x3c);
-        Some(std::slice::from_raw_parts(image, segments.max(sections)))
-    }
-}
-
-/// Loads a module with one kernel: the one of a text in PTX, or `add` where the image is an ELF file.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadData(module: *mut usize, image: *const c_char) -> c_int {
-    let mut handle = 0;
-    let parameters = [module as usize, image as usize];
-    let api = of_driver(names::CU_MODULE_LOAD_DATA, &parameters);
-    // SAFETY: the caller's text or ELF file.
-    let cubin = unsafe { cubin(image.cast()) };
-    let code = call(api, |driver, _, _| {
-        // SAFETY: the caller's text, or an ELF file, whose first bytes end with a zero.
-        let image = unsafe { CStr::from_ptr(image) }.to_string_lossy();
-        let entry = (image.split_once(".entry ")).and_then(|(_, rest)| rest.split('(').next());
-        let name = match entry {
-            Some(name) => format!("{name}\0"),
-            None if image.starts_with("\x7fELF") => "add\0".to_owned(),
-            None => return INVALID_VALUE,
-        };
-        let name = name.as_bytes();
-        if name.len() > NAME_BYTES {
-            return INVALID_VALUE;
-        }
-        let place = driver
-            .free_names
-            .pop()
-            .unwrap_or_else(|| Box::leak(Box::new([0u8; NAME_BYTES])).as_mut_ptr() as usize);
-        // SAFETY: the place has room, and is in use by no other module.
-        unsafe { std::ptr::copy_nonoverlapping(name.as_ptr(), place as *mut u8, name.len()) };
-        handle = driver.handle();
-        driver.functions.insert(
-            handle,
-            Function {
-                name: place,
-                loaded: false,
-                crc: cubin.map_or(0, pc_sampling::crc),
-            },
-        );
-        SUCCESS
-    });
-    callbacks::deliver_resource(callbacks::MODULE_LOADED, CONTEXT.get(), cubin);
-    // SAFETY: the caller's variable.
-    unsafe { *module = handle };
-    code
-}
-
-/// Returns the kernel of a module: they have the same handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetFunction(
-    function: *mut usize,
-    module: usize,
-    _name: *const c_char,
-) -> c_int {
-    // SAFETY: the caller's variable.
-    unsafe { *function = module };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuModuleUnload(module: usize) -> c_int {
-    callbacks::deliver_resource(callbacks::MODULE_ENDS, CONTEXT.get(), None);
-    let mut driver = driver();
-    match driver.functions.remove(&module) {
-        Some(function) => {
-            driver.free_names.push(function.name);
-            SUCCESS
-        }
+pub extern "C" fn cuStreamDestroy_v2(stream: usize) -> c_int {
+    match driver().streams.remove(&stream) {
+        Some(_) => SUCCESS,
         None => INVALID_HANDLE,
     }
-}
-
-#[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments)]
-pub extern "C" fn cuLaunchKernel(
-    function: usize,
-    grid_x: c_uint,
-    grid_y: c_uint,
-    grid_z: c_uint,
-    block_x: c_uint,
-    block_y: c_uint,
-    block_z: c_uint,
-    shared: c_uint,
-    stream: usize,
-    _parameters: *mut *mut c_void,
-    _extra: *mut *mut c_void,
-) -> c_int {
-    let grid = [grid_x, grid_y, grid_z];
-    launch(
-        names::CU_LAUNCH_KERNEL.into(),
-        function,
-        grid,
-        [block_x, block_y, block_z],
-        shared,
-        stream,
-    )
-}
-
-/// Launches through the runtime. The real function takes structures by value.
-#[unsafe(no_mangle)]
-pub extern "C" fn fake_runtime_launch(
-    function: usize,
-    blocks: c_uint,
-    threads: c_uint,
-    stream: usize,
-) -> c_int {
-    launch(
-        Api {
-            inside: Some(names::CU_LAUNCH_KERNEL),
-            ..names::CUDA_LAUNCH_KERNEL.into()
-        },
-        function,
-        [blocks, 1, 1],
-        [threads, 1, 1],
-        0,
-        stream,
-    )
 }
 
 #[unsafe(no_mangle)]

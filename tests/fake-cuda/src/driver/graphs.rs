@@ -1,14 +1,17 @@
-//! Graphs: chains of one kernel, whose neighbours overlap by 64 ns, as on an H200.
+//! Graphs: chains of kernels, whose neighbours overlap by 64 ns, as on an H200.
 
+use super::kernels::{Attributes, Launch};
+use super::launches::{kernel, tell_kernel};
 use super::stream_operations::{OPERATION_NS, tell_host_node};
 use super::{
-    Api, DeviceWork, Driver, INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, call, driver, kernel,
-    of_driver, tell_kernel,
+    Api, DeviceWork, Driver, INVALID_CONTEXT, INVALID_HANDLE, Locked, SUCCESS, call, driver,
+    of_driver, run,
 };
 use crate::config::config;
 use crate::cupti::callbacks;
 use crate::{cupti, names, records, truth};
 use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
 
 const OVERLAP_NS: u64 = 64;
 /// INT_MAX: CUPTI's device and context of a graph that starts or ends on the host.
@@ -16,13 +19,17 @@ const ON_HOST: u32 = i32::MAX as u32;
 
 #[derive(Debug, Clone)]
 pub struct Graph {
-    id: u32,
-    function: usize,
-    nodes: u32,
+    pub id: u32,
+    /// The kernels, in the order in which they run.
+    pub kernels: Arc<Vec<Launch>>,
+    /// The dependencies: the places of the earlier kernel and of the later one.
+    pub edges: Vec<(usize, usize)>,
+    /// The function of the kernels that `fake_graph_add` adds.
+    pub added: usize,
     /// The flags with which it was instantiated.
-    flags: u64,
+    pub flags: u64,
     /// The nodes of other kinds, after the kernels: their types, and the inner graph of those that are one.
-    others: Vec<(c_int, usize)>,
+    pub others: Vec<(c_int, usize)>,
 }
 
 /// CUgraphNodeType
@@ -40,26 +47,98 @@ const STREAM_OF_BODIES: u32 = 1 << 20;
 const NODE_HANDLE: usize = 1 << 42;
 const MAX_NODES: usize = 1 << 20;
 
-/// Makes a graph of `nodes` launches of a function, one after the other, by one call where CUDA has many.
-#[unsafe(no_mangle)]
-pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
-    let mut driver = driver();
+/// Returns a launch without parameters.
+fn bare(function: usize) -> Launch {
+    Launch {
+        handle: function,
+        function,
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        shared: 0,
+        parameters: Vec::new(),
+        attributes: Attributes::default(),
+    }
+}
+
+/// Makes a graph without nodes.
+pub fn empty(driver: &mut Driver) -> usize {
     let handle = driver.handle();
     let graph = Graph {
         id: handle as u32,
-        function,
-        nodes,
+        kernels: Arc::default(),
+        edges: Vec::new(),
+        added: 0,
         flags: 0,
         others: Vec::new(),
     };
     driver.graphs.insert(handle, graph);
+    handle
+}
+
+impl Graph {
+    fn nodes(&self) -> u32 {
+        self.kernels.len() as u32
+    }
+
+    /// Adds a kernel that runs after these, and returns its place.
+    pub fn add(&mut self, launch: Launch, after: &[usize]) -> usize {
+        let place = self.kernels.len();
+        Arc::make_mut(&mut self.kernels).push(launch);
+        self.edges
+            .extend(after.iter().map(|before| (*before, place)));
+        place
+    }
+
+    /// Adds a kernel that runs after the last one.
+    fn append(&mut self, launch: Launch) -> usize {
+        let last = self.kernels.len().checked_sub(1);
+        self.add(launch, last.as_slice())
+    }
+}
+
+/// Makes a launch on a captured stream a node of the graph, and tells the subscriber.
+pub fn capture_launch(mut driver: Locked, launch: Launch) -> Locked {
+    let Some(handle) = driver.captures.graph else {
+        return driver;
+    };
+    let Some(graph) = driver.graphs.get_mut(&handle) else {
+        return driver;
+    };
+    let place = graph.append(launch);
+    drop(driver);
+    tell_node(handle, place);
+    self::driver()
+}
+
+/// Tells the subscriber of a new node.
+pub fn tell_node(graph: usize, place: usize) {
+    let told = callbacks::Graph {
+        graph,
+        node: node_handle(graph, place),
+        ..callbacks::Graph::default()
+    };
+    callbacks::deliver_graph(callbacks::GRAPH_NODE_CREATED, &told);
+}
+
+/// Makes a graph of `nodes` launches of a function, one after the other, by one call where CUDA has many.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_graph_create(function: usize, nodes: c_uint) -> usize {
+    let mut driver = driver();
+    let handle = empty(&mut driver);
+    if let Some(graph) = driver.graphs.get_mut(&handle) {
+        for _ in 0..nodes {
+            graph.append(bare(function));
+        }
+        // The function of a graph without kernels is that of the nodes which are added.
+        graph.added = function;
+    }
     drop(driver);
     tell_made(handle, nodes, None);
     handle
 }
 
 /// Tells the subscriber that a graph was made with its kernels, as copies of those of an original where it is one.
-fn tell_made(graph: usize, nodes: u32, original: Option<usize>) {
+pub fn tell_made(graph: usize, nodes: u32, original: Option<usize>) {
     let told = || callbacks::Graph {
         graph,
         ..callbacks::Graph::default()
@@ -80,7 +159,7 @@ fn tell_made(graph: usize, nodes: u32, original: Option<usize>) {
     }
 }
 
-fn node_handle(graph: usize, at: usize) -> usize {
+pub fn node_handle(graph: usize, at: usize) -> usize {
     NODE_HANDLE + graph * MAX_NODES + at
 }
 
@@ -94,15 +173,41 @@ pub extern "C" fn fake_graph_add(graph: usize, kind: c_int, child: usize) {
     if kind != KERNEL {
         return known.others.push((kind, child));
     }
-    let at = known.nodes as usize;
-    known.nodes += 1;
+    let at = known.append(bare(known.added));
     drop(driver);
-    let told = callbacks::Graph {
-        graph,
-        node: node_handle(graph, at),
-        ..callbacks::Graph::default()
-    };
-    callbacks::deliver_graph(callbacks::GRAPH_NODE_CREATED, &told);
+    tell_node(graph, at);
+}
+
+/// Makes an executable graph of another; CUPTI is told of it inside the call.
+fn instantiate(api: Api<'_>, executable: *mut usize, graph: usize, flags: u64) -> c_int {
+    run(api, |mut locked, _, _| {
+        let Some(known) = locked.graphs.get(&graph).cloned() else {
+            return (locked, INVALID_HANDLE);
+        };
+        let handle = match locked.free_graphs.pop() {
+            Some(handle) => handle,
+            None => locked.handle(),
+        };
+        let nodes = known.nodes();
+        let copy = Graph {
+            id: handle as u32,
+            flags,
+            ..known
+        };
+        locked.graphs.insert(handle, copy);
+        cupti::state().graphs += 1;
+        // SAFETY: the variable of the call's caller.
+        unsafe { *executable = handle };
+        drop(locked);
+        tell_made(handle, nodes, Some(graph));
+        let about = callbacks::Graph {
+            graph,
+            executable: handle,
+            ..callbacks::Graph::default()
+        };
+        callbacks::deliver_graph(callbacks::INSTANTIATED, &about);
+        (driver(), SUCCESS)
+    })
 }
 
 /// # Safety
@@ -115,40 +220,21 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
 ) -> c_int {
     let parameters = [executable as usize, graph, flags as usize];
     let api = of_driver(names::CU_GRAPH_INSTANTIATE_WITH_FLAGS, &parameters);
-    let about = callbacks::Graph {
-        graph,
-        ..callbacks::Graph::default()
-    };
-    let mut made = None;
-    let code = call(api, |driver, _, _| {
-        let Some(known) = driver.graphs.get(&graph).cloned() else {
-            return INVALID_HANDLE;
-        };
-        let handle = match driver.free_graphs.pop() {
-            Some(handle) => handle,
-            None => driver.handle(),
-        };
-        made = Some((handle, known.nodes));
-        let copy = Graph {
-            id: handle as u32,
-            flags,
-            ..known
-        };
-        driver.graphs.insert(handle, copy);
-        cupti::state().graphs += 1;
-        // SAFETY: as the caller promises.
-        unsafe { *executable = handle };
-        SUCCESS
-    });
-    if let Some((executable, nodes)) = made {
-        tell_made(executable, nodes, Some(graph));
-        let about = callbacks::Graph {
-            executable,
-            ..about
-        };
-        callbacks::deliver_graph(callbacks::INSTANTIATED, &about);
-    }
-    code
+    instantiate(api, executable, graph, flags)
+}
+
+/// # Safety
+/// `executable` is the caller's variable, and `given` its CUDA_GRAPH_INSTANTIATE_PARAMS, which begins with the flags.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphInstantiateWithParams(
+    executable: *mut usize,
+    graph: usize,
+    given: *const u64,
+) -> c_int {
+    let parameters = [executable as usize, graph, given as usize];
+    let api = of_driver(names::CU_GRAPH_INSTANTIATE_WITH_PARAMS, &parameters);
+    // SAFETY: as the caller promises.
+    instantiate(api, executable, graph, unsafe { *given })
 }
 
 /// CUPTI's number of a graph.
@@ -227,7 +313,7 @@ pub unsafe extern "C" fn cuGraphGetNodes(
     let Some(known) = driver.graphs.get(&graph) else {
         return INVALID_HANDLE;
     };
-    let all = known.nodes as usize + known.others.len();
+    let all = known.kernels.len() + known.others.len();
     // SAFETY: as the caller promises.
     unsafe {
         if nodes.is_null() {
@@ -242,12 +328,18 @@ pub unsafe extern "C" fn cuGraphGetNodes(
     SUCCESS
 }
 
+/// Returns the graph of a node, and the place in it.
+pub fn place(node: usize) -> Option<(usize, usize)> {
+    let within = node.checked_sub(NODE_HANDLE)?;
+    Some((within / MAX_NODES, within % MAX_NODES))
+}
+
 /// Returns the type of a node, and its inner graph.
 pub fn node(node: usize) -> Option<(c_int, usize)> {
     let driver = driver();
-    let within = node.checked_sub(NODE_HANDLE)?;
-    let graph = driver.graphs.get(&(within / MAX_NODES))?;
-    match (within % MAX_NODES).checked_sub(graph.nodes as usize) {
+    let (graph, place) = place(node)?;
+    let graph = driver.graphs.get(&graph)?;
+    match place.checked_sub(graph.kernels.len()) {
         None => Some((KERNEL, 0)),
         Some(at) => graph.others.get(at).copied(),
     }
@@ -270,7 +362,7 @@ impl Graph {
     fn body_kernels(&self, driver: &Driver) -> u32 {
         let bodies = (self.others.iter()).filter(|(kind, _)| *kind == CONDITIONAL);
         let bodies = bodies.filter_map(|(_, body)| driver.graphs.get(body));
-        bodies.map(|body| TURNS * body.nodes).sum()
+        bodies.map(|body| TURNS * body.nodes()).sum()
     }
 }
 
@@ -279,9 +371,14 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         let Some(graph) = driver.graphs.get(&executable).cloned() else {
             return INVALID_HANDLE;
         };
-        let Some(name) = driver.functions.get(&graph.function).map(|f| f.name) else {
+        let name_of = |driver: &Driver, function| driver.functions.get(&function).map(|f| f.name);
+        let names: Option<Vec<usize>> = (graph.kernels.iter())
+            .map(|launch| name_of(driver, launch.function))
+            .collect();
+        let Some(names) = names else {
             return INVALID_HANDLE;
         };
+        let name = name_of(driver, graph.added).or_else(|| names.first().copied());
         if cupti::state().graphs_traced_late {
             // libcupti 13.0.85 crashes, too.
             // SAFETY: the call ends the process, as it should.
@@ -289,7 +386,7 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         }
         let each = config().kernel_ns;
         let step = each.saturating_sub(OVERLAP_NS);
-        let kernels_ns = u64::from(graph.nodes) * step + OVERLAP_NS;
+        let kernels_ns = u64::from(graph.nodes()) * step + OVERLAP_NS;
         let host_nodes = graph.host_nodes(driver);
         let ns = kernels_ns + u64::from(host_nodes) * OPERATION_NS;
         let body_kernels = graph.body_kernels(driver);
@@ -298,6 +395,9 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             return INVALID_CONTEXT;
         };
         let (start, end) = (work.start, work.end);
+        for launch in graph.kernels.iter() {
+            driver.execute(launch, work.context, stream);
+        }
         let mut cupti = cupti::state();
         if cupti.is_on(records::GRAPH_TRACE) {
             let place = config().graph_ends_on_host.map(|on_host| match on_host {
@@ -333,12 +433,12 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             tell_host_node(&DeviceWork { start, end, ..work }, graph.id);
         }
         let mut cupti = cupti::state();
-        for node in 0..graph.nodes {
-            work.start = start + u64::from(node) * step;
+        for (node, (launch, name)) in graph.kernels.iter().zip(&names).enumerate() {
+            work.start = start + node as u64 * step;
             work.end = work.start + each;
-            let mut kernel = kernel(name, &work, [1, 1, 1], [32, 1, 1], 0);
+            let mut kernel = kernel(*name, &work, launch);
             kernel.graph_id = graph.id;
-            kernel.graph_node_id = node_number(graph.id, node as usize);
+            kernel.graph_node_id = node_number(graph.id, node);
             tell_kernel(&mut cupti, kernel, false);
         }
         for node in 0..body_kernels {
@@ -350,9 +450,9 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
                 correlation: 0,
                 ..work
             };
-            let mut kernel = kernel(name, &body, [1, 1, 1], [32, 1, 1], 0);
+            let mut kernel = kernel(name.unwrap_or(0), &body, &bare(graph.added));
             kernel.graph_id = graph.id;
-            kernel.graph_node_id = node_number(graph.id, graph.nodes as usize);
+            kernel.graph_node_id = node_number(graph.id, graph.kernels.len());
             tell_kernel(&mut cupti, kernel, false);
         }
         SUCCESS

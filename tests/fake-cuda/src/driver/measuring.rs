@@ -1,27 +1,42 @@
 //! The functions of the driver that a program needs for measuring a device. CUPTI is not told of these calls.
 
-use super::{INVALID_CONTEXT, INVALID_HANDLE, SUCCESS, driver};
+use super::{INVALID_HANDLE, SUCCESS, driver};
 use crate::config::config;
-use crate::cupti::now;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 
 const FREE_BYTES: usize = 16 << 30;
 const TOTAL_BYTES: usize = 24 << 30;
-/// CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-const MULTIPROCESSORS: c_int = 16;
-/// CU_DEVICE_ATTRIBUTE_CLOCK_RATE
-const CLOCK_KHZ: c_int = 13;
+/// The attributes of devices that are not 0, by their number in `cuda.h`.
+const ATTRIBUTES: [(c_int, c_int); 14] = [
+    // MAX_THREADS_PER_BLOCK, MAX_SHARED_MEMORY_PER_BLOCK, WARP_SIZE
+    (1, 1024),
+    (8, 49_152),
+    (10, 32),
+    // CLOCK_RATE, MULTIPROCESSOR_COUNT
+    (13, 1_980_000),
+    (16, 132),
+    // MEMORY_CLOCK_RATE, GLOBAL_MEMORY_BUS_WIDTH, L2_CACHE_SIZE
+    (36, 2_619_000),
+    (37, 5120),
+    (38, 62_914_560),
+    // UNIFIED_ADDRESSING
+    (41, 1),
+    // COMPUTE_CAPABILITY_MAJOR
+    (75, 9),
+    // MANAGED_MEMORY, COOPERATIVE_LAUNCH, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+    (83, 1),
+    (95, 1),
+    (97, 232_448),
+    (102, 1),
+];
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, what: c_int, _: c_int) -> c_int {
     if config().refuses_attributes {
         return INVALID_HANDLE;
     }
-    let said = match what {
-        MULTIPROCESSORS => 132,
-        CLOCK_KHZ => 1_980_000,
-        _ => 0,
-    };
+    let said = ATTRIBUTES.iter().find(|(known, _)| *known == what);
+    let said = said.map_or(0, |(_, said)| *said);
     // SAFETY: the caller's variable.
     unsafe { *value = said };
     SUCCESS
@@ -32,21 +47,6 @@ pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) ->
     // SAFETY: the caller's variables.
     unsafe { (*free, *total) = (FREE_BYTES, TOTAL_BYTES) };
     SUCCESS
-}
-
-/// Takes twice as long as a kernel.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyDtoDAsync_v2(_to: u64, _from: u64, _: usize, stream: usize) -> c_int {
-    match driver().submit(stream, 0, now(), 2 * config().kernel_ns) {
-        Some(_) => SUCCESS,
-        None => INVALID_CONTEXT,
-    }
-}
-
-/// Takes twice as long as a kernel.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD32Async(_to: u64, _: c_uint, _: usize, stream: usize) -> c_int {
-    cuMemcpyDtoDAsync_v2(0, 0, 0, stream)
 }
 
 /// All devices are joined by NVLink.
@@ -67,21 +67,6 @@ pub extern "C" fn cuCtxEnablePeerAccess(_context: usize, _flags: c_uint) -> c_in
     SUCCESS
 }
 
-/// Takes the memory from the C library, which does not pin it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) -> c_int {
-    // SAFETY: the caller's variable.
-    unsafe { *address = libc::malloc(bytes) };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemFreeHost(address: *mut c_void) -> c_int {
-    // SAFETY: the address is one of `cuMemAllocHost_v2`.
-    unsafe { libc::free(address) };
-    SUCCESS
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usize) -> c_int {
     let driver = driver();
@@ -93,15 +78,9 @@ pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usi
     SUCCESS
 }
 
-/// Loads a module without regard to the options.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadDataEx(
-    module: *mut usize,
-    image: *const c_char,
-    _: c_uint,
-    _: *mut c_int,
-    _: *mut *mut c_void,
-) -> c_int {
-    // SAFETY: as the caller of this one promises.
-    unsafe { super::entry_points::cuModuleLoadData(module, image) }
+pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) -> c_int {
+    // SAFETY: the caller's variable.
+    unsafe { *bytes = TOTAL_BYTES };
+    SUCCESS
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Api, CONTEXT, Driver, INVALID_HANDLE, INVALID_VALUE, OWN, SUCCESS, asking_call, call, driver,
-    of_driver, waiting_call,
+    graphs, of_driver, waiting_call,
 };
 use crate::{cupti, names, truth};
 use std::collections::{HashMap, HashSet};
@@ -34,6 +34,17 @@ struct Event {
     at_ns: u64,
     context: u32,
     occurrence: u64,
+    /// The address of the word that its stream waited for, or 0.
+    flag: u64,
+}
+
+/// The work for which a call waits.
+#[derive(Debug, Clone, Copy)]
+pub enum Scope {
+    Stream(usize),
+    Event(usize),
+    /// All streams of the thread's context.
+    Context,
 }
 
 /// Captured streams by their key, and events that were recorded on them.
@@ -41,6 +52,8 @@ struct Event {
 pub struct Captures {
     streams: HashSet<usize>,
     events: HashSet<usize>,
+    /// The graph that is being made.
+    pub graph: Option<usize>,
 }
 
 impl Events {
@@ -53,6 +66,28 @@ impl Events {
 impl Driver {
     pub fn is_capturing(&self, stream: usize) -> bool {
         self.captures.streams.contains(&Driver::key(stream))
+    }
+
+    /// Returns whether a kernel waits for a word that is still 0.
+    pub fn is_spinning(&mut self, scope: Scope) -> bool {
+        let flags: Vec<u64> = match scope {
+            Scope::Stream(handle) => self
+                .stream(handle)
+                .map(|stream| stream.flag)
+                .into_iter()
+                .collect(),
+            Scope::Event(event) => {
+                let known = self.events.known.get(&event);
+                known.map(|event| event.flag).into_iter().collect()
+            }
+            Scope::Context => {
+                let context = CONTEXT.get();
+                let streams = self.streams.values().filter(|s| s.context == context);
+                streams.map(|stream| stream.flag).collect()
+            }
+        };
+        let is_zero = |flag: u64| self.memory.space.read(flag) == Some([0; 4]);
+        flags.into_iter().any(is_zero)
     }
 }
 
@@ -79,12 +114,12 @@ fn tell_wait(
 const NO_EVENT: (u32, u64) = (0, 0);
 
 /// Returns the handle for a call whose null means the thread's own stream.
-fn own(stream: usize) -> usize {
+pub fn own(stream: usize) -> usize {
     if stream == 0 { OWN } else { stream }
 }
 
 fn wait_for_stream(api: Api<'_>, stream: usize) -> c_int {
-    waiting_call(api, |driver, correlation| {
+    waiting_call(api, Scope::Stream(stream), |driver, correlation| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
         tell_wait(
             HOST_FOR_STREAM,
@@ -98,7 +133,7 @@ fn wait_for_stream(api: Api<'_>, stream: usize) -> c_int {
 }
 
 fn wait_for_context(api: Api<'_>) -> c_int {
-    waiting_call(api, |driver, correlation| {
+    waiting_call(api, Scope::Context, |driver, correlation| {
         let context = CONTEXT.get();
         let streams = driver.streams.values().filter(|s| s.context == context);
         let until = streams.map(|s| s.free_ns).max().unwrap_or(0);
@@ -158,6 +193,7 @@ fn record(api: Api<'_>, event: usize, on: usize) -> c_int {
             at_ns: stream.free_ns,
             context: stream.context,
             occurrence: driver.events.occurrences,
+            flag: stream.flag,
             ..known
         };
         driver.events.known.insert(event, recorded);
@@ -212,7 +248,7 @@ fn awaited(driver: &Driver, event: usize) -> Result<Event, c_int> {
 }
 
 fn ask_event(api: Api<'_>, event: usize) -> c_int {
-    asking_call(api, |driver, correlation, at| {
+    asking_call(api, Scope::Event(event), |driver, correlation, at| {
         let known = awaited(driver, event)?;
         if known.at_ns <= at {
             let event = (known.id, known.occurrence);
@@ -223,7 +259,7 @@ fn ask_event(api: Api<'_>, event: usize) -> c_int {
 }
 
 fn ask_stream(api: Api<'_>, stream: usize) -> c_int {
-    asking_call(api, |driver, correlation, at| {
+    asking_call(api, Scope::Stream(stream), |driver, correlation, at| {
         let stream = *driver.stream(stream).ok_or(INVALID_HANDLE)?;
         if stream.free_ns <= at {
             let place = (stream.context, stream.id);
@@ -234,7 +270,7 @@ fn ask_stream(api: Api<'_>, stream: usize) -> c_int {
 }
 
 fn wait_for_event(api: Api<'_>, event: usize) -> c_int {
-    waiting_call(api, |driver, correlation| {
+    waiting_call(api, Scope::Event(event), |driver, correlation| {
         let known = awaited(driver, event)?;
         tell_wait(
             HOST_FOR_EVENT,
@@ -271,29 +307,45 @@ exported! {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuStreamBeginCapture_v2(stream: usize, _mode: c_uint) -> c_int {
-    call(names::CU_STREAM_BEGIN_CAPTURE, |driver, _, _| {
+pub extern "C" fn cuStreamBeginCapture_v2(stream: usize, mode: c_uint) -> c_int {
+    let parameters = [stream, mode as usize];
+    let api = of_driver(names::CU_STREAM_BEGIN_CAPTURE, &parameters);
+    call(api, |driver, _, _| {
         driver.captures.streams.insert(Driver::key(stream));
+        if driver.captures.graph.is_none() {
+            driver.captures.graph = Some(graphs::empty(driver));
+        }
         SUCCESS
     })
 }
 
-/// Ends all captures; the graph is an empty one.
+/// Ends all captures; the graph has the kernels that were launched meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCapture(stream: usize, graph: *mut usize) -> c_int {
-    let mut handle = 0;
-    let code = call(names::CU_STREAM_END_CAPTURE, |driver, _, _| {
+    let parameters = [stream, graph as usize];
+    let api = of_driver(names::CU_STREAM_END_CAPTURE, &parameters);
+    call(api, |driver, _, _| {
         if !driver.is_capturing(stream) {
             return INVALID_VALUE;
         }
         // Captured events stay captured until they are recorded again.
         driver.captures.streams.clear();
-        handle = driver.handle();
+        let made = driver.captures.graph.take();
+        // SAFETY: the caller's variable.
+        unsafe { *graph = made.unwrap_or_default() };
         SUCCESS
-    });
+    })
+}
+
+thread_local! {
+    static CAPTURE_MODE: std::cell::Cell<c_uint> = const { std::cell::Cell::new(0) };
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(mode: *mut c_uint) -> c_int {
     // SAFETY: the caller's variable.
-    unsafe { *graph = handle };
-    code
+    unsafe { *mode = CAPTURE_MODE.replace(*mode) };
+    SUCCESS
 }
 
 /// Gives a graph a node that records an event; the stub's graphs do not run such nodes.

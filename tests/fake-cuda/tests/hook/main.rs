@@ -2,6 +2,7 @@
 //! compared with what the stub's devices really did.
 
 mod clock;
+mod compute;
 mod damage;
 mod endings;
 mod graphs;

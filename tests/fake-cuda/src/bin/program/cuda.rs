@@ -1,5 +1,6 @@
 //! CUDA, loaded as programs do that do not link it.
 
+mod compute;
 mod operations;
 mod polls;
 mod waits;
@@ -107,6 +108,19 @@ functions! {
     runtime_wait_external "cudaWaitExternalSemaphoresAsync" (usize, usize, c_uint, usize) -> c_int;
     runtime_prefetch "cudaMemPrefetchAsync" (usize, usize, u64, c_uint, usize) -> c_int;
     decompress "cuMemBatchDecompressAsync" (usize, usize, c_uint, usize, usize) -> c_int;
+    get_function "cuModuleGetFunction" (*mut usize, usize, *const c_char) -> c_int;
+    get_global "cuModuleGetGlobal_v2" (*mut u64, *mut usize, usize, *const c_char) -> c_int;
+    set_attribute "cuFuncSetAttribute" (usize, c_int, c_int) -> c_int;
+    load_library "cuLibraryLoadData" (*mut usize, *const c_char, usize, usize, c_uint, usize, usize, c_uint) -> c_int;
+    get_kernel "cuLibraryGetKernel" (*mut usize, usize, *const c_char) -> c_int;
+    launch_own "cuLaunchKernel_ptsz" (usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, *mut *mut c_void, *mut *mut c_void) -> c_int;
+    launch_ex "cuLaunchKernelEx" (*const compute::Config, usize, *mut *mut c_void, *mut *mut c_void) -> c_int;
+    launch_cooperative "cuLaunchCooperativeKernel" (usize, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, usize, *mut *mut c_void) -> c_int;
+    write "cuMemcpyHtoD_v2" (u64, *const c_void, usize) -> c_int;
+    copy_device "cuMemcpyDtoDAsync_v2" (u64, u64, usize, usize) -> c_int;
+    allocate_host "cuMemAllocHost_v2" (*mut u64, usize) -> c_int;
+    register_host "cuMemHostRegister_v2" (u64, usize, c_uint) -> c_int;
+    unregister_host "cuMemHostUnregister" (u64) -> c_int;
     launch_graph "cuGraphLaunch" (usize, usize) -> c_int;
     runtime_launch_graph "cudaGraphLaunch" (usize, usize) -> c_int;
 }
