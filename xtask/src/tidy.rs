@@ -77,6 +77,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "gapscope-cuda",
     "gapscope-cupti",
     "gapscope-replay",
+    "gapscope-cuda-replay",
     "gapscope-device-peaks",
     "gapscope-sdk",
     "doubled",

@@ -19,7 +19,7 @@ use gapscope_timeline::quantity as number;
 use crate::args;
 use crate::capture_json::{Captured, End};
 use crate::failure::Failure;
-use crate::{exit, hook_libraries, output_path, page, recorded_command};
+use crate::{exit, hook_libraries, output_path, own_captures, page, recorded_command};
 
 const LAYER_NAME: &str = "VK_LAYER_GAPSCOPE_capture";
 
@@ -183,7 +183,7 @@ struct Summary {
 }
 
 impl Summary {
-    /// Reads the facts from the capture that the layer wrote.
+    /// Reads the facts from the capture that the layer wrote just now. A capture of CUDA is remembered as the user's own.
     fn read(path: &Path) -> Result<Summary, Failure> {
         let (capture, problem) =
             AnyCapture::open(path).map_err(|error| Failure::new(error.to_string()))?;
@@ -196,6 +196,7 @@ impl Summary {
                 capture.end,
             ),
             AnyCapture::Cuda(capture) => {
+                own_captures::remember(path);
                 let launches = capture.launches().count();
                 (capture.header.window, launches, launches, capture.end)
             }

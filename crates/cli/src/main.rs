@@ -26,6 +26,7 @@ mod info;
 mod interrupts;
 mod kernel_names;
 mod output_path;
+mod own_captures;
 mod own_recordings;
 mod page;
 mod progress;

@@ -1,6 +1,7 @@
 //! `gapscope replay`: runs a capture on a device and compares its outputs with the program's, or runs another form
 //! of it.
 
+mod cuda;
 mod fusion;
 pub mod json;
 mod needed_barriers;
@@ -9,8 +10,8 @@ use crate::args;
 use crate::exit;
 use crate::failure::Failure;
 use crate::{page, progress, spirv_val};
-use gapscope_capture::model::EndReason;
-use gapscope_capture::{Capture, Problem};
+use gapscope_capture::model::{End, EndReason};
+use gapscope_capture::{AnyCapture, Capture, Problem};
 use gapscope_replay::{DeviceChoice, Difference, Error, Extent, Options, Replay, Schedule};
 use gapscope_report::Document;
 use gapscope_report::document::{Block, Text, Tone};
@@ -24,32 +25,44 @@ pub const MAX_LINES: usize = 10;
 
 /// Runs a capture and prints the result.
 pub fn run(arguments: &args::Replay) -> Result<ExitCode, Failure> {
-    let (capture, problem) =
-        Capture::open(&arguments.capture).map_err(|error| Failure::new(error.to_string()))?;
-    let remarks = remarks(&capture, problem.as_ref());
+    let opened = AnyCapture::open(&arguments.capture);
+    let (capture, problem) = opened.map_err(|error| Failure::new(error.to_string()))?;
+    match capture {
+        AnyCapture::Vulkan(capture) => run_vulkan(arguments, &capture, problem.as_ref()),
+        AnyCapture::Cuda(capture) => cuda::run(arguments, &capture, problem.as_ref()),
+    }
+}
+
+/// Runs a capture of Vulkan and prints the result.
+fn run_vulkan(
+    arguments: &args::Replay,
+    capture: &Capture,
+    problem: Option<&Problem>,
+) -> Result<ExitCode, Failure> {
+    cuda::refuse_options_of_cuda(arguments)?;
+    let remarks = remarks(capture.end.as_ref(), problem);
     if arguments.spirv_val {
-        spirv_val::check(&capture)?;
+        spirv_val::check(capture)?;
     }
     if let (Some((buffer, dispatch)), Some(to)) = (&arguments.dump, &arguments.to) {
-        return dump(arguments, &capture, buffer, *dispatch, to, &remarks);
+        return dump(arguments, capture, buffer, *dispatch, to, &remarks);
     }
     if arguments.find_nan {
-        return find_nan(arguments, &capture, &remarks);
+        return find_nan(arguments, capture, &remarks);
     }
     if arguments.fuse {
-        return fusion::run(arguments, &capture, &remarks);
+        return fusion::run(arguments, capture, &remarks);
     }
     if arguments.needed_barriers {
         let is_whole = problem.is_none();
-        return needed_barriers::run(arguments, &capture, &remarks, is_whole);
+        return needed_barriers::run(arguments, capture, &remarks, is_whole);
     }
     let options = options(arguments);
-    let result = match progress::while_running("replaying", || {
-        gapscope_replay::replay(&capture, &options)
-    }) {
-        Ok(result) => result,
-        Err(error) => return refused(arguments, error),
-    };
+    let result =
+        match progress::while_running("replaying", || gapscope_replay::replay(capture, &options)) {
+            Ok(result) => result,
+            Err(error) => return refused(arguments, error),
+        };
     let is_part = arguments.until.is_some() || arguments.dispatch.is_some();
     let status = match result.different() {
         0 => exit::after_reading((is_part || result.is_equal()) && problem.is_none()),
@@ -194,12 +207,12 @@ pub fn refused(arguments: &args::Replay, error: Error) -> Result<ExitCode, Failu
 }
 
 /// Returns sentences about the way in which the capture ended; none if its window is complete.
-fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
+fn remarks(end: Option<&End>, problem: Option<&Problem>) -> Vec<String> {
     let mut remarks: Vec<String> = problem
         .map(|problem| format!("{problem}."))
         .into_iter()
         .collect();
-    match capture.end.as_ref().map(|end| &end.reason) {
+    match end.map(|end| &end.reason) {
         None if problem.is_none() => {
             remarks.push("The capture was cut off: it has no end.".to_owned())
         }
@@ -219,7 +232,11 @@ fn remarks(capture: &Capture, problem: Option<&Problem>) -> Vec<String> {
 fn answer(mut result: Replay, remarks: &[String]) -> Answer {
     result.notes.extend_from_slice(remarks);
     let equal = result.is_equal();
-    Answer::Ran(Ran { result, equal })
+    Answer::Ran(Ran {
+        result,
+        equal,
+        unsteady: None,
+    })
 }
 
 /// Returns the text of a capture that ran: three sentences (work, time, outputs), then differences and notes.

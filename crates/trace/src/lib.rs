@@ -33,6 +33,7 @@ pub mod memory;
 mod merge;
 pub mod names;
 pub mod optional;
+pub mod own_hashes;
 pub mod own_recordings;
 mod pages;
 pub mod panics;

@@ -5,27 +5,24 @@
 //! session remembers the hash of the table `frames`, the only one that names files with lines; a trace that has the same
 //! table names the same files, wherever it was moved.
 
+use crate::own_hashes::OwnHashes;
 use crate::tables::{Frames, Table};
 use gapscope_files::ContainedPath;
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-
-/// The most bytes of the file, some 16,000 recordings. Beyond them the older half is forgotten.
-const MAX_FILE_BYTES: usize = 1 << 20;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 
 /// The hashes of the recordings of one user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnRecordings {
-    file: PathBuf,
+    hashes: OwnHashes,
 }
 
 impl OwnRecordings {
     /// Returns those that are kept in the user's folder for state, which may not exist yet.
     pub fn new(folder: &Path) -> OwnRecordings {
         OwnRecordings {
-            file: folder.join("recordings"),
+            hashes: OwnHashes::new(folder.join("recordings")),
         }
     }
 
@@ -34,53 +31,32 @@ impl OwnRecordings {
     /// # Errors
     /// The trace or the file of hashes cannot be read or written.
     pub fn remember(&self, folder: &Path) -> io::Result<()> {
-        let Some(hash) = frames_hash(folder)? else {
-            return Ok(());
-        };
-        if let Some(folder) = self.file.parent() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)?;
+        match frames(folder)? {
+            Some(file) => self.hashes.remember(file),
+            None => Ok(()),
         }
-        let kept = fs::read_to_string(&self.file).unwrap_or_default();
-        if kept.len() >= MAX_FILE_BYTES {
-            let newer = kept.lines().skip(kept.lines().count() / 2);
-            let text: String = newer.flat_map(|line| [line, "\n"]).collect();
-            ContainedPath::from(&*self.file).replace_private(text.as_bytes())?;
-        }
-        let mut file = (File::options().append(true).create(true))
-            .mode(0o600)
-            .open(&self.file)?;
-        // One write, so that recordings that end together do not mix their lines.
-        file.write_all(format!("{hash}\n").as_bytes())
     }
 
     /// Returns true where the trace in `folder` names the same code as one that was recorded here.
     pub fn has(&self, folder: &Path) -> bool {
-        let Ok(Some(hash)) = frames_hash(folder) else {
-            return false;
-        };
-        let kept = fs::read_to_string(&self.file).unwrap_or_default();
-        kept.lines().any(|line| line == hash)
+        let frames = frames(folder).ok().flatten();
+        frames.is_some_and(|file| self.hashes.has(file))
     }
 }
 
-/// Returns the hash of a trace's table of frames; `None` where it has no such table.
-fn frames_hash(folder: &Path) -> io::Result<Option<String>> {
-    let file = match ContainedPath::new(folder, format!("{}.parquet", Frames::NAME)).open() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
-    };
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file)?;
-    Ok(Some(hasher.finalize().to_hex().to_string()))
+/// Opens a trace's table of frames; `None` where it has no such table.
+fn frames(folder: &Path) -> io::Result<Option<File>> {
+    match ContainedPath::new(folder, format!("{}.parquet", Frames::NAME)).open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        file => file.map(Some),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Manifest, TraceWriter};
+    use std::fs;
 
     fn trace(folder: &Path, file: &str) {
         let mut writer = TraceWriter::create(folder).unwrap();

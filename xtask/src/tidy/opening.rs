@@ -40,8 +40,8 @@ const EXCEPTED: [(&str, &str); 8] = [
     ("crates/trace/src/measured.rs", "the user's measurements"),
     ("crates/trace/src/names.rs", "the file that the user names"),
     (
-        "crates/trace/src/own_recordings.rs",
-        "the user's recordings",
+        "crates/trace/src/own_hashes.rs",
+        "the user's recordings and captures",
     ),
     ("crates/trace/src/part.rs", "the folder that is synced"),
     (

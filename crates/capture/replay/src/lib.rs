@@ -65,4 +65,4 @@ pub use outputs::outputs;
 pub use program::Extent;
 pub use replay::replay;
 pub use result::{Replay, median, spread};
-pub use values::{Differing, Element};
+pub use values::{Differing, Element, npy_head};

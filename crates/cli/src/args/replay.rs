@@ -26,6 +26,7 @@ Examples:
   gapscope replay --dispatch 7 --repeat 100 run.gapcapture       the time of one dispatch
   gapscope replay --dump weights@7 --to weights.npy run.gapcapture
   gapscope replay --find-nan run.gapcapture
+  gapscope replay --dump p0@3 --type f32 --to first.npy kernel.gapcapture   (CUDA: parameter 0 after launch 3)
   gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring
   gapscope replay --needed-barriers run.gapcapture               what fewer barriers would bring")]
 pub struct Replay {
@@ -112,6 +113,11 @@ pub struct Replay {
         "output", "until", "serialised", "dispatch", "dump", "find_nan", "fuse",
     ])]
     pub needed_barriers: bool,
+
+    /// Run a capture of CUDA that was not made here by this user: its code runs on the GPU as that of any program that you
+    /// start
+    #[arg(long)]
+    pub trust: bool,
 
     #[command(flatten)]
     pub width: Width,

@@ -1,5 +1,6 @@
 //! The JSON that `gapscope replay --json` prints.
 
+use gapscope_cuda_replay::Unsteady;
 use gapscope_fusion::Fusion;
 use gapscope_replay::{Dumped, Replay, Search, Unfit};
 use schemars::JsonSchema;
@@ -24,6 +25,9 @@ pub struct Ran {
     pub result: Replay,
     /// Whether all outputs that were compared have the bytes that the program had.
     pub equal: bool,
+    /// For captures of CUDA: how launches differ between their own runs, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsteady: Option<Unsteady>,
 }
 
 /// A capture that cannot run on the device. Nothing ran.

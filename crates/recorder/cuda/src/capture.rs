@@ -14,6 +14,8 @@ mod calls;
 mod control;
 mod copier;
 mod driver_functions;
+mod graph_kernel;
+mod graphs;
 pub mod interface;
 mod launch_call;
 mod loaded_code;
@@ -21,6 +23,7 @@ mod open_window;
 mod prepared_launch;
 mod reached_memory;
 mod refusal;
+mod saved_memory;
 mod synchronise;
 mod turn;
 

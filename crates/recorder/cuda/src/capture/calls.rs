@@ -15,6 +15,14 @@ pub enum CallKind {
     },
     /// The call launches a graph.
     LaunchGraph,
+    /// The call makes an executable graph of its second parameter, and stores it where its first points.
+    InstantiateGraph,
+    /// The call changes the executable graph that is its first parameter to the graph that is its second.
+    UpdateGraph,
+    /// The call changes nodes of the executable graph that is its first parameter.
+    ChangeGraph,
+    /// The call ends the executable graph that is its first parameter.
+    DestroyGraph,
     /// The call hands other work to the GPU, or frees memory.
     Work,
     /// The call loads code and stores a CUmodule where its first parameter points.
@@ -46,6 +54,15 @@ impl CallKind {
             "cuLaunchKernelEx" => launch(LaunchShape::WithAttributes),
             "cuLaunchCooperativeKernel" => launch(LaunchShape::Cooperative),
             "cuGraphLaunch" => CallKind::LaunchGraph,
+            "cuGraphInstantiate"
+            | "cuGraphInstantiateWithFlags"
+            | "cuGraphInstantiateWithParams" => CallKind::InstantiateGraph,
+            "cuGraphExecUpdate" => CallKind::UpdateGraph,
+            "cuGraphExecDestroy" => CallKind::DestroyGraph,
+            "cuGraphNodeSetEnabled" => CallKind::ChangeGraph,
+            name if name.starts_with("cuGraphExec") && name.contains("SetParams") => {
+                CallKind::ChangeGraph
+            }
             "cuModuleLoad"
             | "cuModuleLoadData"
             | "cuModuleLoadDataEx"
@@ -67,9 +84,17 @@ impl CallKind {
 
     /// Returns whether callbacks of the call are needed from the start of the program.
     pub fn is_about_code(self) -> bool {
-        !matches!(
+        !self.is_launch() && !self.is_about_graphs() && self != CallKind::Work
+    }
+
+    /// Returns whether callbacks of the call are needed from the start where kernels of graphs may be in the window.
+    pub fn is_about_graphs(self) -> bool {
+        matches!(
             self,
-            CallKind::Launch { .. } | CallKind::LaunchGraph | CallKind::Work
+            CallKind::InstantiateGraph
+                | CallKind::UpdateGraph
+                | CallKind::ChangeGraph
+                | CallKind::DestroyGraph
         )
     }
 

@@ -6,6 +6,8 @@
 
 use super::calls::{CallKind, CaptureCalls};
 use super::driver_functions::DriverFunctions;
+use super::graph_kernel::GraphKernel;
+use super::graphs;
 use super::launch_call::LaunchCall;
 use super::loaded_code::{self, CodeHandle};
 use super::open_window::OpenWindow;
@@ -48,7 +50,8 @@ pub struct CaptureControl {
     is_armed: AtomicBool,
     /// Whether a window is open, so that other work waits for its turn.
     is_open: AtomicBool,
-    /// Launches of kernels, those of them that the window names, and launches of graphs, while launches are counted.
+    /// Launches of kernels, those of kernels that the window names, and launches of graphs whose kernels are not among
+    /// these, while launches are counted.
     launches: AtomicU64,
     named: AtomicU64,
     graphs: AtomicU64,
@@ -144,7 +147,10 @@ impl CaptureControl {
         let calls = (self.calls).get_or_init(|| CaptureCalls::find(&subscription.cupti));
         subscription.switch_callback(domain::RESOURCE, resource::MODULE_LOADED, true);
         for (number, kind) in calls.all() {
-            if kind.is_about_code() || (kind.is_launch() && self.is_armed()) {
+            let is_wanted = kind.is_about_code()
+                || (kind.is_launch() && self.is_armed())
+                || (kind.is_about_graphs() && self.takes_kernels_of_graphs());
+            if is_wanted {
                 subscription.switch_callback(domain::DRIVER, number, true);
             }
         }
@@ -185,7 +191,8 @@ impl CaptureControl {
         self.is_armed.store(false, Relaxed);
         self.is_open.store(false, Relaxed);
         if let Some(subscription) = subscription::live() {
-            self.switch(subscription, |kind| !kind.is_about_code(), false);
+            let ends = |kind: CallKind| !kind.is_about_code();
+            self.switch(subscription, ends, false);
         }
     }
 
@@ -282,6 +289,107 @@ impl CaptureControl {
         match open.before(driver, context, call, prepared, number) {
             Ok(()) => state.in_launch = Some(call.stream),
             Err(stop) => self.end(&mut state, stop.reason()),
+        }
+    }
+
+    /// Returns whether kernels inside of graphs may be in the window.
+    fn takes_kernels_of_graphs(&self) -> bool {
+        matches!(self.request.window, Window::Kernel { .. })
+    }
+
+    /// Handles the start of a launch of a graph, of which a kernel may be the window.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of this call.
+    unsafe fn graph_launch_begins(&self, data: &CallbackData) {
+        let (Some(driver), Window::Kernel { name, number }) =
+            (self.driver.get(), &self.request.window)
+        else {
+            return;
+        };
+        // SAFETY: as the caller promises.
+        let executable = unsafe { data.parameter(0) };
+        let kernels = match graphs::kernels(driver, executable) {
+            Ok(kernels) => kernels,
+            // Its kernels are not counted, as the end of the program says.
+            Err(_) => {
+                self.graphs.fetch_add(1, Relaxed);
+                return;
+            }
+        };
+        for kernel in kernels.iter() {
+            let function = kernel.function as *mut c_void;
+            if !self.has_name(driver, function, name) || self.named.fetch_add(1, Relaxed) != *number
+            {
+                continue;
+            }
+            if !self.take_turn() {
+                continue;
+            }
+            let mut mode = RELAXED;
+            // SAFETY: the driver's function; the program's own mode is restored below.
+            unsafe { (driver.exchange_capture_mode)(&mut mode) };
+            self.capture_in_graph(driver, data, executable, kernel.at, function);
+            // SAFETY: as above.
+            unsafe { (driver.exchange_capture_mode)(&mut mode) };
+        }
+    }
+
+    /// Captures a kernel of a graph that is about to be launched; the window is complete with it.
+    fn capture_in_graph(
+        &self,
+        driver: &DriverFunctions,
+        data: &CallbackData,
+        executable: usize,
+        at: usize,
+        function: *mut c_void,
+    ) {
+        let mut state = self.lock();
+        let context = data.current_context().handle;
+        let name = function_name(driver, function).unwrap_or_default();
+        let kernel = match GraphKernel::new(driver, executable, at, &name) {
+            Ok(kernel) => kernel,
+            Err(refusal) => return self.refuse(&mut state, &refusal),
+        };
+        if state.open.is_none() && !self.begin(driver, &mut state, context) {
+            return;
+        }
+        let Some(open) = &mut state.open else { return };
+        let reason = match kernel.capture(driver, context, open) {
+            Ok(()) => EndReason::Complete,
+            Err(stop) => stop.reason(),
+        };
+        self.end(&mut state, reason);
+    }
+
+    /// Keeps copies of the graphs that are made.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of this call.
+    unsafe fn graph_call(&self, kind: CallKind, data: &CallbackData) {
+        let Some(driver) = self.driver.get().filter(|_| self.is_armed()) else {
+            return;
+        };
+        // SAFETY: as the caller promises; a call that has succeeded has stored a handle.
+        unsafe {
+            let has_succeeded = !data.is_enter() && data.result() == 0;
+            match (kind, data.is_enter()) {
+                (CallKind::InstantiateGraph | CallKind::UpdateGraph, true) => {
+                    graphs::instantiate_begins(driver, data.parameter(1));
+                }
+                (CallKind::InstantiateGraph, false) => {
+                    let made = (data.parameter(0) as *const usize).as_ref();
+                    let made = made.copied().filter(|_| has_succeeded);
+                    graphs::instantiate_ends(driver, made.unwrap_or(0));
+                }
+                (CallKind::UpdateGraph, false) => {
+                    let changed = if has_succeeded { data.parameter(0) } else { 0 };
+                    graphs::instantiate_ends(driver, changed);
+                }
+                (CallKind::ChangeGraph, true) => graphs::changed(data.parameter(0)),
+                (CallKind::DestroyGraph, true) => graphs::ended(driver, data.parameter(0)),
+                _ => {}
+            }
         }
     }
 
@@ -543,6 +651,9 @@ impl CaptureControl {
             if kind.is_about_code() {
                 return self.code_call(kind, data);
             }
+            if kind.is_about_graphs() {
+                return self.graph_call(kind, data);
+            }
             match (kind, data.is_enter()) {
                 (CallKind::Launch { .. }, true) => {
                     loaded_code::call_begins();
@@ -558,7 +669,12 @@ impl CaptureControl {
                     }
                 }
                 (CallKind::LaunchGraph, true) => {
-                    self.graphs.fetch_add(1, Relaxed);
+                    match self.takes_kernels_of_graphs() && self.is_armed() {
+                        true => self.graph_launch_begins(data),
+                        false => {
+                            self.graphs.fetch_add(1, Relaxed);
+                        }
+                    }
                     if self.is_open.load(Relaxed) {
                         self.take_turn();
                     }

@@ -201,7 +201,7 @@ unsafe fn attributes(config: &Config) -> Option<Vec<Attribute>> {
 ///
 /// # Safety
 /// `extra` is the program's list of pairs, which ends with CU_LAUNCH_PARAM_END.
-unsafe fn packed(extra: *const usize) -> Option<Vec<u8>> {
+pub unsafe fn packed(extra: *const usize) -> Option<Vec<u8>> {
     let (mut pointer, mut bytes) = (std::ptr::null::<u8>(), 0);
     // SAFETY: as the caller promises.
     unsafe {

@@ -12,6 +12,7 @@ use super::reached_memory::{
     AddressSpace, Allocation, AllocationKind, allocation_at, words_of_parameters,
 };
 use super::refusal::Refusal;
+use super::saved_memory::SavedMemory;
 use super::synchronise::{MAX_WAIT, synchronise};
 use gapscope_capture::cuda::{
     CudaDevice, CudaMemory, CudaModule, CudaRecord, Launch, MemoryPlace, Relocation,
@@ -23,7 +24,7 @@ use gapscope_capture::request::Window;
 use gapscope_capture::{CHUNK_BYTES, CUDA_FORMAT, Frame, Hash, Writer, piece_count};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -298,6 +299,29 @@ impl OpenWindow {
         Ok(())
     }
 
+    /// Saves the memory that these words and variables lead to, so that it can be put back.
+    ///
+    /// # Errors
+    /// Some of the memory cannot be put back, or it is too large.
+    pub fn save(
+        &mut self,
+        driver: &DriverFunctions,
+        kernel: &str,
+        variables: Vec<Range>,
+        words: Vec<u64>,
+    ) -> Result<SavedMemory, Refusal> {
+        let (device, most) = (self.device, self.most_bytes);
+        SavedMemory::save(
+            driver,
+            &mut self.copier,
+            device,
+            kernel,
+            most,
+            variables,
+            words,
+        )
+    }
+
     /// Ends the window: writes the reason. `driver`: frees what it holds of the driver, which may be gone otherwise.
     pub fn end(mut self, reason: EndReason, driver: Option<&DriverFunctions>) {
         let after_ns = nanoseconds(self.started.elapsed());
@@ -338,28 +362,12 @@ impl OpenWindow {
         prepared: &PreparedLaunch,
     ) -> Result<Vec<MemoryId>, Stop> {
         let mut ids = Vec::new();
-        for (name, _) in &prepared.symbols.variables {
-            let (mut address, mut bytes) = (0, 0);
-            let Ok(text) = CString::new(name.as_str()) else {
-                continue;
-            };
-            // SAFETY: the driver's function with the module of the launch; it stores numbers.
-            let code = unsafe {
-                (driver.module_global)(&mut address, &mut bytes, prepared.module, text.as_ptr())
-            };
-            // Names that the driver does not know belong to functions that no kernel here uses.
-            if code != 0 || bytes == 0 {
-                continue;
-            }
-            let key = (module, name.clone());
+        for (name, range) in prepared.named_variables(driver) {
+            let key = (module, name.to_owned());
             let id = match self.globals.get(&key) {
                 Some(id) => *id,
                 None => {
-                    let range = Range {
-                        address,
-                        bytes: bytes as u64,
-                    };
-                    let name = name.clone();
+                    let name = name.to_owned();
                     let id = self.add_memory(range, MemoryPlace::Global { module, name })?;
                     self.globals.insert(key, id);
                     id

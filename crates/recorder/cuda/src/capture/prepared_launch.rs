@@ -1,13 +1,14 @@
 //! Finds out what a launch runs on, before anything is copied or written: a call goes in, its code, its parameters and
 //! the attributes of its function come out, or the reason why it cannot be captured.
 
+use super::copier::Range;
 use super::driver_functions::DriverFunctions;
 use super::launch_call::LaunchCall;
 use super::loaded_code::{self, Cubin, FunctionHandles, Symbols};
 use super::refusal::{Refusal, waits_for_others};
 use super::{MAX_PARAMETER_BYTES, function_name};
 use gapscope_capture::cuda::FunctionAttributes;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
 /// CUfunction_attribute: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, …_PREFERRED_SHARED_MEMORY_CARVEOUT,
@@ -83,6 +84,35 @@ impl PreparedLaunch {
             module: handles.module,
             parameters,
         })
+    }
+}
+
+impl PreparedLaunch {
+    /// Returns where the variables of the code are. Names that the driver does not know belong to functions that no
+    /// kernel here uses.
+    pub fn named_variables(&self, driver: &DriverFunctions) -> Vec<(&str, Range)> {
+        let mut found = Vec::new();
+        for (name, _) in &self.symbols.variables {
+            let (mut address, mut bytes) = (0, 0);
+            let Ok(text) = CString::new(name.as_str()) else {
+                continue;
+            };
+            // SAFETY: the driver's function with the module of the launch; it stores numbers.
+            let code = unsafe {
+                (driver.module_global)(&mut address, &mut bytes, self.module, text.as_ptr())
+            };
+            if code == 0 && bytes > 0 {
+                let bytes = bytes as u64;
+                found.push((name.as_str(), Range { address, bytes }));
+            }
+        }
+        found
+    }
+
+    /// Returns where the variables of the code are, without their names.
+    pub fn variables(&self, driver: &DriverFunctions) -> Vec<Range> {
+        let named = self.named_variables(driver).into_iter();
+        named.map(|(_, range)| range).collect()
     }
 }
 

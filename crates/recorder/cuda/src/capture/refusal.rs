@@ -64,6 +64,11 @@ pub enum Refusal {
         function: &'static str,
         code: i32,
     },
+    #[error("{kernel} runs in a graph, and cannot be captured there: {reason}")]
+    InGraph {
+        kernel: String,
+        reason: &'static str,
+    },
     #[error("a call of another thread held up the launch of {kernel} for {seconds} s")]
     HeldUp { kernel: String, seconds: u64 },
 }

@@ -1,0 +1,38 @@
+//! Runs a capture of CUDA (a window of a program's launches, with what they need to run again) on a GPU, and compares the
+//! memory that each launch leaves with the memory that it left in the program.
+//!
+//! A process that replays calls [`process::with_fixed_addresses`] first, and then [`replay`], [`dump()`] or [`find_odd_value`].
+//!
+//! # Internals
+//! Memory has its recorded addresses, as pointers lie anywhere in it: `memory` reserves and maps them, after `spans` has
+//! rounded them. `plan` orders the steps of the capture, `session` runs launches (`launch`) and compares the memory that
+//! each reaches, piece by piece (`cells`): a piece has the hash that the capture gives, or is as it was before. Copies and
+//! hashes go through `transfer`. `stash` keeps on the GPU what launches change, so that repeated runs begin alike.
+#![warn(missing_docs)]
+
+mod cells;
+mod driver;
+mod dump;
+mod error;
+mod known;
+mod launch;
+mod memory;
+mod modules;
+mod odd_values;
+mod options;
+mod parameters;
+mod plan;
+pub mod process;
+mod replay;
+mod session;
+mod spans;
+mod stash;
+mod transfer;
+mod unsteady;
+
+pub use dump::dump;
+pub use error::Error;
+pub use odd_values::find_odd_value;
+pub use options::Options;
+pub use replay::{Replayed, replay};
+pub use unsteady::Unsteady;
