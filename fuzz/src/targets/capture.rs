@@ -34,11 +34,11 @@ thread_local! {
     static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
 }
 
-/// Opens a capture and walks all its content. Returns one of Vulkan.
+/// Opens a capture and walks all its content.
 ///
 /// # Errors
-/// The bytes are no capture, or a capture of CUDA.
-pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
+/// The bytes are no capture.
+pub fn open(input: &[u8]) -> Result<(AnyCapture, Option<Problem>), ReadError> {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(scratch::folder).path();
         let zero = input.iter().position(|byte| *byte == 0);
@@ -53,16 +53,11 @@ pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
                 if let Some(problem) = &problem {
                     outcome::harmless(&problem.to_string());
                 }
-                match capture {
-                    AnyCapture::Vulkan(capture) => {
-                        walk(&capture);
-                        Ok((*capture, problem))
-                    }
-                    AnyCapture::Cuda(capture) => {
-                        walk_cuda(&capture);
-                        Err(ReadError::OfCuda)
-                    }
+                match &capture {
+                    AnyCapture::Vulkan(capture) => walk(capture),
+                    AnyCapture::Cuda(capture) => walk_cuda(capture),
                 }
+                Ok((capture, problem))
             }
             Err(error) => {
                 outcome::harmless(&error.to_string());
