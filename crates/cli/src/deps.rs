@@ -8,7 +8,8 @@ mod trace_nodes;
 use crate::args::{Deps, row_limit};
 use crate::failure::Failure;
 use crate::{exit, page, progress, trace};
-use gapscope_capture::Capture;
+use gapscope_capture::cuda::CudaCapture;
+use gapscope_capture::{AnyCapture, Capture};
 use gapscope_dependencies::{Dependencies, Limits};
 use gapscope_trace::rank_folders;
 use std::path::Path;
@@ -55,21 +56,67 @@ pub fn run(arguments: &Deps) -> Result<ExitCode, Failure> {
 /// Returns the dependencies of a capture, with measured times if asked for, and remarks on what could not be read.
 fn read_capture(arguments: &Deps) -> Result<(Dependencies, Vec<String>), Failure> {
     let path = &arguments.path;
-    let (capture, problem) = Capture::open(path).map_err(|error| {
+    let (capture, problem) = AnyCapture::open(path).map_err(|error| {
         Failure::new(crate::failure::without_os_error_numbers(&error.to_string()))
     })?;
-    let count = capture.executed().count();
-    let mut found = progress::while_counting("commands", count, |done| {
-        Dependencies::from_capture(&capture, Limits::default(), &mut |at| done(at))
-    });
     let mut remarks: Vec<String> = problem.iter().map(ToString::to_string).collect();
-    if problem.is_none() && capture.end.is_none() {
-        remarks.push("The capture was cut off: it is read as far as it goes.".to_owned());
-    }
+    let capture = match capture {
+        AnyCapture::Vulkan(capture) => capture,
+        AnyCapture::Cuda(capture) => {
+            if problem.is_none() && capture.end.is_none() {
+                remarks.push(CUT_OFF.to_owned());
+            }
+            return of_cuda(arguments, &capture, remarks);
+        }
+    };
+    let found = of_vulkan(arguments, &capture, &mut remarks, problem.is_none())?;
+    Ok((found, remarks))
+}
+
+const CUT_OFF: &str = "The capture was cut off: it is read as far as it goes.";
+
+/// Returns the dependencies of a capture of CUDA, and remarks.
+fn of_cuda(
+    arguments: &Deps,
+    capture: &CudaCapture,
+    mut remarks: Vec<String>,
+) -> Result<(Dependencies, Vec<String>), Failure> {
     if arguments.measure {
-        measure::add(arguments, &capture, &mut found, &mut remarks)?;
+        return Err(failure!(
+            "{} is a capture of CUDA: --measure runs captures of Vulkan alone; for the times of launches that run again, use `gapscope replay --json {}`",
+            arguments.path.display(),
+            arguments.path.display()
+        ));
+    }
+    let (found, is_all) = Dependencies::from_cuda(capture);
+    if !is_all {
+        remarks.push(format!(
+            "The capture has more launches: these are the first {}.",
+            gapscope_timeline::quantity::count(found.graph.nodes.len() as u64)
+        ));
     }
     Ok((found, remarks))
+}
+
+/// Returns the dependencies of a capture of Vulkan, with measured times if asked for, and adds remarks. `is_valid`: it was read to its
+/// last line.
+fn of_vulkan(
+    arguments: &Deps,
+    capture: &Capture,
+    remarks: &mut Vec<String>,
+    is_valid: bool,
+) -> Result<Dependencies, Failure> {
+    let count = capture.executed().count();
+    let mut found = progress::while_counting("commands", count, |done| {
+        Dependencies::from_capture(capture, Limits::default(), &mut |at| done(at))
+    });
+    if is_valid && capture.end.is_none() {
+        remarks.push(CUT_OFF.to_owned());
+    }
+    if arguments.measure {
+        measure::add(arguments, capture, &mut found, remarks)?;
+    }
+    Ok(found)
 }
 
 /// Returns the dependencies of a trace, which must not be of several ranks, and remarks.

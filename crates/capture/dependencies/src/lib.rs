@@ -17,6 +17,7 @@
 
 mod bytes;
 mod contents;
+mod cuda;
 mod findings;
 mod footprint;
 mod fusion;

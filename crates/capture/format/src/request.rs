@@ -114,9 +114,9 @@ pub enum Notice {
     CudaEnded {
         /// Number of launches of kernels.
         launches: u64,
-        /// Number of those that the window names: by the kernel's name, or by the label.
+        /// Number of launches of kernels that the window names, also inside of graphs; or of labels that it names.
         named: u64,
-        /// Number of launches of graphs, whose kernels are not counted.
+        /// Number of launches of graphs whose kernels are not counted.
         graphs: u64,
     },
 }

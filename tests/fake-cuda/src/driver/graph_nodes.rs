@@ -108,6 +108,58 @@ pub unsafe extern "C" fn cuGraphAddKernelNode_v2(
     SUCCESS
 }
 
+/// Stores the node of a clone that is the copy of a node.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphNodeFindInClone(
+    found: *mut usize,
+    original: usize,
+    clone: usize,
+) -> c_int {
+    let Some((_, at)) = place(original).filter(|_| driver().graphs.contains_key(&clone)) else {
+        return INVALID_HANDLE;
+    };
+    // SAFETY: the caller's variable.
+    unsafe { *found = node_handle(clone, at) };
+    SUCCESS
+}
+
+/// Destroys a node: it does not run any more.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphDestroyNode(node: usize) -> c_int {
+    let Some((graph, at)) = place(node) else {
+        return INVALID_HANDLE;
+    };
+    match driver().graphs.get_mut(&graph) {
+        Some(known) => {
+            known.destroyed.insert(at);
+            SUCCESS
+        }
+        None => INVALID_HANDLE,
+    }
+}
+
+/// No node is a fill.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphMemsetNodeGetParams(_node: usize, _parameters: usize) -> c_int {
+    INVALID_VALUE
+}
+
+/// No node is a copy.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphMemcpyNodeGetParams(_node: usize, _parameters: usize) -> c_int {
+    INVALID_VALUE
+}
+
+/// Nodes have no attributes.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphKernelNodeGetAttribute(
+    _node: usize,
+    _attribute: c_uint,
+    _value: usize,
+) -> c_int {
+    INVALID_VALUE
+}
+
 /// Returns the kernel of a node.
 fn launch_of(node: usize) -> Option<Launch> {
     let (graph, at) = place(node)?;

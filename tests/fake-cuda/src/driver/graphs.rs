@@ -10,6 +10,7 @@ use super::{
 use crate::config::config;
 use crate::cupti::callbacks;
 use crate::{cupti, names, records, truth};
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub struct Graph {
     pub flags: u64,
     /// The nodes of other kinds, after the kernels: their types, and the inner graph of those that are one.
     pub others: Vec<(c_int, usize)>,
+    /// The places of nodes that were destroyed, which do not run.
+    pub destroyed: BTreeSet<usize>,
 }
 
 /// CUgraphNodeType
@@ -70,6 +73,7 @@ pub fn empty(driver: &mut Driver) -> usize {
         added: 0,
         flags: 0,
         others: Vec::new(),
+        destroyed: BTreeSet::new(),
     };
     driver.graphs.insert(handle, graph);
     handle
@@ -395,7 +399,8 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
             return INVALID_CONTEXT;
         };
         let (start, end) = (work.start, work.end);
-        for launch in graph.kernels.iter() {
+        let runs = |place: &usize| !graph.destroyed.contains(place);
+        for (_, launch) in (0..).zip(graph.kernels.iter()).filter(|(at, _)| runs(at)) {
             driver.execute(launch, work.context, stream);
         }
         let mut cupti = cupti::state();
@@ -434,6 +439,9 @@ fn launch(api: Api<'_>, executable: usize, stream: usize) -> c_int {
         }
         let mut cupti = cupti::state();
         for (node, (launch, name)) in graph.kernels.iter().zip(&names).enumerate() {
+            if !runs(&node) {
+                continue;
+            }
             work.start = start + node as u64 * step;
             work.end = work.start + each;
             let mut kernel = kernel(*name, &work, launch);

@@ -10,6 +10,7 @@ use crate::example;
 
 /// A part of a capture to write.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)]
 pub enum Written {
     Record(Record),
     Content(MemoryId, u64, Vec<u8>, ContentCause),

@@ -1,6 +1,8 @@
 //! Tests captures that are written, read, cut and damaged, and the page that describes them.
 
 mod any_capture;
+mod cuda;
+mod cuda_example;
 mod damage;
 mod example;
 mod hostile;

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gapscope_capture::cuda::CudaRecord;
 use gapscope_capture::model::*;
-use gapscope_capture::{CONTENT, RECORDS, Step};
+use gapscope_capture::{AnyCapture, CONTENT, RECORDS, Step};
 use serde_json::Value;
 
-use crate::example;
 use crate::round_trip::{open, walk};
+use crate::{cuda_example, example};
 
 fn in_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -19,6 +20,10 @@ fn in_repository(path: &str) -> PathBuf {
 
 fn fixture() -> PathBuf {
     in_repository("fixtures/v1.gapcapture")
+}
+
+fn fixture_of_cuda() -> PathBuf {
+    in_repository("fixtures/v2.gapcapture")
 }
 
 fn records(folder: &Path) -> Vec<String> {
@@ -37,7 +42,12 @@ fn kind(line: &str) -> String {
 fn the_page_shows_lines_of_the_kept_capture() {
     let path = in_repository("docs/capture-format.md");
     let page = fs::read_to_string(&path).expect("the page is there");
-    let lines = records(&fixture());
+    let mut lines = records(&fixture());
+    let known: BTreeSet<String> = lines.iter().map(|line| kind(line)).collect();
+    // Records that captures of both interfaces have are shown as those of Vulkan have them.
+    lines.extend(
+        (records(&fixture_of_cuda()).into_iter()).filter(|line| !known.contains(&kind(line))),
+    );
     let mut expected = String::new();
     let mut shown = BTreeSet::new();
     let mut of = None;
@@ -157,7 +167,7 @@ fn described(page: &str) -> BTreeSet<String> {
 #[test]
 fn the_page_describes_every_field_and_no_other() {
     let mut found = BTreeSet::new();
-    for line in records(&fixture()) {
+    for line in [records(&fixture()), records(&fixture_of_cuda())].concat() {
         let value = serde_json::from_str(&line).expect("it is JSON");
         fields(&value, &mut found);
     }
@@ -206,6 +216,49 @@ fn a_capture_of_version_1_opens() {
         assert_eq!(kept.chunk(hash).ok(), written.chunk(hash).ok());
         assert!(kept.chunk(hash).is_ok());
     }
+}
+
+/// Returns the records of a capture of CUDA as [`without_frames`] does those of Vulkan.
+fn of_cuda_without_frames(folder: &Path) -> Vec<CudaRecord> {
+    (records(folder).iter())
+        .map(|line| serde_json::from_str(line).expect("a record"))
+        .filter(|record| !matches!(record, CudaRecord::Check(_)))
+        .map(|record| match record {
+            CudaRecord::Chunk(chunk) => CudaRecord::Chunk(Chunk {
+                at: 0,
+                stored: 0,
+                ..chunk
+            }),
+            record => record,
+        })
+        .collect()
+}
+
+/// The kept capture of version 2, one of CUDA, opens, and equals the example.
+#[test]
+fn a_capture_of_version_2_opens() {
+    let (kept, problem) = AnyCapture::open(&fixture_of_cuda()).expect("it opens");
+    let AnyCapture::Cuda(kept) = kept else {
+        panic!("the capture is one of CUDA");
+    };
+    assert_eq!((problem, kept.header.format), (None, 2));
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("a.gapcapture");
+    cuda_example::write(&folder);
+    assert_eq!(
+        of_cuda_without_frames(&fixture_of_cuda()),
+        of_cuda_without_frames(&folder)
+    );
+    for module in kept.modules.values() {
+        assert_eq!(kept.code(module).ok(), Some(cuda_example::code()));
+    }
+}
+
+#[test]
+#[ignore = "makes the kept capture anew: only before its version is released"]
+fn write_version_2() {
+    let _ = fs::remove_dir_all(fixture_of_cuda());
+    cuda_example::write(&fixture_of_cuda());
 }
 
 #[test]

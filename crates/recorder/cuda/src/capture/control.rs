@@ -50,7 +50,8 @@ pub struct CaptureControl {
     is_armed: AtomicBool,
     /// Whether a window is open, so that other work waits for its turn.
     is_open: AtomicBool,
-    /// Launches of kernels, those of them that the window names, and launches of graphs, while launches are counted.
+    /// Launches of kernels, those of kernels that the window names, and launches of graphs whose kernels are not among
+    /// these, while launches are counted.
     launches: AtomicU64,
     named: AtomicU64,
     graphs: AtomicU64,
@@ -311,7 +312,10 @@ impl CaptureControl {
         let kernels = match graphs::kernels(driver, executable) {
             Ok(kernels) => kernels,
             // Its kernels are not counted, as the end of the program says.
-            Err(_) => return,
+            Err(_) => {
+                self.graphs.fetch_add(1, Relaxed);
+                return;
+            }
         };
         for kernel in kernels.iter() {
             let function = kernel.function as *mut c_void;
@@ -665,9 +669,11 @@ impl CaptureControl {
                     }
                 }
                 (CallKind::LaunchGraph, true) => {
-                    self.graphs.fetch_add(1, Relaxed);
-                    if self.takes_kernels_of_graphs() && self.is_armed() {
-                        self.graph_launch_begins(data);
+                    match self.takes_kernels_of_graphs() && self.is_armed() {
+                        true => self.graph_launch_begins(data),
+                        false => {
+                            self.graphs.fetch_add(1, Relaxed);
+                        }
                     }
                     if self.is_open.load(Relaxed) {
                         self.take_turn();
