@@ -6,7 +6,7 @@ const GROUPS: [(usize, f64); 3] = [(32, 2.744), (16, 2.947), (8, 3.499)];
 /// The fewest turns of a group, where there are enough.
 const MIN_TURNS_OF_GROUP: usize = 2;
 /// The share of the shortest times, and of the longest, that a group leaves out.
-const TRIMMED: f64 = 0.1;
+const TRIMMED: f64 = 0.25;
 
 /// Sorts values, and returns the lower end of the 95 % interval of their median, the median, and the upper end. The interval
 /// is from order statistics, which hold for any distribution. There is at least one value.
