@@ -236,6 +236,8 @@ fn answer(mut result: Replay, remarks: &[String]) -> Answer {
         result,
         equal,
         unsteady: None,
+        bench: None,
+        with: None,
     })
 }
 

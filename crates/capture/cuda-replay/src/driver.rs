@@ -18,6 +18,7 @@ const NAME_BYTES: usize = 256;
 
 /// The numbers of `CUdevice_attribute` that are asked for.
 pub mod device_attribute {
+    pub const L2_BYTES: i32 = 38;
     pub const MAJOR: i32 = 75;
     pub const MINOR: i32 = 76;
 }
@@ -143,11 +144,15 @@ functions! {
 /// `cuFuncGetParamInfo`, which drivers have from CUDA 12.4 on.
 type ParameterInfo = unsafe extern "C" fn(*mut c_void, usize, *mut usize, *mut usize) -> c_int;
 
+/// `cuDeviceGetPCIBusId`
+type BusId = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+
 /// The initialised driver. Its library stays loaded.
 #[derive(Clone, Copy)]
 pub struct Driver {
     functions: Functions,
     parameter_info: Option<ParameterInfo>,
+    bus_id: Option<BusId>,
 }
 
 /// A loaded module.
@@ -179,8 +184,11 @@ impl Driver {
         let functions = Functions::load(&library)?;
         // SAFETY: the function of this name has this type.
         let parameter_info = unsafe { library.get::<ParameterInfo>(b"cuFuncGetParamInfo") };
+        // SAFETY: as above.
+        let bus_id = unsafe { library.get::<BusId>(b"cuDeviceGetPCIBusId") };
         let driver = Driver {
             functions,
+            bus_id: bus_id.ok().map(|found| *found),
             parameter_info: parameter_info.ok().map(|found| *found),
         };
         std::mem::forget(library);
@@ -262,6 +270,15 @@ impl Driver {
             format!("for attribute {number}")
         })?;
         Ok(value)
+    }
+
+    /// Returns the place of a GPU on the PCI bus, as NVIDIA's libraries write it.
+    pub fn bus_id(&self, device: c_int) -> Option<String> {
+        let mut text = [0u8; 32];
+        // SAFETY: the call stores a text that ends in a zero byte.
+        let code = unsafe { self.bus_id?(text.as_mut_ptr().cast(), text.len() as c_int, device) };
+        let text = CStr::from_bytes_until_nul(&text).ok()?;
+        (code == SUCCESS).then(|| text.to_string_lossy().into_owned())
     }
 
     /// Makes a GPU's primary context and uses it on this thread.

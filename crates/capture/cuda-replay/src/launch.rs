@@ -26,6 +26,7 @@ const BUFFER: usize = 1;
 const BUFFER_BYTES: usize = 2;
 
 /// A launch that is ready: its kernel, its parameters in this process, and its attributes.
+#[derive(Clone)]
 pub struct ReadyLaunch {
     kernel: Kernel,
     grid: [u32; 3],
@@ -77,6 +78,27 @@ impl ReadyLaunch {
             number,
             name: launch.kernel.clone(),
         })
+    }
+
+    /// Returns the launch with another kernel and, where they are given, another grid, block and shared memory.
+    pub fn with(
+        &self,
+        kernel: Kernel,
+        grid: Option<[u32; 3]>,
+        block: Option<[u32; 3]>,
+        shared_bytes: Option<u32>,
+    ) -> ReadyLaunch {
+        ReadyLaunch {
+            kernel,
+            grid: grid.unwrap_or(self.grid),
+            block: block.unwrap_or(self.block),
+            shared_bytes: shared_bytes.unwrap_or(self.shared_bytes),
+            words: self.words.clone(),
+            bytes: self.bytes,
+            attributes: self.attributes.clone(),
+            number: self.number,
+            name: self.name.clone(),
+        }
     }
 
     /// Gives the launch to the GPU.

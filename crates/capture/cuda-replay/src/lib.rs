@@ -10,7 +10,9 @@
 //! hashes go through `transfer`. `stash` keeps on the GPU what launches change, so that repeated runs begin alike.
 #![warn(missing_docs)]
 
+mod bench;
 mod cells;
+mod clock;
 mod driver;
 mod dump;
 mod error;
@@ -20,6 +22,7 @@ mod memory;
 mod modules;
 mod odd_values;
 mod options;
+mod other_code;
 mod parameters;
 mod plan;
 pub mod process;
@@ -27,9 +30,11 @@ mod replay;
 mod session;
 mod spans;
 mod stash;
+mod statistics;
 mod transfer;
 mod unsteady;
 
+pub use bench::{Bench, Benched, Comparison, Other, OutputComparison, bench};
 pub use dump::dump;
 pub use error::Error;
 pub use odd_values::find_odd_value;

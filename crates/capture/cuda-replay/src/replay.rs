@@ -34,16 +34,24 @@ pub struct Replayed {
 /// The capture cannot be run.
 pub fn replay(capture: &CudaCapture, options: &Options) -> Result<Replayed, Error> {
     let mut session = Session::open(capture, options.device.as_ref())?;
-    let (before, timed) = part(&session, options)?;
+    Ok(replay_open(&mut session, options)?.0)
+}
+
+/// Runs a capture on a GPU that is open, and returns the runner for further runs.
+pub fn replay_open(
+    session: &mut Session<'_>,
+    options: &Options,
+) -> Result<(Replayed, Runner), Error> {
+    let (before, timed) = part(session, options)?;
     let mut replayed = Replayed {
-        result: describe_session(&session, options, timed.clone()),
+        result: describe_session(session, options, timed.clone()),
         ..Replayed::default()
     };
-    let mut runner = Runner::new(&mut session, before, timed.clone(), options)?;
+    let mut runner = Runner::new(session, before, timed.clone(), options)?;
     let runs = options.warm_up.saturating_add(options.repeat.max(1));
     let mut all: Vec<Run> = Vec::new();
     for number in 0..runs {
-        let run = runner.run(&mut session, number + 1 < runs)?;
+        let run = runner.run(session, number + 1 < runs)?;
         if number >= options.warm_up {
             replayed.result.runs_ns.push(Some(run.ns.round() as u64));
         }
@@ -55,7 +63,7 @@ pub fn replay(capture: &CudaCapture, options: &Options) -> Result<Replayed, Erro
     if is_different {
         let more = RUNS_TO_JUDGE.saturating_sub(runs);
         for number in 0..more {
-            let run = runner.run(&mut session, number + 1 < more)?;
+            let run = runner.run(session, number + 1 < more)?;
             all.push(run);
         }
     }
@@ -65,13 +73,13 @@ pub fn replay(capture: &CudaCapture, options: &Options) -> Result<Replayed, Erro
         .take(runs as usize)
         .flat_map(|run| &run.different);
     replayed.result.differences = (different.take(MAX_DIFFERENCES))
-        .map(|found| describe(&session, found, options.element))
+        .map(|found| describe(session, found, options.element))
         .collect();
     let [least, median, most] = gapscope_replay::spread(replayed.result.runs_ns.iter().flatten());
     replayed.result.least_ns = least;
     replayed.result.median_ns = median;
     replayed.result.most_ns = most;
-    Ok(replayed)
+    Ok((replayed, runner))
 }
 
 impl Replayed {
@@ -160,9 +168,7 @@ impl Runner {
 
     /// Runs the stages once. With `is_followed`, memory is made ready for the next run.
     pub fn run(&mut self, session: &mut Session<'_>, is_followed: bool) -> Result<Run, Error> {
-        if !self.is_clean {
-            self.make_clean(session)?;
-        }
+        self.make_clean(session)?;
         self.is_clean = false;
         let mut run = match &self.tight {
             None => session.run(self.timed.clone())?,
@@ -179,10 +185,7 @@ impl Runner {
             session.compare_with(expected, self.timed.end - 1, &mut run)?;
         }
         if run.has_stray_writes() || (self.tight.is_some() && !run.different.is_empty()) {
-            // Launches changed bytes that the stash does not have.
-            if let Some(stash) = self.stash.take() {
-                stash.free(&session.gpu.driver);
-            }
+            self.forget_stash(session);
         }
         if is_followed && self.stash.is_some() {
             self.make_clean(session)?;
@@ -190,8 +193,18 @@ impl Runner {
         Ok(run)
     }
 
+    /// Forgets the copies, as launches changed bytes of which there is none.
+    pub fn forget_stash(&mut self, session: &Session<'_>) {
+        if let Some(stash) = self.stash.take() {
+            stash.free(&session.gpu.driver);
+        }
+    }
+
     /// Makes memory as it is before the timed stages.
-    fn make_clean(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+    pub fn make_clean(&mut self, session: &mut Session<'_>) -> Result<(), Error> {
+        if self.is_clean {
+            return Ok(());
+        }
         match &self.stash {
             Some(stash) => stash.restore(session)?,
             None => self.begin(session)?,

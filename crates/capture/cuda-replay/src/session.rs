@@ -19,7 +19,7 @@ use crate::transfer::{Range, Stager};
 
 /// The size of the memory that is filled before a timed launch, so that the GPU works while the host hands the launch over.
 /// The time between the events around the launch is then the launch's alone.
-const AHEAD_BYTES: u64 = 64 << 20;
+const AHEAD_BYTES: u64 = 16 << 20;
 
 /// A GPU that is in use.
 pub struct Gpu {
@@ -27,6 +27,8 @@ pub struct Gpu {
     pub device: c_int,
     pub name: String,
     pub driver_version: Option<u32>,
+    /// Size of the L2 cache; `None` where the driver does not say it.
+    pub l2_bytes: Option<u64>,
 }
 
 /// A capture on a GPU.
@@ -41,7 +43,7 @@ pub struct Session<'a> {
     pub ready: Vec<ReadyLaunch>,
     /// The bytes that memory has now.
     pub known: KnownHashes,
-    events: [Event; 2],
+    pub events: [Event; 2],
     /// Memory that is filled before a timed launch; `None` where there is no room for it.
     ahead: Option<u64>,
 }
@@ -201,6 +203,19 @@ impl<'a> Session<'a> {
             self.known.insert(memory, offset, bytes, here);
         }
         self.keep_bytes(run)
+    }
+
+    /// Runs another launch in the place of one.
+    pub fn run_other(
+        &mut self,
+        stage: usize,
+        other: &ReadyLaunch,
+        run: &mut Run,
+    ) -> Result<(), Error> {
+        let captured = std::mem::replace(&mut self.ready[stage], other.clone());
+        let done = self.run_stage(stage, run);
+        self.ready[stage] = captured;
+        done
     }
 
     /// Returns the hash of each cell that must not change, from what is known, or else from the memory.
@@ -380,11 +395,13 @@ impl Gpu {
             });
         }
         driver.use_device(device)?;
+        let l2_bytes = driver.attribute(device, device_attribute::L2_BYTES);
         Ok(Gpu {
             driver,
             device,
             name,
             driver_version: driver.version(),
+            l2_bytes: l2_bytes.ok().and_then(|bytes| u64::try_from(bytes).ok()),
         })
     }
 }

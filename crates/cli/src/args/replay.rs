@@ -27,6 +27,8 @@ Examples:
   gapscope replay --dump weights@7 --to weights.npy run.gapcapture
   gapscope replay --find-nan run.gapcapture
   gapscope replay --dump p0@3 --type f32 --to first.npy kernel.gapcapture   (CUDA: parameter 0 after launch 3)
+  gapscope replay --bench kernel.gapcapture                      (CUDA)
+  gapscope replay --with faster.cubin --block 256 kernel.gapcapture        (CUDA)
   gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring
   gapscope replay --needed-barriers run.gapcapture               what fewer barriers would bring")]
 pub struct Replay {
@@ -114,6 +116,32 @@ pub struct Replay {
     ])]
     pub needed_barriers: bool,
 
+    /// CUDA: time one launch with a cold and with a warm L2 cache; --dispatch says which, if there are several
+    #[arg(long, conflicts_with_all = ["output", "dump", "find_nan", "tight", "until"])]
+    pub bench: bool,
+
+    /// CUDA: the same, and run another kernel in turns with the captured one, on the same memory: compares times and outputs.
+    /// The file is a .cubin, .ptx or .cu
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["output", "dump", "find_nan", "tight", "until"])]
+    pub with: Option<PathBuf>,
+
+    /// With --with: the kernel's name in the file [default: the captured kernel's, or the only one]
+    #[arg(long, value_name = "NAME", requires = "with")]
+    pub kernel_name: Option<String>,
+
+    /// With --with: the number of blocks [default: as captured]
+    #[arg(long, value_name = "X,Y,Z", value_parser = extent, requires = "with")]
+    pub grid: Option<[u32; 3]>,
+
+    /// With --with: the number of threads in a block [default: as captured]
+    #[arg(long, value_name = "X,Y,Z", value_parser = extent, requires = "with")]
+    pub block: Option<[u32; 3]>,
+
+    /// With --with: the bytes of shared memory that the launch asks for [default: as captured]
+    #[arg(long, value_name = "BYTES", requires = "with")]
+    pub shared: Option<u32>,
+
     /// Run a capture of CUDA that was not made here by this user: its code runs on the GPU as that of any program that you
     /// start
     #[arg(long)]
@@ -157,6 +185,23 @@ fn buffer_at(text: &str) -> Result<(String, u64)> {
         .filter(|(buffer, _)| !buffer.is_empty());
     let parts = parts.and_then(|(buffer, number)| Some((buffer.to_owned(), number.parse().ok()?)));
     parts.context("write a buffer and the number of a dispatch: weights@7")
+}
+
+/// Reads one to three numbers from 1.
+fn extent(text: &str) -> Result<[u32; 3]> {
+    let mut extent = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    let numbers = parts
+        .iter()
+        .map(|part| part.trim().parse().ok().filter(|number| *number > 0));
+    let numbers: Option<Vec<u32>> = numbers.collect();
+    match numbers {
+        Some(numbers) if numbers.len() <= 3 => {
+            extent[..numbers.len()].copy_from_slice(&numbers);
+            Ok(extent)
+        }
+        _ => bail!("write one to three numbers from 1: 128,2,1"),
+    }
 }
 
 /// Reads the name of a type of numbers.

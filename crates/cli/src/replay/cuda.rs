@@ -1,5 +1,7 @@
 //! `gapscope replay` for captures of CUDA.
 
+mod bench;
+
 use super::json::{Answer, DumpedBuffer, FindNan, Ran};
 use super::{MAX_LINES, describe, remarks, time};
 use crate::args;
@@ -38,6 +40,9 @@ pub fn run(
     if arguments.find_nan {
         return find_nan(arguments, capture, &remarks);
     }
+    if arguments.bench || arguments.with.is_some() {
+        return bench::run(arguments, capture, &remarks);
+    }
     let options = options(arguments);
     let replayed = on_gpu("replaying", || {
         gapscope_cuda_replay::replay(capture, &options)
@@ -71,7 +76,11 @@ fn refuse_options_of_vulkan(arguments: &args::Replay) -> Result<(), Failure> {
 
 /// Refuses options that captures of CUDA alone have.
 pub fn refuse_options_of_cuda(arguments: &args::Replay) -> Result<(), Failure> {
-    let given = [(arguments.trust, "--trust")];
+    let given = [
+        (arguments.trust, "--trust"),
+        (arguments.bench, "--bench"),
+        (arguments.with.is_some(), "--with"),
+    ];
     refuse(&given, "captures of CUDA, and this is one of Vulkan")
 }
 
@@ -135,6 +144,8 @@ fn answer(replayed: Replayed, remarks: &[String]) -> Answer {
         result,
         equal,
         unsteady,
+        bench: None,
+        with: None,
     })
 }
 

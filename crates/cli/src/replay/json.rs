@@ -1,6 +1,6 @@
 //! The JSON that `gapscope replay --json` prints.
 
-use gapscope_cuda_replay::Unsteady;
+use gapscope_cuda_replay::{Bench, Comparison, Unsteady};
 use gapscope_fusion::Fusion;
 use gapscope_replay::{Dumped, Replay, Search, Unfit};
 use schemars::JsonSchema;
@@ -28,6 +28,12 @@ pub struct Ran {
     /// For captures of CUDA: how launches differ between their own runs, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsteady: Option<Unsteady>,
+    /// With `--bench` or `--with`: the time of the launch alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bench: Option<Bench>,
+    /// With `--with`: the other kernel's time and outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with: Option<Comparison>,
 }
 
 /// A capture that cannot run on the device. Nothing ran.

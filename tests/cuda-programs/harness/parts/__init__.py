@@ -1,4 +1,5 @@
 from . import (
+    captures,
     causes,
     clock,
     cost,
@@ -24,6 +25,7 @@ from . import (
 )
 
 __all__ = [
+    "captures",
     "causes",
     "clock",
     "cost",
