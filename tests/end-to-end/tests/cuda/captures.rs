@@ -106,6 +106,7 @@ bit_for_bit! {
     page_locked_memory: ["--kernel", "saxpy"], "host-memory", 1;
     results_that_are_nan: ["--kernel", "nan"], "compute:nan:1", 1;
     kernels_of_one_name: ["--launches", "0..4"], "same-names:2", 4;
+    a_kernel_inside_of_a_graph: ["--kernel", "saxpy:1"], "compute-graph:saxpy:3:2", 1;
     copies_and_fills_between_launches: ["--launches", "0..6"], "pipeline:3", 6;
 }
 
