@@ -1,11 +1,14 @@
-//! A capture, which is a window of a program's commands with the content of its buffers: an input is `capture.jsonl`
+//! A capture, which is a window of a program's commands, or of its launches of CUDA, with the content of memory: an input is `capture.jsonl`
 //! with the records, a zero byte, and `content.bin` with the content in pieces, which records name by their hash.
 
 use crate::bytes::{self, MutateBytes};
 use crate::{Target, json, memory, outcome, scratch};
 use fastrand::Rng;
+use gapscope_capture::cuda::{CudaCapture, CudaStep, MemoryPlace};
 use gapscope_capture::model::*;
-use gapscope_capture::{CONTENT, Capture, Hash, Problem, RECORDS, ReadError, Record, Step};
+use gapscope_capture::{
+    AnyCapture, CONTENT, Capture, Hash, Problem, RECORDS, ReadError, Record, Step,
+};
 use gapscope_dependencies::{Dependencies, Limits};
 use std::cell::OnceCell;
 use tempfile::TempDir;
@@ -35,14 +38,14 @@ thread_local! {
 ///
 /// # Errors
 /// The bytes are no capture.
-pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
+pub fn open(input: &[u8]) -> Result<(AnyCapture, Option<Problem>), ReadError> {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(scratch::folder).path();
         let zero = input.iter().position(|byte| *byte == 0);
         let (records, content) = input.split_at(zero.unwrap_or(input.len()));
         scratch::file(folder, RECORDS, records);
         scratch::file(folder, CONTENT, content.get(1..).unwrap_or_default());
-        let (opened, most) = memory::with_peak(|| Capture::open(folder));
+        let (opened, most) = memory::with_peak(|| AnyCapture::open(folder));
         let allowed = MEMORY_BESIDES + MEMORY_PER_BYTE * records.len();
         assert!(most <= allowed, "{most} bytes of memory, and not {allowed}");
         match opened {
@@ -50,7 +53,10 @@ pub fn open(input: &[u8]) -> Result<(Capture, Option<Problem>), ReadError> {
                 if let Some(problem) = &problem {
                     outcome::harmless(&problem.to_string());
                 }
-                walk(&capture);
+                match &capture {
+                    AnyCapture::Vulkan(capture) => walk(capture),
+                    AnyCapture::Cuda(capture) => walk_cuda(capture),
+                }
                 Ok((capture, problem))
             }
             Err(error) => {
@@ -111,6 +117,64 @@ fn walk(capture: &Capture) {
     }
     if capture.executed().count() <= MAX_FOLLOWED {
         dependencies(capture);
+    }
+}
+
+/// Follows every reference of a capture of CUDA, as [`walk`] does.
+fn walk_cuda(capture: &CudaCapture) {
+    let piece = |hash: Hash| {
+        let claimed = capture.chunk_bytes(hash).expect("it is here");
+        if let Ok(bytes) = capture.chunk(hash) {
+            assert_eq!(bytes.len(), claimed as usize);
+        }
+        u64::from(claimed)
+    };
+    let inside = |memory: MemoryId, offset: u64, bytes: u64| {
+        let end = offset.checked_add(bytes).expect("an end");
+        assert!(end <= capture.memories[&memory].bytes);
+    };
+    for module in capture.modules.values() {
+        assert!(module.code.iter().map(|hash| piece(*hash)).sum::<u64>() > 0);
+    }
+    for memory in capture.memories.values() {
+        let end = memory.address.checked_add(memory.bytes).expect("an end");
+        match &memory.place {
+            MemoryPlace::Global { module, .. } => assert!(capture.modules.contains_key(module)),
+            _ => {
+                let found = capture.allocation_at(end - 1);
+                assert_eq!(found, Some((memory.id, memory.bytes - 1)));
+            }
+        }
+    }
+    for step in &capture.steps {
+        match step {
+            CudaStep::Content(content) => {
+                let bytes = content.chunks.iter().map(|hash| piece(*hash)).sum();
+                inside(content.memory, content.offset, bytes);
+            }
+            CudaStep::Outcome(outcome) => inside(outcome.memory, outcome.offset, outcome.bytes),
+            CudaStep::Launch(launch) => {
+                assert!(capture.modules.contains_key(&launch.module));
+                let mut reached = launch.reached.iter();
+                assert!(reached.all(|id| capture.memories.contains_key(id)));
+                for relocation in &launch.relocations {
+                    assert!(relocation.at as usize + 8 <= launch.parameters.len());
+                    let place = &capture.memories[&relocation.memory].place;
+                    assert!(matches!(place, MemoryPlace::Global { .. }));
+                }
+            }
+        }
+    }
+    if capture.steps.len() <= MAX_FOLLOWED {
+        let (found, is_all) = Dependencies::from_cuda(capture);
+        let nodes = found.graph.nodes.len();
+        assert!(is_all && nodes <= capture.steps.len());
+        let edges = &found.graph.edges;
+        assert!(
+            edges
+                .iter()
+                .all(|edge| edge.from < edge.to && edge.to < nodes)
+        );
     }
 }
 

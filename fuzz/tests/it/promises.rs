@@ -4,6 +4,7 @@ use fastrand::Rng;
 use fuzz::outcome::harmless;
 use fuzz::sections::{self, Section};
 use fuzz::{Target, bytes, memory, replay, run, targets};
+use gapscope_capture::AnyCapture;
 use std::panic::catch_unwind;
 
 #[test]
@@ -133,7 +134,10 @@ fn a_capture_takes_memory_by_its_length() {
         format!(r#"{{"memory":{{"id":0,"x":{}"#, "[".repeat(1_000_000)),
     ] {
         let input = format!("{header}\n{queue}\n{dense}\n");
-        let (capture, problem) = targets::capture::open(input.as_bytes()).expect("it opens");
+        let opened = targets::capture::open(input.as_bytes()).expect("it opens");
+        let (AnyCapture::Vulkan(capture), problem) = opened else {
+            panic!("a capture of Vulkan");
+        };
         let taken = capture.commands.len() + capture.steps.len() + capture.memories.len();
         let taken = taken + capture.set_layouts.len() + capture.pipeline_layouts.len();
         assert_eq!(problem.is_none(), taken > 0, "{problem:?}");

@@ -1,6 +1,7 @@
 //! Tests CUDA programs on the stub of CUDA: gapscope's library is injected without a flag, and trace and report
 //! agree with the log of the stub's devices. `tests/cuda-programs` tests real GPUs.
 
+mod captures;
 mod instructions;
 mod layers;
 mod profiles;

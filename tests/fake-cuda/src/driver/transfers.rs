@@ -71,8 +71,15 @@ impl Move {
                 let place = unsafe {
                     std::slice::from_raw_parts_mut(self.to as *mut u8, self.bytes as usize)
                 };
-                for one in place.chunks_exact_mut(size) {
-                    one.copy_from_slice(&value[..size]);
+                if let Some(first) = place.get_mut(..size) {
+                    first.copy_from_slice(&value[..size]);
+                }
+                // What is written is copied behind itself, which is fast without optimisation, too.
+                let mut done = size.min(place.len());
+                while done > 0 && done < place.len() {
+                    let next = done.min(place.len() - done);
+                    place.copy_within(..next, done);
+                    done += next;
                 }
             }
         }

@@ -540,3 +540,27 @@ fn code_content_and_outcomes_that_cannot_be_are_refused() {
         serde_json::to_string(&CudaRecord::Capture(example::header())).expect("it is JSON");
     assert_eq!(reason(&header), "the capture begins a second time");
 }
+
+#[test]
+#[ignore = "writes inputs for the fuzz target `capture`: after the format has changed"]
+fn write_inputs_of_cuda() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/capture");
+    let [records, content] = files();
+    let example = [records, content].join(&0);
+    fs::write(corpus.join("cuda-example"), example).expect("it can be kept");
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut kept = 0;
+    while kept < 8 {
+        let made = any().new_tree(&mut runner).expect("it is made");
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path().join("a.gapcapture");
+        let written = proptest::strategy::ValueTree::current(&made);
+        write(&folder, &written).expect("it can be written");
+        let file = |name| fs::read(folder.join(name)).expect("it is there");
+        let input = [file(RECORDS), file(CONTENT)].join(&0);
+        if input.len() < 24_000 && read(&folder).0.launches().count() > 1 {
+            fs::write(corpus.join(format!("cuda-{kept:02}")), input).expect("it can be kept");
+            kept += 1;
+        }
+    }
+}
