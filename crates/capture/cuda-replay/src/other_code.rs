@@ -1,6 +1,7 @@
 //! Loads another form of a kernel from a file: a cubin, PTX, or source that NVIDIA's compiler translates.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -85,7 +86,14 @@ impl OtherCode {
 fn compiled(file: &Path, [major, minor]: [u32; 2]) -> Result<Vec<u8>, Error> {
     // Instructions that one architecture alone has are in its own variant.
     let variant = if major >= 9 { "a" } else { "" };
-    let to = std::env::temp_dir().join(format!("gapscope-{}.cubin", std::process::id()));
+    // A folder of this user alone, which must not exist: nobody else can put a link in the way.
+    let folder = std::env::temp_dir().join(format!("gapscope-nvcc-{}", std::process::id()));
+    let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+    made.map_err(|error| Error::File {
+        path: folder.display().to_string(),
+        error,
+    })?;
+    let to = folder.join("kernel.cubin");
     let nvcc = Command::new("nvcc")
         .arg("-cubin")
         .arg("-O3")
@@ -94,14 +102,14 @@ fn compiled(file: &Path, [major, minor]: [u32; 2]) -> Result<Vec<u8>, Error> {
         .arg(&to)
         .arg(file)
         .output();
+    let code = fs::read(&to);
+    let _ = fs::remove_dir_all(&folder);
     let output = nvcc.map_err(|error| {
         Error::Unsupported(format!(
             "{} needs NVIDIA's compiler nvcc in the PATH ({error}): install it, or give a .cubin or .ptx",
             file.display()
         ))
     })?;
-    let code = fs::read(&to);
-    let _ = fs::remove_file(&to);
     match (output.status.success(), code) {
         (true, Ok(code)) => Ok(code),
         _ => {

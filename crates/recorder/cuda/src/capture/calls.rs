@@ -35,7 +35,8 @@ pub enum CallKind {
     GetsFunction,
     /// Code may be loaded inside of the call, for the library that is this parameter.
     AsksLibrary(usize),
-    /// Code may be loaded inside of the call, for the library of the kernel that is this parameter.
+    /// Code may be loaded inside of the call, for the library of the CUkernel that is this parameter. Calls that take a
+    /// CUfunction or a CUkernel in its place are not among these: the driver crashes where one is taken for the other.
     AsksKernel(usize),
     /// The call ends the module that is its first parameter.
     UnloadModule,
@@ -72,8 +73,7 @@ impl CallKind {
             "cuKernelGetFunction" => CallKind::GetsFunction,
             "cuLibraryGetGlobal" | "cuLibraryGetManaged" => CallKind::AsksLibrary(2),
             "cuKernelSetAttribute" => CallKind::AsksKernel(1),
-            "cuKernelGetAttribute" | "cuFuncGetAttribute" => CallKind::AsksKernel(2),
-            "cuFuncSetAttribute" | "cuFuncLoad" => CallKind::AsksKernel(0),
+            "cuKernelGetAttribute" => CallKind::AsksKernel(2),
             "cuModuleUnload" => CallKind::UnloadModule,
             "cuLibraryUnload" => CallKind::UnloadLibrary,
             name if name.starts_with("cuMemcpy") || name.starts_with("cuMemset") => CallKind::Work,

@@ -9,7 +9,7 @@ use super::driver_functions::DriverFunctions;
 use super::graph_kernel::GraphKernel;
 use super::graphs;
 use super::launch_call::LaunchCall;
-use super::loaded_code::{self, CodeHandle};
+use super::loaded_code::{self, CodeHandle, FunctionHandles};
 use super::open_window::OpenWindow;
 use super::prepared_launch::PreparedLaunch;
 use super::refusal::Refusal;
@@ -664,8 +664,7 @@ impl CaptureControl {
                         self.launch_ends(data.result() == 0);
                     }
                     if loaded_code::is_new_in_call() {
-                        let library = self.library_of(data.parameter(shape.function_parameter()));
-                        library.into_iter().for_each(loaded_code::claim);
+                        self.claim_for_launch(data.parameter(shape.function_parameter()));
                     }
                 }
                 (CallKind::LaunchGraph, true) => {
@@ -715,59 +714,51 @@ impl CaptureControl {
             return;
         }
         // SAFETY: as the caller promises; the call has returned, and has stored a handle if it succeeded.
-        let handle = unsafe {
+        unsafe {
             if data.result() != 0 {
                 return;
             }
-            let stored =
-                |data: &CallbackData| (data.parameter(0) as *const usize).as_ref().copied();
-            self.relate_module(kind, stored(data), data);
-            match kind {
-                CallKind::LoadModule => stored(data).map(CodeHandle::Module),
-                CallKind::LoadLibrary => stored(data).map(CodeHandle::Library),
+            let stored = (data.parameter(0) as *const usize).as_ref().copied();
+            match (kind, stored) {
+                (CallKind::GetsModule, Some(module)) => {
+                    loaded_code::module_of_library(module, data.parameter(1));
+                }
+                (CallKind::GetsFunction, Some(function)) => {
+                    loaded_code::function_of_kernel(function, data.parameter(1));
+                }
+                _ => {}
+            }
+            if !loaded_code::is_new_in_call() {
+                return;
+            }
+            let handle = match kind {
+                CallKind::LoadModule => stored.map(CodeHandle::Module),
+                CallKind::LoadLibrary => stored.map(CodeHandle::Library),
                 CallKind::GetsModule => Some(CodeHandle::Library(data.parameter(1))),
-                CallKind::GetsFunction => self.library_of(data.parameter(1)),
                 CallKind::AsksLibrary(at) => Some(CodeHandle::Library(data.parameter(at))),
+                CallKind::GetsFunction => self.library_of(data.parameter(1)),
                 CallKind::AsksKernel(at) => self.library_of(data.parameter(at)),
                 _ => None,
-            }
-        };
-        if let Some(handle) = handle {
-            loaded_code::claim(handle);
+            };
+            handle.into_iter().for_each(loaded_code::claim);
         }
     }
 
-    /// Notes which library a module belongs to, after a call that has made the module or a function of it.
-    ///
-    /// # Safety
-    /// The data is CUPTI's, of this call, which has stored `made`.
-    unsafe fn relate_module(&self, kind: CallKind, made: Option<usize>, data: &CallbackData) {
+    /// Notes whose code was loaded inside of a launch.
+    fn claim_for_launch(&self, handle: usize) {
         let Some(driver) = self.driver.get() else {
             return;
         };
-        // SAFETY: as the caller promises; the driver stores a handle.
-        let (module, library) = unsafe {
-            match kind {
-                CallKind::GetsModule => (made, Some(data.parameter(1))),
-                CallKind::GetsFunction => {
-                    let mut module = std::ptr::null_mut();
-                    let function = made.unwrap_or(0) as *mut c_void;
-                    let code = (driver.function_module)(&mut module, function);
-                    let library = match self.library_of(data.parameter(1)) {
-                        Some(CodeHandle::Library(library)) => Some(library),
-                        _ => None,
-                    };
-                    ((code == 0).then_some(module as usize), library)
-                }
-                _ => return,
-            }
-        };
-        if let (Some(module), Some(library)) = (module, library) {
-            loaded_code::module_of_library(module, library);
-        }
+        // SAFETY: the handle is the program's, in a launch that has not returned yet.
+        let handles = unsafe { FunctionHandles::find(driver, handle as *mut c_void) };
+        handles
+            .code()
+            .into_iter()
+            .take(1)
+            .for_each(loaded_code::claim);
     }
 
-    /// Returns the library of a kernel; `None` where the handle is that of a function, which has a module.
+    /// Returns the library of a CUkernel. The driver takes any handle for one, so that this must be one.
     fn library_of(&self, kernel: usize) -> Option<CodeHandle> {
         let driver = self.driver.get()?;
         let mut library = std::ptr::null_mut();

@@ -8,8 +8,8 @@
 use super::driver_functions::DriverFunctions;
 use gapscope_capture::Hash;
 use object::read::elf::{ElfFile64, FileHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
-use rustc_hash::FxHashMap;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,8 +36,6 @@ pub struct Symbols {
     pub functions: Vec<String>,
     /// The variables of the GPU, with their sizes.
     pub variables: Vec<(String, u64)>,
-    /// The names of what the driver has to provide.
-    pub undefined: Vec<String>,
 }
 
 /// The loaded cubins.
@@ -46,6 +44,8 @@ struct Loaded {
     by_handle: FxHashMap<CodeHandle, Vec<Arc<Cubin>>>,
     /// The libraries of modules: the driver makes a module of a library in each context.
     libraries: FxHashMap<usize, usize>,
+    /// The CUkernels of CUfunctions that the driver has made of them.
+    kernels: FxHashMap<usize, usize>,
     /// Cubins whose handle is not known.
     unclaimed: Vec<Arc<Cubin>>,
 }
@@ -121,6 +121,20 @@ pub fn module_of_library(module: usize, library: usize) {
     all.libraries.insert(module, library);
 }
 
+/// Notes that a CUfunction is one of a CUkernel.
+pub fn function_of_kernel(function: usize, kernel: usize) {
+    let mut locked = loaded();
+    let all = locked.get_or_insert_default();
+    all.kernels.insert(function, kernel);
+}
+
+/// Returns the CUkernel of a CUfunction, where it is known.
+fn kernel_of(function: usize) -> Option<*mut c_void> {
+    let mut locked = loaded();
+    let kernel = locked.get_or_insert_default().kernels.get(&function);
+    kernel.map(|kernel| *kernel as *mut c_void)
+}
+
 /// Forgets the code of a handle, which another module may get next.
 pub fn forget(handle: CodeHandle) {
     if let Some(all) = &mut *loaded() {
@@ -129,7 +143,11 @@ pub fn forget(handle: CodeHandle) {
             CodeHandle::Module(module) => {
                 all.libraries.remove(&module);
             }
-            CodeHandle::Library(library) => all.libraries.retain(|_, of| *of != library),
+            CodeHandle::Library(library) => {
+                all.libraries.retain(|_, of| *of != library);
+                // Its kernels are not known as such, and their handles may get another meaning.
+                all.kernels.clear();
+            }
         }
     }
 }
@@ -189,7 +207,6 @@ impl Cubin {
         for symbol in file.symbols() {
             let Ok(name) = symbol.name() else { continue };
             if symbol.is_undefined() {
-                symbols.undefined.push(name.to_owned());
                 continue;
             }
             match symbol.kind() {
@@ -206,6 +223,38 @@ impl Cubin {
             }
         }
         Some(symbols)
+    }
+}
+
+impl Cubin {
+    /// Returns whether a function, or one that it calls, refers to a function that the driver provides under one of
+    /// these names.
+    pub fn refers_to(&self, function: &str, names: &[&str]) -> bool {
+        let Ok(file) = ElfFile64::<Endianness>::parse(&*self.bytes) else {
+            return false;
+        };
+        let (mut seen, mut waiting) = (FxHashSet::default(), vec![function.to_owned()]);
+        while let Some(function) = waiting.pop() {
+            let Some(section) = file.section_by_name(&format!(".text.{function}")) else {
+                continue;
+            };
+            for (_, relocation) in section.relocations() {
+                let RelocationTarget::Symbol(index) = relocation.target() else {
+                    continue;
+                };
+                let Ok(symbol) = file.symbol_by_index(index) else {
+                    continue;
+                };
+                let Ok(name) = symbol.name() else { continue };
+                if symbol.is_undefined() && names.contains(&name) {
+                    return true;
+                }
+                if symbol.kind() == SymbolKind::Text && seen.insert(name.to_owned()) {
+                    waiting.push(name.to_owned());
+                }
+            }
+        }
+        false
     }
 }
 
@@ -245,14 +294,16 @@ impl FunctionHandles {
         unsafe {
             if (driver.function_name)(&mut name, handle) != 0 || name.is_null() {
                 let mut function = std::ptr::null_mut();
-                call_begins();
                 if (driver.kernel_function)(&mut function, handle) == 0 {
                     found.kernel = Some(handle);
                     found.function = function;
-                    if (driver.kernel_library)(&mut found.library, handle) == 0 {
-                        claim(CodeHandle::Library(found.library as usize));
-                    }
                 }
+            }
+            let of = found.kernel.or_else(|| kernel_of(handle as usize));
+            if let Some(kernel) = of
+                && (driver.kernel_library)(&mut found.library, kernel) == 0
+            {
+                claim(CodeHandle::Library(found.library as usize));
             }
             if (driver.function_module)(&mut found.module, found.function) != 0 {
                 found.module = std::ptr::null_mut();

@@ -56,7 +56,7 @@ impl PreparedLaunch {
         let Some(symbols) = cubin.symbols() else {
             return Err(Refusal::UnreadableCode { kernel });
         };
-        if (symbols.undefined.iter()).any(|name| ALLOCATING.contains(&name.as_str())) {
+        if cubin.refers_to(&kernel, &ALLOCATING) {
             return Err(Refusal::Allocates { kernel });
         }
         // SAFETY: as the caller promises.
