@@ -22,6 +22,8 @@ const IDENTITY: [u8; 16] = *b"\x7fELF\x02\x01\x01\x41\x08\0\0\0\0\0\0\0";
 const FLAGS: u32 = 0x0600_5a04;
 const OF_CUDA: u16 = 190;
 const HEADER_BYTES: usize = 64;
+/// R_CUDA_ABS32_LO_20, one of the kinds by which code names a function
+const RELOCATION: u64 = 0x2a;
 /// STO_CUDA_ENTRY
 const ENTRY: u8 = 0x10;
 
@@ -41,6 +43,8 @@ struct Section {
     name: String,
     kind: u32,
     link: u32,
+    /// Of symbols the first that is not local; of relocations the section that they are of.
+    info: u32,
     entry_bytes: u64,
     bytes: Vec<u8>,
 }
@@ -63,7 +67,7 @@ impl Cubin {
         self
     }
 
-    /// Adds a symbol that the driver defines, such as `malloc`.
+    /// Adds a symbol that the driver defines, such as `malloc`, and to which each kernel refers.
     pub fn undefined(mut self, name: &str) -> Cubin {
         self.undefined.push(name.to_owned());
         self
@@ -76,6 +80,7 @@ impl Cubin {
             name: name.to_owned(),
             kind: 1,
             link: 0,
+            info: 0,
             entry_bytes: 0,
             bytes,
         };
@@ -99,6 +104,20 @@ impl Cubin {
         for name in &self.undefined {
             symbols.extend(symbol(texts.add(name), [UNDEFINED, 0], 0, [0, 0]));
         }
+        let first = 1 + self.kernels.len() + self.globals.len();
+        for (number, (name, _)) in self.kernels.iter().enumerate() {
+            let relocations = (0..self.undefined.len()).flat_map(|at| {
+                let words = [0, ((first + at) as u64) << 32 | RELOCATION, 0];
+                words.into_iter().flat_map(u64::to_le_bytes)
+            });
+            sections.push(Section {
+                kind: 4,
+                link: 3,
+                info: 4 + number as u32,
+                entry_bytes: 24,
+                ..section(&format!(".rela.text.{name}"), relocations.collect())
+            });
+        }
         let mut names = Texts(vec![0]);
         let tables = [
             Section {
@@ -112,6 +131,7 @@ impl Cubin {
             Section {
                 kind: 2,
                 link: 2,
+                info: 1,
                 entry_bytes: 24,
                 ..section(".symtab", symbols)
             },
@@ -149,9 +169,8 @@ fn header(section: &Section, name: u32, [at, size]: [u64; 2]) -> Vec<u8> {
     for word in [0, 0, at, size] {
         bytes.extend(u64::to_le_bytes(word));
     }
-    // The link, and the first symbol that is not local.
     bytes.extend(section.link.to_le_bytes());
-    bytes.extend(u32::from(section.link > 0).to_le_bytes());
+    bytes.extend(section.info.to_le_bytes());
     bytes.extend(16u64.to_le_bytes());
     bytes.extend(section.entry_bytes.to_le_bytes());
     bytes

@@ -138,9 +138,12 @@ impl AnyCapture {
                 };
                 let mut capture = CudaCapture::new(header, contents);
                 let problem = lines.read(&first, |record| match record {
-                    CudaRecord::Check(hash) => Ok(Some(hash)),
+                    CudaRecord::Check(hash) => {
+                        capture.add(CudaRecord::Check(hash)).map(|()| Some(hash))
+                    }
                     record => capture.add(record).map(|()| None),
                 });
+                capture.finish();
                 (AnyCapture::Cuda(Box::new(capture)), problem)
             }
         })

@@ -26,6 +26,8 @@ pub struct CudaCapture {
     pub(crate) contents: Contents,
     /// The allocations by their address: the end, and the id.
     pub(super) allocations: BTreeMap<u64, (u64, MemoryId)>,
+    /// The number of steps before the last check.
+    pub(super) checked_steps: usize,
 }
 
 /// A step of a window.
@@ -50,6 +52,15 @@ impl CudaCapture {
             end: None,
             contents,
             allocations: BTreeMap::new(),
+            checked_steps: 0,
+        }
+    }
+
+    /// Ends the reading. Of a capture that was cut off, the outcome of the last launch may be written in part: the launch
+    /// is left out, unless a check follows it.
+    pub(crate) fn finish(&mut self) {
+        if self.end.is_none() {
+            self.steps.truncate(self.checked_steps);
         }
     }
 

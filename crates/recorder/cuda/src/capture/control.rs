@@ -10,7 +10,7 @@ use super::graph_kernel::GraphKernel;
 use super::graphs;
 use super::launch_call::LaunchCall;
 use super::loaded_code::{self, CodeHandle, FunctionHandles};
-use super::open_window::OpenWindow;
+use super::open_window::{OpenWindow, Stop};
 use super::prepared_launch::PreparedLaunch;
 use super::refusal::Refusal;
 use super::synchronise::{MAX_WAIT, RELAXED};
@@ -288,7 +288,7 @@ impl CaptureControl {
         let Some(open) = &mut state.open else { return };
         match open.before(driver, context, call, prepared, number) {
             Ok(()) => state.in_launch = Some(call.stream),
-            Err(stop) => self.end(&mut state, stop.reason()),
+            Err(stop) => self.stop(&mut state, &stop),
         }
     }
 
@@ -355,11 +355,10 @@ impl CaptureControl {
             return;
         }
         let Some(open) = &mut state.open else { return };
-        let reason = match kernel.capture(driver, context, open) {
-            Ok(()) => EndReason::Complete,
-            Err(stop) => stop.reason(),
-        };
-        self.end(&mut state, reason);
+        match kernel.capture(driver, context, open) {
+            Ok(()) => self.end(&mut state, EndReason::Complete),
+            Err(stop) => self.stop(&mut state, &stop),
+        }
     }
 
     /// Keeps copies of the graphs that are made.
@@ -409,7 +408,7 @@ impl CaptureControl {
         match open.after(driver, stream.for_driver(), has_succeeded) {
             Ok(()) if self.is_complete() => self.end(&mut state, EndReason::Complete),
             Ok(()) => {}
-            Err(stop) => self.end(&mut state, stop.reason()),
+            Err(stop) => self.stop(&mut state, &stop),
         }
         // SAFETY: as above.
         unsafe { (driver.exchange_capture_mode)(&mut mode) };
@@ -518,8 +517,24 @@ impl CaptureControl {
         }
     }
 
+    /// Ends the open window because it cannot go on.
+    fn stop(&self, state: &mut WindowState, stop: &Stop) {
+        // Freeing would wait for the GPU, which waits for the program.
+        let driver = self.driver.get().filter(|_| !stop.leaves_work());
+        self.end_with(state, stop.reason(), driver);
+    }
+
     /// Ends the open window: writes the reason and frees what it holds.
     fn end(&self, state: &mut WindowState, reason: EndReason) {
+        self.end_with(state, reason, self.driver.get());
+    }
+
+    fn end_with(
+        &self,
+        state: &mut WindowState,
+        reason: EndReason,
+        driver: Option<&DriverFunctions>,
+    ) {
         let Some(open) = state.open.take() else {
             return;
         };
@@ -529,7 +544,7 @@ impl CaptureControl {
             let (capture, reason) = (open.path().to_owned(), reason.clone());
             self.request.notify(&Notice::BrokenOff { capture, reason });
         }
-        open.end(reason, self.driver.get());
+        open.end(reason, driver);
         self.window_is_over();
     }
 
@@ -718,7 +733,14 @@ impl CaptureControl {
             if data.result() != 0 {
                 return;
             }
-            let stored = (data.parameter(0) as *const usize).as_ref().copied();
+            // Of other calls, the first parameter is no pointer.
+            let stored = match kind {
+                CallKind::LoadModule
+                | CallKind::LoadLibrary
+                | CallKind::GetsModule
+                | CallKind::GetsFunction => (data.parameter(0) as *const usize).as_ref().copied(),
+                _ => None,
+            };
             match (kind, stored) {
                 (CallKind::GetsModule, Some(module)) => {
                     loaded_code::module_of_library(module, data.parameter(1));

@@ -52,6 +52,14 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
+    /// Returns whether work of the program is still running, which may wait for the program.
+    pub fn leaves_work(&self) -> bool {
+        matches!(
+            self,
+            Stop::Refused(Refusal::NoIdle { .. } | Refusal::NoEnd { .. })
+        )
+    }
+
     /// Returns the end of the window for the capture.
     pub fn reason(&self) -> EndReason {
         match self {
