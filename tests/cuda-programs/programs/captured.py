@@ -2,6 +2,9 @@
 
 import sys
 
+# The other programs of this folder have names of packages.
+sys.path.pop(0)
+
 
 def seeded():
     import torch

@@ -35,7 +35,7 @@ pub use content::{CHUNK_BYTES, Hash, piece_count, pieces};
 pub use files::{AnyCapture, Problem, ReadError};
 pub use invalid::InvalidRecord;
 pub use model::Record;
-pub use writer::{Frame, Line, Place, Writer};
+pub use writer::{Frame, Line, LinePlace, Writer};
 
 /// The latest version of the format. This code reads it and all earlier ones.
 pub const FORMAT: u32 = 2;

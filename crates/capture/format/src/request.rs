@@ -29,10 +29,10 @@ pub struct Request {
 }
 
 /// The default of [`Request::most_bytes`]: 8 GiB.
-pub const MOST_BYTES: u64 = 8 << 30;
+pub const DEFAULT_MAX_BYTES: u64 = 8 << 30;
 
 fn default_most_bytes() -> u64 {
-    MOST_BYTES
+    DEFAULT_MAX_BYTES
 }
 
 /// The part of the program's work to capture.
@@ -188,7 +188,7 @@ mod tests {
             output: "/tmp/a.gapcapture".into(),
             window: Window::Dispatches(3..5),
             keep_outputs: true,
-            most_bytes: MOST_BYTES,
+            most_bytes: DEFAULT_MAX_BYTES,
             exchange: "/tmp/x".into(),
         };
         assert_eq!(
@@ -207,7 +207,7 @@ mod tests {
             output: "/tmp/a.gapcapture".into(),
             window: Window::All,
             keep_outputs: false,
-            most_bytes: MOST_BYTES,
+            most_bytes: DEFAULT_MAX_BYTES,
             exchange: folder.path().to_owned(),
         };
         assert_eq!(request.notices(), []);

@@ -16,7 +16,7 @@ use crate::{CONTENT, RECORDS};
 
 /// The place of a record among the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum LinePlace {
     /// The first line.
     First,
     /// A submission, or a launch: a check comes before it.
@@ -30,27 +30,27 @@ pub enum Place {
 /// A line of a capture.
 pub trait Line: Serialize {
     /// Returns where the line stands.
-    fn place(&self) -> Place;
+    fn place(&self) -> LinePlace;
 }
 
 impl Line for Record {
-    fn place(&self) -> Place {
+    fn place(&self) -> LinePlace {
         match self {
-            Record::Capture(_) => Place::First,
-            Record::Submission(_) => Place::Submission,
-            Record::End(_) => Place::End,
-            _ => Place::Other,
+            Record::Capture(_) => LinePlace::First,
+            Record::Submission(_) => LinePlace::Submission,
+            Record::End(_) => LinePlace::End,
+            _ => LinePlace::Other,
         }
     }
 }
 
 impl Line for CudaRecord {
-    fn place(&self) -> Place {
+    fn place(&self) -> LinePlace {
         match self {
-            CudaRecord::Capture(_) => Place::First,
-            CudaRecord::Launch(_) => Place::Submission,
-            CudaRecord::End(_) => Place::End,
-            _ => Place::Other,
+            CudaRecord::Capture(_) => LinePlace::First,
+            CudaRecord::Launch(_) => LinePlace::Submission,
+            CudaRecord::End(_) => LinePlace::End,
+            _ => LinePlace::Other,
         }
     }
 }
@@ -62,8 +62,8 @@ struct First<D> {
 }
 
 impl<D: Serialize> Line for First<D> {
-    fn place(&self) -> Place {
-        Place::First
+    fn place(&self) -> LinePlace {
+        LinePlace::First
     }
 }
 
@@ -136,14 +136,14 @@ impl Writer {
     /// The record cannot be written, for example because the disk is full.
     pub fn record<L: Line>(&mut self, record: &L) -> io::Result<()> {
         let place = record.place();
-        if place == Place::Submission {
+        if place == LinePlace::Submission {
             self.check()?;
         }
         self.line(record)?;
         match place {
-            Place::End => self.check()?,
-            Place::First | Place::Submission => {}
-            Place::Other => return Ok(()),
+            LinePlace::End => self.check()?,
+            LinePlace::First | LinePlace::Submission => {}
+            LinePlace::Other => return Ok(()),
         }
         // The next record may come much later.
         self.records.flush()

@@ -11,6 +11,7 @@
 //! ```
 
 mod calls;
+mod code_calls;
 mod control;
 mod copier;
 mod driver_functions;
@@ -25,6 +26,7 @@ mod reached_memory;
 mod refusal;
 mod saved_memory;
 mod synchronise;
+mod texture_handles;
 mod turn;
 
 pub use control::control;

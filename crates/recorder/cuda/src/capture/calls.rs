@@ -38,6 +38,10 @@ pub enum CallKind {
     /// Code may be loaded inside of the call, for the library of the CUkernel that is this parameter. Calls that take a
     /// CUfunction or a CUkernel in its place are not among these: the driver crashes where one is taken for the other.
     AsksKernel(usize),
+    /// The call makes a texture or a surface, and stores its handle where its first parameter points.
+    MakesTexture,
+    /// The call ends the texture or the surface that is its first parameter.
+    EndsTexture,
     /// The call ends the module that is its first parameter.
     UnloadModule,
     /// The call ends the library that is its first parameter.
@@ -45,7 +49,7 @@ pub enum CallKind {
 }
 
 impl CallKind {
-    fn of(name: &str) -> Option<CallKind> {
+    fn from_name(name: &str) -> Option<CallKind> {
         let launch = |shape| CallKind::Launch {
             shape,
             per_thread: name.ends_with("_ptsz"),
@@ -74,6 +78,8 @@ impl CallKind {
             "cuLibraryGetGlobal" | "cuLibraryGetManaged" => CallKind::AsksLibrary(2),
             "cuKernelSetAttribute" => CallKind::AsksKernel(1),
             "cuKernelGetAttribute" => CallKind::AsksKernel(2),
+            "cuTexObjectCreate" | "cuSurfObjectCreate" => CallKind::MakesTexture,
+            "cuTexObjectDestroy" | "cuSurfObjectDestroy" => CallKind::EndsTexture,
             "cuModuleUnload" => CallKind::UnloadModule,
             "cuLibraryUnload" => CallKind::UnloadLibrary,
             name if name.starts_with("cuMemcpy") || name.starts_with("cuMemset") => CallKind::Work,
@@ -111,7 +117,7 @@ pub struct CaptureCalls(Vec<Option<CallKind>>);
 impl CaptureCalls {
     /// Asks CUPTI for the names of all calls.
     pub fn find(cupti: &Cupti) -> CaptureCalls {
-        let kind = |number| CallKind::of(cupti.call_name(domain::DRIVER, number)?);
+        let kind = |number| CallKind::from_name(cupti.call_name(domain::DRIVER, number)?);
         CaptureCalls((0..CALL_NUMBERS).map(kind).collect())
     }
 

@@ -9,7 +9,7 @@ use super::driver_functions::DriverFunctions;
 use super::graph_kernel::GraphKernel;
 use super::graphs;
 use super::launch_call::LaunchCall;
-use super::loaded_code::{self, CodeHandle, FunctionHandles};
+use super::loaded_code;
 use super::open_window::{OpenWindow, Stop};
 use super::prepared_launch::PreparedLaunch;
 use super::refusal::Refusal;
@@ -42,7 +42,7 @@ pub struct CaptureControl {
     request: Request,
     /// The process that the control was made for: a forked child has none of the parent's windows.
     process: u32,
-    driver: OnceLock<DriverFunctions>,
+    pub(super) driver: OnceLock<DriverFunctions>,
     calls: OnceLock<CaptureCalls>,
     state: Mutex<WindowState>,
     turn: Turn,
@@ -162,8 +162,13 @@ impl CaptureControl {
         unsafe { libc::atexit(at_exit) };
     }
 
-    fn is_armed(&self) -> bool {
+    pub(super) fn is_armed(&self) -> bool {
         self.is_armed.load(Relaxed)
+    }
+
+    /// Forgets the names of functions, whose handles may get another meaning.
+    pub(super) fn forget_names(&self) {
+        self.lock().names.clear();
     }
 
     fn lock(&self) -> MutexGuard<'_, WindowState> {
@@ -358,37 +363,6 @@ impl CaptureControl {
         match kernel.capture(driver, context, open) {
             Ok(()) => self.end(&mut state, EndReason::Complete),
             Err(stop) => self.stop(&mut state, &stop),
-        }
-    }
-
-    /// Keeps copies of the graphs that are made.
-    ///
-    /// # Safety
-    /// The data is CUPTI's, of this call.
-    unsafe fn graph_call(&self, kind: CallKind, data: &CallbackData) {
-        let Some(driver) = self.driver.get().filter(|_| self.is_armed()) else {
-            return;
-        };
-        // SAFETY: as the caller promises; a call that has succeeded has stored a handle.
-        unsafe {
-            let has_succeeded = !data.is_enter() && data.result() == 0;
-            match (kind, data.is_enter()) {
-                (CallKind::InstantiateGraph | CallKind::UpdateGraph, true) => {
-                    graphs::instantiate_begins(driver, data.parameter(1));
-                }
-                (CallKind::InstantiateGraph, false) => {
-                    let made = (data.parameter(0) as *const usize).as_ref();
-                    let made = made.copied().filter(|_| has_succeeded);
-                    graphs::instantiate_ends(driver, made.unwrap_or(0));
-                }
-                (CallKind::UpdateGraph, false) => {
-                    let changed = if has_succeeded { data.parameter(0) } else { 0 };
-                    graphs::instantiate_ends(driver, changed);
-                }
-                (CallKind::ChangeGraph, true) => graphs::changed(data.parameter(0)),
-                (CallKind::DestroyGraph, true) => graphs::ended(driver, data.parameter(0)),
-                _ => {}
-            }
         }
     }
 
@@ -703,90 +677,6 @@ impl CaptureControl {
         if !data.is_enter() {
             self.give_turn_back();
         }
-    }
-
-    /// Notes whose code was loaded inside of a call.
-    ///
-    /// # Safety
-    /// The data is CUPTI's, of this call.
-    unsafe fn code_call(&self, kind: CallKind, data: &CallbackData) {
-        if data.is_enter() {
-            loaded_code::call_begins();
-            // SAFETY: as the caller promises. What is forgotten may get another meaning from now on.
-            unsafe {
-                match kind {
-                    CallKind::UnloadModule => {
-                        loaded_code::forget(CodeHandle::Module(data.parameter(0)));
-                        self.lock().names.clear();
-                    }
-                    CallKind::UnloadLibrary => {
-                        loaded_code::forget(CodeHandle::Library(data.parameter(0)));
-                        self.lock().names.clear();
-                    }
-                    _ => {}
-                }
-            }
-            return;
-        }
-        // SAFETY: as the caller promises; the call has returned, and has stored a handle if it succeeded.
-        unsafe {
-            if data.result() != 0 {
-                return;
-            }
-            // Of other calls, the first parameter is no pointer.
-            let stored = match kind {
-                CallKind::LoadModule
-                | CallKind::LoadLibrary
-                | CallKind::GetsModule
-                | CallKind::GetsFunction => (data.parameter(0) as *const usize).as_ref().copied(),
-                _ => None,
-            };
-            match (kind, stored) {
-                (CallKind::GetsModule, Some(module)) => {
-                    loaded_code::module_of_library(module, data.parameter(1));
-                }
-                (CallKind::GetsFunction, Some(function)) => {
-                    loaded_code::function_of_kernel(function, data.parameter(1));
-                }
-                _ => {}
-            }
-            if !loaded_code::is_new_in_call() {
-                return;
-            }
-            let handle = match kind {
-                CallKind::LoadModule => stored.map(CodeHandle::Module),
-                CallKind::LoadLibrary => stored.map(CodeHandle::Library),
-                CallKind::GetsModule => Some(CodeHandle::Library(data.parameter(1))),
-                CallKind::AsksLibrary(at) => Some(CodeHandle::Library(data.parameter(at))),
-                CallKind::GetsFunction => self.library_of(data.parameter(1)),
-                CallKind::AsksKernel(at) => self.library_of(data.parameter(at)),
-                _ => None,
-            };
-            handle.into_iter().for_each(loaded_code::claim);
-        }
-    }
-
-    /// Notes whose code was loaded inside of a launch.
-    fn claim_for_launch(&self, handle: usize) {
-        let Some(driver) = self.driver.get() else {
-            return;
-        };
-        // SAFETY: the handle is the program's, in a launch that has not returned yet.
-        let handles = unsafe { FunctionHandles::find(driver, handle as *mut c_void) };
-        handles
-            .code()
-            .into_iter()
-            .take(1)
-            .for_each(loaded_code::claim);
-    }
-
-    /// Returns the library of a CUkernel. The driver takes any handle for one, so that this must be one.
-    fn library_of(&self, kernel: usize) -> Option<CodeHandle> {
-        let driver = self.driver.get()?;
-        let mut library = std::ptr::null_mut();
-        // SAFETY: the driver's function, which checks the program's handle and stores one.
-        let code = unsafe { (driver.kernel_library)(&mut library, kernel as *mut c_void) };
-        (code == 0).then_some(CodeHandle::Library(library as usize))
     }
 }
 

@@ -39,7 +39,7 @@ impl GraphKernel {
             kernel: kernel.to_owned(),
             reason,
         };
-        let graph = OrderedGraph::of(driver, executable).map_err(refused)?;
+        let graph = OrderedGraph::from_executable(driver, executable).map_err(refused)?;
         graph.written_before(driver, at).map_err(refused)?;
         let mut stream = std::ptr::null_mut();
         // SAFETY: the driver's function, which stores a handle.

@@ -155,7 +155,7 @@ pub fn kernels(
     if let Some(kernels) = copies().as_ref().and_then(known) {
         return Ok(kernels);
     }
-    let graph = OrderedGraph::of(driver, executable)?;
+    let graph = OrderedGraph::from_executable(driver, executable)?;
     let found = graph.kernels(driver).into_iter();
     let found: Arc<[KernelNode]> = found
         .map(|(at, function)| KernelNode {
@@ -188,7 +188,10 @@ impl OrderedGraph {
     ///
     /// # Errors
     /// A phrase says why its kernels cannot be captured.
-    pub fn of(driver: &DriverFunctions, executable: usize) -> Result<OrderedGraph, &'static str> {
+    pub fn from_executable(
+        driver: &DriverFunctions,
+        executable: usize,
+    ) -> Result<OrderedGraph, &'static str> {
         let graph = {
             let locked = copies();
             let copy = locked.as_ref().and_then(|copies| copies.get(&executable));

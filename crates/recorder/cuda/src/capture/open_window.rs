@@ -117,7 +117,7 @@ unsafe impl Send for OpenWindow {}
 
 /// What the threads that look at copied memory have found.
 #[derive(Default)]
-struct Found {
+struct FoundPieces {
     /// New hashes: the memory's index, the piece and the hash.
     changed: Vec<(usize, usize, Hash)>,
     /// Pieces that the capture may lack.
@@ -506,16 +506,16 @@ impl OpenWindow {
         let indices: Vec<usize> = ids.iter().map(|id| id.0 as usize).collect();
         let ranges: Vec<Range> = indices.iter().map(|at| self.memories[*at].range).collect();
         let keeps_bytes = is_content || self.keeps_outputs;
-        let found = Mutex::new(Found::default());
+        let found = Mutex::new(FoundPieces::default());
         let written = Mutex::new(&mut self.writer);
-        let lock = |found: &Mutex<Found>| {
+        let lock = |found: &Mutex<FoundPieces>| {
             std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner))
         };
-        let mut all = Found::default();
+        let mut all = FoundPieces::default();
         let memories = &self.memories;
         let work = |part: CopiedPart<'_>| {
             let index = indices[part.range];
-            let mut own = Found::default();
+            let mut own = FoundPieces::default();
             for (at, piece) in part.bytes.chunks(CHUNK_BYTES as usize).enumerate() {
                 let number = (part.offset / CHUNK_BYTES) as usize + at;
                 let hash = Hash::new(piece);

@@ -6,6 +6,7 @@ use super::driver_functions::DriverFunctions;
 use super::launch_call::LaunchCall;
 use super::loaded_code::{self, Cubin, FunctionHandles, Symbols};
 use super::refusal::{Refusal, waits_for_others};
+use super::texture_handles;
 use super::{MAX_PARAMETER_BYTES, function_name};
 use gapscope_capture::cuda::FunctionAttributes;
 use std::ffi::{CString, c_void};
@@ -63,6 +64,9 @@ impl PreparedLaunch {
         let Some(parameters) = (unsafe { parameters(driver, call, &handles) }) else {
             return Err(Refusal::NoParameters { kernel });
         };
+        if texture_handles::is_among(&parameters) {
+            return Err(Refusal::Texture { kernel });
+        }
         let attribute = |attribute| {
             let mut value = 0;
             // SAFETY: the driver's function, which stores a number.

@@ -33,6 +33,8 @@ pub enum Refusal {
         device: i32,
         address: u64,
     },
+    #[error("{kernel} has a texture or a surface among its parameters")]
+    Texture { kernel: String },
     #[error("{kernel} reaches an array (of a texture or a surface) at {address:#x}")]
     Array { kernel: String, address: u64 },
     #[error(
