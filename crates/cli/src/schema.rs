@@ -5,7 +5,7 @@ use crate::baseline::Listed;
 use crate::capture_json::Captured;
 use crate::failure::Failure;
 use crate::page;
-use crate::replay::json::{Answer, DumpedBuffer, FindNan, Fused};
+use crate::replay::json::{Answer, DumpedBuffer, ExportedFolder, FindNan, Fused};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use std::process::ExitCode;
@@ -131,6 +131,7 @@ pub const ALL: &[PublishedSchema] = &[
     published::<Answer>("replay", "gapscope replay --json"),
     published::<DumpedBuffer>("replay-dump", "gapscope replay --dump --json"),
     published::<FindNan>("replay-find-nan", "gapscope replay --find-nan --json"),
+    published::<ExportedFolder>("replay-export", "gapscope replay --export --json"),
     published::<Fused>("replay-fuse", "gapscope replay --fuse --json"),
 ];
 

@@ -2,6 +2,7 @@
 //! agree with the log of the stub's devices. `tests/cuda-programs` tests real GPUs.
 
 mod captures;
+mod exports;
 mod instructions;
 mod layers;
 mod profiles;

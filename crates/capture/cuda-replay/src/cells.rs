@@ -16,8 +16,8 @@ pub struct Cell {
     pub changed: Option<Hash>,
 }
 
-/// Returns the cells of a launch in order. Together they are all memory that the launch reaches, or that an outcome names.
-pub fn cells(capture: &CudaCapture, stage: &Stage<'_>) -> Vec<Cell> {
+/// Returns the hashes of the pieces that a launch changed when it was captured.
+pub fn changed(stage: &Stage<'_>) -> KnownHashes {
     let mut changed = KnownHashes::default();
     for outcome in &stage.outcomes {
         let places = pieces(outcome.offset, outcome.bytes);
@@ -25,6 +25,12 @@ pub fn cells(capture: &CudaCapture, stage: &Stage<'_>) -> Vec<Cell> {
             changed.insert(outcome.memory, offset, bytes, *hash);
         }
     }
+    changed
+}
+
+/// Returns the cells of a launch in order. Together they are all memory that the launch reaches, or that an outcome names.
+pub fn cells(capture: &CudaCapture, stage: &Stage<'_>) -> Vec<Cell> {
+    let changed = changed(stage);
     let mut memories = stage.launch.reached.clone();
     memories.extend(stage.outcomes.iter().map(|outcome| outcome.memory));
     memories.sort_unstable();

@@ -20,7 +20,7 @@ const ASK_EVERY: Duration = Duration::from_micros(50);
 
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT`, `CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT` and
 /// `CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE` name objects of the program.
-const OF_THE_PROGRAM: [u32; 3] = [7, 12, 13];
+pub const OF_THE_PROGRAM: [u32; 3] = [7, 12, 13];
 /// `CU_LAUNCH_PARAM_BUFFER_POINTER` and `CU_LAUNCH_PARAM_BUFFER_SIZE`
 const BUFFER: usize = 1;
 const BUFFER_BYTES: usize = 2;

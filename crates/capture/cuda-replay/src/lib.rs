@@ -7,7 +7,8 @@
 //! Memory has its recorded addresses, as pointers lie anywhere in it: `memory` reserves and maps them, after `spans` has
 //! rounded them. `plan` orders the steps of the capture, `session` runs launches (`launch`) and compares the memory that
 //! each reaches, piece by piece (`cells`): a piece has the hash that the capture gives, or is as it was before. Copies and
-//! hashes go through `transfer`. `stash` keeps on the GPU what launches change, so that repeated runs begin alike.
+//! hashes go through `transfer`. `stash` keeps on the GPU what launches change, so that repeated runs begin alike. `export`
+//! writes what two small programs without gapscope need to do the same.
 #![warn(missing_docs)]
 
 mod bench;
@@ -16,6 +17,7 @@ mod clock;
 mod driver;
 mod dump;
 mod error;
+mod export;
 mod known;
 mod launch;
 mod memory;
@@ -37,6 +39,7 @@ mod unsteady;
 pub use bench::{Bench, Benched, Comparison, Other, OutputComparison, bench};
 pub use dump::dump;
 pub use error::Error;
+pub use export::{Exported, export};
 pub use odd_values::find_odd_value;
 pub use options::Options;
 pub use replay::{Replayed, replay};

@@ -12,7 +12,7 @@ use crate::modules::Modules;
 use crate::spans::{self, MAPPED_STEP, RESERVED_STEP, Span};
 
 /// The size of the host's pages.
-const PAGE_BYTES: u64 = 4096;
+pub const PAGE_BYTES: u64 = 4096;
 
 /// Where a memory is in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Placed {
 }
 
 /// Returns the addresses of a memory. The reader of captures has checked that they do not overflow.
-fn span(memory: &CudaMemory) -> Span {
+pub fn span(memory: &CudaMemory) -> Span {
     (memory.address, memory.address + memory.bytes)
 }
 

@@ -1,6 +1,7 @@
 //! Loads the code of a capture, each module once, and finds its kernels with the layout of their parameters.
 
 use std::collections::BTreeMap;
+use std::ffi::c_int;
 
 use gapscope_capture::cuda::{CudaCapture, FunctionAttributes, Launch};
 use gapscope_capture::model::ModuleId;
@@ -79,22 +80,26 @@ impl Kernel {
         attributes: &FunctionAttributes,
         shared_bytes: u32,
     ) -> Result<(), Error> {
-        let needed = match shared_bytes > USUAL_SHARED_BYTES {
-            true => i32::try_from(shared_bytes).unwrap_or(i32::MAX),
-            false => 0,
-        };
-        let most = attributes.max_dynamic_shared_bytes.max(needed);
-        if most > USUAL_SHARED_BYTES as i32 {
-            let attribute = function_attribute::MAX_DYNAMIC_SHARED_BYTES;
-            driver.set_function(self.function, attribute, most)?;
-        }
-        if attributes.shared_carveout >= 0 {
-            let attribute = function_attribute::SHARED_CARVEOUT;
-            driver.set_function(self.function, attribute, attributes.shared_carveout)?;
-        }
-        if attributes.non_portable_cluster {
-            driver.set_function(self.function, function_attribute::NON_PORTABLE_CLUSTER, 1)?;
+        for (attribute, value) in needed_attributes(attributes, shared_bytes) {
+            driver.set_function(self.function, attribute, value)?;
         }
         Ok(())
     }
+}
+
+/// Returns the numbers and values of the attributes that a function needs for a launch.
+pub fn needed_attributes(attributes: &FunctionAttributes, shared_bytes: u32) -> Vec<(c_int, i32)> {
+    let needed = match shared_bytes > USUAL_SHARED_BYTES {
+        true => i32::try_from(shared_bytes).unwrap_or(i32::MAX),
+        false => 0,
+    };
+    let most = attributes.max_dynamic_shared_bytes.max(needed);
+    let carveout = attributes.shared_carveout;
+    let all = [
+        (most > USUAL_SHARED_BYTES as i32)
+            .then_some((function_attribute::MAX_DYNAMIC_SHARED_BYTES, most)),
+        (carveout >= 0).then_some((function_attribute::SHARED_CARVEOUT, carveout)),
+        (attributes.non_portable_cluster).then_some((function_attribute::NON_PORTABLE_CLUSTER, 1)),
+    ];
+    all.into_iter().flatten().collect()
 }

@@ -29,6 +29,7 @@ Examples:
   gapscope replay --dump p0@3 --type f32 --to first.npy kernel.gapcapture   (CUDA: parameter 0 after launch 3)
   gapscope replay --bench kernel.gapcapture                      (CUDA)
   gapscope replay --with faster.cubin --block 256 kernel.gapcapture        (CUDA)
+  gapscope replay --export reproducer kernel.gapcapture          a folder that runs without gapscope (CUDA)
   gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring
   gapscope replay --needed-barriers run.gapcapture               what fewer barriers would bring")]
 pub struct Replay {
@@ -141,6 +142,14 @@ pub struct Replay {
     /// With --with: the bytes of shared memory that the launch asks for [default: as captured]
     #[arg(long, value_name = "BYTES", requires = "with")]
     pub shared: Option<u32>,
+
+    /// CUDA: run nothing, and write a folder that runs without gapscope: the cubins, the data, and programs in C++ and Python. The
+    /// folder must not exist
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = [
+        "output", "device", "repeat", "warm_up", "tight", "serialised", "dispatch", "until", "tolerance", "dump", "find_nan",
+        "element", "spirv_val", "robust", "fuse", "needed_barriers", "bench", "with",
+    ])]
+    pub export: Option<PathBuf>,
 
     /// Run a capture of CUDA that was not made here by this user: its code runs on the GPU as that of any program that you
     /// start

@@ -1,6 +1,7 @@
 //! `gapscope replay` for captures of CUDA.
 
 mod bench;
+mod export;
 
 use super::json::{Answer, DumpedBuffer, FindNan, Ran};
 use super::{MAX_LINES, describe, remarks, time};
@@ -25,6 +26,10 @@ pub fn run(
     problem: Option<&Problem>,
 ) -> Result<ExitCode, Failure> {
     refuse_options_of_vulkan(arguments)?;
+    if let Some(folder) = &arguments.export {
+        // Nothing of the capture runs.
+        return export::run(arguments, capture, folder, problem);
+    }
     if !arguments.trust && !own_captures::has(&arguments.capture) {
         return Err(Failure::new(format!(
             "{} was not captured here by you, and its code would run on the GPU: give --trust if you trust its source",
@@ -80,6 +85,7 @@ pub fn refuse_options_of_cuda(arguments: &args::Replay) -> Result<(), Failure> {
         (arguments.trust, "--trust"),
         (arguments.bench, "--bench"),
         (arguments.with.is_some(), "--with"),
+        (arguments.export.is_some(), "--export"),
     ];
     refuse(&given, "captures of CUDA, and this is one of Vulkan")
 }

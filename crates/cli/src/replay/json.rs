@@ -1,6 +1,6 @@
 //! The JSON that `gapscope replay --json` prints.
 
-use gapscope_cuda_replay::{Bench, Comparison, Unsteady};
+use gapscope_cuda_replay::{Bench, Comparison, Exported, Unsteady};
 use gapscope_fusion::Fusion;
 use gapscope_replay::{Dumped, Replay, Search, Unfit};
 use schemars::JsonSchema;
@@ -72,6 +72,15 @@ pub struct Fused {
 pub struct DumpedBuffer {
     /// The file that was written.
     pub dumped: Dumped,
+    /// Sentences that readers must know.
+    pub notes: Vec<String>,
+}
+
+/// The output of `gapscope replay --export --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExportedFolder {
+    /// The folder that was written.
+    pub exported: Exported,
     /// Sentences that readers must know.
     pub notes: Vec<String>,
 }

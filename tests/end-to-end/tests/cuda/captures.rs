@@ -13,14 +13,14 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// A run of `gapscope capture` with the path of its output.
-struct Captured {
+pub struct Captured {
     run: Run,
-    path: PathBuf,
+    pub path: PathBuf,
     _folder: TempDir,
 }
 
 /// Captures a program, and checks that it prints what it prints alone.
-fn captured(settings: &[(&str, &str)], options: &[&str], steps: &str) -> Captured {
+pub fn captured(settings: &[(&str, &str)], options: &[&str], steps: &str) -> Captured {
     let stub = Stub::new(settings);
     let alone = stub.program(steps).run().ok();
     let folder = tempfile::tempdir().expect("a temporary folder");
