@@ -29,7 +29,7 @@ Examples:
   gapscope replay --dump p0@3 --type f32 --to first.npy kernel.gapcapture   (CUDA: parameter 0 after launch 3)
   gapscope replay --bench kernel.gapcapture                      (CUDA)
   gapscope replay --with faster.cubin --block 256 kernel.gapcapture        (CUDA)
-  gapscope replay --export reproducer kernel.gapcapture          a folder that runs without gapscope (CUDA)
+  gapscope replay --export reproducer kernel.gapcapture          (CUDA)
   gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring
   gapscope replay --needed-barriers run.gapcapture               what fewer barriers would bring")]
 pub struct Replay {
