@@ -445,16 +445,19 @@ impl OpenWindow {
 
     /// Returns the id of an allocation, which is written at its first use.
     fn allocation(&mut self, range: Range, kind: AllocationKind) -> Result<MemoryId, Stop> {
+        if let Some(id) = self.allocations.get(&range.address)
+            && self.memories[id.0 as usize].range == range
+        {
+            return Ok(*id);
+        }
+        // The program has freed what was there.
         let end = range.address + range.bytes;
-        if let Some((_, id)) = self.allocations.range(..end).next_back() {
-            let known = &self.memories[id.0 as usize];
-            if known.range == range {
-                return Ok(*id);
+        while let Some((&start, id)) = self.allocations.range(..end).next_back() {
+            let other = self.memories[id.0 as usize].range;
+            if other.address + other.bytes <= range.address {
+                break;
             }
-            if known.range.address + known.range.bytes > range.address {
-                let address = range.address;
-                return Err(Refusal::Reallocated { address }.into());
-            }
+            self.allocations.remove(&start);
         }
         let id = self.add_memory(
             range,

@@ -165,14 +165,52 @@ pub fn allocation_at(
             address,
         });
     }
-    let bytes = bytes as u64;
+    let range = Range {
+        address: start,
+        bytes: bytes as u64,
+    };
+    let is_mapped = kind == AllocationKind::Device && is_mapped(driver, address);
     Ok(Some(Allocation {
-        range: Range {
-            address: start,
-            bytes,
+        range: match is_mapped {
+            true => with_neighbours(driver, range),
+            false => range,
         },
         kind,
     }))
+}
+
+/// Returns whether memory was mapped to its address by cuMemMap.
+fn is_mapped(driver: &DriverFunctions, address: u64) -> bool {
+    let mut handle = 0;
+    // SAFETY: the driver's function, which refuses addresses of other memory; the handle is given back.
+    unsafe {
+        let code = (driver.retain_mapped)(&mut handle, address as *mut c_void);
+        code == 0 && (driver.release_mapped)(handle) == 0
+    }
+}
+
+/// Joins mapped memory with the mapped memory next to it: programs map a large range piece by piece, and what lies in the
+/// range goes over the bounds of pieces.
+fn with_neighbours(driver: &DriverFunctions, range: Range) -> Range {
+    let at = |address: u64| {
+        let (mut start, mut bytes) = (0, 0);
+        // SAFETY: the driver's function, which stores numbers, and refuses an address that is none.
+        let code = unsafe { (driver.address_range)(&mut start, &mut bytes, address) };
+        let end = start + bytes as u64;
+        (code == 0 && (start..end).contains(&address) && is_mapped(driver, address))
+            .then_some((start, end))
+    };
+    let (mut start, mut end) = (range.address, range.address + range.bytes);
+    while let Some((before, _)) = at(start - 1) {
+        start = before;
+    }
+    while let Some((_, after)) = at(end) {
+        end = after;
+    }
+    Range {
+        address: start,
+        bytes: end - start,
+    }
 }
 
 #[cfg(test)]

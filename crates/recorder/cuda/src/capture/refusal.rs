@@ -50,8 +50,6 @@ pub enum Refusal {
         most: u64,
         largest: u64,
     },
-    #[error("memory at {address:#x} was freed and allocated anew inside the window")]
-    Reallocated { address: u64 },
     #[error(
         "the work before {kernel} did not end within {seconds} s: a kernel may wait for one that comes later"
     )]
