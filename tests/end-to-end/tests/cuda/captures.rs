@@ -208,7 +208,7 @@ refusals! {
     managed_memory_is_refused: "scale", "managed-memory" => "managed memory";
     a_kernel_that_waits_for_the_host_is_refused: "spin", "spin:100" => "spin did not end within 20 s";
     a_kernel_that_waits_for_another_is_refused: "spin", "spin-for-kernel" => "spin did not end within 20 s";
-    a_kernel_that_faults_is_refused: "fault", "fault" => "memory that fault reaches cannot be copied";
+    a_kernel_that_faults_is_refused: "fault", "fault" => "fault failed on the GPU";
     a_kernel_that_is_never_launched: "gemm", "compute:scale:1" => "nothing was captured";
 }
 

@@ -21,8 +21,6 @@ const UNIFIED: u32 = 4;
 const MIN_ADDRESS: u64 = 1 << 32;
 /// Addresses of processes end here.
 const MAX_ADDRESS: u64 = 1 << 47;
-/// The alignment of allocations. Words that differ less lie in one allocation, or in none.
-const ALIGNMENT: u64 = 256;
 
 /// The kind of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,18 +89,15 @@ impl AddressSpace {
         after > 0 && address < self.parts[after - 1].1
     }
 
-    /// Adds the words of memory that may be addresses, each once for its allocation, to `found`. Words lie at multiples
+    /// Adds the words of memory that may be addresses to `found`. Words lie at multiples
     /// of 8 bytes.
     pub fn scan(&self, bytes: &[u8], found: &mut rustc_hash::FxHashSet<u64>) {
         let mut last = 0;
         for word in bytes.as_chunks::<8>().0 {
             let word = u64::from_ne_bytes(*word);
-            if (MIN_ADDRESS..MAX_ADDRESS).contains(&word) {
-                let aligned = word & !(ALIGNMENT - 1);
-                if aligned != last && self.may_hold(word) {
-                    last = aligned;
-                    found.insert(aligned);
-                }
+            if (MIN_ADDRESS..MAX_ADDRESS).contains(&word) && word != last && self.may_hold(word) {
+                last = word;
+                found.insert(word);
             }
         }
     }
@@ -252,7 +247,7 @@ mod tests {
         space.scan(&bytes_of(&words), &mut found);
         let mut found: Vec<u64> = found.into_iter().collect();
         found.sort_unstable();
-        assert_eq!(found, [0x3_0200_0200, 0x7f00_0000_0000]);
+        assert_eq!(found, [0x3_0200_0200, 0x7f00_0000_0008, 0x7f00_0000_0010]);
     }
 
     fn bytes_of(words: &[u64]) -> Vec<u8> {
