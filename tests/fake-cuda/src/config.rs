@@ -22,6 +22,8 @@ pub struct Config {
     pub driver_version: i32,
     pub refuses: bool,
     pub refuses_callbacks: bool,
+    /// A freed allocation is used again for smaller ones.
+    pub reuses_larger: bool,
     pub refuses_stream_ids: bool,
     /// The kind of wrong times, and the interval between them.
     pub times: Option<(BadTimes, u64)>,
@@ -69,6 +71,7 @@ pub fn config() -> &'static Config {
         driver_version: number("FAKE_CUDA_DRIVER_VERSION").map_or(13_000, |v| v as i32),
         refuses: says("FAKE_CUDA_SUBSCRIBE", "refuse"),
         refuses_callbacks: says("FAKE_CUDA_CALLBACKS", "refuse"),
+        reuses_larger: says("FAKE_CUDA_ALLOCATIONS", "reuse"),
         refuses_stream_ids: says("FAKE_CUDA_STREAM_IDS", "refuse"),
         times: std::env::var("FAKE_CUDA_TIMES").ok().and_then(|v| {
             let (kind, every) = v.split_once(':')?;

@@ -39,6 +39,7 @@
 //! | `FAKE_CUDA_ATTRIBUTES=refuse` | the driver does not say what a device has |
 //! | `FAKE_CUDA_PC` | sampling of instructions: `cupti/pc_sampling.rs` |
 //! | `FAKE_CUDA_LAZY=1` | nothing: modules of libraries are loaded late |
+//! | `FAKE_CUDA_ALLOCATIONS=reuse` | nothing: a freed allocation is used again for smaller ones |
 //! | `FAKE_CUDA_ADDRESSES=other` | the addresses that the driver reserves: they are not those that were wished |
 //! | `FAKE_CUDA_METRICS=name=7,…` | nothing: values of metrics of profiled kernels |
 //! | `FAKE_CUDA_MIG=1` | nothing: devices are parts of GPUs |

@@ -12,7 +12,8 @@ use crate::error::Error;
 pub struct Stage<'a> {
     /// Number of the launch in the capture, from 0.
     pub number: u64,
-    /// Content that replaces bytes which an earlier launch of the window could reach.
+    /// Content that replaces bytes which an earlier launch of the window could reach, or which an allocation had that has
+    /// ended.
     pub contents: Vec<&'a Content>,
     pub launch: &'a Launch,
     pub outcomes: Vec<&'a Outcome>,
@@ -31,7 +32,8 @@ impl<'a> Plan<'a> {
             first: Vec::new(),
             stages: Vec::new(),
         };
-        let mut reached = BTreeSet::new();
+        // The bytes of an allocation that has replaced another one are put there when the program did so.
+        let mut reached: BTreeSet<_> = capture.replaced().map(|(_, new)| new).collect();
         let mut contents = Vec::new();
         for step in &capture.steps {
             match step {

@@ -8,7 +8,7 @@ use gapscope_replay::{
 use crate::error::Error;
 use crate::known::KnownHashes;
 use crate::options::Options;
-use crate::session::{Different, Run, Session};
+use crate::session::{Different, Run, Session, forget_ended};
 use crate::stash::Stash;
 use crate::unsteady::{self, Unsteady};
 
@@ -218,6 +218,7 @@ impl Runner {
 fn after(session: &Session<'_>, stages: std::ops::Range<usize>) -> KnownHashes {
     let mut known = session.known.clone();
     for stage in &session.plan.stages[stages] {
+        forget_ended(session.capture, &stage.contents, &mut known);
         for content in &stage.contents {
             let mut offset = content.offset;
             for hash in &content.chunks {

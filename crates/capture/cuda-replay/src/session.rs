@@ -148,6 +148,7 @@ impl<'a> Session<'a> {
         }
         self.stager
             .upload(driver, placed, self.capture, &contents[from..])?;
+        forget_ended(self.capture, contents, &mut self.known);
         for content in contents {
             let mut offset = content.offset;
             for hash in &content.chunks {
@@ -340,6 +341,15 @@ impl<'a> Session<'a> {
     /// Returns the stage at a place.
     pub fn stage(&self, index: usize) -> &Stage<'a> {
         &self.plan.stages[index]
+    }
+}
+
+/// Forgets what is known of the allocations that end where these contents are put into memory.
+pub fn forget_ended(capture: &CudaCapture, contents: &[&Content], known: &mut KnownHashes) {
+    for (old, new) in capture.replaced() {
+        if contents.iter().any(|content| content.memory == new) {
+            known.forget(old, 0, u64::MAX);
+        }
     }
 }
 

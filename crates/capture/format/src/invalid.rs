@@ -97,8 +97,8 @@ pub(crate) enum Fault {
     NoLaunch,
     #[error("{0} bytes are no code")]
     Code(u64),
-    #[error("memory {memory} overlaps memory {other}")]
-    MemoryOverlap { memory: MemoryId, other: MemoryId },
+    #[error("memory {memory} has ended: memory {other} overlaps it")]
+    MemoryReplaced { memory: MemoryId, other: MemoryId },
     #[error("a launch has {bytes} bytes of parameters, more than {max}")]
     Parameters { bytes: usize, max: usize },
     #[error("a launch has no blocks or no threads")]

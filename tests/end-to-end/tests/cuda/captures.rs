@@ -50,11 +50,17 @@ impl Captured {
 
     /// Runs the launches again on the stub, bit for bit.
     fn replayed(&self) {
+        self.replayed_with(&[]);
+    }
+
+    /// Runs the launches again with options, bit for bit.
+    fn replayed_with(&self, options: &[&str]) {
         let stub = Stub::new(&[]);
         let mut command = Command::new(product::built("gapscope"));
         command.env("LD_LIBRARY_PATH", stub.path(""));
         command
             .args(["replay", "--json", "--trust"])
+            .args(options)
             .arg(&self.path);
         let run = Run::from_command(&mut command);
         run.assert_status(0);
@@ -108,6 +114,22 @@ bit_for_bit! {
     kernels_of_one_name: ["--launches", "0..4"], "same-names:2", 4;
     a_kernel_inside_of_a_graph: ["--kernel", "saxpy:1"], "compute-graph:saxpy:3:2", 1;
     copies_and_fills_between_launches: ["--launches", "0..6"], "pipeline:3", 6;
+}
+
+#[test]
+fn memory_that_is_freed_and_allocated_anew_in_the_window() {
+    let captured = captured(
+        &[("ALLOCATIONS", "reuse")],
+        &["--launches", "0..5"],
+        "reallocate",
+    );
+    let capture = captured.open();
+    assert_eq!(launches(&capture).len(), 5);
+    assert_eq!(capture.replaced().count(), 4);
+    captured.replayed();
+    for options in [&["--repeat", "3"][..], &["--tight", "--repeat", "3"]] {
+        captured.replayed_with(options);
+    }
 }
 
 #[test]
@@ -186,7 +208,7 @@ refusals! {
     managed_memory_is_refused: "scale", "managed-memory" => "managed memory";
     a_kernel_that_waits_for_the_host_is_refused: "spin", "spin:100" => "spin did not end within 20 s";
     a_kernel_that_waits_for_another_is_refused: "spin", "spin-for-kernel" => "spin did not end within 20 s";
-    a_kernel_that_faults_is_refused: "fault", "fault" => "memory that fault reaches cannot be copied";
+    a_kernel_that_faults_is_refused: "fault", "fault" => "fault failed on the GPU";
     a_kernel_that_is_never_launched: "gemm", "compute:scale:1" => "nothing was captured";
 }
 

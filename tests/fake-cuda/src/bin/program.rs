@@ -44,6 +44,7 @@
 //! | `compute-graph:KERNEL:NODES:TIMES` | the same, as the kernels of a captured graph |
 //! | `same-names:N` | N launches of the kernel `same` of each of two modules, which do different things |
 //! | `pipeline:N` | N times a kernel, a copy to the device, a kernel that uses the results of both, a fill, and a copy on the device |
+//! | `reallocate` | kernels on memory that is freed between them, so that smaller memory is at the same address |
 //! | `host-memory`, `managed-memory` | kernels that use page-locked memory, both kinds of it, or managed memory |
 //! | `global-address` | a kernel with a parameter that points into a global |
 //! | `spin:MS` | a kernel waits for a word that the host writes after so many milliseconds |
@@ -163,6 +164,7 @@ fn run(cuda: &Cuda, step: &str) {
         "same-names" => cuda.same_names(number(0)),
         "pipeline" => cuda.pipeline(number(0)),
         "host-memory" => cuda.host_memory(),
+        "reallocate" => cuda.reallocate(),
         "managed-memory" => cuda.managed_memory(),
         "global-address" => cuda.global_address(),
         "spin" => cuda.spin(number(0)),

@@ -2,6 +2,7 @@
 
 use super::address_space::{AddressSpace, MemoryKind};
 use super::{CONTEXT, INVALID_CONTEXT, INVALID_VALUE, SUCCESS, call, driver};
+use crate::config::config;
 use crate::names::Call;
 use crate::{cupti, records};
 use std::ffi::{c_int, c_uint, c_void};
@@ -37,10 +38,10 @@ pub fn allocate(call_of: Call, bytes: u64, kind: u32, pooled: bool) -> Result<u6
         }
         let device = driver.device_of(context);
         let memory = &mut driver.memory;
-        let same = memory
-            .free
-            .iter()
-            .rposition(|(_, had)| *had == (bytes, kind));
+        let same = memory.free.iter().rposition(|(_, had)| {
+            let is_larger = config().reuses_larger && had.0 > bytes && had.1 == kind;
+            *had == (bytes, kind) || is_larger
+        });
         let place = match kind {
             MANAGED => MemoryKind::Managed,
             _ => MemoryKind::Device,

@@ -73,6 +73,12 @@ pub unsafe extern "C" fn cuMemCreate(
     SUCCESS
 }
 
+/// No memory of a program is mapped; replays ask nothing of theirs.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemRetainAllocationHandle(_handle: usize, _address: usize) -> c_int {
+    INVALID_VALUE
+}
+
 /// What is mapped stays until it is unmapped.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemRelease(handle: usize) -> c_int {

@@ -16,7 +16,7 @@ pub struct CudaCapture {
     pub header: Header<CudaDevice>,
     /// Loaded code by id.
     pub modules: BTreeMap<ModuleId, CudaModule>,
-    /// Allocations and globals by id. Allocations do not overlap.
+    /// Allocations and globals by id. An allocation ends where one that overlaps it is added.
     pub memories: BTreeMap<MemoryId, CudaMemory>,
     /// Content, launches and outcomes in order.
     pub steps: Vec<CudaStep>,
@@ -24,8 +24,10 @@ pub struct CudaCapture {
     pub end: Option<End>,
     /// The pieces of content.
     pub(crate) contents: Contents,
-    /// The allocations by their address: the end, and the id.
+    /// The allocations that have not ended, by their address: the end, and the id.
     pub(super) allocations: BTreeMap<u64, (u64, MemoryId)>,
+    /// The allocations that have ended, each with the one that ended it.
+    pub(super) replaced: BTreeMap<MemoryId, MemoryId>,
     /// The number of steps before the last check.
     pub(super) checked_steps: usize,
 }
@@ -52,6 +54,7 @@ impl CudaCapture {
             end: None,
             contents,
             allocations: BTreeMap::new(),
+            replaced: BTreeMap::new(),
             checked_steps: 0,
         }
     }
@@ -106,6 +109,12 @@ impl CudaCapture {
     pub fn allocation_at(&self, address: u64) -> Option<(MemoryId, u64)> {
         let (start, (end, id)) = self.allocations.range(..=address).next_back()?;
         (address < *end).then(|| (*id, address - start))
+    }
+
+    /// Returns the allocations that ended because another one overlaps them, each with that one. Both have the bytes at
+    /// the same addresses, one after the other.
+    pub fn replaced(&self) -> impl Iterator<Item = (MemoryId, MemoryId)> {
+        self.replaced.iter().map(|(old, new)| (*old, *new))
     }
 
     /// Returns the globals of a module, with their names.

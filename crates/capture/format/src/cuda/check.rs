@@ -7,6 +7,7 @@ use crate::check::{known, new, text};
 use crate::content::CHUNK_BYTES;
 use crate::contents::{check_outcome, inside};
 use crate::invalid::Fault;
+use crate::model::MemoryId;
 
 /// The most bytes of parameters: CUDA 12.1 raised the limit to 32,764. A launch with more is refused.
 const MAX_PARAMETER_BYTES: usize = 32 << 10;
@@ -41,7 +42,7 @@ impl CudaCapture {
             }
             CudaRecord::CudaMemory(memory) => self.add_memory(memory)?,
             CudaRecord::Content(content) => {
-                let memory = known(&self.memories, content.memory, "memory")?;
+                let memory = self.live(content.memory)?;
                 self.contents.check_content(&content, memory.bytes)?;
                 self.steps.push(CudaStep::Content(content));
             }
@@ -50,7 +51,7 @@ impl CudaCapture {
                 self.steps.push(CudaStep::Launch(launch));
             }
             CudaRecord::Outcome(outcome) => {
-                let memory = known(&self.memories, outcome.memory, "memory")?;
+                let memory = self.live(outcome.memory)?;
                 check_outcome(&outcome, memory.bytes)?;
                 let follows = |step: &CudaStep| !matches!(step, CudaStep::Content(_));
                 if !self.steps.last().is_some_and(follows) {
@@ -62,6 +63,17 @@ impl CudaCapture {
             CudaRecord::Check(_) => {}
         }
         Ok(())
+    }
+
+    /// Returns memory that has not ended.
+    fn live(&self, id: MemoryId) -> Result<&CudaMemory, Fault> {
+        match self.replaced.get(&id) {
+            Some(other) => Err(Fault::MemoryReplaced {
+                memory: id,
+                other: *other,
+            }),
+            None => known(&self.memories, id, "memory"),
+        }
     }
 
     /// Checks that all pieces of the code are there, and are whole but for the last.
@@ -82,7 +94,7 @@ impl CudaCapture {
         }
     }
 
-    /// Adds memory, which has no byte in common with an allocation that is there.
+    /// Adds memory. Allocations that have a byte in common with it end.
     fn add_memory(&mut self, memory: CudaMemory) -> Result<(), Fault> {
         let CudaMemory { address, bytes, .. } = memory;
         if bytes == 0 {
@@ -96,14 +108,16 @@ impl CudaCapture {
         );
         match &memory.place {
             MemoryPlace::Device | MemoryPlace::Host => {
-                let before = self.allocations.range(..end).next_back();
-                if let Some((_, (_, other))) =
-                    before.filter(|(_, (other_end, _))| *other_end > address)
+                if self.memories.contains_key(&id) {
+                    return Err(Fault::TakenId(id.to_string()));
+                }
+                // The program has freed what was there.
+                while let Some((&start, &(other_end, other))) =
+                    self.allocations.range(..end).next_back()
+                    && other_end > address
                 {
-                    return Err(Fault::MemoryOverlap {
-                        memory: id,
-                        other: *other,
-                    });
+                    self.allocations.remove(&start);
+                    self.replaced.insert(other, id);
                 }
             }
             MemoryPlace::Global { module, name } => {
@@ -147,7 +161,7 @@ impl CudaCapture {
             return Err(Fault::AttributeBytes(bytes));
         }
         for id in &launch.reached {
-            known(&self.memories, *id, "memory")?;
+            self.live(*id)?;
         }
         Ok(())
     }

@@ -404,18 +404,6 @@ fn memory_that_cannot_be_is_refused() {
         name: name.to_owned(),
     };
     let device = MemoryPlace::Device;
-    assert_eq!(
-        memory(9, 0x7e00_0000_0000 + 255, 1, device.clone()),
-        "memory 9 overlaps memory 0"
-    );
-    assert_eq!(
-        memory(9, 0x3_01ff_ffff, 2, MemoryPlace::Host),
-        "memory 9 overlaps memory 1"
-    );
-    assert_eq!(
-        memory(9, 0, 1 << 57, device.clone()),
-        "memory 9 overlaps memory 0"
-    );
     assert_eq!(memory(0, 64, 1, device.clone()), "number 0 is taken");
     assert_eq!(memory(9, 64, 0, device.clone()), "there are no pieces");
     assert_eq!(

@@ -3,7 +3,7 @@
 use super::launch_call::LaunchShape;
 use crate::cupti::Cupti;
 use crate::cupti::numbers::{CALL_NUMBERS, domain};
-use gapscope_spool::model::cuda::base_name;
+use gapscope_spool::model::cuda::{base_name, is_per_thread};
 
 /// What a call means to a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub enum CallKind {
         shape: LaunchShape,
         per_thread: bool,
     },
-    /// The call launches a graph.
-    LaunchGraph,
+    /// The call launches a graph. `per_thread`: null means the thread's own stream.
+    LaunchGraph { per_thread: bool },
     /// The call makes an executable graph of its second parameter, and stores it where its first points.
     InstantiateGraph,
     /// The call changes the executable graph that is its first parameter to the graph that is its second.
@@ -52,13 +52,15 @@ impl CallKind {
     fn from_name(name: &str) -> Option<CallKind> {
         let launch = |shape| CallKind::Launch {
             shape,
-            per_thread: name.ends_with("_ptsz"),
+            per_thread: is_per_thread(name),
         };
         Some(match base_name(name) {
             "cuLaunchKernel" => launch(LaunchShape::Plain),
             "cuLaunchKernelEx" => launch(LaunchShape::WithAttributes),
             "cuLaunchCooperativeKernel" => launch(LaunchShape::Cooperative),
-            "cuGraphLaunch" => CallKind::LaunchGraph,
+            "cuGraphLaunch" => CallKind::LaunchGraph {
+                per_thread: is_per_thread(name),
+            },
             "cuGraphInstantiate"
             | "cuGraphInstantiateWithFlags"
             | "cuGraphInstantiateWithParams" => CallKind::InstantiateGraph,
@@ -83,7 +85,16 @@ impl CallKind {
             "cuModuleUnload" => CallKind::UnloadModule,
             "cuLibraryUnload" => CallKind::UnloadLibrary,
             name if name.starts_with("cuMemcpy") || name.starts_with("cuMemset") => CallKind::Work,
-            "cuMemFree" | "cuMemFreeAsync" | "cuMemFreeHost" | "cuMemUnmap" => CallKind::Work,
+            "cuMemFree"
+            | "cuMemFreeAsync"
+            | "cuMemFreeHost"
+            | "cuMemUnmap"
+            | "cuMemHostUnregister"
+            | "cuMemPoolTrimTo"
+            | "cuMemPoolDestroy"
+            | "cuStreamWriteValue32"
+            | "cuStreamWriteValue64"
+            | "cuStreamBatchMemOp" => CallKind::Work,
             _ => return None,
         })
     }
@@ -106,7 +117,7 @@ impl CallKind {
 
     /// Returns whether callbacks of the call are needed while launches are counted.
     pub fn is_launch(self) -> bool {
-        matches!(self, CallKind::Launch { .. } | CallKind::LaunchGraph)
+        matches!(self, CallKind::Launch { .. } | CallKind::LaunchGraph { .. })
     }
 }
 

@@ -74,7 +74,8 @@ impl CaptureControl {
                 CallKind::LoadModule
                 | CallKind::LoadLibrary
                 | CallKind::GetsModule
-                | CallKind::GetsFunction => (data.parameter(0) as *const usize).as_ref().copied(),
+                | CallKind::GetsFunction
+                | CallKind::MakesTexture => (data.parameter(0) as *const usize).as_ref().copied(),
                 _ => None,
             };
             match (kind, stored) {

@@ -50,6 +50,14 @@ pub struct CaptureControl {
     is_armed: AtomicBool,
     /// Whether a window is open, so that other work waits for its turn.
     is_open: AtomicBool,
+    /// Whether callbacks of launches are on that no window needs.
+    has_idle_callbacks: AtomicBool,
+    /// Held while callbacks are switched.
+    switching: Mutex<()>,
+    /// Whether work of another thread ran while memory was copied.
+    is_torn: AtomicBool,
+    /// The launches that have ended in the window.
+    ended_in_window: AtomicU64,
     /// Launches of kernels, those of kernels that the window names, and launches of graphs whose kernels are not among
     /// these, while launches are counted.
     launches: AtomicU64,
@@ -113,6 +121,10 @@ impl CaptureControl {
             state: Mutex::default(),
             turn: Turn::new(),
             is_open: AtomicBool::new(false),
+            has_idle_callbacks: AtomicBool::new(false),
+            switching: Mutex::new(()),
+            is_torn: AtomicBool::new(false),
+            ended_in_window: AtomicU64::new(0),
             launches: AtomicU64::new(0),
             named: AtomicU64::new(0),
             graphs: AtomicU64::new(0),
@@ -185,19 +197,38 @@ impl CaptureControl {
 
     /// Makes a window begin with the next launch.
     fn arm(&self) {
+        let _switching = self
+            .switching
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.has_idle_callbacks.store(false, Relaxed);
         self.is_armed.store(true, Relaxed);
         if let Some(subscription) = subscription::live() {
             self.switch(subscription, CallKind::is_launch, true);
         }
     }
 
-    /// Makes no window begin, and takes the callbacks of launches back.
+    /// Makes no window begin. Callbacks stay on until no call has the turn, which its end gives back.
     fn disarm(&self) {
         self.is_armed.store(false, Relaxed);
         self.is_open.store(false, Relaxed);
-        if let Some(subscription) = subscription::live() {
-            let ends = |kind: CallKind| !kind.is_about_code();
-            self.switch(subscription, ends, false);
+        self.has_idle_callbacks.store(true, Relaxed);
+    }
+
+    /// Takes the callbacks of launches and of other work back where no window needs them.
+    fn drop_idle_callbacks(&self) {
+        if !self.has_idle_callbacks.load(Relaxed) || !self.turn.is_free() {
+            return;
+        }
+        let _switching = self
+            .switching
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if self.has_idle_callbacks.swap(false, Relaxed)
+            && let Some(subscription) = subscription::live()
+        {
+            graphs::forget_all(self.driver.get());
+            self.switch(subscription, |kind| !kind.is_about_code(), false);
         }
     }
 
@@ -228,6 +259,7 @@ impl CaptureControl {
         if has_turn {
             self.turn.give_back();
         }
+        self.drop_idle_callbacks();
     }
 
     /// Handles the start of a launch.
@@ -240,6 +272,10 @@ impl CaptureControl {
         };
         // SAFETY: as the caller promises.
         let Some(call) = (unsafe { LaunchCall::read(shape, per_thread, data) }) else {
+            if self.is_open.load(Relaxed) && self.take_turn() {
+                let what = "a launch in a form that gapscope does not know";
+                self.end(&mut self.lock(), EndReason::Refused(what.to_owned()));
+            }
             return;
         };
         // A launch into a graph runs nothing.
@@ -250,7 +286,12 @@ impl CaptureControl {
             return;
         };
         let launch = self.launches.fetch_add(1, Relaxed);
-        if !self.is_armed() || !self.is_in_window(driver, &call, launch) {
+        if !self.is_armed() {
+            return;
+        }
+        if !self.is_in_window(driver, &call, launch) {
+            // Other work waits while memory is copied.
+            self.take_turn_while_open();
             return;
         }
         if !self.take_turn() {
@@ -258,6 +299,10 @@ impl CaptureControl {
             let seconds = MAX_WAIT.as_secs();
             let refusal = Refusal::HeldUp { kernel, seconds };
             return self.end(&mut self.lock(), EndReason::Refused(refusal.to_string()));
+        }
+        // The window may have ended while this thread waited.
+        if !self.is_armed() {
+            return self.give_turn_back();
         }
         let mut mode = RELAXED;
         // SAFETY: the driver's function; the program's own mode is restored below.
@@ -306,14 +351,18 @@ impl CaptureControl {
     ///
     /// # Safety
     /// The data is CUPTI's, of this call.
-    unsafe fn graph_launch_begins(&self, data: &CallbackData) {
+    unsafe fn graph_launch_begins(&self, data: &CallbackData, per_thread: bool) {
         let (Some(driver), Window::Kernel { name, number }) =
             (self.driver.get(), &self.request.window)
         else {
             return;
         };
         // SAFETY: as the caller promises.
-        let executable = unsafe { data.parameter(0) };
+        let (executable, runs_nothing) =
+            unsafe { (data.parameter(0), self.takes_into_graph(data, per_thread)) };
+        if runs_nothing {
+            return;
+        }
         let kernels = match graphs::kernels(driver, executable) {
             Ok(kernels) => kernels,
             // Its kernels are not counted, as the end of the program says.
@@ -328,7 +377,7 @@ impl CaptureControl {
             {
                 continue;
             }
-            if !self.take_turn() {
+            if !self.take_turn() || !self.is_armed() {
                 continue;
             }
             let mut mode = RELAXED;
@@ -338,6 +387,16 @@ impl CaptureControl {
             // SAFETY: as above.
             unsafe { (driver.exchange_capture_mode)(&mut mode) };
         }
+    }
+
+    /// Returns whether a launch of a graph goes into a graph that is being captured, so that nothing runs.
+    ///
+    /// # Safety
+    /// The data is CUPTI's, of a call that launches a graph.
+    unsafe fn takes_into_graph(&self, data: &CallbackData, per_thread: bool) -> bool {
+        // SAFETY: as the caller promises.
+        let stream = StreamHandle::new(unsafe { data.parameter(1) }, per_thread);
+        crate::callbacks::is_capturing(stream).unwrap_or(false)
     }
 
     /// Captures a kernel of a graph that is about to be launched; the window is complete with it.
@@ -376,6 +435,11 @@ impl CaptureControl {
             return;
         };
         let Some(open) = &mut state.open else { return };
+        if self.is_torn.load(Relaxed) {
+            let what = "a call of another thread that ran while memory was copied, as it had waited too long";
+            return self.end(&mut state, EndReason::Refused(what.to_owned()));
+        }
+        self.ended_in_window.fetch_add(1, Relaxed);
         let mut mode = RELAXED;
         // SAFETY: the driver's function; the program's own mode is restored below.
         unsafe { (driver.exchange_capture_mode)(&mut mode) };
@@ -410,7 +474,7 @@ impl CaptureControl {
             _ if self.is_by_program.load(Relaxed) => false,
             Window::Kernel { .. } => true,
             Window::Launches(range) | Window::Dispatches(range) => {
-                self.launches.load(Relaxed) >= range.end
+                self.ended_in_window.load(Relaxed) >= range.end - range.start
             }
             _ => false,
         }
@@ -462,6 +526,8 @@ impl CaptureControl {
             Ok(open) => {
                 self.request.notify(&Notice::Begun(path));
                 state.open = Some(open);
+                self.is_torn.store(false, Relaxed);
+                self.ended_in_window.store(0, Relaxed);
                 self.is_open.store(true, Relaxed);
                 if let Some(subscription) = subscription::live() {
                     self.switch(subscription, |kind| kind == CallKind::Work, true);
@@ -537,6 +603,19 @@ impl CaptureControl {
             HAS_TURN.set(self.turn.take(MAX_WAIT));
         }
         HAS_TURN.get()
+    }
+
+    /// Takes the turn for the thread's current call while a window is open.
+    fn take_turn_while_open(&self) {
+        if !self.is_open.load(Relaxed) {
+            return;
+        }
+        if !self.take_turn() {
+            // The call goes on, and what is copied meanwhile cannot be trusted.
+            self.is_torn.store(true, Relaxed);
+        } else if !self.is_open.load(Relaxed) {
+            self.give_turn_back();
+        }
     }
 
     fn give_turn_back(&self) {
@@ -656,26 +735,23 @@ impl CaptureControl {
                         self.claim_for_launch(data.parameter(shape.function_parameter()));
                     }
                 }
-                (CallKind::LaunchGraph, true) => {
+                (CallKind::LaunchGraph { per_thread }, true) => {
                     match self.takes_kernels_of_graphs() && self.is_armed() {
-                        true => self.graph_launch_begins(data),
+                        true => self.graph_launch_begins(data, per_thread),
+                        false if self.takes_into_graph(data, per_thread) => {}
                         false => {
                             self.graphs.fetch_add(1, Relaxed);
                         }
                     }
-                    if self.is_open.load(Relaxed) {
-                        self.take_turn();
-                    }
+                    self.take_turn_while_open();
                 }
-                (_, true) if self.is_open.load(Relaxed) => {
-                    // Where the turn does not come, the window's next launch ends it.
-                    self.take_turn();
-                }
+                (_, true) => self.take_turn_while_open(),
                 _ => {}
             }
         }
         if !data.is_enter() {
             self.give_turn_back();
+            self.drop_idle_callbacks();
         }
     }
 }

@@ -20,7 +20,7 @@ const MAX_THREADS: usize = 16;
 const NON_BLOCKING: u32 = 1;
 
 /// A range of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
     pub address: u64,
     pub bytes: u64,

@@ -46,6 +46,8 @@ functions! {
     module_global "cuModuleGetGlobal_v2" (*mut u64, *mut usize, *mut c_void, *const c_char),
     address_range "cuMemGetAddressRange_v2" (*mut u64, *mut usize, u64),
     pointer_attribute "cuPointerGetAttribute" (*mut c_void, c_int, u64),
+    retain_mapped "cuMemRetainAllocationHandle" (*mut u64, *mut c_void),
+    release_mapped "cuMemRelease" (u64),
     copy_to_host "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, *mut c_void),
     allocate_host "cuMemAllocHost_v2" (*mut *mut c_void, usize),
     free_host "cuMemFreeHost" (*mut c_void),

@@ -6,7 +6,8 @@ use super::open_window::{OpenWindow, Stop};
 use super::prepared_launch::PreparedLaunch;
 use super::reached_memory::words_of_parameters;
 use super::refusal::Refusal;
-use super::synchronise::{MAX_WAIT, synchronise};
+use super::saved_memory::SavedMemory;
+use super::synchronise::synchronise;
 use crate::streams::StreamHandle;
 use std::ffi::c_void;
 
@@ -93,10 +94,7 @@ impl GraphKernel {
             kernel: kernel.clone(),
             reason,
         };
-        synchronise(driver, context).map_err(|()| Refusal::NoIdle {
-            kernel: kernel.clone(),
-            seconds: MAX_WAIT.as_secs(),
-        })?;
+        synchronise(driver, context).map_err(|why| Refusal::not_idle(&kernel, why, false))?;
         let handle = StreamHandle::new(stream as usize, false);
         let mut variables = Vec::new();
         let mut words = (self.graph.written_before(driver, self.at)).map_err(refused)?;
@@ -117,8 +115,8 @@ impl GraphKernel {
         }
         variables.sort_unstable_by_key(|range| range.address);
         variables.dedup();
-        let saved = window.save(driver, &kernel, variables, words)?;
-        let captured = self.run_parts(driver, context, window, handle);
+        let mut saved = window.save(driver, &kernel, variables, words)?;
+        let captured = self.run_parts(driver, context, window, handle, &mut saved);
         let put_back = saved.put_back(driver, stream);
         put_back.map_err(|error| Refusal::Driver {
             kernel,
@@ -128,13 +126,14 @@ impl GraphKernel {
         captured
     }
 
-    /// Runs the nodes before the kernel, and then the kernel between two copies of memory.
+    /// Runs the nodes before the kernel, one by one, and then the kernel between two copies of memory.
     fn run_parts(
         self,
         driver: &DriverFunctions,
         context: *mut c_void,
         window: &mut OpenWindow,
         handle: StreamHandle,
+        saved: &mut SavedMemory,
     ) -> Result<(), Stop> {
         let (stream, position) = (self.stream, self.at);
         let kernel = self.prepared.kernel.clone();
@@ -146,8 +145,12 @@ impl GraphKernel {
                 code,
             }
         };
-        let before = self.graph.run(driver, stream, |at| at < position);
-        before.map_err(failed("a graph of the nodes before it"))?;
+        for node in 0..position {
+            let one = self.graph.run(driver, stream, |at| at == node);
+            one.map_err(failed("a graph of a node before it"))?;
+            // The node may have stored an address, through which the next ones write.
+            window.save_more(driver, &kernel, saved)?;
+        }
         let call = self.graph.launch(driver, position, handle);
         let call = call.ok_or_else(|| Refusal::NoParameters {
             kernel: kernel.clone(),

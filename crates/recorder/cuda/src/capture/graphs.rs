@@ -133,6 +133,16 @@ pub fn ended(driver: &DriverFunctions, executable: usize) {
     destroy(driver, copy.map_or(0, |copy| copy.graph));
 }
 
+/// Forgets all graphs.
+pub fn forget_all(driver: Option<&DriverFunctions>) {
+    let all = copies().take().unwrap_or_default();
+    for copy in all.into_values() {
+        driver
+            .into_iter()
+            .for_each(|driver| destroy(driver, copy.graph));
+    }
+}
+
 fn destroy(driver: &DriverFunctions, graph: usize) {
     if graph != 0 {
         // SAFETY: a clone of ours.

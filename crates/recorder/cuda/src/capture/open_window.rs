@@ -13,7 +13,7 @@ use super::reached_memory::{
 };
 use super::refusal::Refusal;
 use super::saved_memory::SavedMemory;
-use super::synchronise::{MAX_WAIT, synchronise};
+use super::synchronise::synchronise;
 use gapscope_capture::cuda::{
     CudaDevice, CudaMemory, CudaModule, CudaRecord, Launch, MemoryPlace, Relocation,
 };
@@ -100,7 +100,8 @@ pub struct OpenWindow {
     events: [*mut c_void; 2],
     keeps_outputs: bool,
     most_bytes: u64,
-    modules: FxHashMap<Hash, ModuleId>,
+    /// The modules, by their code and by where its variables are: a program may load one cubin several times.
+    modules: FxHashMap<(Hash, Vec<Range>), ModuleId>,
     /// All memory, by its id.
     memories: Vec<KnownMemory>,
     /// The allocations by their address.
@@ -214,11 +215,8 @@ impl OpenWindow {
         if context != self.context {
             return Err(Refusal::OtherContext { kernel }.into());
         }
-        synchronise(driver, context).map_err(|()| Refusal::NoIdle {
-            kernel: kernel.clone(),
-            seconds: MAX_WAIT.as_secs(),
-        })?;
-        let module = self.module(&prepared.cubin)?;
+        synchronise(driver, context).map_err(|why| Refusal::not_idle(&kernel, why, false))?;
+        let module = self.module(&prepared.cubin, prepared.variables(driver))?;
         let globals = self.globals(driver, module, &prepared)?;
         let mut relocations = Vec::new();
         let mut reached: Vec<MemoryId> = globals.clone();
@@ -294,10 +292,7 @@ impl OpenWindow {
         // SAFETY: an event of ours, and the program's stream.
         let is_timed = unsafe { (driver.record_event)(self.events[1], call_stream) } == 0;
         let kernel = launch.kernel.clone();
-        synchronise(driver, self.context).map_err(|()| Refusal::NoEnd {
-            kernel: kernel.clone(),
-            seconds: MAX_WAIT.as_secs(),
-        })?;
+        synchronise(driver, self.context).map_err(|why| Refusal::not_idle(&kernel, why, true))?;
         let mut ms = 0.0;
         // SAFETY: events of ours; the driver stores a number, or answers with an error.
         let code = unsafe { (driver.elapsed)(&mut ms, self.events[0], self.events[1]) };
@@ -330,6 +325,25 @@ impl OpenWindow {
         )
     }
 
+    /// Saves memory to which words of saved memory lead now, and did not before.
+    ///
+    /// # Errors
+    /// Some of the memory cannot be put back, or it is too large.
+    pub fn save_more(
+        &mut self,
+        driver: &DriverFunctions,
+        kernel: &str,
+        saved: &mut SavedMemory,
+    ) -> Result<(), Refusal> {
+        saved.save_more(
+            driver,
+            &mut self.copier,
+            self.device,
+            kernel,
+            self.most_bytes,
+        )
+    }
+
     /// Ends the window: writes the reason. `driver`: frees what it holds of the driver, which may be gone otherwise.
     pub fn end(mut self, reason: EndReason, driver: Option<&DriverFunctions>) {
         let after_ns = nanoseconds(self.started.elapsed());
@@ -346,9 +360,10 @@ impl OpenWindow {
         }
     }
 
-    /// Returns the id of a cubin, which is written at its first use.
-    fn module(&mut self, cubin: &Arc<Cubin>) -> io::Result<ModuleId> {
-        if let Some(id) = self.modules.get(&cubin.hash) {
+    /// Returns the id of a cubin whose variables are at these places; it is written at its first use.
+    fn module(&mut self, cubin: &Arc<Cubin>, variables: Vec<Range>) -> io::Result<ModuleId> {
+        let key = (cubin.hash, variables);
+        if let Some(id) = self.modules.get(&key) {
             return Ok(*id);
         }
         let id = ModuleId(self.modules.len() as u32);
@@ -358,7 +373,7 @@ impl OpenWindow {
         }
         self.writer
             .record(&CudaRecord::CudaModule(CudaModule { id, code }))?;
-        self.modules.insert(cubin.hash, id);
+        self.modules.insert(key, id);
         Ok(id)
     }
 
@@ -445,16 +460,19 @@ impl OpenWindow {
 
     /// Returns the id of an allocation, which is written at its first use.
     fn allocation(&mut self, range: Range, kind: AllocationKind) -> Result<MemoryId, Stop> {
+        if let Some(id) = self.allocations.get(&range.address)
+            && self.memories[id.0 as usize].range == range
+        {
+            return Ok(*id);
+        }
+        // The program has freed what was there.
         let end = range.address + range.bytes;
-        if let Some((_, id)) = self.allocations.range(..end).next_back() {
-            let known = &self.memories[id.0 as usize];
-            if known.range == range {
-                return Ok(*id);
+        while let Some((&start, id)) = self.allocations.range(..end).next_back() {
+            let other = self.memories[id.0 as usize].range;
+            if other.address + other.bytes <= range.address {
+                break;
             }
-            if known.range.address + known.range.bytes > range.address {
-                let address = range.address;
-                return Err(Refusal::Reallocated { address }.into());
-            }
+            self.allocations.remove(&start);
         }
         let id = self.add_memory(
             range,

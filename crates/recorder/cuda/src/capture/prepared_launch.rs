@@ -17,6 +17,8 @@ use std::sync::Arc;
 const MAX_DYNAMIC_SHARED: i32 = 8;
 const CARVEOUT: i32 = 9;
 const NON_PORTABLE_CLUSTER: i32 = 14;
+/// CUDA_ERROR_INVALID_VALUE: there is no such parameter.
+const INVALID_VALUE: i32 = 1;
 /// What code calls that allocates memory on the GPU.
 const ALLOCATING: [&str; 2] = ["malloc", "free"];
 
@@ -144,8 +146,10 @@ unsafe fn parameters(
                 }
             }
         };
-        if code != 0 {
-            break;
+        match code {
+            0 => {}
+            INVALID_VALUE => break,
+            _ => return None,
         }
         let end = offset.checked_add(bytes)?;
         if end > MAX_PARAMETER_BYTES || call.parameters.is_null() {

@@ -21,8 +21,6 @@ const UNIFIED: u32 = 4;
 const MIN_ADDRESS: u64 = 1 << 32;
 /// Addresses of processes end here.
 const MAX_ADDRESS: u64 = 1 << 47;
-/// The alignment of allocations. Words that differ less lie in one allocation, or in none.
-const ALIGNMENT: u64 = 256;
 
 /// The kind of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,18 +89,15 @@ impl AddressSpace {
         after > 0 && address < self.parts[after - 1].1
     }
 
-    /// Adds the words of memory that may be addresses, each once for its allocation, to `found`. Words lie at multiples
+    /// Adds the words of memory that may be addresses to `found`. Words lie at multiples
     /// of 8 bytes.
     pub fn scan(&self, bytes: &[u8], found: &mut rustc_hash::FxHashSet<u64>) {
         let mut last = 0;
         for word in bytes.as_chunks::<8>().0 {
             let word = u64::from_ne_bytes(*word);
-            if (MIN_ADDRESS..MAX_ADDRESS).contains(&word) {
-                let aligned = word & !(ALIGNMENT - 1);
-                if aligned != last && self.may_hold(word) {
-                    last = aligned;
-                    found.insert(aligned);
-                }
+            if (MIN_ADDRESS..MAX_ADDRESS).contains(&word) && word != last && self.may_hold(word) {
+                last = word;
+                found.insert(word);
             }
         }
     }
@@ -165,14 +160,52 @@ pub fn allocation_at(
             address,
         });
     }
-    let bytes = bytes as u64;
+    let range = Range {
+        address: start,
+        bytes: bytes as u64,
+    };
+    let is_mapped = kind == AllocationKind::Device && is_mapped(driver, address);
     Ok(Some(Allocation {
-        range: Range {
-            address: start,
-            bytes,
+        range: match is_mapped {
+            true => with_neighbours(driver, range),
+            false => range,
         },
         kind,
     }))
+}
+
+/// Returns whether memory was mapped to its address by cuMemMap.
+fn is_mapped(driver: &DriverFunctions, address: u64) -> bool {
+    let mut handle = 0;
+    // SAFETY: the driver's function, which refuses addresses of other memory; the handle is given back.
+    unsafe {
+        let code = (driver.retain_mapped)(&mut handle, address as *mut c_void);
+        code == 0 && (driver.release_mapped)(handle) == 0
+    }
+}
+
+/// Joins mapped memory with the mapped memory next to it: programs map a large range piece by piece, and what lies in the
+/// range goes over the bounds of pieces.
+fn with_neighbours(driver: &DriverFunctions, range: Range) -> Range {
+    let at = |address: u64| {
+        let (mut start, mut bytes) = (0, 0);
+        // SAFETY: the driver's function, which stores numbers, and refuses an address that is none.
+        let code = unsafe { (driver.address_range)(&mut start, &mut bytes, address) };
+        let end = start + bytes as u64;
+        (code == 0 && (start..end).contains(&address) && is_mapped(driver, address))
+            .then_some((start, end))
+    };
+    let (mut start, mut end) = (range.address, range.address + range.bytes);
+    while let Some((before, _)) = at(start - 1) {
+        start = before;
+    }
+    while let Some((_, after)) = at(end) {
+        end = after;
+    }
+    Range {
+        address: start,
+        bytes: end - start,
+    }
 }
 
 #[cfg(test)]
@@ -214,7 +247,7 @@ mod tests {
         space.scan(&bytes_of(&words), &mut found);
         let mut found: Vec<u64> = found.into_iter().collect();
         found.sort_unstable();
-        assert_eq!(found, [0x3_0200_0200, 0x7f00_0000_0000]);
+        assert_eq!(found, [0x3_0200_0200, 0x7f00_0000_0008, 0x7f00_0000_0010]);
     }
 
     fn bytes_of(words: &[u64]) -> Vec<u8> {

@@ -1,5 +1,7 @@
 //! Defines the reasons for which a launch cannot be captured right, with their sentences.
 
+use super::synchronise::{MAX_WAIT, NotIdle};
+
 /// Why a launch cannot be captured. The text ends a sentence; names of kernels are as the code spells them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -50,14 +52,18 @@ pub enum Refusal {
         most: u64,
         largest: u64,
     },
-    #[error("memory at {address:#x} was freed and allocated anew inside the window")]
-    Reallocated { address: u64 },
     #[error(
         "the work before {kernel} did not end within {seconds} s: a kernel may wait for one that comes later"
     )]
     NoIdle { kernel: String, seconds: u64 },
     #[error("{kernel} did not end within {seconds} s")]
     NoEnd { kernel: String, seconds: u64 },
+    #[error(
+        "the work before {kernel} has failed, or cannot be waited for: cuCtxSynchronize answered {code}"
+    )]
+    NotIdle { kernel: String, code: i32 },
+    #[error("{kernel} failed on the GPU: cuCtxSynchronize answered {code}")]
+    Failed { kernel: String, code: i32 },
     #[error("the launch of {kernel} is on another GPU or in another context than the window")]
     OtherContext { kernel: String },
     #[error("memory that {kernel} reaches cannot be copied: {function} answered {code}")]
@@ -71,8 +77,23 @@ pub enum Refusal {
         kernel: String,
         reason: &'static str,
     },
-    #[error("a call of another thread held up the launch of {kernel} for {seconds} s")]
+    #[error(
+        "the launch of {kernel} waited {seconds} s for a call of another thread, or for a copy of what that reaches"
+    )]
     HeldUp { kernel: String, seconds: u64 },
+}
+
+impl Refusal {
+    /// Returns the refusal of a launch before which, or after which, the GPU is not idle.
+    pub fn not_idle(kernel: &str, why: NotIdle, is_after: bool) -> Refusal {
+        let (kernel, seconds) = (kernel.to_owned(), MAX_WAIT.as_secs());
+        match (why, is_after) {
+            (NotIdle::Busy, false) => Refusal::NoIdle { kernel, seconds },
+            (NotIdle::Busy, true) => Refusal::NoEnd { kernel, seconds },
+            (NotIdle::Failed(code), false) => Refusal::NotIdle { kernel, code },
+            (NotIdle::Failed(code), true) => Refusal::Failed { kernel, code },
+        }
+    }
 }
 
 /// Parts of the names of kernels that wait for kernels on other GPUs or in other processes: those of NCCL, NVSHMEM and

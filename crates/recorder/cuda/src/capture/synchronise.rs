@@ -3,7 +3,7 @@
 use super::driver_functions::DriverFunctions;
 use gapscope_spool::hook;
 use std::ffi::{c_int, c_void};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// The longest wait.
@@ -11,11 +11,17 @@ pub const MAX_WAIT: Duration = Duration::from_secs(20);
 /// CU_STREAM_CAPTURE_MODE_RELAXED: calls are allowed while a stream of the program is captured into a graph.
 pub const RELAXED: c_int = 2;
 
+/// Why a context is not idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotIdle {
+    /// The work has not ended after [`MAX_WAIT`]; a thread goes on waiting.
+    Busy,
+    /// The driver's answer: work has failed, or the driver does not wait now.
+    Failed(c_int),
+}
+
 /// Waits for all work of a context, on a thread of its own.
-///
-/// # Errors
-/// The work has not ended after [`MAX_WAIT`]; the thread goes on waiting.
-pub fn synchronise(driver: &DriverFunctions, context: *mut c_void) -> Result<(), ()> {
+pub fn synchronise(driver: &DriverFunctions, context: *mut c_void) -> Result<(), NotIdle> {
     let (exchange, set, wait) = (
         driver.exchange_capture_mode,
         driver.set_context,
@@ -26,23 +32,25 @@ pub fn synchronise(driver: &DriverFunctions, context: *mut c_void) -> Result<(),
     let spawned = hook::spawn(move || {
         let mut mode = RELAXED;
         // SAFETY: the driver's functions with the program's context, which exists while its call runs.
-        unsafe {
+        let code = unsafe {
             exchange(&mut mode);
-            set(context as *mut c_void);
-            wait();
-        }
+            match set(context as *mut c_void) {
+                0 => wait(),
+                code => code,
+            }
+        };
         // Nobody listens where the wait took too long.
-        let _ = ended.send(());
+        let _ = ended.send(code);
     });
-    match spawned {
-        Ok(_) => match has_ended.recv_timeout(MAX_WAIT) {
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => Ok(()),
-            Err(RecvTimeoutError::Timeout) => Err(()),
-        },
-        Err(_) => {
-            // SAFETY: as above, in the thread's own context.
-            unsafe { wait() };
-            Ok(())
-        }
+    let code = match spawned {
+        Ok(_) => has_ended
+            .recv_timeout(MAX_WAIT)
+            .map_err(|_| NotIdle::Busy)?,
+        // SAFETY: as above, in the thread's own context.
+        Err(_) => unsafe { wait() },
+    };
+    match code {
+        0 => Ok(()),
+        code => Err(NotIdle::Failed(code)),
     }
 }

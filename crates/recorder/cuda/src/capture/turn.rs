@@ -46,6 +46,11 @@ impl Turn {
         true
     }
 
+    /// Returns whether no thread has the turn.
+    pub fn is_free(&self) -> bool {
+        (self.holder.lock().unwrap_or_else(PoisonError::into_inner)).is_none()
+    }
+
     /// Ends a call of this thread; nothing happens where it has not taken the turn.
     pub fn give_back(&self) {
         let mut holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);

@@ -333,6 +333,21 @@ impl Cuda {
         self.print("pipeline", &[first.results, second.results].concat());
     }
 
+    pub fn reallocate(&self) {
+        let module = self.load_cubin(&cubin());
+        let function = self.function_of(module, "saxpy");
+        let mut job = self.job("saxpy", None);
+        for pieces in [40, 30, 20, 10, 1] {
+            let x = self.with_bytes(&numbers(pieces as f32).repeat(pieces));
+            job.parameters[1] = x.to_le_bytes().to_vec();
+            self.launch_with(function, 0, 0, &mut job.parameters);
+            self.synchronise();
+            check((self.free)(x));
+        }
+        job.results.truncate(1);
+        self.print("reallocate", &job.results);
+    }
+
     pub fn host_memory(&self) {
         let module = self.load_cubin(&cubin());
         let function = self.function_of(module, "saxpy");
