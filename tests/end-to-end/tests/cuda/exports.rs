@@ -136,6 +136,13 @@ fn both_programs_compute_the_same() {
 }
 
 #[test]
+fn memory_that_is_freed_and_allocated_anew_has_its_bytes_in_turn() {
+    let settings = [("ALLOCATIONS", "reuse")];
+    let export = exported(&captured(&settings, &["--launches", "0..5"], "reallocate"));
+    export.assert_both(0, "All 5 launches computed the same");
+}
+
+#[test]
 fn bytes_that_are_kept_are_compared_as_bytes() {
     let options = ["--kernel", "saxpy", "--keep-outputs"];
     let export = exported(&captured(&[], &options, "compute:saxpy:1"));
