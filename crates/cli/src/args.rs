@@ -669,7 +669,7 @@ fn kernel_launch(text: &str) -> Result<(String, u64)> {
         }
         _ => (text, 0),
     };
-    match name.is_empty() {
+    match name.is_empty() || (name.ends_with(':') && !name.ends_with("::")) {
         true => bail!("write a part of a kernel's name, and which of its launches: softmax:3"),
         false => Ok((name.to_owned(), number)),
     }
@@ -677,6 +677,8 @@ fn kernel_launch(text: &str) -> Result<(String, u64)> {
 
 /// Reads a number of bytes, with K, M or G behind it or without.
 fn bytes(text: &str) -> Result<u64> {
+    let text = text.strip_suffix('B').unwrap_or(text);
+    let text = text.strip_suffix('i').unwrap_or(text);
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 10),
         Some(b'M') => (&text[..text.len() - 1], 20),

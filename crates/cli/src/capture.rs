@@ -176,6 +176,10 @@ struct Summary {
     window: String,
     submissions: usize,
     dispatches: usize,
+    /// Whether the submissions are launches of CUDA.
+    is_of_cuda: bool,
+    /// Launches of graphs that are not in the capture, of CUDA.
+    graphs: u64,
     /// The size of the capture's files.
     bytes: u64,
     /// Why the window ended; `None` if the capture breaks off.
@@ -188,6 +192,7 @@ impl Summary {
         let (capture, problem) =
             AnyCapture::open(path).map_err(|error| Failure::new(error.to_string()))?;
         let is_dispatch = |command: &&Command| matches!(command, Command::Dispatch(_));
+        let is_of_cuda = matches!(capture, AnyCapture::Cuda(_));
         let (window, submissions, dispatches, end) = match capture {
             AnyCapture::Vulkan(capture) => (
                 capture.header.window.clone(),
@@ -207,6 +212,8 @@ impl Summary {
             window,
             submissions,
             dispatches,
+            is_of_cuda,
+            graphs: 0,
             bytes: size(RECORDS) + size(CONTENT),
             end: match problem {
                 Some(problem) => Some(EndReason::Failed(problem.to_string())),
@@ -242,6 +249,24 @@ impl Summary {
             }
             _ => "",
         };
+        if self.is_of_cuda {
+            let is = if self.dispatches == 1 { "is" } else { "are" };
+            let graphs = match self.graphs {
+                0 => String::new(),
+                graphs => format!(
+                    "; {} inside of the window were left out: --kernel NAME[:N] captures a kernel of a graph",
+                    number::count_of(graphs, "launch of a graph", "launches of graphs")
+                ),
+            };
+            return format!(
+                "gapscope: {} ({}) {is} in {}, {}; {}{graphs}\n",
+                number::count_of(self.dispatches as u64, "launch", "launches"),
+                self.window,
+                self.path.display(),
+                number::bytes(self.bytes),
+                self.reason()
+            );
+        }
         format!(
             "gapscope: {} in {}{aligned} ({}) are in {}, {}; {}\n",
             number::count_of(self.dispatches as u64, "dispatch", "dispatches"),
@@ -283,6 +308,7 @@ fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Fai
             continue;
         };
         let mut summary = Summary::read(path)?;
+        summary.graphs = notices.iter().map(graphs_left_out).sum();
         let broken = notices.iter().find_map(|notice| match notice {
             Notice::BrokenOff { capture, reason } if capture == path => Some(reason),
             _ => None,
@@ -293,7 +319,10 @@ fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Fai
         if summary.submissions == 0 {
             // A capture without submissions has nothing to replay.
             let _ = std::fs::remove_dir_all(path);
-            not_replayable = Some(summary.reason());
+            not_replayable = Some(match &summary.end {
+                Some(EndReason::Refused(what)) => what.clone(),
+                _ => summary.reason(),
+            });
             continue;
         }
         captured = true;
@@ -307,6 +336,14 @@ fn print_outcome(arguments: &args::Capture, request: &Request) -> Result<(), Fai
     }
     let reason = not_replayable.unwrap_or_else(|| why_nothing(&notices, &request.window));
     Err(failure!("nothing was captured: {reason}"))
+}
+
+/// Returns the number of launches of graphs that a notice says were left out.
+fn graphs_left_out(notice: &Notice) -> u64 {
+    match notice {
+        Notice::CudaEnded { graphs, .. } => *graphs,
+        _ => 0,
+    }
 }
 
 /// Returns a sentence about the reason why no window began.
@@ -373,7 +410,8 @@ fn why_nothing_of_cuda(notices: &[Notice], window: &Window) -> String {
         Window::Kernel { name, .. } => {
             let named = number::count_of(named, "launch", "launches");
             format!(
-                "the command had {named} of kernels whose name contains {name}, of {launches}, and the window is {window}"
+                "the command had {named} of kernels whose name contains {name} (upper and lower case differ), and the window is {window}; \
+                 `gapscope record` lists the names"
             )
         }
         Window::Submissions(_) => {

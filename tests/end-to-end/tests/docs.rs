@@ -12,10 +12,14 @@ use crate::product;
 use crate::recording::{Program, Run, planted};
 
 /// Pages whose commands are not run here, each with the reason.
-const LEFT_OUT: [(&str, &str); 4] = [
+const LEFT_OUT: [(&str, &str); 5] = [
     (
         "docs/cases/README.md",
         "the cases need torch, Taichi and a GPU",
+    ),
+    (
+        "docs/cuda-capture.md",
+        "cuda/captures.rs captures on the stub of CUDA and runs the launches again",
     ),
     ("docs/fleet.md", "fleet.rs runs the commands on many ranks"),
     (

@@ -55,7 +55,8 @@ fn write(folder: &Path) -> std::io::Result<()> {
     launch(&mut writer, "second", &[1, 2])?;
     writer.outcome(MemoryId(2), PIECE as u64, &ones)?;
     launch(&mut writer, "third", &[0])?;
-    writer.outcome(MemoryId(0), 0, &ones)
+    writer.outcome(MemoryId(0), 0, &ones)?;
+    writer.record(&CudaRecord::End(End::default()))
 }
 
 #[test]
