@@ -10,6 +10,7 @@
 //!                                                      reached_memory   copier
 //! ```
 
+mod by_program;
 mod calls;
 mod code_calls;
 mod control;

@@ -23,11 +23,10 @@ use crate::subscription::{self, Subscription};
 use gapscope_capture::model::EndReason;
 use gapscope_capture::request::{Notice, Request, Window};
 use gapscope_spool::hook::{self, guard};
-use gapscope_spool::interface::{ProgramWindows, Signals, Status, StopOutcome};
+use gapscope_spool::interface::{ProgramWindows, Signals};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -39,7 +38,7 @@ const MAX_NAMES: usize = 1 << 16;
 
 /// What this process was asked to capture.
 pub struct CaptureControl {
-    request: Request,
+    pub(super) request: Request,
     /// The process that the control was made for: a forked child has none of the parent's windows.
     process: u32,
     pub(super) driver: OnceLock<DriverFunctions>,
@@ -68,7 +67,7 @@ pub struct CaptureControl {
     /// Labels that contain the text of the window and are open.
     labels: AtomicU64,
     signals: Option<Signals>,
-    is_by_program: AtomicBool,
+    pub(super) is_by_program: AtomicBool,
     pub program_windows: ProgramWindows,
 }
 
@@ -196,7 +195,7 @@ impl CaptureControl {
     }
 
     /// Makes a window begin with the next launch.
-    fn arm(&self) {
+    pub(super) fn arm(&self) {
         let _switching = self
             .switching
             .lock()
@@ -209,7 +208,7 @@ impl CaptureControl {
     }
 
     /// Makes no window begin. Callbacks stay on until no call has the turn, which its end gives back.
-    fn disarm(&self) {
+    pub(super) fn disarm(&self) {
         self.is_armed.store(false, Relaxed);
         self.is_open.store(false, Relaxed);
         self.has_idle_callbacks.store(true, Relaxed);
@@ -246,7 +245,7 @@ impl CaptureControl {
     }
 
     /// Ends the open window from outside of a launch.
-    fn end_between_launches(&self, reason: EndReason) {
+    pub(super) fn end_between_launches(&self, reason: EndReason) {
         let has_turn = self.turn.take(MAX_WAIT);
         let was_inside = INSIDE.replace(true);
         let mut state = self.lock();
@@ -641,46 +640,6 @@ impl CaptureControl {
     pub fn label_ends(&self) {
         if self.labels.fetch_sub(1, Relaxed) == 1 && self.is_armed() {
             self.end_between_launches(EndReason::Complete);
-        }
-    }
-
-    /// Adds a window that the program asks for, and returns its number.
-    ///
-    /// # Errors
-    /// Returns the status for the program if there can be no window now.
-    pub fn start_by_program(&self, path: Option<PathBuf>) -> Result<u32, Status> {
-        match self.request.window {
-            Window::Program => {}
-            // Nobody asked for a window, and the program does.
-            Window::All => {
-                if !self.is_by_program.swap(true, Relaxed) {
-                    let what = "what the program captures itself, by start_capture";
-                    self.end_between_launches(EndReason::Refused(what.to_owned()));
-                }
-            }
-            _ => return Err(Status::NotRecorded),
-        }
-        let number = self.program_windows.ask(path)?;
-        self.arm();
-        Ok(number)
-    }
-
-    /// Ends a window that the program has begun.
-    pub fn stop_by_program(&self, number: u32) -> Status {
-        match self.program_windows.stop(number) {
-            StopOutcome::EndWindow => self.end_between_launches(EndReason::Complete),
-            StopOutcome::NothingBegun => self.disarm(),
-            StopOutcome::AlreadyEnded => {}
-            StopOutcome::Unknown => return Status::NotCapturing,
-        }
-        Status::Done
-    }
-
-    /// Returns whether the program may begin windows.
-    pub fn program_may_start(&self) -> Status {
-        match self.request.window {
-            Window::Program | Window::All => Status::Off,
-            _ => Status::NotRecorded,
         }
     }
 
