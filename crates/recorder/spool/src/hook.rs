@@ -36,12 +36,7 @@ pub fn silence() {
 
 /// Returns the first event of a process; `hook` is the name of the hook.
 pub fn process_event(hook: &'static str) -> CommonEvent<'static> {
-    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    let arguments = arguments
-        .split(|byte| *byte == 0)
-        .filter(|a| !a.is_empty())
-        .map(|a| Cow::Owned(String::from_utf8_lossy(a).into_owned()))
-        .collect();
+    let arguments = command_line().into_iter().map(Cow::Owned).collect();
     let executable = std::env::current_exe()
         .map(|p| p.to_string_lossy().into_owned())
         .unwrap_or_default();
@@ -53,6 +48,16 @@ pub fn process_event(hook: &'static str) -> CommonEvent<'static> {
         arguments,
         hook: Cow::Borrowed(hook),
     }
+}
+
+/// Returns the program of this process and its arguments, without empty ones.
+pub fn command_line() -> Vec<String> {
+    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let words = arguments.split(|byte| *byte == 0);
+    words
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
 }
 
 /// Keeps the hook's library mapped to the end of the process. Its user may unload it while exit handlers are
@@ -78,19 +83,26 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>>
     if filters::has_own() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    // SAFETY: both sets are valid; the mask is this thread's own, the new thread inherits it, and it is restored.
+    with_signals_blocked(|| {
+        std::thread::Builder::new()
+            .name("gapscope".to_owned())
+            .stack_size(256 << 10)
+            .spawn(move || {
+                guard(work);
+            })
+    })
+}
+
+/// Runs `work`, which starts threads, with all signals blocked, so that the threads handle none of the program's.
+pub fn with_signals_blocked<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: both sets are valid; the mask is this thread's own, new threads inherit it, and it is restored.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let thread = std::thread::Builder::new()
-            .name("gapscope".to_owned())
-            .stack_size(256 << 10)
-            .spawn(move || {
-                guard(work);
-            });
+        let done = work();
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        thread
+        done
     }
 }

@@ -44,11 +44,13 @@
 //! launches (CUDA) while they are open. `push_layer` is for labels that gapscope injects into a program without
 //! labels: 0 are the modules of a model, 1 the operators of its framework ([`Layer`](crate::event::Layer)).
 
+mod capture_provider;
 mod client;
 mod program_windows;
 mod provider;
 mod signals;
 
+pub use capture_provider::CaptureProvider;
 pub use client::{Hook, Hooks};
 pub use program_windows::{ProgramWindows, StopOutcome};
 pub use provider::{Provider, bytes_at, write_layer};

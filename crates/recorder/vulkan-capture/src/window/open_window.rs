@@ -13,6 +13,7 @@ use ash::vk::{self, Handle};
 use gapscope_capture::model::{self, Command as Record, CommandsId, EndReason, Header};
 use gapscope_capture::request::Window;
 use gapscope_capture::{Record as Line, Writer};
+use gapscope_spool::hook;
 use gapscope_vulkan_layer::handles::Serial;
 use gapscope_vulkan_layer::layer::Queue;
 use gapscope_vulkan_layer::submissions::SemaphoreUse;
@@ -107,17 +108,11 @@ impl OpenWindow {
         window: &Window,
         keeps_outputs: bool,
     ) -> Result<OpenWindow, BeginError> {
-        let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-        let arguments = arguments
-            .split(|byte| *byte == 0)
-            .filter(|word| !word.is_empty());
         let header = Header {
             format: gapscope_capture::VULKAN_FORMAT,
             api: gapscope_capture::model::CapturedApi::Vulkan,
             gapscope: env!("CARGO_PKG_VERSION").to_owned(),
-            command: arguments
-                .map(|word| String::from_utf8_lossy(word).into_owned())
-                .collect(),
+            command: hook::command_line(),
             pid: std::process::id(),
             started_unix_ns: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
