@@ -246,7 +246,8 @@ pub fn describe_session(
     let captured = &session.capture.header.device;
     let gpu = &session.gpu;
     let stages = &session.plan.stages[timed];
-    let is_same_driver = gpu.driver_version == Some(captured.driver_version);
+    let is_same_driver =
+        gpu.driver_version.is_some() && gpu.driver_version == captured.driver_version;
     let is_same_gpu = gpu.name == captured.name;
     let mut notes = Vec::new();
     if !is_same_gpu {

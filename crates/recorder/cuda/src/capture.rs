@@ -10,8 +10,8 @@
 //!                                                      reached_memory   copier
 //! ```
 
-mod by_program;
 mod calls;
+mod captured_device;
 mod code_calls;
 mod control;
 mod copier;

@@ -11,6 +11,8 @@ mod cubins;
 mod samples;
 mod sentences;
 
+pub use cubins::loaded_cubin;
+
 use crate::cupti::numbers::{domain, resource};
 use crate::recorder::{Recorder, recorder};
 use crate::subscription::Subscription;

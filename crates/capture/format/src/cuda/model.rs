@@ -37,12 +37,16 @@ pub struct CudaDevice {
     pub name: String,
     /// Compute capability: major and minor.
     pub compute_capability: [u32; 2],
-    /// `cuDriverGetVersion`: the newest CUDA that the driver supports, as 1000 × major + 10 × minor.
-    pub driver_version: u32,
-    /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
-    pub multiprocessors: u32,
-    /// `cuDeviceTotalMem`
-    pub memory_bytes: u64,
+    /// `cuDriverGetVersion`: the newest CUDA that the driver supports, as 1000 × major + 10 × minor; `None` where it
+    /// does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_version: Option<u32>,
+    /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`; `None` where the driver does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiprocessors: Option<u32>,
+    /// `cuDeviceTotalMem`; `None` where the driver does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
 }
 
 /// Code that the driver loaded: a cubin, which is an ELF file.

@@ -31,9 +31,9 @@ pub fn header() -> Header<CudaDevice> {
         device: CudaDevice {
             name: "NVIDIA H100 80GB HBM3".to_owned(),
             compute_capability: [9, 0],
-            driver_version: 13_000,
-            multiprocessors: 132,
-            memory_bytes: 85_029_158_912,
+            driver_version: Some(13_000),
+            multiprocessors: Some(132),
+            memory_bytes: Some(85_029_158_912),
         },
     }
 }

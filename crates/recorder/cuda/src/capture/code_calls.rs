@@ -123,7 +123,7 @@ impl CaptureControl {
     fn library_of(&self, kernel: usize) -> Option<CodeHandle> {
         let driver = self.driver.get()?;
         let mut library = std::ptr::null_mut();
-        // SAFETY: the driver's function, which checks the program's handle and stores one.
+        // SAFETY: the driver's function with a CUkernel of the program; it stores a handle.
         let code = unsafe { (driver.kernel_library)(&mut library, kernel as *mut c_void) };
         (code == 0).then_some(CodeHandle::Library(library as usize))
     }

@@ -13,11 +13,12 @@ use super::loaded_code;
 use super::open_window::{OpenWindow, Stop};
 use super::prepared_launch::PreparedLaunch;
 use super::refusal::Refusal;
-use super::synchronise::{MAX_WAIT, RELAXED};
+use super::synchronise::{MAX_WAIT, while_relaxed};
 use super::turn::Turn;
 use super::{demangled, function_name};
 use crate::callbacks::CallbackData;
 use crate::cupti::numbers::{domain, resource};
+use crate::instructions::ResourceData;
 use crate::streams::StreamHandle;
 use crate::subscription::{self, Subscription};
 use gapscope_capture::model::EndReason;
@@ -303,13 +304,10 @@ impl CaptureControl {
         if !self.is_armed() {
             return self.give_turn_back();
         }
-        let mut mode = RELAXED;
-        // SAFETY: the driver's function; the program's own mode is restored below.
-        unsafe { (driver.exchange_capture_mode)(&mut mode) };
         // SAFETY: as the caller promises.
-        unsafe { self.capture(driver, data, &call, launch) };
-        // SAFETY: as above.
-        unsafe { (driver.exchange_capture_mode)(&mut mode) };
+        while_relaxed(driver, || unsafe {
+            self.capture(driver, data, &call, launch)
+        });
     }
 
     /// Captures a launch that is in the window, which it may begin.
@@ -379,12 +377,9 @@ impl CaptureControl {
             if !self.take_turn() || !self.is_armed() {
                 continue;
             }
-            let mut mode = RELAXED;
-            // SAFETY: the driver's function; the program's own mode is restored below.
-            unsafe { (driver.exchange_capture_mode)(&mut mode) };
-            self.capture_in_graph(driver, data, executable, kernel.at, function);
-            // SAFETY: as above.
-            unsafe { (driver.exchange_capture_mode)(&mut mode) };
+            while_relaxed(driver, || {
+                self.capture_in_graph(driver, data, executable, kernel.at, function);
+            });
         }
     }
 
@@ -439,16 +434,14 @@ impl CaptureControl {
             return self.end(&mut state, EndReason::Refused(what.to_owned()));
         }
         self.ended_in_window.fetch_add(1, Relaxed);
-        let mut mode = RELAXED;
-        // SAFETY: the driver's function; the program's own mode is restored below.
-        unsafe { (driver.exchange_capture_mode)(&mut mode) };
-        match open.after(driver, stream.for_driver(), has_succeeded) {
+        let captured = while_relaxed(driver, || {
+            open.after(driver, stream.for_driver(), has_succeeded)
+        });
+        match captured {
             Ok(()) if self.is_complete() => self.end(&mut state, EndReason::Complete),
             Ok(()) => {}
             Err(stop) => self.stop(&mut state, &stop),
         }
-        // SAFETY: as above.
-        unsafe { (driver.exchange_capture_mode)(&mut mode) };
     }
 
     /// Returns whether a launch with this number is in a window.
@@ -717,13 +710,6 @@ impl CaptureControl {
 
 /// CUPTI's callback at the start and at the end of a call, and when code is loaded.
 extern "C" fn callback(_user: *mut c_void, domain: u32, number: u32, data: *const c_void) {
-    /// CUpti_ResourceData
-    #[repr(C)]
-    struct ResourceData {
-        context: *mut c_void,
-        handle: *mut c_void,
-        descriptor: *const c_void,
-    }
     let Some(control) = control() else { return };
     let done = guard(|| {
         // In a forked child CUDA does not work.

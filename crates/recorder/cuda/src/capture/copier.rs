@@ -5,6 +5,7 @@
 
 use super::driver_functions::DriverFunctions;
 use gapscope_capture::CHUNK_BYTES;
+use gapscope_spool::hook;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ const JOB_BYTES: usize = 16 * CHUNK_BYTES as usize;
 /// The most threads: more do not make copies over a link faster.
 const MAX_THREADS: usize = 16;
 /// CU_STREAM_NON_BLOCKING: the stream does not wait for the default stream.
-const NON_BLOCKING: u32 = 1;
+pub const NON_BLOCKING: u32 = 1;
 
 /// A range of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -201,7 +202,7 @@ impl Copier {
         };
         std::thread::scope(|scope| {
             let mut spawned = 0;
-            with_signals_blocked(|| {
+            hook::with_signals_blocked(|| {
                 for _ in 0..threads {
                     let queue = &queue;
                     let run = &run;
@@ -209,7 +210,7 @@ impl Copier {
                         .name("gapscope".to_owned())
                         .spawn_scoped(scope, move || {
                             while let Some(job) = queue.next() {
-                                gapscope_spool::hook::guard(|| run(&job));
+                                hook::guard(|| run(&job));
                                 queue.done(job.buffer);
                             }
                         });
@@ -308,18 +309,5 @@ impl Copying<'_> {
         between();
         self.queue.wait_for(self.buffer);
         Ok(())
-    }
-}
-
-/// Runs `work`, which starts threads, with all signals blocked: the threads handle none of the program's.
-fn with_signals_blocked(work: impl FnOnce()) {
-    // SAFETY: both sets are valid; the mask is this thread's own, and it is restored.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        let mut before: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        work();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
     }
 }

@@ -1,5 +1,6 @@
 //! Captures one kernel of a graph that the program launches: see [`super::graphs`].
 
+use super::copier::NON_BLOCKING;
 use super::driver_functions::DriverFunctions;
 use super::graphs::OrderedGraph;
 use super::open_window::{OpenWindow, Stop};
@@ -11,16 +12,13 @@ use super::synchronise::synchronise;
 use crate::streams::StreamHandle;
 use std::ffi::c_void;
 
-/// CU_STREAM_NON_BLOCKING
-const NON_BLOCKING: u32 = 1;
-
 /// A kernel of a graph that is about to be launched.
 #[derive(Debug)]
 pub struct GraphKernel {
-    pub graph: OrderedGraph,
+    graph: OrderedGraph,
     /// The position of the kernel in the graph.
-    pub at: usize,
-    pub prepared: PreparedLaunch,
+    at: usize,
+    prepared: PreparedLaunch,
     /// A stream of ours on which the parts of the graph run.
     stream: *mut c_void,
 }
@@ -106,7 +104,8 @@ impl GraphKernel {
             let call = call.ok_or_else(|| refused("the driver does not say its parameters"))?;
             // SAFETY: the parameters are the driver's own, and those of this kernel.
             let prepared = unsafe { PreparedLaunch::new(driver, &call) }?;
-            variables.extend(prepared.variables(driver));
+            let named = prepared.variables(driver).into_iter();
+            variables.extend(named.map(|(_, range)| range));
             words.extend(
                 words_of_parameters(&prepared.parameters)
                     .into_iter()

@@ -1,62 +1,91 @@
 //! The functions that the program itself may call while it is captured: see [`gapscope_spool::interface`]. A window that
-//! the program begins becomes a capture, and labels of its threads may choose the window.
+//! the program begins becomes a capture, and labels of its threads, of NVTX too, may choose the window.
 
 use super::control::{CaptureControl, control};
+use gapscope_capture::model::EndReason;
+use gapscope_capture::request::Window;
 use gapscope_spool::event::LabelEdge;
-use gapscope_spool::hook::guard;
-use gapscope_spool::interface::{Status, Table, VERSION, bytes_at};
+use gapscope_spool::interface::{CaptureProvider, Status, StopOutcome, Table};
 use std::cell::RefCell;
-use std::ffi::{OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The functions, each as [`Table`] describes it.
-pub static TABLE: Table = Table {
-    version: VERSION,
-    bytes: size_of::<Table>() as u32,
-    hook: c"cuda".as_ptr(),
-    state,
-    start_capture,
-    stop_capture,
-    capture_state,
-    push_label,
-    pop_label,
-    instant_label,
-    flush,
-    push_layer,
-    pop_layer,
-    own_time,
-    pop_label_at,
-};
+/// The functions by which the program speaks to this library.
+pub static TABLE: Table = Table::for_captures::<CaptureControl>();
 
 thread_local! {
     /// The open labels of the thread, the innermost last: whether each chooses the window.
     static LABELS: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Begins a label of the calling thread.
-fn begin_label(control: &CaptureControl, text: &str) {
-    let chooses = control.label_begins(text);
-    LABELS.with_borrow_mut(|open| open.push(chooses));
-}
+impl CaptureProvider for CaptureControl {
+    const NAME: &'static CStr = c"cuda";
 
-/// Ends the innermost label of the calling thread; returns false if there is none.
-fn end_label(control: &CaptureControl) -> bool {
-    let ended = LABELS.with_borrow_mut(Vec::pop);
-    if ended == Some(true) {
-        control.label_ends();
+    fn get() -> Option<&'static CaptureControl> {
+        control()
     }
-    ended.is_some()
+
+    fn start_by_program(&self, path: Option<PathBuf>) -> Result<u32, Status> {
+        match self.request.window {
+            Window::Program => {}
+            // Nobody asked for a window, and the program does.
+            Window::All => {
+                if !self.is_by_program.swap(true, Relaxed) {
+                    let what = "what the program captures itself, by start_capture";
+                    self.end_between_launches(EndReason::Refused(what.to_owned()));
+                }
+            }
+            _ => return Err(Status::NotRecorded),
+        }
+        let number = self.program_windows.ask(path)?;
+        self.arm();
+        Ok(number)
+    }
+
+    fn stop_by_program(&self, number: u32) -> Status {
+        match self.program_windows.stop(number) {
+            StopOutcome::EndWindow => self.end_between_launches(EndReason::Complete),
+            StopOutcome::NothingBegun => self.disarm(),
+            StopOutcome::AlreadyEnded => {}
+            StopOutcome::Unknown => return Status::NotCapturing,
+        }
+        Status::Done
+    }
+
+    fn program_may_start(&self) -> Status {
+        match self.request.window {
+            Window::Program | Window::All => Status::Off,
+            _ => Status::NotRecorded,
+        }
+    }
+
+    fn state_of_window(&self, number: u32) -> Status {
+        self.program_windows.state(number)
+    }
+
+    fn push_label(&self, text: &str) {
+        let chooses = self.label_begins(text);
+        LABELS.with_borrow_mut(|open| open.push(chooses));
+    }
+
+    fn pop_label(&self) -> bool {
+        let ended = LABELS.with_borrow_mut(Vec::pop);
+        if ended == Some(true) {
+            self.label_ends();
+        }
+        ended.is_some()
+    }
 }
 
 /// Handles one end of a label that the program has set by NVTX: of a range, which may end on another thread, or of the
 /// calling thread.
 pub fn label(control: &CaptureControl, range: Option<u64>, edge: LabelEdge, text: &str) {
     match (range, edge) {
-        (None, LabelEdge::Begin) => begin_label(control, text),
+        (None, LabelEdge::Begin) => control.push_label(text),
         (None, LabelEdge::End) => {
-            end_label(control);
+            control.pop_label();
         }
         (Some(range), LabelEdge::Begin) => {
             if control.label_begins(text) {
@@ -80,109 +109,4 @@ pub fn label(control: &CaptureControl, range: Option<u64>, edge: LabelEdge, text
 fn ranges() -> MutexGuard<'static, Vec<u64>> {
     static RANGES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
     RANGES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs a function of the interface with the control of windows, and returns its [`Status`] as a number. No panic
-/// leaves it.
-fn guarded(work: impl FnOnce(&'static CaptureControl) -> Status) -> i32 {
-    let status = guard(|| match control() {
-        Some(control) => work(control),
-        None => Status::NotRecorded,
-    });
-    status.unwrap_or(Status::Internal) as i32
-}
-
-/// Labels that gapscope sets itself belong to recordings, and choose no window.
-unsafe extern "C" fn push_layer(_layer: u32, _text: *const c_char, _text_bytes: usize) -> i32 {
-    Status::NotRecorded as i32
-}
-
-extern "C" fn pop_layer(_layer: u32) -> i32 {
-    Status::NotRecorded as i32
-}
-
-/// Captures have no times of the host.
-extern "C" fn own_time(_: i64) -> i32 {
-    Status::Off as i32
-}
-
-extern "C" fn state() -> i32 {
-    guarded(CaptureControl::program_may_start)
-}
-
-unsafe extern "C" fn start_capture(
-    path: *const c_char,
-    path_bytes: usize,
-    number: *mut u32,
-) -> i32 {
-    guarded(|control| {
-        let path = if path.is_null() {
-            &[][..]
-        } else {
-            // SAFETY: the caller's own text.
-            match unsafe { bytes_at(path, path_bytes) } {
-                Some(path) => path,
-                None => return Status::BadText,
-            }
-        };
-        if number.is_null() || path.contains(&0) {
-            return Status::BadText;
-        }
-        match control.start_by_program(absolute(path)) {
-            Ok(started) => {
-                // SAFETY: checked for null above; the caller's own variable.
-                unsafe { number.write(started) };
-                Status::Done
-            }
-            Err(status) => status,
-        }
-    })
-}
-
-/// Returns the path as the command can use it, which may have another working directory.
-fn absolute(path: &[u8]) -> Option<PathBuf> {
-    let path = Path::new(OsStr::from_bytes(path));
-    match path.as_os_str().is_empty() {
-        true => None,
-        false => Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
-    }
-}
-
-extern "C" fn stop_capture(number: u32) -> i32 {
-    guarded(|control| control.stop_by_program(number))
-}
-
-extern "C" fn capture_state(number: u32) -> i32 {
-    guarded(|control| control.program_windows.state(number))
-}
-
-unsafe extern "C" fn push_label(text: *const c_char, bytes: usize) -> i32 {
-    guarded(|control| {
-        // SAFETY: the caller's own text.
-        let Some(text) = (unsafe { bytes_at(text, bytes) }) else {
-            return Status::BadText;
-        };
-        begin_label(control, &String::from_utf8_lossy(text));
-        Status::Done
-    })
-}
-
-unsafe extern "C" fn instant_label(_: *const c_char, _: usize) -> i32 {
-    guarded(|_| Status::Done)
-}
-
-extern "C" fn pop_label() -> i32 {
-    guarded(|control| match end_label(control) {
-        true => Status::Done,
-        false => Status::NoLabel,
-    })
-}
-
-/// Captures have no times of the host.
-extern "C" fn pop_label_at(_: i64) -> i32 {
-    pop_label()
-}
-
-extern "C" fn flush(_: u64) -> i32 {
-    guarded(|_| Status::Done)
 }

@@ -6,13 +6,14 @@
 //! call its handle says whose it is. Names alone do not: kernels that compilers generate have one name in many modules.
 
 use super::driver_functions::DriverFunctions;
+use crate::instructions::loaded_cubin;
 use gapscope_capture::Hash;
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A handle of code: a CUmodule or a CUlibrary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +28,8 @@ pub struct Cubin {
     /// The hash of the bytes.
     pub hash: Hash,
     pub bytes: Vec<u8>,
+    /// Its symbols, once they were asked for; `None` in it where the bytes are no ELF file.
+    symbols: OnceLock<Option<Symbols>>,
 }
 
 /// What a cubin says of itself.
@@ -34,8 +37,8 @@ pub struct Cubin {
 pub struct Symbols {
     /// The names of its kernels and device functions.
     pub functions: Vec<String>,
-    /// The variables of the GPU, with their sizes.
-    pub variables: Vec<(String, u64)>,
+    /// The variables of the GPU.
+    pub variables: Vec<String>,
 }
 
 /// The loaded cubins.
@@ -61,31 +64,19 @@ fn loaded() -> MutexGuard<'static, Option<Loaded>> {
     LOADED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// CUpti_ModuleResourceData: CUPTI's description of loaded code.
-#[repr(C)]
-struct ModuleResource {
-    id: u32,
-    bytes: usize,
-    cubin: *const u8,
-}
-
 /// Keeps a copy of the cubin that CUPTI describes.
 ///
 /// # Safety
 /// The pointer is null, or CUPTI's description of a module, whose code exists.
 pub unsafe fn keep(module: *const c_void) {
     // SAFETY: as the caller promises.
-    let bytes = unsafe {
-        match module.cast::<ModuleResource>().as_ref() {
-            Some(module) if !module.cubin.is_null() && module.bytes <= isize::MAX as usize => {
-                std::slice::from_raw_parts(module.cubin, module.bytes)
-            }
-            _ => return,
-        }
+    let Some(bytes) = (unsafe { loaded_cubin(module) }) else {
+        return;
     };
     let cubin = Arc::new(Cubin {
         hash: Hash::new(bytes),
         bytes: bytes.to_vec(),
+        symbols: OnceLock::new(),
     });
     IN_CALL.with_borrow_mut(|inside| inside.push(Arc::clone(&cubin)));
     (loaded().get_or_insert_default().unclaimed).push(cubin);
@@ -199,8 +190,12 @@ impl Cubin {
                 .is_some_and(|symbols| symbols.functions.iter().any(|name| name == function))
     }
 
-    /// Reads the symbols; `None` where the bytes are no ELF file.
-    pub fn symbols(&self) -> Option<Symbols> {
+    /// Returns the symbols; `None` where the bytes are no ELF file.
+    pub fn symbols(&self) -> Option<&Symbols> {
+        self.symbols.get_or_init(|| self.read_symbols()).as_ref()
+    }
+
+    fn read_symbols(&self) -> Option<Symbols> {
         let file = ElfFile64::<Endianness>::parse(&*self.bytes).ok()?;
         file.elf_header().endian().ok()?;
         let mut symbols = Symbols::default();
@@ -216,7 +211,7 @@ impl Cubin {
                     let section = section.and_then(|index| file.section_by_index(index).ok());
                     let section = section.as_ref().and_then(|section| section.name().ok());
                     if section.is_some_and(is_of_variables) {
-                        symbols.variables.push((name.to_owned(), symbol.size()));
+                        symbols.variables.push(name.to_owned());
                     }
                 }
                 _ => {}
@@ -224,9 +219,7 @@ impl Cubin {
         }
         Some(symbols)
     }
-}
 
-impl Cubin {
     /// Returns whether a function, or one that it calls, refers to a function that the driver provides under one of
     /// these names.
     pub fn refers_to(&self, function: &str, names: &[&str]) -> bool {
@@ -290,7 +283,7 @@ impl FunctionHandles {
             library: std::ptr::null_mut(),
         };
         let mut name = std::ptr::null();
-        // SAFETY: the driver's functions with the program's handle, which they check; they store handles.
+        // SAFETY: the driver's functions. cuFuncGetName checks which kind the handle is of; the others get what they take.
         unsafe {
             if (driver.function_name)(&mut name, handle) != 0 || name.is_null() {
                 let mut function = std::ptr::null_mut();

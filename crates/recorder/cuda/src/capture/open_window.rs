@@ -3,6 +3,7 @@
 //! Before a launch everything before it has ended, and the memory that it reaches is copied; content that the capture
 //! does not have yet is written. After the launch the same memory is copied again, and what changed is its outcome.
 
+use super::captured_device::describe;
 use super::copier::{CopiedPart, Copier, DriverError, Range, check};
 use super::driver_functions::DriverFunctions;
 use super::launch_call::LaunchCall;
@@ -14,14 +15,13 @@ use super::reached_memory::{
 use super::refusal::Refusal;
 use super::saved_memory::SavedMemory;
 use super::synchronise::synchronise;
-use gapscope_capture::cuda::{
-    CudaDevice, CudaMemory, CudaModule, CudaRecord, Launch, MemoryPlace, Relocation,
-};
+use gapscope_capture::cuda::{CudaMemory, CudaModule, CudaRecord, Launch, MemoryPlace, Relocation};
 use gapscope_capture::model::{
     CapturedApi, Content, ContentCause, End, EndReason, Header, MemoryId, ModuleId, Outcome,
 };
 use gapscope_capture::request::Window;
 use gapscope_capture::{CHUNK_BYTES, CUDA_FORMAT, Frame, Hash, Writer, piece_count};
+use gapscope_spool::hook;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -78,14 +78,6 @@ struct KnownMemory {
     hashes: Vec<Option<Hash>>,
 }
 
-/// A launch that is under way.
-#[derive(Debug)]
-struct Pending {
-    launch: Launch,
-    /// The memory that it reaches.
-    reached: Vec<MemoryId>,
-}
-
 /// An open window.
 #[derive(Debug)]
 pub struct OpenWindow {
@@ -109,7 +101,8 @@ pub struct OpenWindow {
     /// The variables of code, by module and name.
     globals: FxHashMap<(ModuleId, String), MemoryId>,
     streams: Vec<*mut c_void>,
-    pending: Option<Pending>,
+    /// The launch that is under way.
+    pending: Option<Launch>,
     launches: u64,
 }
 
@@ -157,13 +150,13 @@ impl OpenWindow {
             format: CUDA_FORMAT,
             api: CapturedApi::Cuda,
             gapscope: env!("CARGO_PKG_VERSION").to_owned(),
-            command: command(),
+            command: hook::command_line(),
             pid: std::process::id(),
             started_unix_ns: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| since.as_nanos() as i64),
             window: window.to_string(),
-            device: describe(driver, device),
+            device: describe(driver, device)?,
         };
         let writer = Writer::create(path, header).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => format!("{} exists", path.display()),
@@ -216,8 +209,9 @@ impl OpenWindow {
             return Err(Refusal::OtherContext { kernel }.into());
         }
         synchronise(driver, context).map_err(|why| Refusal::not_idle(&kernel, why, false))?;
-        let module = self.module(&prepared.cubin, prepared.variables(driver))?;
-        let globals = self.globals(driver, module, &prepared)?;
+        let variables = prepared.variables(driver);
+        let module = self.module(&prepared.cubin, &variables)?;
+        let globals = self.globals(module, &variables)?;
         let mut relocations = Vec::new();
         let mut reached: Vec<MemoryId> = globals.clone();
         let mut new: Vec<MemoryId> = globals.clone();
@@ -244,24 +238,21 @@ impl OpenWindow {
             }
         }
         let stream = call.stream.for_driver();
-        self.pending = Some(Pending {
-            launch: Launch {
-                module,
-                kernel,
-                grid: call.grid,
-                block: call.block,
-                shared_bytes: call.shared_bytes,
-                parameters: prepared.parameters,
-                relocations,
-                attributes: call.attributes.clone(),
-                function: prepared.attributes,
-                stream: self.stream(stream),
-                reached: reached.clone(),
-                number,
-                called_ns: nanoseconds(called - self.started),
-                device_ns: None,
-            },
+        self.pending = Some(Launch {
+            module,
+            kernel,
+            grid: call.grid,
+            block: call.block,
+            shared_bytes: call.shared_bytes,
+            parameters: prepared.parameters,
+            relocations,
+            attributes: call.attributes.clone(),
+            function: prepared.attributes,
+            stream: self.stream(stream),
             reached,
+            number,
+            called_ns: nanoseconds(called - self.started),
+            device_ns: None,
         });
         // SAFETY: an event of ours, and the program's stream.
         unsafe { (driver.record_event)(self.events[0], stream) };
@@ -278,11 +269,7 @@ impl OpenWindow {
         call_stream: *mut c_void,
         has_succeeded: bool,
     ) -> Result<(), Stop> {
-        let Some(Pending {
-            mut launch,
-            reached,
-        }) = self.pending.take()
-        else {
+        let Some(mut launch) = self.pending.take() else {
             return Ok(());
         };
         if !has_succeeded {
@@ -291,7 +278,7 @@ impl OpenWindow {
         }
         // SAFETY: an event of ours, and the program's stream.
         let is_timed = unsafe { (driver.record_event)(self.events[1], call_stream) } == 0;
-        let kernel = launch.kernel.clone();
+        let (kernel, reached) = (launch.kernel.clone(), launch.reached.clone());
         synchronise(driver, self.context).map_err(|why| Refusal::not_idle(&kernel, why, true))?;
         let mut ms = 0.0;
         // SAFETY: events of ours; the driver stores a number, or answers with an error.
@@ -361,8 +348,9 @@ impl OpenWindow {
     }
 
     /// Returns the id of a cubin whose variables are at these places; it is written at its first use.
-    fn module(&mut self, cubin: &Arc<Cubin>, variables: Vec<Range>) -> io::Result<ModuleId> {
-        let key = (cubin.hash, variables);
+    fn module(&mut self, cubin: &Arc<Cubin>, variables: &[(&str, Range)]) -> io::Result<ModuleId> {
+        let places = variables.iter().map(|(_, range)| *range).collect();
+        let key = (cubin.hash, places);
         if let Some(id) = self.modules.get(&key) {
             return Ok(*id);
         }
@@ -377,20 +365,19 @@ impl OpenWindow {
         Ok(id)
     }
 
-    /// Returns the ids of the variables of a launch's code.
+    /// Returns the ids of the variables of a module.
     fn globals(
         &mut self,
-        driver: &DriverFunctions,
         module: ModuleId,
-        prepared: &PreparedLaunch,
-    ) -> Result<Vec<MemoryId>, Stop> {
+        variables: &[(&str, Range)],
+    ) -> io::Result<Vec<MemoryId>> {
         let mut ids = Vec::new();
-        for (name, range) in prepared.named_variables(driver) {
-            let key = (module, name.to_owned());
+        for (name, range) in variables {
+            let (key, range) = ((module, (*name).to_owned()), *range);
             let id = match self.globals.get(&key) {
                 Some(id) => *id,
                 None => {
-                    let name = name.to_owned();
+                    let name = (*name).to_owned();
                     let id = self.add_memory(range, MemoryPlace::Global { module, name })?;
                     self.globals.insert(key, id);
                     id
@@ -636,43 +623,4 @@ impl OpenWindow {
 
 fn nanoseconds(duration: std::time::Duration) -> u64 {
     duration.as_nanos() as u64
-}
-
-/// Returns the command line of this process.
-fn command() -> Vec<String> {
-    let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    let words = arguments
-        .split(|byte| *byte == 0)
-        .filter(|word| !word.is_empty());
-    words
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect()
-}
-
-/// CUdevice_attribute: …_MULTIPROCESSOR_COUNT, …_COMPUTE_CAPABILITY_MAJOR and _MINOR
-const MULTIPROCESSORS: i32 = 16;
-const CAPABILITY: [i32; 2] = [75, 76];
-
-fn describe(driver: &DriverFunctions, device: i32) -> CudaDevice {
-    let mut name = [0_u8; 256];
-    let attribute = |attribute| {
-        let mut value = 0;
-        // SAFETY: the driver's function, which stores a number.
-        let code = unsafe { (driver.device_attribute)(&mut value, attribute, device) };
-        u32::try_from(value).ok().filter(|_| code == 0).unwrap_or(0)
-    };
-    let mut memory_bytes = 0;
-    // SAFETY: the driver's functions, which store a text that ends with a zero byte in the room, and a number.
-    unsafe {
-        (driver.device_name)(name.as_mut_ptr().cast(), name.len() as i32 - 1, device);
-        (driver.device_memory)(&mut memory_bytes, device);
-    }
-    let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
-    CudaDevice {
-        name: String::from_utf8_lossy(&name[..end]).into_owned(),
-        compute_capability: CAPABILITY.map(attribute),
-        driver_version: crate::driver::version().unwrap_or(0),
-        multiprocessors: attribute(MULTIPROCESSORS),
-        memory_bytes: memory_bytes as u64,
-    }
 }

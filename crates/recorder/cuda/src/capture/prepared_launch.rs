@@ -4,7 +4,7 @@
 use super::copier::Range;
 use super::driver_functions::DriverFunctions;
 use super::launch_call::LaunchCall;
-use super::loaded_code::{self, Cubin, FunctionHandles, Symbols};
+use super::loaded_code::{self, Cubin, FunctionHandles};
 use super::refusal::{Refusal, waits_for_others};
 use super::texture_handles;
 use super::{MAX_PARAMETER_BYTES, function_name};
@@ -27,7 +27,6 @@ const ALLOCATING: [&str; 2] = ["malloc", "free"];
 pub struct PreparedLaunch {
     pub kernel: String,
     pub cubin: Arc<Cubin>,
-    pub symbols: Symbols,
     /// The CUmodule; null where the driver does not say it.
     pub module: *mut c_void,
     pub parameters: Vec<u8>,
@@ -56,9 +55,9 @@ impl PreparedLaunch {
             (None, _) => return Err(Refusal::NoCode { kernel }),
             _ => return Err(Refusal::SeveralCodes { kernel, count }),
         };
-        let Some(symbols) = cubin.symbols() else {
+        if cubin.symbols().is_none() {
             return Err(Refusal::UnreadableCode { kernel });
-        };
+        }
         if cubin.refers_to(&kernel, &ALLOCATING) {
             return Err(Refusal::Allocates { kernel });
         }
@@ -86,7 +85,6 @@ impl PreparedLaunch {
             },
             kernel,
             cubin,
-            symbols,
             module: handles.module,
             parameters,
         })
@@ -96,9 +94,14 @@ impl PreparedLaunch {
 impl PreparedLaunch {
     /// Returns where the variables of the code are. Names that the driver does not know belong to functions that no
     /// kernel here uses.
-    pub fn named_variables(&self, driver: &DriverFunctions) -> Vec<(&str, Range)> {
+    pub fn variables(&self, driver: &DriverFunctions) -> Vec<(&str, Range)> {
         let mut found = Vec::new();
-        for (name, _) in &self.symbols.variables {
+        for name in self
+            .cubin
+            .symbols()
+            .into_iter()
+            .flat_map(|symbols| &symbols.variables)
+        {
             let (mut address, mut bytes) = (0, 0);
             let Ok(text) = CString::new(name.as_str()) else {
                 continue;
@@ -113,12 +116,6 @@ impl PreparedLaunch {
             }
         }
         found
-    }
-
-    /// Returns where the variables of the code are, without their names.
-    pub fn variables(&self, driver: &DriverFunctions) -> Vec<Range> {
-        let named = self.named_variables(driver).into_iter();
-        named.map(|(_, range)| range).collect()
     }
 }
 

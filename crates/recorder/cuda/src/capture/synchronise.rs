@@ -9,7 +9,19 @@ use std::time::Duration;
 /// The longest wait.
 pub const MAX_WAIT: Duration = Duration::from_secs(20);
 /// CU_STREAM_CAPTURE_MODE_RELAXED: calls are allowed while a stream of the program is captured into a graph.
-pub const RELAXED: c_int = 2;
+const RELAXED: c_int = 2;
+
+/// Runs `work` in the mode in which calls are allowed while a stream of the program is captured into a graph, and gives the
+/// thread its own mode back.
+pub fn while_relaxed<R>(driver: &DriverFunctions, work: impl FnOnce() -> R) -> R {
+    let mut mode = RELAXED;
+    // SAFETY: the driver's function, which stores the mode that the thread had.
+    unsafe { (driver.exchange_capture_mode)(&mut mode) };
+    let done = work();
+    // SAFETY: as above.
+    unsafe { (driver.exchange_capture_mode)(&mut mode) };
+    done
+}
 
 /// Why a context is not idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -67,6 +67,22 @@ pub fn prepare(libcupti: &Path) -> bool {
     library.is_ok_and(|library| LIBRARY.set(library).is_ok() || LIBRARY.get().is_some())
 }
 
+/// Returns the cubin that CUPTI describes.
+///
+/// # Safety
+/// The pointer is null, or CUPTI's description of a module, whose code exists while the bytes are used.
+pub unsafe fn loaded_cubin<'a>(module: *const c_void) -> Option<&'a [u8]> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match module.cast::<ModuleResource>().as_ref() {
+            Some(module) if !module.cubin.is_null() && module.bytes <= isize::MAX as usize => {
+                Some(std::slice::from_raw_parts(module.cubin, module.bytes))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Keeps a copy of a loaded cubin that has line tables; if it is too large or finds no room, only the checksum.
 ///
 /// # Safety
@@ -74,13 +90,8 @@ pub fn prepare(libcupti: &Path) -> bool {
 pub unsafe fn loaded(module: *const c_void) {
     let Some(library) = LIBRARY.get() else { return };
     // SAFETY: as the caller promises.
-    let cubin = unsafe {
-        match module.cast::<ModuleResource>().as_ref() {
-            Some(module) if !module.cubin.is_null() && module.bytes <= isize::MAX as usize => {
-                std::slice::from_raw_parts(module.cubin, module.bytes)
-            }
-            _ => return,
-        }
+    let Some(cubin) = (unsafe { loaded_cubin(module) }) else {
+        return;
     };
     if !has_lines(cubin) {
         return;
