@@ -11,6 +11,7 @@ use gapscope_capture::{
 };
 use gapscope_dependencies::{Dependencies, Limits};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use tempfile::TempDir;
 
 /// The target.
@@ -136,11 +137,19 @@ fn walk_cuda(capture: &CudaCapture) {
     for module in capture.modules.values() {
         assert!(module.code.iter().map(|hash| piece(*hash)).sum::<u64>() > 0);
     }
+    let replaced: BTreeMap<MemoryId, MemoryId> = capture.replaced().collect();
     for memory in capture.memories.values() {
         let end = memory.address.checked_add(memory.bytes).expect("an end");
-        match &memory.place {
-            MemoryPlace::Global { module, .. } => assert!(capture.modules.contains_key(module)),
-            _ => {
+        match (&memory.place, replaced.get(&memory.id)) {
+            (MemoryPlace::Global { module, .. }, _) => {
+                assert!(capture.modules.contains_key(module));
+            }
+            // The newer memory took some of the bytes.
+            (_, Some(newer)) => {
+                let newer = &capture.memories[newer];
+                assert!(newer.address < end && memory.address < newer.address + newer.bytes);
+            }
+            (_, None) => {
                 let found = capture.allocation_at(end - 1);
                 assert_eq!(found, Some((memory.id, memory.bytes - 1)));
             }

@@ -113,6 +113,8 @@ def graphs(bench, result):
 def hard(bench, result):
     """Hard kernels run again; hazards are refused by name, or the replay says that they differ."""
     target = bench.scratch / "captured"
+    if not shutil.which("nvcc"):
+        raise Failed("skipped: captured.cu needs nvcc")
     made = subprocess.run(["nvcc", "-arch=native", "-rdc=true", "-o", target, HERE / "native" / "captured.cu"], capture_output=True, text=True)
     if made.returncode:
         raise Failed(f"captured.cu cannot be compiled: {made.stderr[-300:]}")
