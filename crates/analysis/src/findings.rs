@@ -263,6 +263,16 @@ impl Findings {
 
     /// Runs the analyses of [`Findings::from_timeline`] with a finder of gaps that exists already.
     pub fn from_gaps(finder: &GapFinder, options: &Options) -> Findings {
+        Findings::from_gaps_beside(finder, options, || ()).0
+    }
+
+    /// Runs the same analyses, and `beside` on another thread as soon as the gaps are explained, from where on explanations cost
+    /// nothing.
+    pub fn from_gaps_beside<T: Send>(
+        finder: &GapFinder,
+        options: &Options,
+        beside: impl FnOnce() -> T + Send,
+    ) -> (Findings, T) {
         let timeline = finder.timeline();
         let selected = timeline.selected();
         let bindings = BindingSets::new(timeline.trace);
@@ -270,25 +280,26 @@ impl Findings {
             let others = scope.spawn(|| Findings::independent(finder, options));
             // The tables of labels need nothing of the rest, and take long on traces with many labels.
             let labels = scope.spawn(|| (labels::labels(selected), operators::operators(selected)));
-            let mut findings = Findings::without_labels(finder, &bindings, options, || {
-                others.join().unwrap_or_else(|panic| resume_unwind(panic))
-            });
+            let others = || others.join().unwrap_or_else(|panic| resume_unwind(panic));
+            let (mut findings, beside) =
+                Findings::without_labels(finder, &bindings, options, others, beside);
             let (labels, operators) = labels.join().unwrap_or_else(|panic| resume_unwind(panic));
             findings.labels = labels.rows.into();
             findings.folded_labels = labels.folded.into();
             findings.operators = operators.into();
-            findings.without_unread(&timeline.trace.unread)
+            (findings.without_unread(&timeline.trace.unread), beside)
         })
     }
 
     /// Computes all findings but those on labels. `others` returns what [`Findings::independent`] makes on another
-    /// thread meanwhile.
-    fn without_labels(
+    /// thread meanwhile, and `beside` is run on another thread once the gaps are explained.
+    fn without_labels<T: Send>(
         finder: &GapFinder,
         bindings: &BindingSets,
         options: &Options,
         others: impl FnOnce() -> (Findings, Vec<Counter>),
-    ) -> Findings {
+        beside: impl FnOnce() -> T + Send,
+    ) -> (Findings, T) {
         let timeline = finder.timeline();
         let selected = timeline.selected();
         let (manifest, tables) = (&selected.trace.manifest, &selected.trace.tables);
@@ -319,33 +330,37 @@ impl Findings {
             (None, None) => all,
         });
         kernels::add_judged(selected, analysed_window, &mut kernels);
-        // As the gaps, the code behind them is of the whole devices.
-        let host_code = HostCode::new(finder);
-        let (judged, (phase_sums, step_sums)) = parallel::both(
+        let (explainer, threshold_ns) = (&finder.explainer, options.gap_threshold_ns);
+        let (idle_time, host_code) = parallel::both(
             || {
-                let threshold_ns = options.gap_threshold_ns;
-                let host_code = host_code.as_ref();
-                Judgement::new(
+                let idle_time = analysed_window.map(|window| {
+                    gaps::explained_idle_time(explainer, window, threshold_ns, options.longest)
+                });
+                idle_time.unwrap_or_default()
+            },
+            // As the gaps, the code behind them is of the whole devices.
+            || HostCode::new(finder),
+        );
+        let (judged, (phase_sums, step_sums, beside)) = parallel::both(
+            || {
+                Judgement::of_idle_time(
                     finder,
                     analysed_window,
+                    idle_time,
                     threshold_ns,
                     options.longest,
-                    host_code,
+                    host_code.as_ref(),
                 )
             },
             || {
                 let window = analysed_window.filter(|_| !timeline.is_filtered());
                 let window = window.filter(|window| !window.is_empty());
-                let explainer = &finder.explainer;
                 let steps = window.and_then(|window| {
                     let found = FoundSteps::new(timeline)?;
-                    let threshold_ns = options.gap_threshold_ns;
                     Some(StepSums::new(explainer, found, window, threshold_ns))
                 });
-                (
-                    window.map(|window| PhaseSums::new(explainer, window)),
-                    steps,
-                )
+                let phases = window.map(|window| PhaseSums::new(explainer, window));
+                (phases, steps, beside())
             },
         );
         let (others, recorded) = others();
@@ -400,7 +415,7 @@ impl Findings {
         });
         let on_work = work_advice(timeline, &judged);
         let advice: Vec<Advice> = on_work.into_iter().chain(on_idle_time).collect();
-        Findings {
+        let findings = Findings {
             verdict: judged.bound,
             verdict_evidence: judged.evidence,
             headline,
@@ -447,7 +462,8 @@ impl Findings {
                 .chain(profiled::note(selected))
                 .collect(),
             ..others
-        }
+        };
+        (findings, beside)
     }
 
     /// Computes the findings that need neither the times of kernels nor gaps. Returns with them the measured

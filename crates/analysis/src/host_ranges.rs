@@ -6,6 +6,7 @@
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::nearby;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{MarkerScope, Markers};
@@ -78,10 +79,8 @@ impl ThreadRanges<'_> {
             let Interval { start_ns, end_ns } = interval(markers, range.row);
             (start_ns, Reverse(end_ns))
         };
-        if !self.ranges.is_sorted_by_key(order) {
-            // The sort is stable.
-            self.ranges.sort_by_key(order);
-        }
+        // The sort is stable.
+        nearby::sort_by_key(&mut self.ranges, order);
         // The open ranges, with their ends.
         let mut open: Vec<(u32, i64)> = Vec::new();
         for (place, range) in (0..).zip(&mut self.ranges) {
@@ -116,7 +115,7 @@ impl ThreadRanges<'_> {
     /// Returns the number of ranges that had begun at a moment: the first ones.
     pub(crate) fn begun(&self, at_ns: i64) -> u32 {
         let has_begun = |range: &HostRange| interval(self.markers, range.row).start_ns <= at_ns;
-        self.ranges.partition_point(has_begun) as u32
+        nearby::partition_point(&self.ranges, has_begun) as u32
     }
 
     /// Returns for how long of an interval a thread is in a range.

@@ -6,7 +6,7 @@
 //! calls are labels of their own domain.
 
 use crate::labels::LabelOrigins;
-use gapscope_timeline::{Timeline, WorkKind};
+use gapscope_timeline::{Timeline, WorkKind, nearby};
 use gapscope_trace::ids::{LabelId, ProcessId, ThreadId};
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{Labels, OPERATOR_DOMAIN, OPERATOR_RANGE_DOMAIN, Table};
@@ -216,8 +216,10 @@ fn of_ranges(timeline: &Timeline, ids: &IdIndex<LabelId>) -> Vec<OperatorRow> {
     } in threads.into_values()
     {
         let start_ns = |row: &u32| markers.start_ns.at(*row as usize);
-        ranges.sort_by_key(|row| (start_ns(row), Reverse(end_ns(*row as usize))));
-        launches.sort_by_key(|row| submissions.start_ns[*row as usize]);
+        nearby::sort_by_key(&mut ranges, |row| {
+            (start_ns(row), Reverse(end_ns(*row as usize)))
+        });
+        nearby::sort_by_key(&mut launches, |row| submissions.start_ns[*row as usize]);
         let mut ranges = ranges.into_iter().peekable();
         open.clear();
         for launch in launches {

@@ -117,6 +117,29 @@ impl Judgement {
         longest: usize,
         host_code: Option<&HostCode>,
     ) -> Judgement {
+        let idle_time = window.map(|window| {
+            gaps::explained_idle_time(&finder.explainer, window, gap_threshold_ns, longest)
+        });
+        let idle_time = idle_time.unwrap_or_default();
+        Judgement::of_idle_time(
+            finder,
+            window,
+            idle_time,
+            gap_threshold_ns,
+            longest,
+            host_code,
+        )
+    }
+
+    /// Judges `window` as [`Judgement::new`] does, where its idle time is known already.
+    pub(crate) fn of_idle_time(
+        finder: &GapFinder,
+        window: Option<Interval>,
+        mut idle_time: IdleTime,
+        gap_threshold_ns: i64,
+        longest: usize,
+        host_code: Option<&HostCode>,
+    ) -> Judgement {
         let explainer = &finder.explainer;
         let timeline = explainer.timeline;
         let Some(window) = window else {
@@ -130,8 +153,14 @@ impl Judgement {
         };
         // With ten million dispatches each takes tenths of a second.
         let unmeasured = explainer.order().unmeasured();
-        let (mut idle_time, (devices, fill, critical_paths, contradictions)) = parallel::both(
-            || gaps::explained_idle_time(explainer, window, gap_threshold_ns, longest),
+        let gaps = SummedGaps {
+            finder,
+            window,
+            threshold_ns: gap_threshold_ns,
+            longest: &idle_time.longest,
+        };
+        let (code, (devices, fill, critical_paths, contradictions)) = parallel::both(
+            || host_code.map(|code| code.code(&gaps)),
             || {
                 let devices =
                     busy::busy_beside(timeline, Some(window), |gpu| unmeasured.on_gpu(gpu));
@@ -142,13 +171,6 @@ impl Judgement {
                 (devices, fill, paths, contradictions)
             },
         );
-        let gaps = SummedGaps {
-            finder,
-            window,
-            threshold_ns: gap_threshold_ns,
-            longest: &idle_time.longest,
-        };
-        let code = host_code.map(|code| code.code(&gaps));
         let late = code
             .as_ref()
             .and_then(|code| code.of_cause(Cause::HostLate));

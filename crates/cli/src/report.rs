@@ -14,7 +14,6 @@ use gapscope_report::source_lines::{self, SourceAccess};
 use gapscope_report::{Terminal, command_line, json, markdown, slices};
 use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::ids::LabelId;
-use gapscope_trace::parallel;
 use gapscope_trace::tables::Dispatches;
 use gapscope_trace::{Names, Trace, rank_folders};
 use std::collections::{HashMap, HashSet};
@@ -68,10 +67,9 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
             let columns =
                 columns.unwrap_or_else(|| slices(page::stdout_terminal(&arguments.width).columns));
             let gaps = GapFinder::new(&timeline);
-            let (mut findings, activity) = parallel::both(
-                || Findings::from_gaps(&gaps, &options),
-                || explained_activity(&gaps, columns),
-            );
+            let (mut findings, activity) = Findings::from_gaps_beside(&gaps, &options, || {
+                explained_activity(&gaps, columns)
+            });
             source_lines::add(&mut findings, &trace.manifest, &sources);
             let text = ranks_within(arguments, &timeline, &options, names).and_then(|ranks| {
                 let ranks = ranks.as_ref();
@@ -174,10 +172,9 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
     let sources = SourceAccess::for_trace(path, None, &[], state_folder().as_deref());
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
         let gaps = GapFinder::new(timeline);
-        let (mut findings, activity) = parallel::both(
-            || Findings::from_gaps(&gaps, &options),
-            || explained_activity(&gaps, slices(terminal.columns)),
-        );
+        let (mut findings, activity) = Findings::from_gaps_beside(&gaps, &options, || {
+            explained_activity(&gaps, slices(terminal.columns))
+        });
         source_lines::add(&mut findings, &trace.manifest, &sources);
         let top = 10;
         let ranks = match note(timeline) {

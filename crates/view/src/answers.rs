@@ -25,7 +25,6 @@ use gapscope_report::{HeadSentences, Report};
 use gapscope_timeline::counters::{self, Counter};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Vocabulary, WorkKind};
-use gapscope_trace::parallel;
 use gapscope_trace::tables::{MarkerScope, Table};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -61,8 +60,9 @@ fn make_findings(analysed: &AnalysedTrace) -> Vec<u8> {
     let timeline = analysed.timeline;
     let trace = timeline.trace;
     let finder = analysed.finder();
-    let (findings, activity) =
-        parallel::both(|| analysed.found(), || explained_activity(finder, SLICES));
+    // The findings explain the gaps.
+    let findings = analysed.found();
+    let activity = explained_activity(finder, SLICES);
     let report = Report {
         trace: analysed.name,
         manifest: &trace.manifest,

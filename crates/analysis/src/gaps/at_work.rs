@@ -38,6 +38,11 @@ pub(super) struct AtWork<'a> {
 }
 
 impl<'a> AtWork<'a> {
+    /// Returns true where a stretch is long enough to be looked at.
+    pub(super) fn takes(late: Interval) -> bool {
+        late.length_ns() > ROUND_TRIP_NS
+    }
+
     /// Adds a stretch in which `thread` was late.
     pub(super) fn add(
         &mut self,
@@ -47,7 +52,7 @@ impl<'a> AtWork<'a> {
         late: Interval,
     ) {
         let ns = late.length_ns();
-        if ns <= ROUND_TRIP_NS || self.moments >= MAX_MOMENTS {
+        if !AtWork::takes(late) || self.moments >= MAX_MOMENTS {
             return;
         }
         let host = timeline.host_threads();

@@ -74,6 +74,12 @@ impl BuildSums {
         self.threads.insert(thread);
     }
 
+    pub(super) fn add_all(&mut self, other: BuildSums) {
+        self.gaps += other.gaps;
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.threads.extend(other.threads);
+    }
+
     /// Returns what was built in a window; `None` where nothing was.
     pub(super) fn built(self, builders: &Builders, window: Interval) -> Option<Built> {
         let loads = self

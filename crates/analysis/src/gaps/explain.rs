@@ -49,7 +49,7 @@ use crate::stacks::thread_samples::ThreadSamples;
 use gapscope_timeline::host::{HostThread, HostThreads, Segment};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{EARLY_RETURN_NS, NODE_ORDER_NS, ROUND_TRIP_NS};
-use gapscope_timeline::{Timeline, Work};
+use gapscope_timeline::{Gap, Timeline, Work, nearby};
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::parallel;
 use gapscope_trace::tables::SubmissionKind;
@@ -63,7 +63,7 @@ pub(crate) struct Explainer<'a> {
     pub(super) call_causes: CallCauses<'a>,
     pub(super) builders: Builders,
     /// The parts of the gaps of each GPU; empty until they are asked for.
-    explained: Vec<OnceLock<ExplainedGaps>>,
+    pub(super) explained: Vec<OnceLock<ExplainedGaps>>,
     /// The ranges of host threads; empty until they are asked for.
     ranges: OnceLock<RangesByThread<'a>>,
     /// The samples of host threads; empty until they are asked for.
@@ -185,16 +185,33 @@ impl<'a> Explainer<'a> {
     /// Returns the parts of all gaps of a GPU.
     pub(super) fn explained(&self, gpu: usize) -> &ExplainedGaps {
         self.explained[gpu].get_or_init(|| {
-            let works = &self.timeline.gpus[gpu].works;
-            ExplainedGaps::new(works.gaps(), |gaps, explained| {
-                let mut explanation = Explanation::default();
-                for gap in gaps {
-                    let [before, after] = [gap.before, gap.after].map(|at| works.at(at as usize));
-                    self.explain(Idle::Gpu, &before, &after, gap.interval, &mut explanation);
-                    explained.push(gap.interval, &explanation.parts);
-                }
-            })
+            let gaps = self.timeline.gpus[gpu].works.gaps();
+            self.explain_each(gpu, gaps, |(): &mut (), _, _| (), |()| ())
         })
+    }
+
+    /// Explains gaps of a GPU on all cores. `sum` adds each gap with its explanation to sums, of which there are several, and `add`
+    /// gets these in the order of the gaps.
+    pub(super) fn explain_each<S: Default + Send>(
+        &self,
+        gpu: usize,
+        gaps: impl Iterator<Item = Gap>,
+        sum: impl Fn(&mut S, &Gap, &Explanation) + Sync,
+        add: impl FnMut(S),
+    ) -> ExplainedGaps {
+        let works = &self.timeline.gpus[gpu].works;
+        let explain = |gaps: &[Gap], explained: &mut ExplainedGaps| {
+            let mut explanation = Explanation::default();
+            let mut sums = S::default();
+            for gap in gaps {
+                let [before, after] = [gap.before, gap.after].map(|at| works.at(at as usize));
+                self.explain(Idle::Gpu, &before, &after, gap.interval, &mut explanation);
+                explained.push(gap.interval, &explanation.parts);
+                sum(&mut sums, gap, &explanation);
+            }
+            sums
+        };
+        ExplainedGaps::new(gaps, explain, add)
     }
 
     /// Returns the order of submissions by which gaps are explained.
@@ -216,12 +233,7 @@ impl<'a> Explainer<'a> {
         gap: Interval,
         explanation: &mut Explanation,
     ) {
-        let mut parts = std::mem::take(&mut explanation.parts);
-        parts.clear();
-        *explanation = Explanation {
-            parts,
-            ..Explanation::default()
-        };
+        explanation.clear();
         let timeline = self.timeline;
         let launched = match idle {
             Idle::Gpu => self.page_moves.launched_after(after),
@@ -248,7 +260,13 @@ impl<'a> Explainer<'a> {
                 .on_gpu(timeline.queues[queue as usize].gpu),
             Idle::Queue => self.order.unmeasured().on_queue(queue),
         };
-        if unmeasured.is_empty() {
+        let overlaps = nearby::partition_point(unmeasured, |time| time.end_ns <= gap.start_ns);
+        let unmeasured = &unmeasured[overlaps..];
+        let Some(first) = unmeasured.first().filter(|time| time.start_ns < gap.end_ns) else {
+            return;
+        };
+        if first.intersection(gap) == gap {
+            explanation.doubt_all(UnknownReason::UntimedWork);
             return;
         }
         explanation.doubt(|part| {
@@ -393,7 +411,7 @@ impl<'a> Explainer<'a> {
         let until_ns = gap.end_ns.saturating_add(error_ns);
         let waits = self.order.waits(row, until_ns, begun);
 
-        let mut parts = Vec::with_capacity(4);
+        let mut parts = std::mem::take(&mut explanation.parts);
         let thread = HostThread::from_row(table.process[at], table.thread.at(at));
         let late = self.after_first_use(late, table.process[at], &mut parts);
         if !late.is_empty() {
@@ -529,6 +547,49 @@ impl<'a> Explainer<'a> {
 }
 
 impl Explanation {
+    /// Removes everything and keeps the allocations, as there may be ten million gaps.
+    fn clear(&mut self) {
+        let cleared = std::mem::take(self);
+        let Explanation {
+            mut parts,
+            mut by_other_threads,
+            mut untimed_functions,
+            mut unknown,
+            ..
+        } = cleared;
+        parts.clear();
+        by_other_threads.clear();
+        untimed_functions.clear();
+        unknown.clear();
+        *self = Explanation {
+            parts,
+            by_other_threads,
+            untimed_functions,
+            unknown,
+            ..Explanation::default()
+        };
+    }
+
+    /// Makes the cause of all parts unknown for one reason. Only the time of the recording itself is known.
+    fn doubt_all(&mut self, reason: UnknownReason) {
+        for (_, of_unknown) in &mut self.unknown {
+            *of_unknown = reason;
+        }
+        for part in &mut self.parts {
+            if !matches!(part.cause, Cause::Unknown | Cause::Recording) {
+                part.cause = Cause::Unknown;
+                self.unknown.push((part.interval(), reason));
+            }
+        }
+        self.parts.dedup_by(|part, last| {
+            let is_same = part.cause == last.cause;
+            if is_same {
+                last.duration_ns += part.duration_ns;
+            }
+            is_same
+        });
+    }
+
     /// Appends a part of unknown cause.
     fn push_unknown(&mut self, interval: Interval, reason: UnknownReason) {
         if !interval.is_empty() {

@@ -1,5 +1,5 @@
-//! Explains all gaps of a device once, on all cores, for the analyses that need only the parts of each gap. Ten million
-//! gaps are not rare, so their parts are packed.
+//! Explains the gaps of a device on all cores, and keeps their parts for the analyses that need nothing else of them. Ten million
+//! gaps are not rare, so the parts are packed.
 
 use super::{Cause, GapPart};
 use gapscope_timeline::Gap;
@@ -28,16 +28,17 @@ pub(crate) struct ExplainedGaps {
 const WHOLE: u8 = u8::MAX;
 
 impl ExplainedGaps {
-    /// Collects the parts of all gaps of a device. `explain` explains some of them, one after the other, and calls
-    /// [`ExplainedGaps::push`] for each.
-    pub(super) fn new(
+    /// Collects the parts of the gaps of a device. `explain` explains some of them, one after the other, calls
+    /// [`ExplainedGaps::push`] for each, and returns their sums, which `add` gets in the order of the gaps.
+    pub(super) fn new<S: Send>(
         mut gaps: impl Iterator<Item = Gap>,
-        explain: impl Fn(&[Gap], &mut ExplainedGaps) + Sync,
+        explain: impl Fn(&[Gap], &mut ExplainedGaps) -> S + Sync,
+        mut add: impl FnMut(S),
     ) -> ExplainedGaps {
         let explain = |gaps: &[Gap]| {
             let mut explained = ExplainedGaps::default();
-            explain(gaps, &mut explained);
-            explained
+            let sums = explain(gaps, &mut explained);
+            (explained, sums)
         };
         let mut all = ExplainedGaps::default();
         loop {
@@ -45,8 +46,9 @@ impl ExplainedGaps {
             if batch.is_empty() {
                 return all;
             }
-            for explained in parallel::each(batch.chunks(JOB).collect(), explain) {
+            for (explained, sums) in parallel::each(batch.chunks(JOB).collect(), explain) {
                 all.append(explained);
+                add(sums);
             }
         }
     }

@@ -49,6 +49,23 @@ impl HostTotals {
         total.total_ns = total.total_ns.saturating_add(ns);
     }
 
+    /// Adds the sums of later time.
+    pub(super) fn add_all(&mut self, later: HostTotals) {
+        for total in later.calls {
+            let known = |mine: &&mut CallTotal| {
+                mine.call == total.call && mine.function == total.function
+            };
+            match self.calls.iter_mut().find(known) {
+                Some(mine) => {
+                    mine.count = mine.count.saturating_add(total.count);
+                    mine.total_ns = mine.total_ns.saturating_add(total.total_ns);
+                }
+                None => self.calls.push(total),
+            }
+        }
+        self.add_outside(later.outside_ns);
+    }
+
     pub(super) fn add_outside(&mut self, ns: i64) {
         self.outside_ns = self.outside_ns.saturating_add(ns);
     }

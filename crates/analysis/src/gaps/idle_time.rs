@@ -1,6 +1,6 @@
 //! Adds up the idle time of devices and queues by cause, lists the longest gaps, and describes single gaps.
 //!
-//! Order of calls: [`idle_time`] walks over each device, explains gap after gap (`explain.rs`), adds the parts up
+//! Order of calls: [`idle_time`] walks over each device, explains its gaps on all cores (`explain.rs`), adds the parts up
 //! (`totals.rs`) and keeps the longest gaps; [`GapFinder`] explains single gaps later.
 
 use super::at_work::AtWork;
@@ -53,6 +53,7 @@ pub(crate) fn explained_idle_time(
         longest,
         copies: copies(timeline),
         sums: Sums::default(),
+        at_work: AtWork::default(),
     };
     let mut devices = Vec::new();
     let mut queues = Vec::new();
@@ -98,8 +99,7 @@ pub(crate) fn explained_idle_time(
             causes: totals.rows(),
         }));
     }
-    let copies = walk.copies;
-    let sums = walk.sums;
+    let (copies, at_work, sums) = (walk.copies, walk.at_work, walk.sums);
     let host_calls = sums.host.into_rows(explainer.host_threads);
     let mut submit_calls = sums.submit_calls;
     submit_calls.add_earlier(timeline, &copies, &host_calls);
@@ -115,8 +115,7 @@ pub(crate) fn explained_idle_time(
         rows.into_iter().map(move |time| WaitTime { held_up, time })
     });
     let waits = waits.collect();
-    let longest_gaps = sums.longest_gaps.into_iter();
-    let mut longest_gaps: Vec<LongGap> = longest_gaps.map(|Reverse(gap)| gap).collect();
+    let mut longest_gaps = sums.longest_gaps.into_gaps();
     longest_gaps.sort_by_key(|long_gap| {
         (
             Reverse(long_gap.duration_ns),
@@ -147,7 +146,7 @@ pub(crate) fn explained_idle_time(
         late_while_compiling_ns: sums.late_while_compiling_ns,
         late_host_was: None,
         built: sums.building.built(&explainer.builders, loaded),
-        threads_at_work: sums.at_work.rows(timeline),
+        threads_at_work: at_work.rows(timeline),
         untimed_host_function_ns: sums.untimed_host_function_ns,
         unknown_reasons: sums.unknown.rows(),
         serialised_ns: sums.serialised_ns,
@@ -165,7 +164,8 @@ struct Walk<'e, 'a> {
     longest: usize,
     /// For each submission, what it is as a copy; empty where all copies are plain ones.
     copies: Vec<Submitted>,
-    sums: Sums<'e>,
+    sums: Sums,
+    at_work: AtWork<'e>,
 }
 
 /// The idle time of a GPU and of its queues.
@@ -176,9 +176,9 @@ struct GpuTotals {
     pattern: Pattern,
 }
 
-/// The sums of a walk over all devices, beside the totals by cause.
+/// The sums of a walk over some gaps or all, beside the totals by cause.
 #[derive(Default)]
-struct Sums<'a> {
+struct Sums {
     /// Gaps below the threshold. The fields from here on are as in [`IdleTime`].
     below_count: u64,
     below_ns: i64,
@@ -194,7 +194,8 @@ struct Sums<'a> {
     late: LateTime,
     late_while_compiling_ns: i64,
     building: BuildSums,
-    at_work: AtWork<'a>,
+    /// The stretches in which a thread was late and others may have been at work.
+    late_stretches: Vec<(HostThread, Interval)>,
     other_threads: HostTotals,
     unknown_host_ns: i64,
     unknown_submitter_ns: i64,
@@ -203,8 +204,42 @@ struct Sums<'a> {
     unknown: UnknownTimes,
     serialised_ns: i64,
     serialised_count: u64,
+    longest_gaps: LongestGaps,
+}
+
+/// The longest gaps of a walk.
+#[derive(Default)]
+struct LongestGaps {
     /// The longest gaps so far, the shortest of them on top.
-    longest_gaps: BinaryHeap<Reverse<LongGap>>,
+    kept: BinaryHeap<Reverse<LongGap>>,
+    /// All gaps that were among the longest when they came.
+    came: Vec<LongGap>,
+}
+
+impl LongestGaps {
+    /// Adds a gap, which counts as long if it is longer than the shortest of `most` that are kept.
+    fn add(&mut self, gap: LongGap, most: usize) {
+        let shortest = self.kept.peek();
+        let shortest_ns = shortest.map_or(0, |Reverse(gap)| gap.duration_ns);
+        if self.kept.len() < most || gap.duration_ns > shortest_ns {
+            self.came.push(gap);
+            self.kept.push(Reverse(gap));
+            if self.kept.len() > most {
+                self.kept.pop();
+            }
+        }
+    }
+
+    /// Adds later gaps, as if they came one after the other.
+    fn add_all(&mut self, later: LongestGaps, most: usize) {
+        for gap in later.came {
+            self.add(gap, most);
+        }
+    }
+
+    fn into_gaps(self) -> Vec<LongGap> {
+        self.kept.into_iter().map(|Reverse(gap)| gap).collect()
+    }
 }
 
 /// The place of a long gap among the work of its GPU.
@@ -260,27 +295,59 @@ impl Walk<'_, '_> {
 
     /// Adds up the gaps of a device by cause, and finds their pattern (whether they come regularly).
     fn device(&mut self, index: u32, window: Interval) -> (Totals, Pattern) {
-        let explainer = self.explainer;
-        let works = &explainer.timeline.gpus[index as usize].works;
-        let mut totals = Totals::default();
-        let mut kept = Vec::new();
-        let mut explanation = Explanation::default();
-        for gap in works.gaps() {
+        let (explainer, threshold_ns, longest) =
+            (self.explainer, self.threshold_ns.max(1), self.longest);
+        let gpu = &explainer.timeline.gpus[index as usize];
+        let works = &gpu.works;
+        let (mut totals, mut sums) = (Totals::default(), std::mem::take(&mut self.sums));
+        let (mut kept, mut below_count, mut below_ns) = (Vec::new(), 0, 0);
+        let mut is_inside = |gap: &WorkGap| {
             let inside = gap.interval.intersection(window);
-            if inside.length_ns() >= self.threshold_ns.max(1) {
-                if kept.len() <= MAX_KEPT_GAPS {
-                    kept.push(inside);
-                }
-                let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
-                let explanation = &mut explanation;
-                explainer.explain(Idle::Gpu, &before, &after, gap.interval, explanation);
-                totals.add_gap(explainer, gap.interval, explanation, index, window);
-                self.add(index, inside, explanation, gap);
-            } else if !inside.is_empty() {
-                self.sums.below_count += 1;
-                self.sums.below_ns += inside.length_ns();
+            let is_inside = inside.length_ns() >= threshold_ns;
+            if is_inside && kept.len() <= MAX_KEPT_GAPS {
+                kept.push(inside);
+            } else if !is_inside && !inside.is_empty() {
+                below_count += 1;
+                below_ns += inside.length_ns();
             }
+            is_inside
+        };
+        let sum = |(totals, sums): &mut (Totals, Sums), gap: &WorkGap, found: &Explanation| {
+            let inside = gap.interval.intersection(window);
+            if inside.length_ns() >= threshold_ns {
+                totals.add_gap(explainer, gap.interval, found, index, window);
+                self.add(sums, index, inside, found, *gap);
+            }
+        };
+        let mut late_stretches = Vec::new();
+        let mut add = |(more_totals, mut more): (Totals, Sums)| {
+            totals.add_all(&more_totals);
+            late_stretches.append(&mut more.late_stretches);
+            sums.add_all(more, longest);
+        };
+        let mut explain = |all: bool| {
+            let gaps = works.gaps().filter(|gap| is_inside(gap) || all);
+            explainer.explain_each(index as usize, gaps, sum, &mut add)
+        };
+        let mut is_done = false;
+        // The parts of all gaps are kept for other analyses, unless most are outside of the window.
+        let work_window = gpu.work_window().unwrap_or_default();
+        if window.length_ns() >= work_window.length_ns() / 2 {
+            explainer.explained[index as usize].get_or_init(|| {
+                is_done = true;
+                explain(true)
+            });
         }
+        if !is_done {
+            explain(false);
+        }
+        sums.below_count += below_count;
+        sums.below_ns += below_ns;
+        for (thread, late) in late_stretches {
+            let (timeline, ranges) = (explainer.timeline, explainer.ranges());
+            self.at_work.add(timeline, ranges, thread, late);
+        }
+        self.sums = sums;
         let pattern = match kept.len() {
             0..=MAX_KEPT_GAPS => Pattern::new(|| kept.iter().copied()),
             _ => Pattern::new(|| gaps(works, window, self.threshold_ns)),
@@ -289,8 +356,14 @@ impl Walk<'_, '_> {
     }
 
     /// Adds the part of a gap that is `inside` the window to the sums, and keeps the gap if it is among the longest.
-    fn add(&mut self, gpu: u32, inside: Interval, explanation: &Explanation, gap: WorkGap) {
-        let sums = &mut self.sums;
+    fn add(
+        &self,
+        sums: &mut Sums,
+        gpu: u32,
+        inside: Interval,
+        explanation: &Explanation,
+        gap: WorkGap,
+    ) {
         let duration_ns = inside.length_ns();
         sums.histogram.add(duration_ns);
         if explanation.waited {
@@ -309,11 +382,10 @@ impl Walk<'_, '_> {
                 sums.outside.add(host_threads, late, thread);
                 let parts = &explanation.parts;
                 (sums.late).add(host_threads, parts, inside, thread.process);
-                let (timeline, ranges) = (self.explainer.timeline, self.explainer.ranges());
-                for part in parts.iter().filter(|part| part.cause == Cause::HostLate) {
-                    let late = part.interval().intersection(inside);
-                    sums.at_work.add(timeline, ranges, thread, late);
-                }
+                let late = parts.iter().filter(|part| part.cause == Cause::HostLate);
+                let late = late.map(|part| part.interval().intersection(inside));
+                let long = late.filter(|late| AtWork::takes(*late));
+                (sums.late_stretches).extend(long.map(|late| (thread, late)));
             }
             if !thread.is_some_and(|thread| self.explainer.host_threads.knows(thread.process)) {
                 for part in (explanation.parts.iter()).filter(|part| part.cause == Cause::HostLate)
@@ -343,26 +415,43 @@ impl Walk<'_, '_> {
             let ns = unknown.intersection(inside).length_ns();
             sums.unknown.add(*reason, ns);
         }
-        let shortest = sums
-            .longest_gaps
-            .peek()
-            .map_or(0, |Reverse(long_gap)| long_gap.duration_ns);
-        if sums.longest_gaps.len() < self.longest || duration_ns > shortest {
-            sums.longest_gaps.push(Reverse(LongGap {
-                duration_ns,
-                start_ns: inside.start_ns,
-                gpu,
-                before: gap.before,
-                after: gap.after,
-            }));
-            if sums.longest_gaps.len() > self.longest {
-                sums.longest_gaps.pop();
-            }
-        }
+        let long_gap = LongGap {
+            duration_ns,
+            start_ns: inside.start_ns,
+            gpu,
+            before: gap.before,
+            after: gap.after,
+        };
+        sums.longest_gaps.add(long_gap, self.longest);
     }
 }
 
-impl Sums<'_> {
+impl Sums {
+    /// Adds the sums of later gaps of the same device, but for stretches in which a thread was late.
+    fn add_all(&mut self, later: Sums, longest: usize) {
+        let add = |sum: &mut i64, ns: i64| *sum = sum.saturating_add(ns);
+        self.histogram.add_all(&later.histogram);
+        self.host.add_all(later.host);
+        self.submit_calls.add_all(later.submit_calls);
+        for (waits, later) in self.waits.iter_mut().zip(later.waits) {
+            waits.add_all(later);
+        }
+        self.outside.append(later.outside);
+        self.late.append(later.late);
+        self.building.add_all(later.building);
+        add(&mut self.unknown_host_ns, later.unknown_host_ns);
+        add(&mut self.unknown_submitter_ns, later.unknown_submitter_ns);
+        add(&mut self.told_by_code_ns, later.told_by_code_ns);
+        add(
+            &mut self.untimed_host_function_ns,
+            later.untimed_host_function_ns,
+        );
+        self.unknown.add_all(&later.unknown);
+        add(&mut self.serialised_ns, later.serialised_ns);
+        self.serialised_count += later.serialised_count;
+        self.longest_gaps.add_all(later.longest_gaps, longest);
+    }
+
     /// Adds time of a late host of whose process the trace has no calls.
     fn add_without_calls(
         &mut self,

@@ -5,6 +5,7 @@ use super::host_totals::HostTotals;
 use super::{Cause, GapPart};
 use gapscope_timeline::host::{CallClass, HostThread, HostThreads};
 use gapscope_timeline::intervals::{Interval, union};
+use gapscope_timeline::nearby;
 use gapscope_trace::ids::ProcessId;
 use std::collections::HashMap;
 
@@ -32,6 +33,11 @@ impl LateTime {
             let late = part.interval().intersection(inside);
             push(self.0.entry(process).or_default(), late);
         }
+    }
+
+    /// Adds time after all of this.
+    pub(super) fn append(&mut self, later: LateTime) {
+        append(&mut self.0, later.0);
     }
 
     /// Returns how much of this time at least one other thread compiled or loaded code, or built graphs. The
@@ -74,6 +80,11 @@ impl OutsideTime {
         push(stretches, Interval::new(from_ns, late.end_ns));
     }
 
+    /// Adds time after all of this.
+    pub(super) fn append(&mut self, later: OutsideTime) {
+        append(&mut self.0, later.0);
+    }
+
     /// Adds the calls of other threads that compile, allocate or wait while the submitting thread was outside of
     /// calls.
     pub(super) fn add_calls(&self, host: &HostThreads, totals: &mut HostTotals) {
@@ -99,19 +110,38 @@ fn push(stretches: &mut Vec<Stretch>, interval: Interval) {
     if interval.is_empty() {
         return;
     }
-    let before_ns = stretches.last().map_or(0, |last| {
-        last.before_ns.saturating_add(last.interval.length_ns())
-    });
     stretches.push(Stretch {
+        before_ns: before_ns(stretches),
         interval,
-        before_ns,
     });
+}
+
+/// Appends the stretches of later time.
+fn append(
+    stretches: &mut HashMap<ProcessId, Vec<Stretch>>,
+    later: HashMap<ProcessId, Vec<Stretch>>,
+) {
+    for (process, mut later) in later {
+        let stretches = stretches.entry(process).or_default();
+        let before_ns = before_ns(stretches);
+        for stretch in &mut later {
+            stretch.before_ns = stretch.before_ns.saturating_add(before_ns);
+        }
+        stretches.append(&mut later);
+    }
+}
+
+/// Returns the sum of the lengths of stretches.
+fn before_ns(stretches: &[Stretch]) -> i64 {
+    stretches.last().map_or(0, |last| {
+        last.before_ns.saturating_add(last.interval.length_ns())
+    })
 }
 
 /// Returns how much of an interval the stretches cover.
 fn length_ns(stretches: &[Stretch], interval: Interval) -> i64 {
     let until = |at_ns: i64| {
-        let next = stretches.partition_point(|s| s.interval.start_ns < at_ns);
+        let next = nearby::partition_point(stretches, |s| s.interval.start_ns < at_ns);
         next.checked_sub(1).map_or(0, |last| {
             let Stretch {
                 interval,

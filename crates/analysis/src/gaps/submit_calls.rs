@@ -117,6 +117,27 @@ impl SubmitCalls {
         }
     }
 
+    /// Adds the sums of other gaps.
+    pub(super) fn add_all(&mut self, other: SubmitCalls) {
+        for (mine, theirs) in self.by_kind.iter_mut().zip(other.by_kind) {
+            *mine = mine.saturating_add(theirs);
+        }
+        let by_length = [
+            (&mut self.by_length, other.by_length),
+            (&mut self.launches_by_length, other.launches_by_length),
+        ];
+        for (mine, theirs) in by_length {
+            if mine.len() < theirs.len() {
+                mine.resize(theirs.len(), Calls::default());
+            }
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                mine.count += theirs.count;
+                mine.idle_ns = mine.idle_ns.saturating_add(theirs.idle_ns);
+                mine.longest = mine.longest.max(theirs.longest);
+            }
+        }
+    }
+
     /// Returns true where calls that submit things of a kind have at least `MOST_OF_CALLS_SHARE` of `total_ns`.
     pub(super) fn is_mostly(&self, kind: Submitted, total_ns: i64) -> bool {
         ratio(self.by_kind[kind as usize], total_ns) >= MOST_OF_CALLS_SHARE

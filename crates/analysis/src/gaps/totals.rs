@@ -245,6 +245,13 @@ impl Histogram {
         self.0[bin].total_ns = self.0[bin].total_ns.saturating_add(gap_ns);
     }
 
+    pub(super) fn add_all(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            mine.count += theirs.count;
+            add(&mut mine.total_ns, theirs.total_ns);
+        }
+    }
+
     /// Returns all bins, empty ones too, the shortest gaps first.
     pub(crate) fn rows(&self) -> Vec<GapBin> {
         let edge = |bin: usize| match bin {

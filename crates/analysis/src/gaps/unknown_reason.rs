@@ -150,6 +150,12 @@ impl UnknownTimes {
         *sum = sum.saturating_add(ns);
     }
 
+    pub(super) fn add_all(&mut self, other: &UnknownTimes) {
+        for (reason, ns) in UnknownReason::ALL.into_iter().zip(other.0) {
+            self.add(reason, ns);
+        }
+    }
+
     /// Returns the sum of the reasons for which the host may not have been the cause.
     pub(super) fn not_of_host_ns(&self) -> i64 {
         let all = UnknownReason::ALL.into_iter();

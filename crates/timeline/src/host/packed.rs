@@ -3,6 +3,7 @@
 
 use super::segment::{Segment, WaitOutcome};
 use crate::intervals::Interval;
+use crate::nearby;
 use gapscope_trace::tables::HostCallKind;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -120,9 +121,7 @@ impl ThreadSegments {
     /// Returns the index of the first segment whose end `is_before` rejects.
     fn first(&self, is_before: impl Fn(i64) -> bool) -> usize {
         // Ends are in order, as segments do not overlap; where a segment has begun too late, so does its end.
-        let begun = self
-            .packed
-            .partition_point(|segment| is_before(segment.start_ns));
+        let begun = nearby::partition_point(&self.packed, |segment| is_before(segment.start_ns));
         match begun.checked_sub(1) {
             Some(last) if !is_before(self.end_ns(last)) => last,
             _ => begun,
@@ -149,9 +148,7 @@ impl ThreadSegments {
 
     /// Returns the first segment that starts at `at_ns` or later.
     pub(super) fn starting_from(&self, at_ns: i64) -> Option<Segment> {
-        let from = self
-            .packed
-            .partition_point(|segment| segment.start_ns < at_ns);
+        let from = nearby::partition_point(&self.packed, |segment| segment.start_ns < at_ns);
         (from < self.packed.len()).then(|| self.at(from))
     }
 }

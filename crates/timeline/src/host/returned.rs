@@ -3,6 +3,7 @@
 use super::packed::ThreadSegments;
 use super::segment::{CallClass, HostThread, Segment, WaitOutcome};
 use crate::intervals::Interval;
+use crate::nearby;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::tables::HostCallKind;
 use rustc_hash::FxHashMap;
@@ -66,7 +67,7 @@ impl Returns {
         window: Interval,
     ) -> impl Iterator<Item = (HostThread, Segment)> + 'a {
         let all = self.0.get(&thread.process).map_or(&[][..], Vec::as_slice);
-        let from = all.partition_point(|call| call.end_ns <= window.start_ns);
+        let from = nearby::partition_point(all, |call| call.end_ns <= window.start_ns);
         all[from..]
             .iter()
             .take_while(move |call| call.end_ns <= window.end_ns)
