@@ -11,6 +11,7 @@ mod category;
 mod collect;
 mod collectives;
 mod counters;
+mod described_calls;
 mod document;
 mod documents;
 mod event;

@@ -3,7 +3,8 @@
 //! profiler gives a call and the work that it launched.
 
 use super::collect::Collector;
-use super::collectives::{DOMAIN, DescribedCalls, function_of_payload};
+use super::collectives::{DOMAIN, function_of_payload};
+use super::described_calls::DescribedCalls;
 use super::facts::STEP;
 use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
 use crate::inventory::{KernelFacts, UNKNOWN_GPU};

@@ -6,7 +6,8 @@
 
 use super::category::Category;
 use super::collect::{Collector, is_annotation_of_2021, shift_of};
-use super::collectives::{self, DescribedCalls};
+use super::collectives;
+use super::described_calls::DescribedCalls;
 use super::document::{Document, Sink, Summary};
 use super::event::Event;
 use super::facts::{LeftOut, TracePart};
