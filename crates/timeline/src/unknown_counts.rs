@@ -78,18 +78,6 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         .processes
         .iter()
         .any(|process| process.other_tool().is_some());
-    if !has_work && submissions == 0 && is_imported {
-        let because = "the file has no GPU work and no calls that launch any";
-        for count in [
-            Count::Dispatches,
-            Count::CommandBuffers,
-            Count::Submissions,
-            Count::Transfers,
-        ] {
-            add(count, 0, (because.to_owned(), false));
-        }
-        return unknown;
-    }
     let lost = |kinds: &[LossKind]| {
         let losses = manifest
             .losses
@@ -101,6 +89,22 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         let because = losses.peek()?.reason.to_string();
         Some((because, losses.any(is_inside)))
     };
+    if !has_work && submissions == 0 && is_imported {
+        let is_lost = lost(WORK_LOSSES).is_some();
+        let because = match is_lost {
+            true => "the file has no rows of the GPU work that its calls launched",
+            false => "the file has no GPU work and no calls that launch any",
+        };
+        for count in [
+            Count::Dispatches,
+            Count::CommandBuffers,
+            Count::Submissions,
+            Count::Transfers,
+        ] {
+            add(count, 0, (because.to_owned(), is_lost));
+        }
+        return unknown;
+    }
     let mut opaque = tables.opaque_work.kind.iter();
     let whole_graphs = (opaque.any(|kind| *kind == OpaqueWorkKind::Graph))
         .then(|| ("graphs were recorded as a whole".to_owned(), false));
