@@ -67,9 +67,8 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
             let columns =
                 columns.unwrap_or_else(|| slices(page::stdout_terminal(&arguments.width).columns));
             let gaps = GapFinder::new(&timeline);
-            let (mut findings, activity) = Findings::from_gaps_beside(&gaps, &options, || {
-                explained_activity(&gaps, columns)
-            });
+            let (mut findings, activity) =
+                Findings::from_gaps_beside(&gaps, &options, || explained_activity(&gaps, columns));
             source_lines::add(&mut findings, &trace.manifest, &sources);
             let text = ranks_within(arguments, &timeline, &options, names).and_then(|ranks| {
                 let ranks = ranks.as_ref();

@@ -52,9 +52,8 @@ impl HostTotals {
     /// Adds the sums of later time.
     pub(super) fn add_all(&mut self, later: HostTotals) {
         for total in later.calls {
-            let known = |mine: &&mut CallTotal| {
-                mine.call == total.call && mine.function == total.function
-            };
+            let known =
+                |mine: &&mut CallTotal| mine.call == total.call && mine.function == total.function;
             match self.calls.iter_mut().find(known) {
                 Some(mine) => {
                     mine.count = mine.count.saturating_add(total.count);
