@@ -616,3 +616,28 @@ fn two_processes_that_number_their_devices_and_calls_alike_are_told_apart_by_tim
         assert_eq!(*name, *format!("k{pid}"));
     }
 }
+
+#[test]
+fn copies_of_hip_have_the_bytes_that_their_calls_say() {
+    let copy = |number: u32, bytes: &str, more: &str| {
+        let at = number * 100;
+        format!(
+            r#"{{"ph":"X","cat":"cuda_runtime","name":"hipMemcpyWithStream","pid":1,"tid":1,"ts":{at},"dur":50,"args":{{"correlation":{number}{bytes}}}}},
+            {{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","pid":2,"tid":0,"ts":{},"dur":5,"args":{{"device":2,"stream":0,"correlation":{number}{more}}}}}"#,
+            at + 10
+        )
+    };
+    let second = r#"{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","pid":2,"tid":0,"ts":316,"dur":5,"args":{"device":2,"stream":0,"correlation":3}}"#;
+    let events = [
+        copy(1, r#","size":"2560""#, ""),
+        copy(2, r#","bytes":"8""#, r#","bytes":16"#),
+        // A copy in two parts, of which none has the whole size.
+        copy(3, r#","size":"64""#, ""),
+        second.to_owned(),
+        copy(4, "", ""),
+    ];
+    let text = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+    let trace = import_bytes("hip.json", text.as_bytes()).unwrap().trace;
+    let bytes = &trace.tables.transfers.bytes;
+    assert_eq!(*bytes, [Some(2560), Some(16), None, None, None]);
+}
