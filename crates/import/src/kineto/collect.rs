@@ -276,9 +276,13 @@ impl<'o, 'p> Collector<'o, 'p> {
             None if event.category.is_empty() => self.lanes.category_of(event),
             None => Category::parse(event.category),
         };
-        match category {
-            Category::Other => category_by_args(event),
-            known => known,
+        if category != Category::Other {
+            return category;
+        }
+        match category_by_args(event) {
+            // Its own category says nothing, and the name of its process may.
+            Category::Other if !event.category.is_empty() => self.lanes.category_by_process(event),
+            category => category,
         }
     }
 
