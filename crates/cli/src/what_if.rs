@@ -8,7 +8,6 @@ use gapscope_analysis::{Findings, Options};
 use gapscope_report::what_if;
 use gapscope_timeline::Timeline;
 use gapscope_trace::rank_folders;
-use gapscope_trace::tables::HostCalls;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -54,7 +53,7 @@ fn with_extent<R>(
     if !of_ranks.is_empty() {
         return Err(trace::choose_rank(path, &of_ranks, "a prediction"));
     }
-    let selection = Findings::selection().columns::<HostCalls>(&["waits_for"]);
+    let selection = Findings::selection();
     let shown = trace::with_timeline(path, &selection, |_, timeline, remarks| {
         let extent = match &arguments.step {
             Some(label) => Extent::from_label(timeline, label)?,

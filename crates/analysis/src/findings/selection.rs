@@ -74,6 +74,7 @@ impl Findings {
                 "queue",
                 "function",
                 "result",
+                "waits_for",
             ])
             .columns::<Markers>(&[
                 "process",

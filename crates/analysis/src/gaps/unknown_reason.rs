@@ -29,7 +29,7 @@ pub enum UnknownReason {
     BeforeRecording,
     /// A wait of the host returned before the work that it waited for ended: the times contradict each other.
     Contradiction,
-    /// A wait of the host returned shortly before the work ended, and no clock error tells whether the wait was for that work.
+    /// A wait of the host returned shortly before the work ended, and the clock's error does not tell whether the wait was for that work.
     EarlyWait,
 }
 
@@ -96,7 +96,7 @@ impl UnknownReason {
                 "waits returned before the work that they waited for ended, so the times of host and device contradict each other".to_owned()
             }
             UnknownReason::EarlyWait => format!(
-                "a wait returned up to {} before the work seems to end, and the trace states no error of its clock: the host may have waited for that work",
+                "a wait returned up to {} before the work seems to end, and the trace states no error of its clock, or too small a one: the host may have waited for that work",
                 Nanoseconds(UNSTATED_ERROR_NS)
             ),
         }

@@ -68,7 +68,7 @@ pub(super) fn lost_launches(timeline: &Timeline) -> Vec<Vec<Interval>> {
     if lost_works(timeline) == 0 || !(0..calls.len()).any(|row| is_lost(&row)) {
         return Vec::new();
     }
-    let waits = HostWaits::new(timeline);
+    let waits = HostWaits::new(timeline, &[]);
     let captures = captures(timeline);
     let queues = Queues::new(timeline);
     let mut times = vec![Vec::new(); timeline.queues.len()];
