@@ -21,6 +21,7 @@ from typing import Any
 from comparisons import COMPARISONS, Comparison
 from damage import DAMAGES, is_open, timed
 from joint_paths import JOINT_PATHS, JOINT_PROGRAMS
+import other_programs  # noqa: F401  (adds its programs to those of the table)
 from programs import SCENARIOS, Answer, Scenario
 from several_ranks import RANKS, RanksScenario
 from trace_writer import TraceWriter
