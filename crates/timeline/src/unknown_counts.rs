@@ -39,20 +39,6 @@ pub struct UnknownCount {
     pub because: String,
 }
 
-/// The losses by each of which at least so many pieces of GPU work have no times.
-pub const WORK_LOSSES: &[LossKind] = &[
-    LossKind::Dispatches,
-    LossKind::DispatchRows,
-    LossKind::Transfers,
-    LossKind::Copies,
-    LossKind::CopiesBetweenDevices,
-    LossKind::Fills,
-    LossKind::CommandBuffers,
-    LossKind::CudaActivities,
-    LossKind::CudaActivitiesAtSuddenEnd,
-    LossKind::GpuIntervals,
-];
-
 /// Returns the counts of a trace that are not known, each at most once. Where work is selected, these are the counts of which
 /// nothing was recorded.
 pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {

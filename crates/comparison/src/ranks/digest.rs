@@ -18,6 +18,7 @@ use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::collectives::{ProcessDevice, kind_of};
 use gapscope_timeline::counters::{self, CounterOwner};
 use gapscope_timeline::intervals::{Interval, union_length_ns};
+use gapscope_timeline::lost_work::{LostWork, lost_work};
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{LATE_CAUSE_SHARE, UNCERTAIN_SHARE};
 use gapscope_timeline::vocabulary::device_name;
@@ -229,19 +230,10 @@ impl RankDigest {
     }
 }
 
-/// Returns true for losses of kernels or of their times, without which a kernel is in no collective.
+/// Returns true for losses of work or of its times, without which a kernel is in no collective.
 fn is_of_work(kind: &LossKind) -> bool {
-    matches!(
-        kind,
-        LossKind::CudaActivities
-            | LossKind::CudaActivitiesAtSuddenEnd
-            | LossKind::CudaWork
-            | LossKind::DispatchRows
-            | LossKind::DispatchTimes
-            | LossKind::Dispatches
-            | LossKind::GpuIntervals
-            | LossKind::UnlistedDispatches
-    )
+    use LostWork::{Details, FileParts, Pieces};
+    matches!(lost_work(kind), Some(Pieces | Details | FileParts))
 }
 
 /// Returns the clock of a GPU's multiprocessors over the time for which it is known.
