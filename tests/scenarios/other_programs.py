@@ -517,3 +517,259 @@ def two_queues_with_semaphores() -> TraceWriter:
         before = trace.submitted(step * 60 + 25, start + 606, 388, "post", queue=2)
         trace.depends(before, first)
     return trace
+
+
+@scenario(
+    "a reactor's thread polls each kernel's event, and then another thread launches the next: synchronisation",
+    "sync-bound mixed",
+    "after-host-wait",
+    never_causes="host-late",
+)
+def polls_of_a_reactor_thread() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(300):
+        start = step * 260
+        trace.launch("k", start, start + 8, 130)
+        trace.call("poll-event", start + 6, 128, "cudaEventQuery", thread=9)
+        trace.rows["host_calls"][-1].update(result=600, count=60)
+        trace.call("poll-event", start + 139, 1, "cudaEventQuery", thread=9)
+    return trace
+
+
+@scenario(
+    "copies to the device hide behind kernels that leave no pause: bound by the device, however much is copied",
+    "device-bound",
+    never_says=(r"TRANSFER-BOUND",),
+)
+def double_buffered_inputs() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(120):
+        start = 2000 + step * 1000
+        copy = trace.copy("host-to-device", step * 20, start - 990, 700, 2**24, queue=2)
+        kernel = trace.launch("k", step * 20 + 7, start, 992)
+        trace.depends(kernel, copy)
+    return trace
+
+
+@scenario(
+    "each input is copied from pinned memory by a call that waits, for longer than its kernel runs: transfers, and pinning cannot help",
+    "transfer-bound sync-bound mixed",
+    never_advises=(r"\bpin the memory\b|\bpin\b", r"graph"),
+)
+def waits_for_copies_of_pinned_memory() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(150):
+        start = step * 2000
+        trace.copy("host-to-device", start, start + 8, 1500, 2**25, call_duration=1515, function="cudaMemcpy")
+        trace.launch("k", start + 1520, start + 1528, 430)
+    return trace
+
+
+@scenario(
+    "each launch of a graph takes the host longer than the graph runs: the calls bound the program, and putting them into a graph is done already",
+    "host-bound mixed",
+    "submit-call",
+    never_advises=(r"launches into a graph|put .* into a graph",),
+)
+def slow_graph_launches() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(200):
+        start = step * 600
+        launch = trace.submission(start, 480, kind="graph", command_buffers=1)
+        number = trace.command_buffer(launch, start + 490, 100, dispatches=20, host_functions=0)
+        for node in range(20):
+            trace.dispatch(launch, "k", start + 490 + node * 5, 4.8, command_buffer=number, position=node)
+    return trace
+
+
+@scenario(
+    "presentation blocks until the display takes the picture: the display, and nothing to be removed",
+    "sync-bound host-bound mixed",
+    says=(r"display|vertical|refresh|vsync",),
+    never_advises=(r"remove", r"graph"),
+)
+def presentation_that_blocks() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for picture in range(120):
+        start = picture * 16_667
+        trace.call("acquire-image", start + 5, 20, "vkAcquireNextImageKHR")
+        trace.submitted(start + 40, start + 150, 4000)
+        trace.call("present", start + 70, 16_667 - 80, "vkQueuePresentKHR")
+    return trace
+
+
+@scenario(
+    "waits for fences run into their time limit again and again until the work is done: one wait",
+    "sync-bound mixed",
+    "after-host-wait",
+    never_causes="host-late",
+)
+def waits_with_a_time_limit() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for step in range(100):
+        start = step * 1800
+        trace.submitted(start, start + 120, 1500)
+        for turn in range(4):
+            trace.call("wait-fences", start + 30 + turn * 400, 395, "vkWaitForFences")
+            trace.rows["host_calls"][-1]["result"] = 2
+        trace.call("wait-fences", start + 1630, 20, "vkWaitForFences")
+    return trace
+
+
+@scenario(
+    "another thread creates the pipelines that the next submission needs, and the submitting thread waits for that thread: building code",
+    "host-bound",
+    "host-compile",
+    never_causes="host-late",
+)
+def pipelines_created_on_another_thread() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for frame in range(60):
+        start = frame * 12_000
+        trace.call("create-pipelines", start, 9000, "vkCreateComputePipelines", thread=12)
+        trace.submitted(start + 9060, start + 9180, 2500)
+    return trace
+
+
+@scenario(
+    "a checkpoint is saved after each fifty steps, for which results are copied back and the host writes for 1.5 s",
+    "mixed device-bound host-bound",
+    "host-late",
+    never_says=(r"bound by the device itself",),
+)
+def checkpoints_between_steps() -> TraceWriter:
+    trace, start = TraceWriter(), 0.0
+    for step in range(200):
+        trace.launch("train", start, start + 10, 19_900)
+        start += 20_000
+        if step % 50 == 49:
+            trace.copy("device-to-host", start, start + 10, 40_000, 2**30)
+            trace.call("wait-queue-idle", start + 6, 40_010, "cudaStreamSynchronize", queue=1)
+            start += 1_540_000
+    return trace
+
+
+@scenario(
+    "functions of the host, with known times, run for 3 ms between the kernels of a stream: the host",
+    "host-bound",
+    "host-function",
+)
+def host_functions_with_times() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 4000
+        trace.launch("a", start, start + 10, 400)
+        trace.submission(start + 8, 5, kind="host-function", function="cudaLaunchHostFunc")
+        trace.call("host-function", start + 420, 3000, None, thread=21, queue=1)
+        trace.launch("b", start + 20, start + 3430, 480)
+    return trace
+
+
+@scenario(
+    "each submission waits for an external semaphore, which another program signals: an external wait, and not this host",
+    "sync-bound mixed unknown",
+    "external-wait",
+    never_causes="host-late launch-latency",
+)
+def signals_of_another_program() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 5000
+        trace.submission(start, 5, kind="wait-external", function="cuWaitExternalSemaphoresAsync")
+        trace.launch("k", start + 10, start + 3500, 1400)
+    return trace
+
+
+@scenario(
+    "tuning of kernels takes the first third, in which each variant is built and awaited: the verdict is on the rest, and says so",
+    "device-bound",
+    headline=(r"66\.7 % of the run",),
+)
+def tuning_before_the_steady_part() -> TraceWriter:
+    trace, start = TraceWriter(), 0.0
+    for variant in range(150):
+        trace.call("load-module", start, 8000, "cuModuleLoadData")
+        trace.launch(f"variant_{variant}", start + 8010, start + 8020, 900)
+        trace.call("wait-device-idle", start + 8016, 910, "cudaDeviceSynchronize")
+        start += 10_000
+    for _ in range(1500):
+        trace.launch("best", start, start + 10, 1985)
+        start += 2000
+    return trace
+
+
+@scenario(
+    "a program of HIP reads a result back before each next step: synchronisation",
+    "sync-bound mixed",
+    "after-host-wait",
+    never_says=(r"cudaStreamSynchronize|CUDA graph",),
+)
+def hip_reads_back_each_step() -> TraceWriter:
+    trace = TraceWriter(api="hip")
+    for step in range(200):
+        start = step * 300
+        trace.submission(start, 5, function="hipLaunchKernel")
+        trace.dispatch(len(trace.rows["submissions"]), "k", start + 8, 90)
+        trace.copy("device-to-host", start + 6, start + 100, 3, 64, function="hipMemcpyAsync")
+        trace.call("wait-queue-idle", start + 12, 105, "hipStreamSynchronize", queue=1)
+    return trace
+
+
+@scenario(
+    "thousands of copies of 4 KiB from pinned memory, each of a call of its own: join them; pinning is done already",
+    "host-bound mixed transfer-bound latency-bound",
+    never_advises=(r"\bpin\b",),
+)
+def many_small_copies() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 2000
+        for copy in range(200):
+            trace.copy("host-to-device", start + copy * 8, start + copy * 8 + 7, 2, 4096, call_duration=6)
+        trace.launch("k", start + 1610, start + 1618, 370)
+    return trace
+
+
+@scenario(
+    "the program ends 20 s after its last GPU work: the headline says of how much of the run it speaks",
+    "device-bound",
+    headline=(r"2[12](\.\d+)? s",),
+)
+def long_end_without_the_gpu() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(1000):
+        trace.launch("k", step * 5, 10_000 + step * 1001, 1000)
+    trace.end = 2.1e7
+    return trace
+
+
+@scenario(
+    "one of two streams waits for events of the other, whose kernels the host launches late: the host",
+    "host-bound",
+    "host-late",
+    never_causes="queue-handover",
+)
+def stream_that_waits_for_a_late_one() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 2000
+        first = trace.launch("a", start + 1000, start + 1008, 300)
+        second = trace.launch("b", start + 1010, start + 1312, 400, queue=2)
+        trace.depends(second, first)
+    return trace
+
+
+@scenario(
+    "the recording lost a third of its waits: time in which the host seems late may have been spent in them",
+    "unknown host-bound mixed sync-bound",
+    headline=(r"calls? of the host (is|are) lost|may have been spent in waits|UNKNOWN",),
+)
+def lost_waits() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(150):
+        start = step * 700
+        trace.launch("k", start, start + 8, 150)
+        if step % 3:
+            trace.call("wait-queue-idle", start + 6, 600, "cudaStreamSynchronize", queue=1)
+    trace.losses.append({"what": "host calls", "count": 50, "reason": "the log was full"})
+    return trace
