@@ -34,6 +34,7 @@ use crate::transfers::{self, TransferRow};
 use crate::unread::{CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
 use crate::warm_up::{self, FirstUses, WarmUp};
+use crate::what_if::gains::Gains;
 use crate::work_advice::work_advice;
 use code::{CodeKeys, code_keys, sampled_host};
 use gapscope_timeline::Timeline;
@@ -68,6 +69,8 @@ pub struct Options {
     /// The names of the labels of two parts that do equal work, the part before the change first: `("eager",
     /// "compiled")`.
     pub equal_work: Option<(String, String)>,
+    /// True to replay what changes would bring ([`Findings::gains`]). Default: true.
+    pub predicts_gains: bool,
 }
 
 impl Default for Options {
@@ -78,6 +81,7 @@ impl Default for Options {
             gap_threshold_ns: 0,
             longest: 10,
             equal_work: None,
+            predicts_gains: true,
         }
     }
 }
@@ -165,6 +169,10 @@ pub struct Findings {
     /// What to do: first about transfers or communication that bound the speed, then about the causes of idle time that cost the most, the
     /// greatest first; without causes about which nothing helps.
     pub advice: Finding<Vec<Advice>>,
+    /// What would help most, by replays of the recorded run with changes; null where causes are not known, and empty where labels are
+    /// selected.
+    #[serde(flatten)]
+    pub gains: Gains,
     /// Idle time in detail; null where no work has known times.
     pub idle_time: Finding<IdleTime>,
     /// The code behind the idle time; absent where neither samples nor ranges tell it.
@@ -277,7 +285,11 @@ impl Findings {
             findings.labels = labels.rows.into();
             findings.folded_labels = labels.folded.into();
             findings.operators = operators.into();
-            findings.without_unread(&timeline.trace.unread)
+            let mut findings = findings.without_unread(&timeline.trace.unread);
+            if options.predicts_gains && !timeline.is_filtered() {
+                findings.gains = Gains::new(finder, &findings);
+            }
+            findings
         })
     }
 

@@ -11,6 +11,9 @@
 //! | transfer-bound, communication-bound | the transfers, the communication |
 //! | mixed | the greatest of these costs, kernels by what they could win |
 //!
+//! Where a replay of the run knows what lowering that cost would bring ([`Gains`](crate::what_if::gains::Gains)), the first step is the
+//! change with the greatest gain, whatever the verdict.
+//!
 //! Costs are of the judged window, without warm-up. Where one gap is most of that window, such as the start of a program, the costs are
 //! those of the rest, of which there is no verdict: the greatest is taken. A cost below [`FIRST_STEP_SHARE`] of the time is told as
 //! one that would not help much.
@@ -25,6 +28,7 @@ use crate::headline::HeadlineKind;
 use crate::kernels::Kernel;
 use crate::unread::{CAUSES, KERNELS};
 use crate::verdict::Bound;
+use crate::what_if::gains::{GainSubject, Gains, PredictedGain};
 use gapscope_timeline::collectives;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{ADVICE_SHARE, FIRST_STEP_SHARE};
@@ -38,6 +42,8 @@ pub struct FirstStep<'a> {
     pub saves_ns: Option<i64>,
     /// True where the cost is so small that no single step would help much.
     pub is_small: bool,
+    /// What the step would bring, by a replay of the run; `None` where that is not known.
+    pub gain: Option<&'a PredictedGain>,
 }
 
 /// A cost that a first step lowers.
@@ -82,10 +88,60 @@ pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
         ]),
     };
     let (cost, cost_ns) = first?;
+    if costs.long_gap.is_none()
+        && is_replayed(cost, &findings.gains)
+        && let Some(step) = greatest_gain(findings)
+    {
+        return Some(step);
+    }
     Some(FirstStep {
         cost,
         saves_ns: Some(cost_ns).filter(|ns| *ns > 0 && costs.is_one_device),
         is_small: ratio(cost_ns, costs.window_ns) < FIRST_STEP_SHARE,
+        gain: None,
+    })
+}
+
+/// Returns true where a replay has told what lowering a cost would bring. A greater gain elsewhere then counts more than the cost.
+fn is_replayed(cost: Cost, gains: &Gains) -> bool {
+    gains.knows(|subject| match (cost, subject) {
+        (Cost::Idle(total), GainSubject::Idle(cause)) => total.cause == *cause,
+        (Cost::BelowLimit(kernel) | Cost::Kernel(kernel), GainSubject::Kernel(name, _)) => {
+            kernel.name == *name
+        }
+        (Cost::Transfers, subject) => subject.is_of_transfers(),
+        _ => false,
+    })
+}
+
+/// Returns the step with the greatest gain of those that lower a cost of the findings.
+fn greatest_gain(findings: &Findings) -> Option<FirstStep<'_>> {
+    findings.gains.gains.iter().find_map(|gain| {
+        let cost = match &gain.subject {
+            GainSubject::Idle(cause) => {
+                let mut causes = findings.idle_time.causes.iter();
+                Cost::Idle(causes.find(|total| total.cause == *cause)?)
+            }
+            GainSubject::Kernel(name, _) => {
+                let kernel = findings
+                    .kernels
+                    .iter()
+                    .find(|kernel| kernel.name == *name)?;
+                match kernel.judged_winnable_ns().is_some_and(|ns| ns > 0) {
+                    true => Cost::BelowLimit(kernel),
+                    false => Cost::Kernel(kernel),
+                }
+            }
+            GainSubject::OverlappedTransfers | GainSubject::HalvedTransfers => Cost::Transfers,
+            // A place belongs to the cause whose time passed there.
+            GainSubject::Code(_) => return None,
+        };
+        Some(FirstStep {
+            cost,
+            saves_ns: None,
+            is_small: gain.mid < FIRST_STEP_SHARE,
+            gain: Some(gain),
+        })
     })
 }
 

@@ -12,6 +12,7 @@
 mod change;
 mod effects;
 mod extent;
+pub mod gains;
 mod host_parts;
 mod path;
 mod recorded;
@@ -142,20 +143,30 @@ pub struct Edges {
 }
 
 /// A run that can be replayed under changes. It is laid out once for many questions.
-pub struct WhatIf<'a> {
+pub struct WhatIf<'f, 'a> {
     timeline: &'a Timeline<'a>,
-    finder: GapFinder<'a>,
+    finder: &'f GapFinder<'a>,
     recorded: Recorded,
     extent: Extent,
     refused: Vec<Refusal>,
     pooled_error: Option<f64>,
+    /// The choices that the trace leaves besides [`Choices::RECORDED`], each with the length of its replay of nothing changed.
+    choices: Vec<(Choices, i64)>,
 }
 
-impl<'a> WhatIf<'a> {
+/// The most moments that are replayed: of a longer run its first part.
+const MAX_MOMENTS: usize = 1 << 22;
+
+impl<'f, 'a> WhatIf<'f, 'a> {
     /// Lays out a part of a run.
-    pub fn new(timeline: &'a Timeline<'a>, extent: Extent) -> WhatIf<'a> {
-        let finder = GapFinder::new(timeline);
-        let recorded = Recorded::new(timeline, finder.explainer.order(), extent.window);
+    pub fn new(finder: &'f GapFinder<'a>, extent: Extent) -> WhatIf<'f, 'a> {
+        WhatIf::with_most_moments(finder, extent, MAX_MOMENTS)
+    }
+
+    /// Lays out a part of a run, of a long one so much from its start that it has about `most` moments.
+    fn with_most_moments(finder: &'f GapFinder<'a>, extent: Extent, most: usize) -> WhatIf<'f, 'a> {
+        let timeline = finder.timeline();
+        let recorded = Recorded::new(timeline, finder.explainer.order(), extent.window, most);
         let mut whole = WhatIf {
             timeline,
             finder,
@@ -163,16 +174,21 @@ impl<'a> WhatIf<'a> {
             recorded,
             extent,
             pooled_error: None,
+            choices: Vec::new(),
         };
-        if whole.recorded.length_ns() > 0 {
-            let pools = Choices {
-                pools: true,
-                ..Choices::RECORDED
-            };
-            let replayed = whole.length_ns(&Effects::default(), pools);
-            let recorded_ns = whole.recorded.length_ns();
-            whole.pooled_error =
-                Some(replayed.saturating_sub(recorded_ns) as f64 / recorded_ns as f64);
+        let recorded_ns = whole.recorded.length_ns();
+        if recorded_ns > 0 {
+            let unchanged = Effects::default();
+            whole.choices = parallel::each(whole.open_choices(), |choices| {
+                (choices, whole.length_ns(&unchanged, choices))
+            });
+            let pooled = whole
+                .choices
+                .iter()
+                .find(|(choices, _)| choices.is_pooled());
+            whole.pooled_error = pooled.map(|(_, replayed_ns)| {
+                replayed_ns.saturating_sub(recorded_ns) as f64 / recorded_ns as f64
+            });
         }
         let untrue = refusal::of_replay(&whole.recorded, whole.pooled_error);
         whole.refused.extend(untrue);
@@ -190,7 +206,7 @@ impl<'a> WhatIf<'a> {
         let mut answer = Answer {
             changes: changes.iter().map(|change| change.text.clone()).collect(),
             steps: self.steps(),
-            window: Interval::new(self.recorded.window.start_ns, self.recorded.end_ns),
+            window: self.window(),
             recorded_ns: self.of_step(self.recorded.length_ns()),
             pooled_error: self.pooled_error,
             changed_ns: None,
@@ -240,17 +256,15 @@ impl<'a> WhatIf<'a> {
 
     fn effects(&self, changes: &[Change]) -> Result<Effects, String> {
         Effects::new(self.timeline, &self.recorded, changes, |target| {
-            host_parts::find(self.timeline, &self.finder, &self.recorded, target)
+            host_parts::find(self.finder, &self.recorded, target)
         })
     }
 
     /// Returns the replay with everything as the trace has it, and the times of a step by all replays.
     fn changed(&self, effects: &Effects) -> (replay::Replayed, Times) {
         let recorded_ns = self.recorded.length_ns();
-        let unchanged = Effects::default();
-        let lengths = parallel::each(self.choices(), |choices| {
+        let lengths = parallel::each(self.choices.clone(), |(choices, before_ns)| {
             // A replay of other delays is off by itself: what counts is by how much the change changes it.
-            let before_ns = self.length_ns(&unchanged, choices);
             let after_ns = self.length_ns(effects, choices);
             let ratio = after_ns as f64 / before_ns.max(1) as f64;
             (recorded_ns as f64 * ratio).round() as i64
@@ -267,7 +281,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// Returns the choices that the trace leaves, besides [`Choices::RECORDED`].
-    fn choices(&self) -> Vec<Choices> {
+    fn open_choices(&self) -> Vec<Choices> {
         let facts = &self.recorded.facts;
         let both = |is_open: bool| match is_open {
             true => vec![true, false],
@@ -294,6 +308,11 @@ impl<'a> WhatIf<'a> {
         replayed
             .end_ns
             .saturating_sub(self.recorded.window.start_ns)
+    }
+
+    /// Returns the part of the run that is replayed.
+    fn window(&self) -> Interval {
+        Interval::new(self.recorded.window.start_ns, self.recorded.end_ns)
     }
 
     /// Returns the number of steps; `None` where only a part of them is replayed.

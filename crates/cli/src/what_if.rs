@@ -3,23 +3,22 @@
 use crate::args::WhatIf as Arguments;
 use crate::failure::Failure;
 use crate::{exit, page, trace};
+use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::what_if::{Extent, Recording, WhatIf};
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::what_if;
-use gapscope_timeline::Timeline;
 use gapscope_trace::rank_folders;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Prints what changes would bring.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (mut answer, mut remarks) =
-        with_extent(arguments, &arguments.trace, |timeline, extent| {
-            WhatIf::new(timeline, extent).answer(&arguments.changes)
-        })?;
+    let (mut answer, mut remarks) = with_extent(arguments, &arguments.trace, |finder, extent| {
+        WhatIf::new(finder, extent).answer(&arguments.changes)
+    })?;
     if let Some(path) = &arguments.against {
-        let (recording, others) = with_extent(arguments, path, |timeline, extent| {
-            let run = WhatIf::new(timeline, extent);
+        let (recording, others) = with_extent(arguments, path, |finder, extent| {
+            let run = WhatIf::new(finder, extent);
             Ok(Recording::new(trace::name(path), &run))
         })?;
         answer.compare(recording);
@@ -47,23 +46,27 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn with_extent<R>(
     arguments: &Arguments,
     path: &Path,
-    show: impl Fn(&Timeline, Extent) -> Result<R, String>,
+    show: impl Fn(&GapFinder, Extent) -> Result<R, String>,
 ) -> Result<(R, Vec<String>), Failure> {
     let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
         return Err(trace::choose_rank(path, &of_ranks, "a prediction"));
     }
-    let selection = Findings::selection();
-    let shown = trace::with_timeline(path, &selection, |_, timeline, remarks| {
+    let shown = trace::with_timeline(path, &Findings::selection(), |_, timeline, remarks| {
+        let finder = GapFinder::new(timeline);
         let extent = match &arguments.step {
             Some(label) => Extent::from_label(timeline, label)?,
             None => {
-                let findings = Findings::from_timeline(timeline, &Options::default());
+                let options = Options {
+                    predicts_gains: false,
+                    ..Options::default()
+                };
+                let findings = Findings::from_gaps(&finder, &options);
                 Extent::from_findings(timeline, &findings)
                     .ok_or("it has no GPU work with known times")?
             }
         };
-        Ok((show(timeline, extent)?, remarks.to_vec()))
+        Ok((show(&finder, extent)?, remarks.to_vec()))
     });
     shown?.map_err(|problem: String| failure!("{}: {problem}", path.display()))
 }

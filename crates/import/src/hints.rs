@@ -38,6 +38,9 @@ const SPEEDSCOPE: &str =
 const DATABASE: &str = "a database of SQLite in which gapscope finds no tables of Nsight Systems or rocprofv3: import what `nsys export --type sqlite` or rocprofv3 has written";
 const TRACE: &str = "a trace of gapscope already: `gapscope report` and `gapscope view` read it";
 const CAPTURE: &str = "a capture of gapscope: `gapscope replay` runs it, and `gapscope deps` and `gapscope view` read it";
+const EXECUTION_TRACE: &str = "an execution trace of PyTorch (or one of Chakra made of it), which has operators and no times of GPU work: import what `export_chrome_trace` writes";
+const MEMORY_TIMELINE: &str = "PyTorch's timeline of memory (`export_memory_timeline`), which has no GPU work: import what `export_chrome_trace` writes";
+const DEFLATED: &str = "text that zlib has packed, without the frame of gzip: unpack it (`python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.decompress(sys.stdin.buffer.read()))' < FILE`) and import what is inside";
 const DOCKER_LOG: &str = "a log of Docker's json-file driver, which wraps each line: take the text out (`jq -rj .log FILE > trace.json`) and import that";
 const JSON: &str = "JSON that no importer knows: gapscope reads lists of events in Chrome's format (`traceEvents`) and the JSON of rocprofv3";
 
@@ -73,7 +76,10 @@ const BY_NAME: [(&str, &str); 27] = [
 ];
 
 /// Hints by the first bytes of a file.
-const BY_START: [(&[u8], &str); 13] = [
+const BY_START: [(&[u8], &str); 16] = [
+    (b"\x78\x01", DEFLATED),
+    (b"\x78\x9c", DEFLATED),
+    (b"\x78\xda", DEFLATED),
     (b"PK\x03\x04", ZIP),
     (b"7z\xbc\xaf\x27\x1c", ARCHIVE),
     (b"\xfd7zXZ\0", COMPRESSED),
@@ -129,7 +135,9 @@ fn by_content(start: &[u8]) -> Option<&'static str> {
 fn table(start: &[u8]) -> Option<&'static str> {
     let line = start.split(|byte| *byte == b'\n').next()?;
     let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
-    match line.iter().filter(|byte| **byte == b',').count() {
+    let separators = |separator: u8| line.iter().filter(|byte| **byte == separator).count();
+    // Tables of OpenVINO have semicolons, which are in other lines of text, too.
+    match separators(b',').max(separators(b';').saturating_sub(2)) {
         0 | 1 => None,
         _ if line.starts_with(b"{") || line.starts_with(b"[") => None,
         _ if has(b"Agent_Id") || has(b"\"Kind\"") || has(b"gpu-id") => Some(ROCM_CSV),
@@ -145,8 +153,11 @@ fn json(start: &[u8]) -> Option<&'static str> {
         b'{' if start.trim_ascii_start().starts_with(b"{\"log\":\"") => Some(DOCKER_LOG),
         b'{' | b'[' if has(b"\"frame\"") && has(b"\"metrics\"") => Some(PROTON_TREE),
         b'{' if has(b"speedscope") => Some(SPEEDSCOPE),
+        b'{' if has(b"\"nodes\"") && has(b"\"schema\"") => Some(EXECUTION_TRACE),
+        b'[' if start.trim_ascii_start().starts_with(b"[[") => Some(MEMORY_TIMELINE),
         b'{' if has(b"\"StringIds\"") || has(b"CudaEvent") => Some(NSYS_EXPORT),
         b'{' | b'[' => Some(JSON),
+        _ if start.trim_ascii() == b"null" => Some(JSON),
         _ => None,
     }
 }

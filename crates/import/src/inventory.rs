@@ -382,6 +382,12 @@ impl Inventory {
         self.kernels.id(facts)
     }
 
+    /// Returns the name of a kernel.
+    pub fn kernel_name(&self, kernel: KernelId) -> Option<&str> {
+        let facts = self.kernels.get(kernel)?;
+        Some(self.labels.text_of(facts.name))
+    }
+
     /// Returns the id of a counter, and adds a new counter.
     pub fn counter(
         &mut self,

@@ -355,6 +355,14 @@ impl Amend for Joining {
                 "{} of PyTorch's profiler (Kineto) was joined: its operators, functions of Python and annotations are on the times of Nsight Systems, from which all calls and GPU work are.",
                 placed.name
             ));
+            if let Some(other) = joined.matched.fit.repetition {
+                inventory.note(format!(
+                    "The launches repeat themselves: {:.1} % lie inside the operators of {} {:.3} ms later, too. That the file is of this repetition rests on the clocks of both files alone.",
+                    other.share * 100.0,
+                    placed.name,
+                    other.later_ns as f64 / 1e6
+                ));
+            }
             let facts = joined.matched.facts(&placed.name);
             inventory.manifest.joined_files.push(facts);
         }
@@ -375,7 +383,13 @@ impl Match {
             offset_ns: self.fit.offset_ns,
             offset_error_ns: self.fit.error_ns,
             drift_ns_per_s: self.fit.drift.ns_per_s,
-            next_best_share: self.fit.next_best_share,
+            next_best_share: [
+                self.fit.next_best_share,
+                self.fit.repetition.map(|other| other.share),
+            ]
+            .into_iter()
+            .flatten()
+            .max_by(f64::total_cmp),
             matched_threads: !self.threads.is_empty(),
             own_launches: self.own_launches,
             own_launches_matched: self.own_launches_matched,

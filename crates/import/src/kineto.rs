@@ -11,6 +11,7 @@ mod category;
 mod collect;
 mod collectives;
 mod counters;
+mod described_calls;
 mod document;
 mod documents;
 mod event;
@@ -53,7 +54,11 @@ pub const IMPORTER: Importer = Importer {
 
 /// Imports one file into one trace, or several files as those of the ranks of one program.
 fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<(), Error> {
-    let files = files::list(inputs)?;
+    let (files, notes) = files::list(inputs)?;
+    let options = &Options {
+        notes: [&*options.notes, &*notes].concat(),
+        ..options.clone()
+    };
     let all = files.iter().map(|path| files::bytes(path)).sum();
     match files.as_slice() {
         _ if !options.ranks.is_empty() => files::ranks(&files, all, options, output),

@@ -24,6 +24,7 @@ mod inventory;
 mod joined;
 pub mod kineto;
 mod line_prefix;
+mod nested;
 pub mod nsys;
 mod offset;
 mod options;
@@ -104,6 +105,16 @@ fn import_files(
     }
     if let Some(importer) = importer_of(inputs) {
         return importer.import(inputs, output, options, progress);
+    }
+    if let [folder] = inputs
+        && folder.is_dir()
+        && let Some(nested) = nested::Nested::find(folder)
+    {
+        let options = Options {
+            notes: [&*options.notes, &*nested.notes].concat(),
+            ..options.clone()
+        };
+        return import_files(&nested.files, output, &options, progress);
     }
     let unpacked = unpacked::unpack(inputs)?;
     let inner = unpacked.as_ref().map(|unpacked| &*unpacked.inputs);

@@ -7,8 +7,10 @@
 //! segment is an operator or a built-in function. Clocks that drift apart have an offset that grows, see [`drift`].
 
 mod drift;
+mod repetition;
 
 pub(crate) use drift::Drift;
+pub(crate) use repetition::Repetition;
 
 use gapscope_model::Span;
 use std::ops::Range;
@@ -35,6 +37,8 @@ const CLOCKS_AGREE_NS: i64 = 20_000;
 const MIN_SHARE_APART: f64 = 0.97;
 /// The smallest number of launches that show anything: fewer fit by chance.
 const MIN_LAUNCHES: u64 = 20;
+/// The number of parts of the time whose offsets on one line show a drift as surely as clocks that agree.
+const SURE_PARTS: usize = 5;
 /// By how much the next best offset must fit worse. In the real pairs it fits worse by 35 % and more. Where the launches
 /// repeat themselves, an offset by a whole repetition fits nearly as well as the true one.
 const MIN_LEAD: f64 = 0.05;
@@ -72,6 +76,12 @@ pub(crate) struct Fit {
     pub offset_ns: i64,
     pub error_ns: i64,
     pub drift: Drift,
+    /// The parts of the time whose offsets show the drift.
+    drift_parts: usize,
+    /// Another time, further away than the offsets that are tried, at which the launches repeat themselves.
+    pub repetition: Option<Repetition>,
+    /// The launches in the time of the ranges by the clocks of the files, and those of them inside of an operator.
+    by_clocks: (u64, u64),
     /// The share of launches inside of an operator at the best offset elsewhere; `None` where there is no other.
     pub next_best_share: Option<f64>,
     /// The middle of the offsets that fit as well as the best.
@@ -98,7 +108,16 @@ impl Fit {
             return Some(NO_LAUNCHES.to_owned());
         }
         let apart_ns = (self.offset_ns.abs()).saturating_sub(self.error_ns);
-        let (least, place) = match apart_ns > CLOCKS_AGREE_NS {
+        let agree = apart_ns <= CLOCKS_AGREE_NS;
+        let (of_clocks, inside_by_clocks) = self.by_clocks;
+        if !agree && of_clocks < MIN_LAUNCHES && inside_by_clocks == of_clocks {
+            return Some(too_few(of_clocks));
+        }
+        let (least, place) = match !agree {
+            // So many parts of another run would not have offsets on one line.
+            _ if self.drift_parts >= SURE_PARTS => {
+                (MIN_SHARE, "at the best offset of clocks that drift apart")
+            }
             _ if self.drift.ns_per_s != 0 => (
                 MIN_SHARE_APART,
                 "at the best offset of clocks that drift apart",
@@ -116,8 +135,15 @@ impl Fit {
             ));
         }
         if *launches < MIN_LAUNCHES {
+            return Some(too_few(*launches));
+        }
+        if let Some(other) = self.repetition
+            && (!agree && self.drift.ns_per_s == 0 || other.share >= self.share() + AS_GOOD)
+        {
             return Some(format!(
-                "only {launches} launches are in the time of its operators, which are too few to show that the files are of one run ({MIN_LAUNCHES} are enough)"
+                "{inside} of {launches} launches lie inside an operator of their thread, and {:.1} % do {:.3} ms later, where they repeat themselves: which repetition the file is of cannot be told",
+                other.share * 100.0,
+                other.later_ns as f64 / 1e6
             ));
         }
         let next_best = self.next_best_share.unwrap_or(0.0);
@@ -133,6 +159,13 @@ impl Fit {
         }
         None
     }
+}
+
+/// Returns why few launches show nothing.
+fn too_few(launches: u64) -> String {
+    format!(
+        "only {launches} launches are in the time of its operators, which are too few to show that the files are of one run ({MIN_LAUNCHES} are enough)"
+    )
 }
 
 /// Returns the segments of a thread's ranges, in order of time, in which launches may lie. Each range comes with its
@@ -208,28 +241,49 @@ fn offset_of(step: usize) -> i64 {
     step as i64 * STEP_NS - MAX_OFFSET_NS
 }
 
+/// Drifts from which the clocks' own is measured, in nanoseconds a second, until one fits: a part of the time in which a
+/// drift moves the launches out of their ranges shows no offset.
+const TRIED_DRIFTS: [i64; 5] = [0, 200_000, -200_000, 400_000, -400_000];
+
 /// Returns the offset at which most launches lie inside of segments, with the drift of the clocks where more launches lie
 /// inside of segments with it; `None` without launches near the segments.
 pub(crate) fn fit_drifting(pairs: &[ThreadPair]) -> Option<Fit> {
-    let fixed = fit(pairs)?;
-    if fixed.inside == fixed.launches {
-        return Some(fixed);
+    let mut best = fit(pairs)?;
+    for tried in TRIED_DRIFTS {
+        if best.inside == best.launches || best.share() >= MIN_SHARE && tried != 0 {
+            break;
+        }
+        let drifting = drift::measure(pairs, tried).and_then(|(drift, drift_parts)| {
+            let fit = moved_by(pairs, |segments| drift.moved(segments), fit)?;
+            Some(Fit {
+                drift,
+                drift_parts,
+                ..fit
+            })
+        });
+        let is_better = |drifting: &Fit| drifting.share() >= best.share() + AS_GOOD;
+        best = drifting.filter(is_better).unwrap_or(best);
     }
-    let drifting = drift::measure(pairs).and_then(|drift| {
-        let segments: Vec<Vec<Range<i64>>> = (pairs.iter())
-            .map(|pair| drift.moved(pair.segments))
-            .collect();
-        let moved = pairs.iter().zip(&segments);
-        let moved: Vec<ThreadPair> = moved
-            .map(|(pair, segments)| ThreadPair { segments, ..*pair })
-            .collect();
-        Some(Fit {
-            drift,
-            ..fit(&moved)?
-        })
-    });
-    let is_better = |drifting: &Fit| drifting.share() >= fixed.share() + AS_GOOD;
-    Some(drifting.filter(is_better).unwrap_or(fixed))
+    best.repetition = moved_by(
+        pairs,
+        |segments| best.drift.moved(segments),
+        |pairs| repetition::find(pairs, best.offset_ns),
+    );
+    Some(best)
+}
+
+/// Returns what a function finds for pairs whose segments are moved.
+fn moved_by<T>(
+    pairs: &[ThreadPair],
+    moved: impl Fn(&[Range<i64>]) -> Vec<Range<i64>>,
+    of: impl Fn(&[ThreadPair]) -> Option<T>,
+) -> Option<T> {
+    let segments: Vec<Vec<Range<i64>>> = pairs.iter().map(|pair| moved(pair.segments)).collect();
+    let pairs = pairs.iter().zip(&segments);
+    let pairs: Vec<ThreadPair> = pairs
+        .map(|(pair, segments)| ThreadPair { segments, ..*pair })
+        .collect();
+    of(&pairs)
 }
 
 /// Returns the offset at which most launches lie inside of segments; `None` without launches near the segments.
@@ -258,19 +312,26 @@ pub(crate) fn fit(pairs: &[ThreadPair]) -> Option<Fit> {
     let hill = around(best, |step| shares[step] >= half);
     let others = shares[..hill.start].iter().chain(&shares[hill.end..]);
     let offset_ns = offset_of(chosen);
-    let counts = near.iter().map(|pair| pair.inside(offset_ns));
-    let (launches, inside) =
-        counts.fold((0, 0), |sum, (all, inside)| (sum.0 + all, sum.1 + inside));
+    let (launches, inside) = inside_at(&near, offset_ns);
     Some(Fit {
         launches,
         inside,
         offset_ns,
         error_ns: (error_steps + 1) * STEP_NS,
         drift: Drift::default(),
+        drift_parts: 0,
+        repetition: None,
+        by_clocks: inside_at(&near, 0),
         middle_ns: offset_of(middle_of_best),
         next_best_share: others.copied().max_by(f64::total_cmp),
         is_bounded: as_good.start > 0 && as_good.end < STEPS,
     })
+}
+
+/// Returns the launches in the time of the segments at an offset, and those inside of a segment.
+fn inside_at(pairs: &[ThreadPair], offset_ns: i64) -> (u64, u64) {
+    let counts = pairs.iter().map(|pair| pair.inside(offset_ns));
+    counts.fold((0, 0), |sum, (all, inside)| (sum.0 + all, sum.1 + inside))
 }
 
 /// Returns the steps around one that a condition holds for without a break.

@@ -3,7 +3,7 @@
 
 use crate::{Error, Options, Output};
 use gapscope_trace::manifest::Rank;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Returns the ranks that the user names for `files`, in their order; `None` where the files say their ranks.
 ///
@@ -37,6 +37,65 @@ pub(crate) fn named(files: &[PathBuf], options: &Options) -> Result<Option<Vec<R
     Ok(Some(ranks.iter().map(rank).collect()))
 }
 
+/// The words before the number of a rank in names of files and folders; the first word that all names have decides.
+const WORDS: [&str; 3] = ["local_rank", "rank", "worker"];
+/// The words before the place of a rank in pipeline, data, tensor and expert parallelism.
+const PLACES: [&str; 4] = ["pp", "dp", "tp", "ep"];
+
+/// Returns the ranks that the names of files, or of the folders in which they are, say: `rank_3/trace.json`,
+/// `dp0_pp0_tp1_rank1.json`, `1764000-TP-1.json`; `None` unless all names say another one.
+pub(crate) fn from_names(files: &[&Path]) -> Option<Vec<Rank>> {
+    let names: Vec<String> = files.iter().map(|file| name_with_folder(file)).collect();
+    let by_word = WORDS.iter().find_map(|word| {
+        let numbers: Option<Vec<u32>> = names.iter().map(|name| number_after(name, word)).collect();
+        numbers.filter(|numbers| are_distinct(numbers))
+    });
+    let ranks = by_word.or_else(|| {
+        let place = |name: &String| PLACES.map(|word| number_after(name, word));
+        let places: Vec<_> = names.iter().map(place).collect();
+        let all_have = places.iter().all(|place| place.iter().any(Option::is_some));
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        let order = places
+            .iter()
+            .map(|place| sorted.partition_point(|other| other < place) as u32);
+        (all_have && are_distinct(&places)).then(|| order.collect())
+    })?;
+    let greatest = ranks.iter().max().map_or(0, |rank| rank.saturating_add(1));
+    let world_size = greatest.max(ranks.len() as u32);
+    let rank = |rank| Rank {
+        rank,
+        local_rank: None,
+        world_size,
+    };
+    (ranks.len() > 1).then(|| ranks.into_iter().map(rank).collect())
+}
+
+fn are_distinct<T: Ord + Clone>(values: &[T]) -> bool {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// Returns the name of a file in lower case, behind that of its folder.
+fn name_with_folder(file: &Path) -> String {
+    let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
+    let name = file.file_name().unwrap_or_default();
+    let text = format!("{}/{}", folder.to_string_lossy(), name.to_string_lossy());
+    text.to_ascii_lowercase()
+}
+
+/// Returns the number behind the last place of a word in a name, as in `rank3`, `rank_3`, `rank-3` and `rank=3`.
+fn number_after(name: &str, word: &str) -> Option<u32> {
+    let found = name.rmatch_indices(word).find_map(|(at, _)| {
+        let is_whole = !name[..at].ends_with(|c: char| c.is_ascii_alphabetic());
+        let rest = name[at + word.len()..].trim_start_matches(['_', '-', '=', '.', '[', ' ']);
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok().filter(|_| is_whole)
+    });
+    found.filter(|rank| *rank < 1 << 20)
+}
+
 /// Imports each file alone, through an importer's `read`, as the trace of the rank that the user names for it.
 pub(crate) fn import_each(
     read: fn(&[PathBuf], &Options, &mut Output) -> Result<(), Error>,
@@ -53,4 +112,32 @@ pub(crate) fn import_each(
     output.begin_rank(None);
     let note = "The user named the ranks of the files, which do not say them. The times of ranks can be compared where the files say by the wall clock when they began.";
     output.finish_ranks(new, options.ranks.clone(), options, vec![note.to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_and_folders_say_ranks() {
+        for (names, ranks) in [
+            (["rank_1/trace.json", "rank_0/trace.json"], Some([1, 0])),
+            (["run/rank0.json", "run/rank10.json"], Some([0, 10])),
+            (
+                ["p/dp0_pp0_tp0_rank0.17.json", "p/dp0_pp0_tp1_rank1.17.json"],
+                Some([0, 1]),
+            ),
+            (["p/17-TP-1.json.gz", "p/17-TP-0.json.gz"], Some([1, 0])),
+            (["p/TP-0-DP-1.json", "p/TP-1-DP-0.json"], Some([1, 0])),
+            // Numbers of processes are none, and neither are equal ranks.
+            (["p/host_10.17.json", "p/host_11.17.json"], None),
+            (["rank0/a.json", "rank0/b.json"], None),
+            (["p/frank0.json", "p/frank1.json"], None),
+        ] {
+            let paths = names.map(Path::new);
+            let found = from_names(&paths);
+            let found = found.map(|found| [found[0].rank, found[1].rank]);
+            assert_eq!(found, ranks, "{names:?}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod activity;
 mod catalogue;
 mod computed;
 mod error;
+mod gains;
 mod gaps;
 mod kernel_counters;
 mod library;

@@ -7,7 +7,7 @@ use crate::output::{Format, RowCount};
 use crate::scan::TraceTable;
 use crate::schema::{self, TableFacts};
 use crate::similar::{join_or, similar};
-use crate::{Error, Traces, activity, gaps, kernel_counters, manifests, statement, steps};
+use crate::{Error, Traces, activity, gains, gaps, kernel_counters, manifests, statement, steps};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
@@ -81,6 +81,7 @@ impl Session {
         for definition in [
             gaps::table(),
             steps::table(),
+            gains::table(),
             kernel_counters::table(),
             activity::device_table(),
             activity::process_table(),

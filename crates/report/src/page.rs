@@ -42,11 +42,12 @@ pub struct Report<'a> {
 }
 
 /// The names of all sections, in the order of the report.
-pub const SECTIONS: [&str; 20] = [
+pub const SECTIONS: [&str; 21] = [
     "verdict",
     "do-first",
     "comparison",
     "timeline",
+    "gains",
     "steps",
     "idle",
     "code",
@@ -265,6 +266,12 @@ pub(crate) fn sections(
         )
     });
     let mut sections = vec![
+        section(
+            "gains",
+            "what would help most",
+            CAUSES,
+            gains::blocks(findings),
+        ),
         Section {
             first: steps::first(findings),
             ..section(

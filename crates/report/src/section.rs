@@ -7,6 +7,7 @@ pub(crate) mod command_buffers;
 pub(crate) mod counters;
 pub(crate) mod do_first;
 pub(crate) mod equal_work;
+pub(crate) mod gains;
 pub(crate) mod gaps;
 pub(crate) mod instructions;
 pub(crate) mod kernels;

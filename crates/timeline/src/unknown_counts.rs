@@ -2,6 +2,7 @@
 //! are the rows and the losses of a trace; output is a list of counts, each with a lower bound and a reason.
 
 use crate::Timeline;
+use crate::lost_work::{LostWork, lost_work};
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::{Api, Loss};
 use gapscope_trace::tables::{OpaqueWorkKind, Table};
@@ -64,18 +65,6 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         .processes
         .iter()
         .any(|process| process.other_tool().is_some());
-    if !has_work && submissions == 0 && is_imported {
-        let because = "the file has no GPU work and no calls that launch any";
-        for count in [
-            Count::Dispatches,
-            Count::CommandBuffers,
-            Count::Submissions,
-            Count::Transfers,
-        ] {
-            add(count, 0, (because.to_owned(), false));
-        }
-        return unknown;
-    }
     let lost = |kinds: &[LossKind]| {
         let losses = manifest
             .losses
@@ -87,6 +76,23 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         let because = losses.peek()?.reason.to_string();
         Some((because, losses.any(is_inside)))
     };
+    if !has_work && submissions == 0 && is_imported {
+        let is_lost =
+            (manifest.losses.iter()).any(|loss| lost_work(&loss.kind) == Some(LostWork::Pieces));
+        let because = match is_lost {
+            true => "the file has no rows of the GPU work that its calls launched",
+            false => "the file has no GPU work and no calls that launch any",
+        };
+        for count in [
+            Count::Dispatches,
+            Count::CommandBuffers,
+            Count::Submissions,
+            Count::Transfers,
+        ] {
+            add(count, 0, (because.to_owned(), is_lost));
+        }
+        return unknown;
+    }
     let mut opaque = tables.opaque_work.kind.iter();
     let whole_graphs = (opaque.any(|kind| *kind == OpaqueWorkKind::Graph))
         .then(|| ("graphs were recorded as a whole".to_owned(), false));

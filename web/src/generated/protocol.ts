@@ -366,17 +366,18 @@ export interface Findings {
   clock_error_unknown_because?: string | null; code?: CodeTime[]; code_details?: Code; command: string[]; command_buffer_count: number | null;
   command_buffers: CommandBuffers | null; complete: boolean; conditions?: ConditionNote[] | null; contradictions?: Contradiction[];
   counters?: CounterRow[] | null; critical_paths?: CriticalPath[]; devices: DeviceBusy[]; dispatch_count: number | null; drift: Drift | null;
-  equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gap_notes: CauseNote[];
-  gaps: CauseSummary[] | null; gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null;
-  head: HeadSentences; headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; kernel_limits?: KernelLimits | null;
-  kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[]; labels: LabelRow[] | null;
-  launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[]; operators: OperatorRow[] | null; phases?: Phase[];
-  profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number; sampled_kernels?: SampledKernel[] | null;
-  sampling_mode: SamplingMode; start_ns: number; step_summary?: StepSummary | null; steps: Step[] | null; submission_count: number | null;
-  timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null;
-  transfers: TransferRow[] | null; unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound;
-  verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null;
-  warm_up: WarmUp; work_window: Interval | null;
+  equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gains: PredictedGain[];
+  gains_of_steps?: number | null; gains_unknown?: UnknownGain[]; gains_window?: Interval | null; gap_notes: CauseNote[]; gaps: CauseSummary[] | null;
+  gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null; head: HeadSentences;
+  headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; joint_gain?: JointGain | null;
+  kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[];
+  labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[];
+  operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number;
+  sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; step_summary?: StepSummary | null; steps: Step[] | null;
+  submission_count: number | null; timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null;
+  transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null; unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[];
+  unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null; wall_ns: number | null;
+  wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
 
 /** Dispatches or transfers that do the same. */
@@ -504,6 +505,11 @@ export interface Interval {
 export interface JoinedFile {
   drift_ns_per_s: number; file: string; launches: number; launches_inside: number; matched_threads: boolean; next_best_share: number | null;
   offset_error_ns: number; offset_ns: number; own_launches: number; own_launches_matched: number;
+}
+
+/** What two changes would bring together. */
+export interface JointGain {
+  changes: [string, string]; high: number; low: number; mid: number;
 }
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */
@@ -739,6 +745,11 @@ export interface Phase {
 /** Ranks that are the stages of a pipeline. */
 export interface Pipeline {
   least_compute_share: number | null; most_compute_share: number | null; ranks: number[]; sentence: string; slowest: number | null;
+}
+
+/** What one change would bring. */
+export interface PredictedGain {
+  cause?: string | null; change: string; high: number; low: number; mid: number;
 }
 
 /** A recorded process. */
@@ -1100,6 +1111,11 @@ export interface TransferRow {
 /** A count that is not known. */
 export interface UnknownCount {
   at_least: number | null; because: string; count: Count;
+}
+
+/** A change whose gain is not known. */
+export interface UnknownGain {
+  because: string; change: string | null; instead: string;
 }
 
 /** Why the cause of idle time is not known. */

@@ -27,13 +27,30 @@ pub fn idle_by_cause(timeline: &Timeline) -> Vec<(Cause, i64)> {
 pub fn visit_gaps(
     explainer: &Explainer,
     device: usize,
+    visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
+) {
+    visit_gaps_within(explainer, device, Interval::new(i64::MIN, i64::MAX), visit);
+}
+
+/// Visits the gaps of a device that lie in a window at least in part, as
+/// [`GapFinder::each_between`](super::GapFinder::each_between) does.
+pub fn visit_gaps_within(
+    explainer: &Explainer,
+    device: usize,
+    window: Interval,
     mut visit: impl FnMut(Interval, [&Work; 2], &[GapPart]),
 ) {
     let works = &explainer.timeline.gpus[device].works;
     let mut parts = explainer.explained(device).parts();
     for gap in works.gaps() {
-        let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
-        visit(gap.interval, [&before, &after], parts.next(gap.interval));
+        if gap.interval.start_ns >= window.end_ns {
+            break;
+        }
+        let parts = parts.next(gap.interval);
+        if gap.interval.end_ns > window.start_ns {
+            let (before, after) = (works.at(gap.before as usize), works.at(gap.after as usize));
+            visit(gap.interval, [&before, &after], parts);
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn kind_of(text: &str) -> Option<Kind> {
     if text.len() > 200 {
         return None;
     }
-    if text.starts_with("ProfilerStep") {
+    if text.starts_with("ProfilerStep") || text.starts_with("ProfileStep") {
         return Some(Kind::Profiler);
     }
     let function = text.rsplit_once("): ").map(|(_, function)| function);

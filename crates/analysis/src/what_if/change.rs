@@ -106,6 +106,12 @@ impl Change {
         matches!(target, Target::Host | Target::Idle(_) | Target::Code(_))
     }
 
+    /// Returns true for changes to transfers.
+    pub(super) fn is_of_transfers(&self) -> bool {
+        let is_time = matches!(self.what, What::Time(Target::Transfers(_), _));
+        is_time || self.what == What::OverlapTransfers
+    }
+
     /// Returns true for changes after which work runs at other times because of itself or of fewer waits.
     pub(super) fn is_of_work(&self) -> bool {
         match &self.what {

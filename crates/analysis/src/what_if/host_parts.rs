@@ -8,6 +8,7 @@
 use super::change::{Code, Target};
 use super::effects::HostParts;
 use super::recorded::{Kind, Recorded};
+use crate::gaps::visit::visit_gaps_within;
 use crate::gaps::{Cause, GapFinder};
 use crate::range_name::frame_of_range;
 use crate::stacks::thread_samples::ThreadSamples;
@@ -27,38 +28,38 @@ const MIN_SAMPLES: u64 = 20;
 /// # Errors
 /// A sentence without a full stop, where the trace cannot say it.
 pub(super) fn find(
-    timeline: &Timeline,
     finder: &GapFinder,
     recorded: &Recorded,
     target: &Target,
 ) -> Result<HostParts, String> {
     match target {
-        Target::Idle(cause) => Ok(of_cause(timeline, finder, recorded, *cause)),
-        Target::Code(code) => of_code(timeline, recorded, code),
+        Target::Idle(cause) => Ok(of_cause(finder, recorded, *cause)),
+        Target::Code(code) => of_code(finder.timeline(), recorded, code),
         _ => Ok(HostParts::default()),
     }
 }
 
-fn of_cause(
-    timeline: &Timeline,
-    finder: &GapFinder,
-    recorded: &Recorded,
-    cause: Cause,
-) -> HostParts {
+fn of_cause(finder: &GapFinder, recorded: &Recorded, cause: Cause) -> HostParts {
+    let timeline = finder.timeline();
     let table = &timeline.trace.tables.submissions;
     let mut idle: FxHashMap<HostThread, Vec<Interval>> = FxHashMap::default();
     for gpu in 0..timeline.gpus.len() {
-        finder.each_between(gpu, |_, [_, after], parts| {
-            let row = timeline.submission_of(after) as usize;
-            let process = table.process.get(row).copied();
-            let thread = process.and_then(|p| HostThread::from_row(p, table.thread.at(row)));
-            let parts = parts.iter().filter(|part| part.cause == cause);
-            if let Some(thread) = thread {
-                idle.entry(thread)
-                    .or_default()
-                    .extend(parts.map(|part| part.interval()));
-            }
-        });
+        visit_gaps_within(
+            &finder.explainer,
+            gpu,
+            recorded.window,
+            |_, [_, after], parts| {
+                let row = timeline.submission_of(after) as usize;
+                let process = table.process.get(row).copied();
+                let thread = process.and_then(|p| HostThread::from_row(p, table.thread.at(row)));
+                let parts = parts.iter().filter(|part| part.cause == cause);
+                if let Some(thread) = thread {
+                    idle.entry(thread)
+                        .or_default()
+                        .extend(parts.map(|part| part.interval()));
+                }
+            },
+        );
     }
     idle.values_mut().for_each(union);
     let mut found = HostParts::default();

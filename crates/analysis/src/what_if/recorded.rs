@@ -231,13 +231,18 @@ impl Slots {
 }
 
 impl Recorded {
-    /// Lays out what lies in a window.
-    pub(super) fn new(timeline: &Timeline, order: &WaitOrder, window: Interval) -> Recorded {
+    /// Lays out what lies in a window, of a long one so much from its start that it has about `most_moments`.
+    pub(super) fn new(
+        timeline: &Timeline,
+        order: &WaitOrder,
+        window: Interval,
+        most_moments: usize,
+    ) -> Recorded {
         let Gathered {
             mut recorded,
             slot_rows,
             slot_of_row,
-        } = Gathered::new(timeline, window);
+        } = Gathered::new(timeline, window, most_moments);
         hand_overs::find(&mut recorded);
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);

@@ -26,6 +26,15 @@ impl Choices {
         guesses: true,
         hands_over: true,
     };
+
+    /// Returns true for the replay of usual delays that tests the graph: all else is as the trace has it.
+    pub(super) fn is_pooled(self) -> bool {
+        let pools = Choices {
+            pools: true,
+            ..Choices::RECORDED
+        };
+        self == pools
+    }
 }
 
 /// A moment of the replay: when, and the moment of the recording that it is; [`NONE`] for the start of the run.

@@ -1,6 +1,7 @@
 //! Whatever the rows say, there are findings, and their sums hold.
 
 use crate::any_trace::{CALLS, KINDS, STREAMS, garbage, time};
+use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::what_if::{Change, Extent, WhatIf};
 use gapscope_analysis::{Findings, Options, activity};
 use gapscope_timeline::intervals::Interval;
@@ -137,12 +138,14 @@ proptest! {
             gap_threshold_ns: threshold,
             longest,
             equal_work: Some(("0".to_owned(), "1".to_owned())),
+            predicts_gains: true,
         };
         let findings = Findings::new(&trace, &options);
         check(&findings, threshold)?;
         let timeline = Timeline::new(&trace);
         if let Some(extent) = Extent::from_findings(&timeline, &findings) {
-            let whole = WhatIf::new(&timeline, extent);
+            let finder = GapFinder::new(&timeline);
+            let whole = WhatIf::new(&finder, extent);
             let changes = ["device=0.5x", "host=1000x", "wait=each2", "transfer=overlap"];
             let changes = changes.map(|change| Change::read(change).unwrap());
             // A run without work has nothing that a device could do faster, which is an error.
@@ -163,6 +166,7 @@ proptest! {
         let options = Options {
             longest,
             equal_work: Some(("0".to_owned(), "1".to_owned())),
+            predicts_gains: true,
             ..Options::default()
         };
         let timeline = Timeline::new(&trace);

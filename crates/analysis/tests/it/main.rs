@@ -17,6 +17,7 @@ mod emulated;
 mod equal_work;
 mod evaluations;
 mod fill;
+mod gains;
 mod gaps;
 mod garbage;
 mod headline;

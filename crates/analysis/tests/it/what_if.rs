@@ -3,6 +3,7 @@
 
 use crate::emulated::Act::{self, Host, WaitDevice, WaitQueue};
 use crate::emulated::{GAP_NS, Machine, SAME, dependent, kernel, run, transfer};
+use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::what_if::{Answer, Change, Extent, WhatIf};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
@@ -54,7 +55,9 @@ fn answer(trace: &Trace, end_ns: i64, changes: &[&str]) -> Answer {
         steps: None,
     };
     let changes: Vec<Change> = changes.iter().map(|c| Change::read(c).unwrap()).collect();
-    WhatIf::new(&timeline, extent).answer(&changes).unwrap()
+    WhatIf::new(&GapFinder::new(&timeline), extent)
+        .answer(&changes)
+        .unwrap()
 }
 
 /// Asserts that a change brings in the replay what it brings on the machine.
@@ -159,7 +162,7 @@ fn queues_that_wait_for_each_other_are_told_from_such_that_do_not() {
         steps: None,
     };
     let change = Change::read("queues=independent").unwrap();
-    let found_ns = WhatIf::new(&timeline, extent).replayed_ns(&[change]);
+    let found_ns = WhatIf::new(&GapFinder::new(&timeline), extent).replayed_ns(&[change]);
     assert_eq!(found_ns, Ok(expected_ns));
 }
 
@@ -184,7 +187,9 @@ fn transfers_are_changed_by_their_kind() {
         steps: Some(60),
     };
     let other = Change::read("transfer:d2h=0").unwrap();
-    let problem = WhatIf::new(&timeline, extent).answer(&[other]).unwrap_err();
+    let problem = WhatIf::new(&GapFinder::new(&timeline), extent)
+        .answer(&[other])
+        .unwrap_err();
     assert_eq!(problem, "nothing in the run is `transfer:d2h=0`");
 }
 
@@ -223,7 +228,8 @@ proptest! {
         let (trace, end_ns) = run(&acts, SAME);
         let timeline = Timeline::new(&trace);
         let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None };
-        let whole = WhatIf::new(&timeline, extent);
+        let finder = GapFinder::new(&timeline);
+        let whole = WhatIf::new(&finder, extent);
         let length = |text: &str| whole.replayed_ns(&[Change::read(text).unwrap()]);
         let unchanged = whole.replayed_ns(&[]).unwrap();
         let submits = acts.iter().any(|act| matches!(act, Act::Submit { .. }));
@@ -252,7 +258,7 @@ proptest! {
         let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None };
         let changes = [format!("kernel:work={kernel}x"), format!("host={host}x")];
         let changes = changes.map(|change| Change::read(&change).unwrap());
-        let found = WhatIf::new(&timeline, extent).replayed_ns(&changes).unwrap();
+        let found = WhatIf::new(&GapFinder::new(&timeline), extent).replayed_ns(&changes).unwrap();
         let error = (found - expected_ns).abs() as f64 / expected_ns as f64;
         prop_assert!(error < 1e-4, "{} of {}", found, expected_ns);
     }
@@ -308,7 +314,9 @@ fn work_that_the_host_submitted_ahead_belongs_to_its_steps() {
     let extent = Extent::from_label(&timeline, "step").unwrap();
     assert_eq!(extent.steps, Some(100));
     let changes = [Change::read("device=0.5x").unwrap()];
-    let found = WhatIf::new(&timeline, extent).answer(&changes).unwrap();
+    let found = WhatIf::new(&GapFinder::new(&timeline), extent)
+        .answer(&changes)
+        .unwrap();
     assert!(
         (1_000_000..1_020_000).contains(&found.recorded_ns),
         "{found:?}"
@@ -348,7 +356,7 @@ fn copies_back_from_the_device_wait_for_their_kernels() {
         steps: None,
     };
     let change = Change::read("transfer=overlap").unwrap();
-    let problem = WhatIf::new(&timeline, extent)
+    let problem = WhatIf::new(&GapFinder::new(&timeline), extent)
         .answer(&[change])
         .unwrap_err();
     assert_eq!(problem, "nothing in the run is `transfer=overlap`");
@@ -400,6 +408,8 @@ fn one_time_is_not_changed_twice() {
         steps: None,
     };
     let changes = ["host=0.5x", "code:f=0"].map(|change| Change::read(change).unwrap());
-    let problem = WhatIf::new(&timeline, extent).answer(&changes).unwrap_err();
+    let problem = WhatIf::new(&GapFinder::new(&timeline), extent)
+        .answer(&changes)
+        .unwrap_err();
     assert!(problem.contains("the same time"), "{problem}");
 }

@@ -4,6 +4,7 @@
 
 use super::collect::Collector;
 use super::collectives::{DOMAIN, function_of_payload};
+use super::described_calls::DescribedCalls;
 use super::facts::STEP;
 use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
 use crate::inventory::{KernelFacts, UNKNOWN_GPU};
@@ -124,28 +125,30 @@ impl Collector<'_, '_> {
     /// all-reduce), with the names that NCCL's own ranges have.
     fn add_collectives(&mut self, joined: &[Joined]) {
         let mut done = FxHashSet::default();
-        let domain = self.profile.text(DOMAIN);
         let mut collectives = std::mem::take(&mut self.collectives);
         let described = self.described_collectives(joined);
         collectives.extend(described);
         for (work, payload) in collectives {
-            let (Some(launch), Some(function)) =
-                (joined[work as usize].call, function_of_payload(&payload))
-            else {
-                continue;
-            };
-            if !done.insert(launch) {
-                continue;
+            if let Some(launch) = joined[work as usize].call
+                && done.insert(launch)
+            {
+                let (process, call) = self.profile.recorded.calls[launch as usize];
+                self.add_collective(process, call, &payload);
             }
-            let (process, call) = self.profile.recorded.calls[launch as usize];
+        }
+    }
+
+    /// Adds a range around a call that launched a collective with this description.
+    pub(super) fn add_collective(&mut self, process: ProcessId, call: ApiCall, payload: &str) {
+        if let Some(function) = function_of_payload(payload) {
             let range = HostRange {
                 process,
                 thread: call.thread,
                 of_process: false,
                 text: self.profile.text(function),
-                domain: Some(domain),
+                domain: Some(self.profile.text(DOMAIN)),
                 category: None,
-                payload: Some(self.profile.text(&payload)),
+                payload: Some(self.profile.text(payload)),
                 start_ns: call.span.start_ns,
                 end_ns: Some(call.span.end_ns()),
                 labels_work: false,
@@ -158,23 +161,12 @@ impl Collector<'_, '_> {
     /// Returns the descriptions of the kernels of NCCL that have none of their own: those of the innermost operator
     /// around the call.
     fn described_collectives(&mut self, joined: &[Joined]) -> Vec<(u32, String)> {
-        let mut described = std::mem::take(&mut self.described_calls);
-        if described.is_empty() {
-            return Vec::new();
-        }
-        described.sort_by_key(|(lane, span, _)| (*lane, span.start_ns));
-        let lanes: FxHashMap<_, u32> = (self.lanes.all.iter().zip(0..))
-            .map(|(lane, index)| ((lane.process, Some(lane.thread)), index))
-            .collect();
+        let described = DescribedCalls::take(self);
         let of_work = |work: &u32| {
             let call = joined[*work as usize].call?;
             let (process, call) = self.profile.recorded.calls[call as usize];
-            let lane = *lanes.get(&(process, call.thread))?;
-            let key = (lane, call.span.start_ns);
-            let before = described.partition_point(|(lane, span, _)| (*lane, span.start_ns) <= key);
-            let (own, span, payload) = described.get(before.checked_sub(1)?)?;
-            let is_inside = *own == lane && call.span.start_ns <= span.end_ns();
-            is_inside.then(|| (*work, payload.clone()))
+            let payload = described.around(process, &call)?;
+            Some((*work, payload.to_owned()))
         };
         self.nccl_works.iter().filter_map(of_work).collect()
     }

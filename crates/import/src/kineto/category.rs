@@ -48,7 +48,8 @@ impl Category {
         )
     }
 
-    /// Parses a category of any version: `Kernel` and `kernel`, `Memcpy` and `gpu_memcpy`.
+    /// Parses a category of any version: `Kernel` and `kernel`, `Memcpy` and `gpu_memcpy`; also those of PaddlePaddle
+    /// (`profile_step`, `dataloader`, `user_defined`) and of Ascend (`async_npu`).
     pub(super) fn parse(text: &[u8]) -> Category {
         match text {
             b"cpu_op" | b"Operator" | b"operator" => Category::Operator,
@@ -71,10 +72,15 @@ impl Category {
             | b"hpu_runtime" => Category::Call,
             b"cuda_sync" => Category::Synchronisation,
             b"overhead" | b"Overhead" => Category::Overhead,
-            b"user_annotation" | b"cpu_user_annotation" => Category::Annotation,
+            b"user_annotation"
+            | b"cpu_user_annotation"
+            | b"profile_step"
+            | b"dataloader"
+            | b"user_defined" => Category::Annotation,
             b"gpu_user_annotation" => Category::DeviceAnnotation,
             b"Trace" => Category::Span,
-            b"ac2g" | b"async_cpu_to_gpu" | b"async_gpu" => Category::LaunchFlow,
+            b"ac2g" | b"async_cpu_to_gpu" | b"async_gpu" | b"async_npu" | b"HostToDevice"
+            | b"async_task_queue" => Category::LaunchFlow,
             _ => Category::Other,
         }
     }

@@ -10,13 +10,13 @@ use super::facts::{
 };
 use super::join::{CollectedWork, WorkSource};
 use super::json;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, function_of};
 use super::metadata::Metadata;
 use super::operands::Operands;
 use super::producers::{self, Producers};
 use super::source::Source;
 use super::streams::{Stream, Streams};
-use super::work::{WorkArgs, category_by_args, correlation};
+use super::work::{WorkArgs, category_by_args, correlation, is_correlation};
 use super::xla::XlaArgs;
 use crate::inventory::KernelFacts;
 use crate::offset::Drift;
@@ -31,6 +31,7 @@ use gapscope_trace::build::{Interner, TextId};
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// The domain of operators' markers.
 const OPERATOR: &[u8] = b"operator";
@@ -67,6 +68,14 @@ pub(super) fn is_annotation_of_2021(event: &Event) -> bool {
         && !word.ends_with(b"Backward")
         && !word.ends_with(b"record_param_comms")
         && (memchr::memchr(b'#', name).is_some() || memchr::memmem::find(name, b"::").is_none())
+}
+
+/// Returns a category without the numbers at its end, as in `Flow_3_0`, by which each event would be a loss of its own.
+fn without_numbers(category: &str) -> &str {
+    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '_' | '-' | '#' | ' ');
+    let end = category.trim_end_matches(is_of_number);
+    let separated = category[end.len()..].starts_with(|c: char| !c.is_ascii_digit());
+    if separated { end } else { category }
 }
 
 /// The events that were collected so far.
@@ -248,6 +257,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     /// Counts a loss of `what`, by the event's category, of which the first 64 bytes are named.
     pub(super) fn lost(&mut self, what: &str, category: &[u8], reason: &'static str) {
         let category = String::from_utf8_lossy(&category[..category.len().min(64)]);
+        let category = without_numbers(&category);
         let kind = match category.is_empty() {
             true => what.to_owned(),
             false => format!("{what} of category {category}"),
@@ -397,8 +407,12 @@ impl<'o, 'p> Collector<'o, 'p> {
         let lane = &mut self.lanes.all[lane as usize];
         lane.is_host = true;
         let mut args = json::members(event.args);
-        let id = args.find(|(key, _)| matches!(*key, b"correlation" | b"correlation_id"));
+        let id = args.find(|(key, _)| is_correlation(key));
         let name = json::text(event.name);
+        let name = match event.category {
+            b"" => Cow::Borrowed(function_of(&name)),
+            _ => name,
+        };
         if let Some(kind) = producers::drawn_kind(event, &name) {
             // A call of which gapscope's drawing says what it does.
             let row = rows::one_host_call(
@@ -496,7 +510,12 @@ impl<'o, 'p> Collector<'o, 'p> {
     /// Collects a kernel, copy or fill of a device, and the description of its collective.
     fn work(&mut self, event: &Event, category: Category, span: Option<Span>) {
         let args = WorkArgs::parse(event.args);
-        let stream = args.stream(event.pid, event.tid);
+        // Some writers, such as ONNX Runtime, put work under the process of the host, whose number is that of no device.
+        let device = match self.lanes.has_process(event.pid) {
+            true => b"",
+            false => event.pid,
+        };
+        let stream = args.stream(device, event.tid);
         let Some(queue) = self.stream(stream) else {
             return;
         };
@@ -656,6 +675,8 @@ impl Sink for Collector<'_, '_> {
                 }
                 Ok(())
             }
+            // An empty object ends the list where a writer puts a comma behind each event, such as XLA's and PaddlePaddle's.
+            0 if event.is_empty() => Ok(()),
             _ => {
                 self.lost("events", event.category, "traces have no place for them");
                 Ok(())

@@ -50,6 +50,19 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// Returns whether the event has no member that an import uses.
+    pub(super) fn is_empty(&self) -> bool {
+        let texts = [
+            self.category,
+            self.name,
+            self.pid,
+            self.tid,
+            self.id,
+            self.args,
+        ];
+        texts.iter().all(|text| text.is_empty()) && self.start_ns.is_none()
+    }
+
     /// Returns the end; `None` if a time is absent or impossible.
     pub(super) fn end_ns(&self) -> Option<i64> {
         let duration_ns = self.duration_ns.filter(|ns| *ns >= 0)?;

@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 /// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
 /// label.
 pub(super) const STEP: &str = "ProfilerStep";
+/// The same of PaddlePaddle's profiler.
+const STEP_OF_PADDLE: &str = "ProfileStep";
 
 /// The documents of a file that are taken.
 #[derive(Debug, Clone, Copy, Default)]
@@ -153,12 +155,10 @@ pub(super) struct Synchronisation {
 /// Returns the label of an annotation, and the part of its text that distinguishes its instances, such as a step's
 /// number.
 pub(super) fn label_of(name: &str) -> (&str, Option<&str>) {
-    match name
-        .strip_prefix(STEP)
-        .and_then(|rest| rest.strip_prefix('#'))
-    {
-        Some(number) => (STEP, Some(number)),
-        None => (name, None),
+    match name.split_once('#') {
+        Some((STEP, number)) => (STEP, Some(number)),
+        Some((STEP_OF_PADDLE, number)) => (STEP_OF_PADDLE, Some(number)),
+        _ => (name, None),
     }
 }
 
@@ -269,7 +269,9 @@ mod tests {
     #[test]
     fn the_steps_of_the_schedule_are_one_label() {
         assert_eq!(label_of("ProfilerStep#12"), ("ProfilerStep", Some("12")));
+        assert_eq!(label_of("ProfileStep#3"), ("ProfileStep", Some("3")));
         assert_eq!(label_of("forward"), ("forward", None));
+        assert_eq!(label_of("forward#3"), ("forward#3", None));
     }
 }
 

@@ -99,9 +99,10 @@ pub(super) fn fill(file: &mut dyn std::io::Read, bytes: &mut [u8], mut filled: u
     filled
 }
 
-/// Returns the files of the inputs. A folder stands for all its files of JSON.
-pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
+/// Returns the files of the inputs, with notes on what is left out. A folder stands for all its files of JSON that are
+/// documents of events.
+pub(super) fn list(inputs: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<String>), Error> {
+    let (mut files, mut notes) = (Vec::new(), Vec::new());
     for input in inputs {
         if !input.is_dir() {
             files.push(input.clone());
@@ -114,9 +115,24 @@ pub(super) fn list(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
                 wanted: "files of Chrome's JSON (.json, .json.gz)",
             });
         }
-        files.extend(found);
+        let (documents, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|path| is_document(path));
+        if let Some(other) = others.first().filter(|_| !documents.is_empty()) {
+            let name = other.file_name().unwrap_or_default().to_string_lossy();
+            notes.push(match others.len() - 1 {
+                0 => format!("{name} was left out: it has no list of events."),
+                more => {
+                    format!("{name} and {more} more were left out: they have no list of events.")
+                }
+            });
+        }
+        files.extend(if documents.is_empty() {
+            others
+        } else {
+            documents
+        });
     }
-    Ok(files)
+    Ok((files, notes))
 }
 
 /// Returns the size of a file, or 0 if it is unknown.
@@ -210,10 +226,22 @@ pub(super) fn ranks(
     }
     // The front end of a server has a profile of its own beside those of the ranks, in which no device works.
     let is_beside = |aside: &Aside| aside.metadata.rank.is_none() && !aside.has_work;
-    let has_ranks = asides
+    let mut notes = Vec::new();
+    let mut has_ranks = asides
         .iter()
         .any(|(_, aside)| aside.metadata.rank.is_some());
-    let mut notes = Vec::new();
+    if !has_ranks {
+        let with_work = asides.iter_mut().filter(|(_, aside)| aside.has_work);
+        let (paths, with_work): (Vec<&Path>, Vec<&mut Aside>) =
+            with_work.map(|(path, aside)| (*path, aside)).unzip();
+        if let Some(ranks) = ranks::from_names(&paths) {
+            for (aside, rank) in with_work.into_iter().zip(ranks) {
+                aside.metadata.rank = Some(rank);
+            }
+            has_ranks = true;
+            notes.push("The files do not say their ranks: those in the names of files and folders were taken.".to_owned());
+        }
+    }
     let mut by_rank: BTreeMap<u32, (&Path, Aside)> = BTreeMap::new();
     for (path, aside) in asides {
         if has_ranks && is_beside(&aside) {

@@ -6,6 +6,8 @@
 
 use super::category::Category;
 use super::collect::{Collector, is_annotation_of_2021, shift_of};
+use super::collectives;
+use super::described_calls::DescribedCalls;
 use super::document::{Document, Sink, Summary};
 use super::event::Event;
 use super::facts::{LeftOut, TracePart};
@@ -18,12 +20,13 @@ use crate::Error;
 use crate::functions::class_of;
 use crate::offset::{Drift, Launch, segments};
 use crate::output::{NewTrace, Output};
-use crate::profile::{Profile, Span};
+use crate::profile::{ApiCall, Correlation, DeviceWorkKind, Profile, Span};
 use gapscope_model::SubmissionKind;
 use gapscope_model::cuda::base_name;
+use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use gapscope_trace::manifest::Rank;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -324,6 +327,7 @@ impl Joining<'_, '_> {
         let collector = &mut self.collector;
         collector.lanes.name_all();
         collector.finish_ranges();
+        collector.add_collectives_of_calls();
         collector.count_unread(summary);
         collector.add_steps_of_other_threads();
         collector.add_labels_of_backward_passes();
@@ -348,6 +352,45 @@ impl Joining<'_, '_> {
             ));
         }
         collector.note_python();
+    }
+}
+
+impl Collector<'_, '_> {
+    /// Adds a range around each call of the other tool's that launched a kernel of NCCL inside of an operator that describes
+    /// the collective. Where NCCL's own ranges were recorded, they say it.
+    fn add_collectives_of_calls(&mut self) {
+        let described = DescribedCalls::take(self);
+        let Profile {
+            recorded,
+            inventory,
+            ..
+        } = &self.profile;
+        let is_of_nccl = |text: TextId| inventory.labels.text_of(text) == collectives::DOMAIN;
+        let mut ranges = recorded.ranges.iter();
+        if described.is_empty() || ranges.any(|range| range.domain.is_some_and(is_of_nccl)) {
+            return;
+        }
+        let kernels = recorded
+            .work
+            .iter()
+            .filter_map(|(process, correlation, work)| {
+                let DeviceWorkKind::Kernel { kernel, .. } = work.kind else {
+                    return None;
+                };
+                let name = inventory.kernel_name(kernel)?;
+                let is_of_nccl = name.starts_with("nccl");
+                correlation.filter(|_| is_of_nccl).map(|id| (*process, id))
+            });
+        let launches: FxHashSet<(ProcessId, Correlation)> = kernels.collect();
+        let calls = recorded.calls.iter().filter_map(|(process, call)| {
+            let is_launch = launches.contains(&(*process, call.correlation?));
+            let payload = described.around(*process, call).filter(|_| is_launch)?;
+            Some((*process, *call, payload))
+        });
+        let calls: Vec<(ProcessId, ApiCall, &str)> = calls.collect();
+        for (process, call, payload) in calls {
+            self.add_collective(process, call, payload);
+        }
     }
 }
 

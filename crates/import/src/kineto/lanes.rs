@@ -218,6 +218,7 @@ impl Lanes {
             // XLA gives host events of CUDA functions no category.
             let of_cuda = event.name.starts_with(b"cu") || event.name.starts_with(b"hip");
             let function = std::str::from_utf8(event.name).ok().filter(|_| of_cuda);
+            let function = function.map(function_of);
             return match function.and_then(class_of) {
                 None => Category::Other,
                 Some(_) => Category::Call,
@@ -260,6 +261,12 @@ fn device_number(name: &str) -> Option<u32> {
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(rest.len());
     rest[..digits].parse().ok().filter(|_| is_word)
+}
+
+/// Returns the function that an event of XLA is a call of: some versions add the kernel, as in `cuLaunchKernel:fusion_1`.
+pub(super) fn function_of(name: &str) -> &str {
+    name.split_once(':')
+        .map_or(name, |(function, _)| function.trim_end())
 }
 
 /// Returns true if the name of a thread is one of the lines that XLA and TensorFlow derive from the streams of a

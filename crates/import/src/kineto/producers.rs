@@ -181,6 +181,20 @@ pub(super) fn category_of(event: &Event) -> Option<Category> {
     }
 }
 
+/// Returns whether an arrow of unitrace leads from a call to its work, by its category, or from work to the call that waits for
+/// it; `None` for arrows of others. The category is `Flow_H2D_` with the number of the work and the rank, such as
+/// `Flow_H2D_12_0`, or the same of OpenCL (`CL_Flow_H2D_12_0`).
+pub(super) fn arrow_to_work(category: &[u8]) -> Option<bool> {
+    let kind = category.strip_prefix(b"CL_").unwrap_or(category);
+    match kind {
+        b"data_flow" | b"cl_data_flow" => Some(true),
+        b"data_flow_sync" | b"cl_data_flow_sync" => Some(false),
+        _ if kind.starts_with(b"Flow_H2D_") => Some(true),
+        _ if kind.starts_with(b"Flow_D2H_") => Some(false),
+        _ => None,
+    }
+}
+
 /// Returns whether a name is that of a function of an API, by the API's prefix.
 pub(super) fn is_function(name: &[u8], prefix: &[u8]) -> bool {
     let rest = name.strip_prefix(prefix);
@@ -241,6 +255,11 @@ pub(super) struct Shape {
 /// `zeCommandListAppendMemoryCopy(M2D)[4096]`, into the name and what stands in the brackets.
 pub(super) fn split_shape(name: &str) -> (&str, Shape) {
     let whole_name = name.trim_matches('"');
+    // A kernel that is spread over the tiles of a device has a row for each.
+    let of_tile = whole_name.strip_prefix("Tile #");
+    let whole_name = of_tile
+        .and_then(|rest| rest.split_once(": "))
+        .map_or(whole_name, |(_, name)| name);
     let Some((name, inside)) = whole_name
         .strip_suffix(']')
         .and_then(|name| name.rsplit_once('['))
@@ -331,7 +350,25 @@ mod tests {
         assert_eq!(shape.bytes, Some(4096));
         assert_eq!(copy_kind(name), TransferKind::HostToDevice);
         assert_eq!(split_shape("kernel[int]").0, "kernel[int]");
+        assert_eq!(
+            split_shape("Tile #1: gemm[SIMD16 {1; 1; 1} {8; 1; 1}]").0,
+            "gemm"
+        );
         assert_eq!(decoded("gemm%5BSIMD32%20%7B1%7D%5D"), "gemm[SIMD32 {1}]");
         assert_eq!(decoded("100%"), "100%");
+    }
+
+    #[test]
+    fn arrows_of_unitrace_have_the_number_of_the_work_in_their_category() {
+        for (category, leads) in [
+            ("Flow_H2D_12_285", Some(true)),
+            ("CL_Flow_H2D_12_285", Some(true)),
+            ("Flow_D2H_12_285", Some(false)),
+            ("CL_Flow_D2H_3_0", Some(false)),
+            ("data_flow", Some(true)),
+            ("ac2g", None),
+        ] {
+            assert_eq!(arrow_to_work(category.as_bytes()), leads, "{category}");
+        }
     }
 }

@@ -8,7 +8,8 @@ use super::join::SourceProcesses;
 use super::json::{self, bare, elements};
 use super::number::whole;
 use super::producers::{
-    ARROWS, Args, OTHER_CALLS, Shape, copy_kind, decoded, drawn_place, is_function, split_shape,
+    self, ARROWS, Args, OTHER_CALLS, Shape, copy_kind, decoded, drawn_place, is_function,
+    split_shape,
 };
 use super::work::correlation;
 use crate::DRAWING_ALONE;
@@ -244,18 +245,16 @@ impl Collector<'_, '_> {
         if self.drawn_arrow(event) {
             return true;
         }
-        let is_own = matches!(
-            event.category,
-            b"data_flow" | b"data_flow_sync" | b"cl_data_flow" | b"cl_data_flow_sync"
-        );
-        let is_start = event.phase == b's' && !event.category.ends_with(b"_sync");
-        if is_own
-            && is_start
+        let Some(leads_to_work) = producers::arrow_to_work(event.category) else {
+            return false;
+        };
+        if leads_to_work
+            && event.phase == b's'
             && let Some(id) = correlation(event.id)
         {
             self.keep_arrow(event, id);
         }
-        is_own
+        true
     }
 
     /// Gives the calls of unitrace the numbers of the arrows that start inside of them, and says what was left out.

@@ -45,12 +45,19 @@ impl<'a> WorkArgs<'a> {
         let small = |value| whole(value).and_then(|n| u32::try_from(n).ok());
         for (key, value) in members(args) {
             match key {
-                b"correlation" => parsed.correlation = correlation(value),
+                key if is_correlation(key) => parsed.correlation = correlation(value),
                 b"device" => parsed.device = Some(small(value)),
                 b"context" => parsed.context = small(value),
                 b"stream" | b"queue" => parsed.stream = Some(small(value)),
                 b"grid" => parsed.grid = triple(value),
                 b"block" => parsed.block = triple(value),
+                // ONNX Runtime writes each size alone.
+                [b'g', b'r', b'i', b'd', b'_', axis @ b'x'..=b'z'] => {
+                    parsed.grid[usize::from(axis - b'x')] = small(value).filter(|size| *size > 0);
+                }
+                [b'b', b'l', b'o', b'c', b'k', b'_', axis @ b'x'..=b'z'] => {
+                    parsed.block[usize::from(axis - b'x')] = small(value).filter(|size| *size > 0);
+                }
                 b"registers per thread" => parsed.registers = small(value),
                 b"shared memory" => parsed.shared_bytes = small(value),
                 b"bytes" => parsed.bytes = whole(value).and_then(|n| u64::try_from(n).ok()),
@@ -136,7 +143,7 @@ pub(super) fn category_by_args(event: &Event) -> Category {
         (false, false, false, false);
     for (key, _) in members(event.args) {
         match key {
-            b"correlation" => has_correlation = true,
+            key if is_correlation(key) => has_correlation = true,
             b"stream" => has_stream = true,
             b"grid" | b"block" => has_shape = true,
             b"bytes" => has_bytes = true,
@@ -151,6 +158,11 @@ pub(super) fn category_by_args(event: &Event) -> Category {
         (true, _) if has_bytes && event.name.starts_with(b"Memset") => Category::Fill,
         _ => Category::Other,
     }
+}
+
+/// Returns whether an argument is the correlation: as PyTorch's profiler writes it, as XLA's, or as PaddlePaddle's.
+pub(super) fn is_correlation(key: &[u8]) -> bool {
+    matches!(key, b"correlation" | b"correlation_id" | b"correlation id")
 }
 
 /// Parses a correlation, which some versions write as a text; 0 means none.

@@ -57,8 +57,9 @@ struct Point {
     error_ns: f64,
 }
 
-/// Returns the drift of the clocks; `None` where the parts of the time do not show one.
-pub(super) fn measure(pairs: &[ThreadPair]) -> Option<Drift> {
+/// Returns the drift of the clocks, measured from one that is near it, and the number of parts of the time that show it; `None`
+/// where they do not show one.
+pub(super) fn measure(pairs: &[ThreadPair], tried_ns_per_s: i64) -> Option<(Drift, usize)> {
     let near: Vec<ThreadPair> = pairs.iter().filter_map(ThreadPair::near).collect();
     let launches = near.iter().flat_map(|pair| pair.launches);
     let mut starts: Vec<i64> = launches.map(|launch| launch.span.start_ns).collect();
@@ -67,6 +68,18 @@ pub(super) fn measure(pairs: &[ThreadPair]) -> Option<Drift> {
     if parts < MIN_ON_LINE {
         return None;
     }
+    let (first, last) = (*starts.first()?, *starts.last()?);
+    let tried = Drift {
+        ns_per_s: tried_ns_per_s,
+        zero_ns: first.midpoint(last),
+    };
+    let segments: Vec<Vec<Range<i64>>> = (near.iter())
+        .map(|pair| tried.moved(pair.segments))
+        .collect();
+    let near = near.iter().zip(&segments);
+    let near: Vec<ThreadPair> = near
+        .map(|(pair, segments)| ThreadPair { segments, ..*pair })
+        .collect();
     let of_part = starts.len().div_ceil(parts);
     let points = starts.chunks(of_part).filter_map(|starts| {
         let (from_ns, to_ns) = (*starts.first()?, *starts.last()?);
@@ -77,12 +90,9 @@ pub(super) fn measure(pairs: &[ThreadPair]) -> Option<Drift> {
     if on_line.len() < MIN_ON_LINE || on_line.len() * 2 < parts {
         return None;
     }
-    let slope = slope(&on_line)?;
-    let (first, last) = (*starts.first()?, *starts.last()?);
-    Some(Drift {
-        ns_per_s: (slope * 1e9).round() as i64,
-        zero_ns: first.midpoint(last),
-    })
+    let ns_per_s = tried_ns_per_s + (slope(&on_line)? * 1e9).round() as i64;
+    let drift = Drift { ns_per_s, ..tried };
+    (ns_per_s.unsigned_abs() as f64 <= MAX_NS_PER_S).then_some((drift, on_line.len()))
 }
 
 /// Returns the offset at which the launches of a part of the time lie inside of ranges; `None` where they do not show it.

@@ -42,6 +42,22 @@ fn files_that_are_not_imported_get_a_hint() {
             br#"{"profiles": [], "$schema": "speedscope"}"#,
             "speedscope",
         ),
+        (
+            "et.json",
+            br#"{"schema": "1.0.1", "pid": 1, "nodes": [{"id": 1}]}"#,
+            "execution trace of PyTorch",
+        ),
+        (
+            "timeline.raw",
+            b"[[-1, 1, 37888, 7], [-1, 1, 512, 7]]",
+            "timeline of memory",
+        ),
+        ("trace.json", b"\x78\x9c\x03\x00", "zlib"),
+        (
+            "layers.csv",
+            b"layerName;execStatus;layerType;execType;realTime (ms);\n",
+            "table",
+        ),
     ] {
         let error = import_bytes(name, content).unwrap_err().to_string();
         assert!(error.contains(expected), "{name}: {error}");

@@ -24,6 +24,16 @@ struct Planted {
     /// The process and the function of the document's own launches; `None` where it has none.
     own: Option<&'static str>,
     pid: &'static str,
+    /// The longest pause between two launches, in nanoseconds.
+    pause_ns: i64,
+    /// Leaves every n-th operator out of the document, and those behind so many.
+    without_operator: Option<i64>,
+    operators: i64,
+    /// How often the export has the launches again, each time so much later.
+    repeats: i64,
+    repeated_ns: i64,
+    /// Whether the launches are of collectives, which operators of PyTorch describe.
+    collectives: bool,
 }
 
 const SESSION_NS: i64 = 1_790_000_000_000_000_000;
@@ -40,6 +50,12 @@ impl Default for Planted {
             left_out: None,
             own: None,
             pid: "7",
+            pause_ns: 40_000,
+            without_operator: None,
+            operators: i64::MAX,
+            repeats: 0,
+            repeated_ns: 0,
+            collectives: false,
         }
     }
 }
@@ -54,7 +70,7 @@ impl Planted {
         let pid = self.pid;
         let global = (7_i64 << 24) + 7;
         for number in 1..=self.launches {
-            at += random.i64(3_000..40_000);
+            at += random.i64(3_000..self.pause_ns);
             let start = at + random.i64(2_000..9_000);
             let end = start + random.i64(3_000..9_000);
             let (begin, stop) = (at, end + random.i64(2_000..9_000));
@@ -63,12 +79,23 @@ impl Planted {
                 format!("{}.{:03}", self.later_us + ns / 1000, ns % 1000)
             };
             let length = |ns: i64| format!("{}.{:03}", ns / 1000, ns % 1000);
-            let _ = write!(
-                events,
-                "{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":{pid},\"tid\":7,\"ts\":{},\"dur\":{}}},",
-                us(begin),
-                length(stop - begin),
-            );
+            if self.collectives {
+                let _ = write!(
+                    events,
+                    "{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"record_param_comms\",\"pid\":{pid},\"tid\":7,\"ts\":{},\"dur\":{},\"args\":{{\"Collective name\":\"allreduce\",\"In msg nelems\":256,\"dtype\":\"Float\",\"Process Group Name\":\"0\",\"Seq\":{number}}}}},",
+                    us(begin + 200),
+                    length(stop - begin - 400),
+                );
+            }
+            let has_operator = self.without_operator.is_none_or(|nth| number % nth != 0);
+            if has_operator && number <= self.operators {
+                let _ = write!(
+                    events,
+                    "{{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":{pid},\"tid\":7,\"ts\":{},\"dur\":{}}},",
+                    us(begin),
+                    length(stop - begin),
+                );
+            }
             if let Some(function) = self.own {
                 let _ = write!(
                     events,
@@ -83,22 +110,35 @@ impl Planted {
             if self.left_out.is_some_and(|nth| number % nth == 0) {
                 continue;
             }
-            let _ = writeln!(calls, "[{start}, {end}, {global}, {number}, 2, 0]");
-            let _ = writeln!(
-                kernels,
-                "[{}, {}, 0, 1, 7, {number}, {}, 1]",
-                end + 100,
-                end + 900,
-                7_i64 << 24
-            );
+            for again in 0..=self.repeats {
+                let later = again * self.repeated_ns;
+                let id = number + again * 1_000_000;
+                let _ = writeln!(
+                    calls,
+                    "[{}, {}, {global}, {id}, 2, 0]",
+                    start + later,
+                    end + later
+                );
+                let _ = writeln!(
+                    kernels,
+                    "[{}, {}, 0, 1, 7, {id}, {}, 1]",
+                    end + 100 + later,
+                    end + 900 + later,
+                    7_i64 << 24
+                );
+            }
         }
+        let kernel = match self.collectives {
+            true => "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+            false => "scale",
+        };
         let events = events.trim_end_matches(',');
         let json = format!(
             "{{\"schemaVersion\":1,{}\"traceEvents\":[{events}]}}",
             self.members
         );
         let mut text = format!(
-            "StringIds id value\n[1, \"scale\"]\n[2, \"cudaLaunchKernel_v7000\"]\n\
+            "StringIds id value\n[1, \"{kernel}\"]\n[2, \"cudaLaunchKernel_v7000\"]\n\
              CUPTI_ACTIVITY_KIND_RUNTIME start end globalTid correlationId nameId returnValue\n{calls}\
              CUPTI_ACTIVITY_KIND_KERNEL start end deviceId contextId streamId correlationId globalPid demangledName\n{kernels}"
         );
@@ -304,4 +344,92 @@ fn cut_and_damaged_pairs_are_survived() {
             assert!(!error.to_string().is_empty());
         }
     }
+}
+
+#[test]
+fn strong_drifts_and_launches_outside_of_operators_are_followed() {
+    for (fast_ppm, without_operator) in [(450, None), (-420, None), (120, Some(15))] {
+        let drifting = Planted {
+            fast_ppm,
+            without_operator,
+            launches: 3_000,
+            pause_ns: 400_000,
+            ..Planted::default()
+        };
+        let trace = drifting.files().trace();
+        let file = joined(&trace);
+        assert!(file.launches_inside >= 2_750, "{fast_ppm}: {file}");
+        let error = file.drift_ns_per_s + fast_ppm * 1_000;
+        assert!(error.abs() <= 3_000, "{fast_ppm}: {file}");
+    }
+}
+
+#[test]
+fn a_file_with_few_launches_is_refused_for_that() {
+    let short = Planted {
+        operators: 11,
+        launches: 400,
+        ..Planted::default()
+    };
+    let text = short.files().refusal();
+    assert!(text.contains("only 11 launches are in the time"), "{text}");
+}
+
+#[test]
+fn launches_that_repeat_themselves_are_never_told_as_sure() {
+    // The whole program runs three times, and the file is of one of them.
+    let repeated = Planted {
+        repeats: 2,
+        repeated_ns: 60_000_000,
+        ..Planted::default()
+    };
+    let note = "That the file is of this repetition rests on the clocks of both files alone";
+    let trace = repeated.files().trace();
+    assert!(trace.manifest.notes.iter().any(|text| text.contains(note)));
+    let file = joined(&trace);
+    assert!(
+        file.next_best_share.is_some_and(|share| share > 0.95),
+        "{file}"
+    );
+    // A clock that is wrong by one repetition cannot be told from one that is right.
+    let wrong = Planted {
+        later_us: 60_000,
+        ..repeated
+    };
+    let trace = wrong.files().trace();
+    assert!(trace.manifest.notes.iter().any(|text| text.contains(note)));
+    // Clocks that do not agree decide nothing.
+    let apart = Planted {
+        later_us: 700,
+        ..wrong
+    };
+    let text = apart.files().refusal();
+    assert!(
+        text.contains("which repetition the file is of cannot be told"),
+        "{text}"
+    );
+    let once = Planted::default().files().trace();
+    assert!(!once.manifest.notes.iter().any(|text| text.contains(note)));
+}
+
+#[test]
+fn collectives_of_the_file_are_placed_around_the_launches_of_the_export() {
+    let planted = Planted {
+        collectives: true,
+        ..Planted::default()
+    };
+    let trace = planted.files().trace();
+    let tables = &trace.tables;
+    let mut collectives = 0;
+    for row in 0..tables.markers.len() {
+        let start_ns = tables.markers.start_ns.at(row);
+        let payload = tables.markers.payload[row].as_deref().unwrap_or_default();
+        if payload.starts_with("NCCL communicator ID=") {
+            assert!(payload.contains("Message size [bytes]=1024"), "{payload}");
+            let mut starts = tables.submissions.start_ns.iter();
+            assert!(starts.any(|ns| Some(*ns) == start_ns));
+            collectives += 1;
+        }
+    }
+    assert_eq!(collectives, 200);
 }

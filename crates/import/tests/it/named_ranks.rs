@@ -2,7 +2,8 @@
 
 use gapscope_import::{Error, Options, import};
 use gapscope_trace::{Selection, Trace, read};
-use std::path::PathBuf;
+use std::fs::{create_dir_all, write};
+use std::path::{Path, PathBuf};
 
 /// Returns a document of PyTorch's profiler with a kernel that starts at a time.
 fn document(start_us: u32, more: &str) -> String {
@@ -92,4 +93,85 @@ fn ranks_that_do_not_fit_the_files_are_refused() {
     assert!(traces(&files, &[0, 1]).is_ok());
     let logs = [("a.log", LOG), ("b.log", LOG)];
     assert!(traces(&logs, &[0]).is_err());
+}
+
+/// Imports a folder, and returns the trace of the whole.
+fn of_folder(folder: &Path) -> Result<Trace, Error> {
+    let output = tempfile::tempdir().unwrap();
+    let output = output.path().join("out.gapscope");
+    import(
+        &[folder.to_owned()],
+        &output,
+        &Options::default(),
+        &|_, _| {},
+    )?;
+    Ok(read(&output, &Selection::all()).unwrap().0)
+}
+
+/// Writes files into a new folder.
+fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        create_dir_all(path.parent().unwrap()).unwrap();
+        write(path, content).unwrap();
+    }
+    folder
+}
+
+fn has_note(trace: &Trace, text: &str) -> bool {
+    trace.manifest.notes.iter().any(|note| note.contains(text))
+}
+
+#[test]
+fn names_of_files_and_folders_give_the_ranks_that_files_do_not_say() {
+    let (first, second) = (document(100, ""), document(400, ""));
+    for names in [
+        ["rank_3/trace.json", "rank_1/trace.json"],
+        ["a-rank3.json", "a-rank1.json"],
+        [
+            "run/dp0_pp0_tp1_rank3.1.json",
+            "run/dp0_pp0_tp0_rank1.1.json",
+        ],
+    ] {
+        let folder = folder_with(&[(names[0], &first), (names[1], &second)]);
+        let trace = of_folder(folder.path()).unwrap();
+        assert_eq!(trace.manifest.ranks, [1, 3], "{names:?}");
+        assert!(has_note(&trace, "The files do not say their ranks"));
+    }
+    let folder = folder_with(&[("17-TP-0.json", &first), ("17-TP-1.json", &second)]);
+    assert_eq!(of_folder(folder.path()).unwrap().manifest.ranks, [0, 1]);
+    let folder = folder_with(&[("host_10.json", &first), ("host_11.json", &second)]);
+    let error = of_folder(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("--ranks"), "{error}");
+}
+
+#[test]
+fn folders_inside_of_a_folder_are_looked_into() {
+    let (own, part) = (document(100, ""), document(400, ""));
+    let folder = folder_with(&[
+        ("x_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", &own),
+        (
+            "x_ascend_pt/ASCEND_PROFILER_OUTPUT/communication.json",
+            "{}",
+        ),
+        (
+            "x_ascend_pt/PROF_1/mindstudio_profiler_output/msprof_1.json",
+            &part,
+        ),
+    ]);
+    let trace = of_folder(folder.path()).unwrap();
+    assert_eq!(trace.tables.dispatches.start_ns, [Some(110_000)]);
+    assert!(has_note(&trace, "Left out, as files beside them"));
+    // Files without events beside a recording are left out.
+    let folder = folder_with(&[("trace.json", &own), ("config.json", r#"{"lr": 1}"#)]);
+    let trace = of_folder(folder.path()).unwrap();
+    assert_eq!(trace.tables.dispatches.start_ns, [Some(110_000)]);
+    assert!(has_note(
+        &trace,
+        "config.json was left out: it has no list of events"
+    ));
+    let folder = folder_with(&[("a/b/c.txt", "x"), ("a/d.json", "{}")]);
+    let error = of_folder(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("does not know what made"), "{error}");
 }

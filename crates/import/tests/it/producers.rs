@@ -1,5 +1,5 @@
-//! Tests files of other producers of Chrome's JSON: Triton's Proton, Ascend's profiler and Intel's unitrace. The inputs
-//! are made by hand after the source code of the producers, which `docs/import.md` says.
+//! Tests files of other producers of Chrome's JSON: Triton's Proton, Ascend's profiler, Intel's unitrace,
+//! PaddlePaddle, ONNX Runtime and XLA. The inputs are made by hand after the source code of the producers, which `docs/import.md` says.
 
 use crate::imported::{Import, Rows, import_bytes, kernel, path};
 use gapscope_trace::tables::{SubmissionKind, Table, TransferKind};
@@ -92,4 +92,76 @@ fn device_rows_of_unitrace_are_joined_with_calls_by_arrows() {
     assert!(tables.transfers.submission.at(0).is_some());
     assert_eq!(import.loss("host calls of GPU work"), 0);
     assert_eq!(import.trace.manifest.devices.len(), 1);
+}
+
+#[test]
+fn arrows_of_unitrace_join_by_categories_with_numbers() {
+    let import = import(
+        r#"{ "traceEvents":[
+        {"ph":"X","tid":77,"pid":70,"name":"zeCommandListAppendLaunchKernel","cat":"cpu_op","ts":1700000000000010,"dur":8},
+        {"ph":"s","tid":77,"pid":70,"name":"dep","cat":"Flow_H2D_5_1","ts":1700000000000011,"id":5},
+        {"ph":"X","tid":4294959103,"pid":4294959103,"name":"Tile #0: gemm[SIMD32 {16; 2; 1} {128; 1; 1}]","cat":"gpu_op","ts":1700000000000040,"dur":50,"args":{"id":"5"}},
+        {"ph":"t","tid":4294959103,"pid":4294959103,"name":"dep","cat":"Flow_H2D_5_1","ts":1700000000000040,"id":5},
+        {"ph":"s","tid":4294959103,"pid":4294959103,"name":"dep","cat":"Flow_D2H_5_1","ts":1700000000000090,"id":5},
+        {"ph":"t","tid":77,"pid":70,"name":"dep","cat":"Flow_D2H_5_1","ts":1700000000000091,"id":5}
+        ]}"#,
+    );
+    let dispatch = import.trace.tables.dispatches.iter().next().unwrap();
+    assert!(dispatch.submission.is_some());
+    assert_eq!(&*kernel(&import.trace, dispatch.kernel).name, "gemm");
+    assert_eq!(import.trace.manifest.losses, []);
+}
+
+#[test]
+fn files_of_paddlepaddle_have_calls_steps_and_labels() {
+    let import = import(
+        r#"{ "schemaVersion": "1.0.0", "displayTimeUnit": "us", "deviceProperties": [{"id": 0, "name": "Tesla V100"}], "traceEvents": [
+        { "name": "ProfileStep#4", "pid": 5, "tid": 5, "ts": 990, "dur": 200, "ph": "X", "cat": "profile_step", "args": { } },
+        { "name": "loss", "pid": 5, "tid": 5, "ts": 995, "dur": 100, "ph": "X", "cat": "user_defined", "args": { } },
+        { "name": "matmul dygraph", "pid": 5, "tid": 5, "ts": 998, "dur": 30, "ph": "X", "cat": "operator", "args": { } },
+        { "name": "cudaLaunchKernel", "pid": 5, "tid": 5, "ts": 1000, "dur": 5, "ph": "X", "cat": "cuda_runtime", "args": { "correlation id": 3 } },
+        { "name": "gemm", "pid": 0, "tid": 7, "ts": 1010, "dur": 50, "ph": "X", "cat": "kernel", "args": { "device": 0, "context": 1, "stream": 7, "correlation id": 3, "grid": [4, 1, 1], "block": [128, 1, 1] } },
+        { }
+        ] }"#,
+    );
+    let tables = &import.trace.tables;
+    let dispatch = tables.dispatches.iter().next().unwrap();
+    assert_eq!(dispatch.submission, Some(tables.submissions.id[0]));
+    assert_eq!(path(&import.trace, dispatch.label), "ProfileStep / loss");
+    assert_eq!(import.trace.manifest.losses, []);
+}
+
+#[test]
+fn kernels_of_onnx_runtime_under_the_host_process_are_of_an_unknown_device() {
+    let import = import(
+        r#"[
+        {"cat": "Session", "pid": 123, "tid": 456, "dur": 300, "ts": 2000, "ph": "X", "name": "model_run", "args": {}},
+        {"cat": "Kernel", "pid": 123, "tid": 456, "dur": 20, "ts": 2010, "ph": "X", "name": "sgemm", "args": {"stream": "7", "grid_x": "4", "grid_y": "2", "grid_z": "1", "block_x": "128", "block_y": "1", "block_z": "1"}}
+        ]"#,
+    );
+    let dispatch = import.trace.tables.dispatches.iter().next().unwrap();
+    let groups = [dispatch.groups_x, dispatch.groups_y, dispatch.groups_z];
+    assert_eq!(groups, [4, 2, 1].map(Some));
+    assert_eq!(kernel(&import.trace, dispatch.kernel).local_x, Some(128));
+    assert_eq!(import.trace.manifest.devices[0].name, "unknown GPU");
+}
+
+#[test]
+fn calls_of_xla_with_the_kernel_in_their_names_are_joined() {
+    let import = import(
+        r#"{"displayTimeUnit": "ns", "traceEvents": [
+        {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
+        {"ph": "M", "pid": 1, "tid": 13, "name": "thread_name", "args": {"name": "Stream #13"}},
+        {"ph": "X", "pid": 701, "tid": 5, "name": "cuLaunchKernel: loop_fusion", "ts": 5, "dur": 5, "args": {"correlation_id": "1"}},
+        {"ph": "X", "pid": 1, "tid": 13, "name": "loop_fusion", "ts": 20, "dur": 50, "args": {"correlation_id": "1"}},
+        {}
+        ]}"#,
+    );
+    let tables = &import.trace.tables;
+    assert_eq!(
+        tables.submissions.function[0].as_deref(),
+        Some("cuLaunchKernel")
+    );
+    assert!(tables.dispatches.submission.at(0).is_some());
+    assert_eq!(import.trace.manifest.losses, []);
 }

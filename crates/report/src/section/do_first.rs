@@ -1,13 +1,14 @@
 //! Makes the section on what to do first: one action, its place, and by how much the run could get shorter at most.
 
-use super::limits;
+use super::{gains, limits};
 use crate::document::{Block, Text};
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::first_step::{Cost, FirstStep, first_step};
-use gapscope_analysis::gaps::{Cause, GapTotal};
+use gapscope_analysis::gaps::{Cause, GapTotal, Side};
 use gapscope_analysis::limits::KernelLimit;
 use gapscope_analysis::transfers::TransferRow;
+use gapscope_analysis::what_if::gains::{GainSubject, PredictedGain, gain_text};
 use gapscope_timeline::vocabulary::Words;
 
 /// The number of columns for the name of a kernel or a line of code.
@@ -16,8 +17,10 @@ const PLACE_COLUMNS: usize = 60;
 /// Makes the section; none where there is no first step.
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
     let text = sentences(findings, words);
+    let next = gains::next(findings).map_or(String::new(), |next| format!(" {next}"));
     let block = text.map(|[action, rest]| {
-        Block::Apart(Text::new().strong(format!("Do first: {action}")).and(rest))
+        let text = Text::new().strong(format!("Do first: {action}"));
+        Block::Apart(text.and(rest).and(next))
     });
     block.into_iter().collect()
 }
@@ -86,7 +89,11 @@ fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
         ),
     };
     let reason = reason.map_or(String::new(), |reason| format!(" {reason}."));
-    let bound = bound(findings, &first, words).map_or(String::new(), |bound| format!(" {bound}."));
+    let bound = match first.gain {
+        Some(gain) => Some(gained(findings, gain, &first, words)),
+        None => bound(findings, &first, words),
+    };
+    let bound = bound.map_or(String::new(), |bound| format!(" {bound}."));
     if first.is_small {
         let rest = format!(" The step that could win most: {action}.{reason}{bound}");
         return Some(["no single step would help much.".to_owned(), rest]);
@@ -100,6 +107,35 @@ fn more_workgroups(kernel: &str, words: &Words) -> String {
         "give the kernel {} more {}, or run others beside it",
         clipped(kernel),
         words.workgroup.many
+    )
+}
+
+/// Returns what a step would bring by a replay of the run, as a sentence without its full stop.
+fn gained(findings: &Findings, gain: &PredictedGain, first: &FirstStep, words: &Words) -> String {
+    let changed = match (&gain.subject, first.cost) {
+        (_, Cost::Idle(total)) => match total.cause.side() {
+            Side::Host => format!(
+                "Without this idle time ({})",
+                total.cause.facts(words.api).name
+            ),
+            Side::Sync if total.cause != Cause::QueueHandover => {
+                "With only each tenth wait".to_owned()
+            }
+            Side::Sync => format!("With {} that are independent", words.queue.many),
+            _ => "With launch calls in half their time".to_owned(),
+        },
+        (GainSubject::Kernel(..), Cost::BelowLimit(_)) => "At that limit".to_owned(),
+        (GainSubject::OverlappedTransfers, _) => "With copies beside kernels".to_owned(),
+        (GainSubject::HalvedTransfers, _) => "With copies in half their time".to_owned(),
+        _ => "At half its time".to_owned(),
+    };
+    let unit = match findings.gains.gains_of_steps {
+        Some(_) => "a step",
+        None => "the replayed part of the run",
+    };
+    format!(
+        "{changed}, {unit} would take {} less",
+        gain_text(gain.low, gain.mid, gain.high)
     )
 }
 
@@ -142,7 +178,7 @@ fn idle(findings: &Findings, total: &GapTotal) -> (String, Option<String>) {
 
 /// Splits advice into the action and its reason, which what else is advised follows. Advice that begins with no reason of its own stays
 /// whole.
-fn action_and_reason(advice: &str) -> (String, Option<String>) {
+pub(crate) fn action_and_reason(advice: &str) -> (String, Option<String>) {
     let (first, rest) = match advice.split_once("; ") {
         Some((first, rest)) => (first, format!("; {rest}")),
         None => (advice, String::new()),
@@ -186,7 +222,8 @@ fn longest_transfers(findings: &Findings) -> Option<String> {
     ))
 }
 
-fn clipped(name: &str) -> String {
+/// Returns a name that fits into a sentence.
+pub(crate) fn clipped(name: &str) -> String {
     fit::clip(&fit::clean(name), PLACE_COLUMNS)
 }
 

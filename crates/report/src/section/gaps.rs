@@ -7,8 +7,10 @@ use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::cause_note::{CauseNote, is_worth_a_note};
 use gapscope_analysis::gaps::{
-    Cause, Gap, GapBin, GapTotal, HostTime, IdleTime, Pattern, Regularity, Side, ThreadAtWork,
+    AdviceSubject, Cause, Gap, GapBin, GapTotal, HostTime, IdleTime, Pattern, Regularity, Side,
+    ThreadAtWork,
 };
+use gapscope_analysis::what_if::gains::{GainSubject, gain_text};
 use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_timeline::vocabulary::Words;
@@ -51,6 +53,7 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
             let CauseNote { code, advice } = CauseNote::new(findings, gap);
             // Of unknown time a sentence below says why it is not known.
             let advice = advice.filter(|_| gap.cause != Cause::Unknown);
+            let advice = advice.map(|advice| format!("{advice} ({})", gain(findings, gap.cause)));
             match (code, advice) {
                 (Some(code), Some(advice)) => {
                     Some(Text::new().and(code).faint(format!(" · {advice}")))
@@ -82,6 +85,17 @@ pub(crate) fn blocks(findings: &Findings, words: &Words, top: usize, places: Pla
     }
     blocks.extend(longest(findings, words, top.min(5), places));
     blocks
+}
+
+/// Says what advice on a cause would bring.
+fn gain(findings: &Findings, cause: Cause) -> String {
+    let gains = &findings.gains;
+    let is_it = |subject: &GainSubject| *subject == GainSubject::Idle(cause);
+    match gains.of_advice(AdviceSubject::Idle(cause)) {
+        Some(gain) => format!("gain: {}", gain_text(gain.low, gain.mid, gain.high)),
+        None if gains.knows(is_it) => format!("gain: below {}", number::Percent(ADVICE_SHARE)),
+        None => "gain: not known".to_owned(),
+    }
 }
 
 /// Returns the time of which idle time is a share, and the heading; `None` where no time was judged.

@@ -9,8 +9,6 @@ use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
 
-/// The most moments that are replayed: of a longer run its first part.
-const MAX_MOMENTS: usize = 1 << 22;
 /// A call that hands over work, or allocates memory, and takes longer may have waited for the device.
 const LONG_CALL_NS: i64 = 50_000;
 
@@ -24,8 +22,9 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(timeline: &Timeline, window: Interval) -> Gathered {
+    pub(super) fn new(timeline: &Timeline, window: Interval, most_moments: usize) -> Gathered {
         let mut builder = Builder::new(timeline, window);
+        builder.cut(most_moments);
         builder.add_submissions();
         builder.add_calls();
         builder.add_work();
@@ -56,26 +55,24 @@ impl<'a> Builder<'a> {
             queue_count: timeline.queues.len(),
             ..Recorded::default()
         };
-        let mut builder = Builder {
+        Builder {
             timeline,
             recorded,
             slot_rows: Vec::new(),
             slot_of_row: FxHashMap::default(),
             thread_indices: FxHashMap::default(),
-        };
-        builder.cut();
-        builder
+        }
     }
 
-    /// Shortens the window until it has no more moments than are replayed.
-    fn cut(&mut self) {
+    /// Shortens the window until it has about so many moments at most.
+    fn cut(&mut self, most_moments: usize) {
         let window = self.recorded.window;
         let submissions = &self.timeline.trace.tables.submissions;
         let mut starts: Vec<i64> = (submissions.start_ns.iter().copied())
             .filter(|at_ns| window.contains(*at_ns))
             .collect();
         // A submission comes with its work, a call and often a wait.
-        let most = MAX_MOMENTS / 4;
+        let most = most_moments / 4;
         if starts.len() > most {
             let (_, end_ns, _) = starts.select_nth_unstable(most);
             self.recorded.window.end_ns = *end_ns;
@@ -254,7 +251,13 @@ impl<'a> Builder<'a> {
     fn targets_of_waits(&self) -> FxHashMap<(HostThread, i64), (u32, u32)> {
         let timeline = self.timeline;
         let table = &timeline.trace.tables.host_calls;
+        let window = self.recorded.window;
+        let is_inside = |row: &usize| {
+            let end_ns = table.start_ns[*row].saturating_add(table.duration_ns[*row]);
+            table.start_ns[*row] < window.end_ns && end_ns >= window.start_ns
+        };
         let rows = (0..table.len()).filter(|row| table.call[*row].is_wait());
+        let rows = rows.filter(is_inside);
         rows.filter_map(|row| {
             let thread = HostThread::from_row(table.process[row], table.thread.at(row))?;
             let queue = table.queue.at(row);
