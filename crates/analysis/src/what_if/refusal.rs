@@ -70,7 +70,7 @@ pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal>
     if !lost.is_empty() {
         refused.push(Refusal::new(
             format!(
-                "The trace lacks {}, and nobody knows what waited for these.",
+                "The recording lost {}, and nobody knows what waited for these.",
                 lost.join(" and ")
             ),
             "Record again; `gapscope report` says why they were lost.",
