@@ -57,7 +57,7 @@ pub struct RankDigest {
     pub(super) kernels: BTreeMap<String, (u64, i64)>,
     /// The clock of the rank's multiprocessors, in hertz, over the time for which it is known.
     pub(super) clock: Vec<(Interval, f64)>,
-    /// The conditions that slowed the rank's devices down.
+    /// The conditions that slowed the rank's devices or its machine down.
     pub(super) slowdowns: Vec<Slowdown>,
     /// The label of most of the time in which the host loaded data, by its labels.
     pub(super) loading_label: Option<String>,
@@ -73,7 +73,7 @@ pub struct RankDigest {
     pub(super) called: Vec<CollectivePart>,
 }
 
-/// A condition that slowed a device down.
+/// A condition that slowed a device or the machine down.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slowdown {
     pub(super) kind: ConditionKind,
@@ -248,11 +248,11 @@ fn clock(timeline: &Timeline, gpu: usize) -> Vec<(Interval, f64)> {
         .collect()
 }
 
-/// Returns the conditions that slowed down the devices for whose index `of` is true.
+/// Returns the conditions that slowed down the machine, or the devices for whose index `of` is true.
 fn slowdowns(findings: &Findings, of: impl Fn(u32) -> bool) -> Vec<Slowdown> {
     let notes = findings.conditions.iter();
     notes
-        .filter(|note| note.device.is_some_and(&of))
+        .filter(|note| note.device.is_none_or(&of))
         .map(|note| Slowdown {
             kind: note.kind,
             held_ns: note.held_ns,
