@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from programs import peer_copies, scenario, synchronising
-from trace_writer import TraceWriter
+from trace_writer import TraceWriter, nanoseconds
 
 # Which work the host waited for
 
@@ -129,7 +129,7 @@ def moved(trace: TraceWriter, device: int, by: float, error_ns: int | None) -> T
     for table in ("dispatches", "transfers"):
         for row in trace.rows[table]:
             if queues[row["queue"]] == device and row.get("start_ns") is not None:
-                row["start_ns"] += round(by * 1000)
+                row["start_ns"] += nanoseconds(by)
     return trace
 
 
@@ -204,7 +204,9 @@ def a_receiver_that_ends_before_its_sender() -> TraceWriter:
     return moved(trace, 2, -900, None)
 
 
-# Programs of strangers
+# Programs of other people
+
+LOADER = "/usr/lib/python3/site-packages/torch/utils/data/dataloader.py"
 
 
 @scenario(
@@ -284,8 +286,8 @@ def loader_with_slow_workers() -> TraceWriter:
     stack = trace.stack(
         [
             ("main", "/home/a/train.py", 88),
-            ("_BaseDataLoaderIter.__next__", "/usr/lib/python3/site-packages/torch/utils/data/dataloader.py", 701),
-            ("_MultiProcessingDataLoaderIter._try_get_data", "/usr/lib/python3/site-packages/torch/utils/data/dataloader.py", 1243),
+            ("_BaseDataLoaderIter.__next__", LOADER, 701),
+            ("_MultiProcessingDataLoaderIter._try_get_data", LOADER, 1243),
             ("Queue.get", "/usr/lib/python3.12/multiprocessing/queues.py", 113),
             ("_ConnectionBase.poll", "/usr/lib/python3.12/multiprocessing/connection.py", 257),
             ("wait", "/usr/lib/python3.12/multiprocessing/connection.py", 1136),
@@ -494,8 +496,16 @@ def decoder_before_each_copy() -> TraceWriter:
         start = picture * 9000 + 8000
         submission = trace.submission(start, 5, 2, "transfer", thread=8)
         trace.add(
-            "transfers", until=start + 510, position=0, queue=2, kind="host-to-device", bytes=2**23,
-            start_ns=round((start + 10) * 1000), duration_ns=500_000, submission=submission, host_memory="pinned",
+            "transfers",
+            until=start + 510,
+            position=0,
+            queue=2,
+            kind="host-to-device",
+            bytes=2**23,
+            start_ns=nanoseconds(start + 10),
+            duration_ns=nanoseconds(500),
+            submission=submission,
+            host_memory="pinned",
         )
         kernel = trace.launch("infer", start + 8, start + 515, 450)
         trace.depends(kernel, submission)
@@ -595,24 +605,6 @@ def presentation_that_blocks() -> TraceWriter:
         trace.call("acquire-image", start + 5, 20, "vkAcquireNextImageKHR")
         trace.submitted(start + 40, start + 150, 4000)
         trace.call("present", start + 70, 16_667 - 80, "vkQueuePresentKHR")
-    return trace
-
-
-@scenario(
-    "waits for fences run into their time limit again and again until the work is done: one wait",
-    "sync-bound mixed",
-    "after-host-wait",
-    never_causes="host-late",
-)
-def waits_with_a_time_limit() -> TraceWriter:
-    trace = TraceWriter(api="vulkan")
-    for step in range(100):
-        start = step * 1800
-        trace.submitted(start, start + 120, 1500)
-        for turn in range(4):
-            trace.call("wait-fences", start + 30 + turn * 400, 395, "vkWaitForFences")
-            trace.rows["host_calls"][-1]["result"] = 2
-        trace.call("wait-fences", start + 1630, 20, "vkWaitForFences")
     return trace
 
 
