@@ -29,7 +29,7 @@ pub enum UnknownReason {
     BeforeRecording,
     /// A wait of the host returned before the work that it waited for ended: the times contradict each other.
     Contradiction,
-    /// A wait of the host returned shortly before the work ended, and the clock's error does not tell whether the wait was for that work.
+    /// A wait of the host returned shortly before the work ended, and no clock error tells whether the wait was for that work.
     EarlyWait,
 }
 
