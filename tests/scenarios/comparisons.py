@@ -104,9 +104,63 @@ def empty() -> TraceWriter:
     return trace
 
 
+def uneven(seed: int, factor: float = 1.0) -> TraceWriter:
+    """Returns a program whose kernels vary by 5 %, and take 1.3 times as long in every second stretch of 25 steps."""
+    noise, trace, start = random.Random(seed), TraceWriter(), 1000.0
+    for step in range(200):
+        slow = 1.3 if step // 25 % 2 else 1.0
+        for kernel, usual in (("gemm", 400 * factor * slow), ("norm", 100)):
+            duration = usual * (1 + noise.gauss(0, 0.05))
+            trace.launch(kernel, start - 15, start, duration, call_duration=3)
+            start += duration + 2
+    return trace
+
+
+def at_clock(hertz: float, factor: float, seed: int) -> TraceWriter:
+    """Returns the usual program on a GPU of another clock."""
+    trace = steps(seed, slower={"gemm": factor, "softmax": factor, "add": factor})
+    trace.counter("SM clock", "hertz", [(0, hertz)])
+    return trace
+
+
 NO_CHANGE = "no-difference"
 
 COMPARISONS = [
+    Comparison(
+        "uneven_program",
+        "no difference between two runs of a program whose kernels vary, with slow stretches",
+        lambda: uneven(1),
+        lambda: uneven(2),
+        verdict=NO_CHANGE,
+    ),
+    Comparison(
+        "uneven_and_slower", "slower by a quarter, beyond what varies", lambda: uneven(1, 1.25), lambda: uneven(2), verdict="slower"
+    ),
+    Comparison(
+        "another_clock",
+        "the GPU ran at another clock, which is said",
+        lambda: at_clock(1410e6, 1.404, 1),
+        lambda: at_clock(1980e6, 1, 0),
+        says=(r"clock",),
+    ),
+    Comparison(
+        "two_kernels_in_one",
+        "not called equal work: two kernels became one",
+        lambda: steps(1, {"gemm": 400, "softmax_add": 120}),
+        equal_work=(False, None),
+    ),
+    Comparison(
+        "kernels_in_another_order",
+        "no difference: the same kernels in another order",
+        lambda: steps(1, {"add": 50, "softmax": 100, "gemm": 400}),
+        verdict=NO_CHANGE,
+    ),
+    Comparison(
+        "a_kernel_on_another_stream",
+        "no difference: one kernel runs on a stream of its own",
+        lambda: steps(1, queues={"softmax": 2}),
+        verdict=NO_CHANGE,
+    ),
     Comparison("same_program", "no difference", lambda: steps(1), verdict=NO_CHANGE, equal_work=(True,)),
     Comparison(
         "one_kernel_10_percent_slower",

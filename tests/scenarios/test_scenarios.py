@@ -21,6 +21,8 @@ from typing import Any
 from comparisons import COMPARISONS, Comparison
 from damage import DAMAGES, is_open, timed
 from joint_paths import JOINT_PATHS, JOINT_PROGRAMS
+import other_programs  # noqa: F401  (adds its programs to those of the table)
+from other_ranks import OTHER_RANKS
 from programs import SCENARIOS, Answer, Scenario
 from several_ranks import RANKS, RanksScenario
 from trace_writer import TraceWriter
@@ -164,7 +166,7 @@ def table() -> str:
     lines = ["| scenario | right answer |", "|---|---|"]
     lines += [f"| `{program.name}` | {program.answer.text} |" for program in [*SCENARIOS, *JOINT_PROGRAMS]]
     lines += [f"| `{comparison.name}` | {comparison.text} |" for comparison in COMPARISONS]
-    lines += [f"| `{ranks.name}` | {ranks.text} |" for ranks in [*RANKS, *JOINT_PATHS]]
+    lines += [f"| `{ranks.name}` | {ranks.text} |" for ranks in [*RANKS, *OTHER_RANKS, *JOINT_PATHS]]
     return "\n".join(lines) + "\n"
 
 
@@ -188,7 +190,7 @@ class Scenarios(unittest.TestCase):
 
     def test_ranks(self) -> None:
         """A rank is blamed only where it is late, with the reason."""
-        self.check(check_ranks, [*RANKS, *JOINT_PATHS])
+        self.check(check_ranks, [*RANKS, *OTHER_RANKS, *JOINT_PATHS])
 
     def test_damages(self) -> None:
         """A damaged trace has the verdict of the whole one, an open one, or a report that says so."""

@@ -311,8 +311,9 @@ class TraceWriter:
         thread: int = SUBMITTING_THREAD,
         process: int = 1,
         queue: int | None = None,
+        waits_for: int | None = None,
     ) -> None:
-        """Adds a call that hands over no work; `queue` is the one that it waits for."""
+        """Adds a call that hands over no work; `queue` and the submission `waits_for` are what it waits for."""
         self.add(
             "host_calls",
             until=start + duration,
@@ -326,6 +327,7 @@ class TraceWriter:
             result=0,
             queue=queue,
             function=function,
+            waits_for=waits_for,
         )
 
     def depends(self, submission: int, on: int | None = None, signal: float | None = None) -> None:

@@ -4,8 +4,8 @@
 //!
 //! | what tells the host | which work it tells of |
 //! |---|---|
-//! | a wait for a queue | all that was submitted to the queue before the wait began |
-//! | such a wait of an unknown queue | the same, where its process submits to one queue only |
+//! | a wait, or a poll that finds its work done, of which the trace says for which submission it was (`recorded_waits.rs`) | that submission, and what was put on its queue before |
+//! | a wait for an unknown queue | all that was submitted before the wait began, where its process submits to one queue only |
 //! | a wait for a device | the same for all queues of the device, where its process has one device, and one context there |
 //! | a copy that returns when it is done | the copy |
 //! | [`seen_ns`](gapscope_trace::tables::CommandBuffers::seen_ns) of a command buffer, which the hook writes after waits for fences, semaphores and queues | the command buffer |
@@ -21,6 +21,7 @@
 //! Input is a timeline; output are the [`AwaitedWork`] whose end comes too late, and the numbers of ends that were compared.
 
 use crate::contexts::Context;
+use crate::recorded_waits::{RecordedWait, RecordedWaits};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
@@ -72,20 +73,19 @@ struct QueueWait {
 /// The queues that a call waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
-    /// The queue of this index; [`NONE`] for one that has no work.
-    Queue(u32),
     UnknownQueue,
     /// All queues of the only device.
     Device,
 }
 
 impl AwaitedWork {
-    pub(crate) fn new(timeline: &Timeline) -> AwaitedWork {
+    pub(crate) fn new(timeline: &Timeline, recorded_waits: &RecordedWaits) -> AwaitedWork {
         let mut awaited = AwaitedWork {
             late_ends: Vec::new(),
             waits: vec![0; timeline.gpus.len()],
             seen: vec![0; timeline.gpus.len()],
         };
+        awaited.add_recorded(timeline, recorded_waits);
         awaited.add_queues(timeline);
         awaited.add_copies(timeline);
         awaited.add_command_buffers(timeline);
@@ -112,7 +112,46 @@ impl AwaitedWork {
         }
     }
 
-    /// Compares the return of each wait for queues with the end of what had been submitted there before it began.
+    /// Compares the return of each wait for known work with the end of that work.
+    fn add_recorded(&mut self, timeline: &Timeline, recorded_waits: &RecordedWaits) {
+        let mut waits: Vec<&RecordedWait> = recorded_waits.all().iter().collect();
+        let queue_of = |wait: &RecordedWait| timeline.submissions[wait.awaited as usize].queue;
+        waits.sort_unstable_by_key(|wait| {
+            let order = timeline.call_order(wait.awaited);
+            (queue_of(wait), order, wait.end_ns)
+        });
+        for waits in waits.chunk_by(|a, b| queue_of(a) == queue_of(b)) {
+            let Some(queue) = waits.first().map(|wait| queue_of(wait)) else {
+                continue;
+            };
+            let mut rows = timeline.submissions_by_queue()[queue as usize]
+                .iter()
+                .peekable();
+            let mut end_ns = i64::MIN;
+            for wait in waits {
+                let awaited = timeline.call_order(wait.awaited);
+                let mut has_fresh_work = false;
+                while let Some(row) = rows.next_if(|row| timeline.call_order(**row) <= awaited) {
+                    if let Some(ran) = timeline.submissions[*row as usize].interval() {
+                        end_ns = end_ns.max(ran.end_ns);
+                        has_fresh_work = true;
+                    }
+                }
+                if has_fresh_work {
+                    let end = LateEnd {
+                        queue,
+                        end_ns,
+                        told_ns: wait.end_ns,
+                        witness: Witness::Wait,
+                        thread: wait.thread,
+                    };
+                    self.add(timeline, end);
+                }
+            }
+        }
+    }
+
+    /// Compares the return of each wait for unknown queues with the end of what had been submitted there before it began.
     fn add_queues(&mut self, timeline: &Timeline) {
         let waits = waits(timeline);
         if waits.is_empty() {
@@ -134,9 +173,8 @@ impl AwaitedWork {
             for wait in waits.get(&process).into_iter().flatten() {
                 match wait.target {
                     Target::Device => {}
-                    Target::Queue(target) if target == queue => {}
                     Target::UnknownQueue if is_only => {}
-                    Target::Queue(_) | Target::UnknownQueue => continue,
+                    Target::UnknownQueue => continue,
                 }
                 // A call of another thread that is in progress as the wait begins may hand over work too late for it.
                 let returned = |row: &usize| table.end_ns(*row) <= wait.call.start_ns;
@@ -237,7 +275,7 @@ fn is_done(result: i32) -> bool {
     matches!(result, 0 | UNKNOWN_RESULT)
 }
 
-/// Returns the finished waits for queues and devices by process, in order of start, without those of which the trace does not
+/// Returns the finished waits for unknown queues and for devices by process, in order of start, without those of which the trace does not
 /// say for which device.
 fn waits(timeline: &Timeline) -> HashMap<ProcessId, Vec<QueueWait>> {
     let table = &timeline.trace.tables.host_calls;
@@ -253,10 +291,7 @@ fn waits(timeline: &Timeline) -> HashMap<ProcessId, Vec<QueueWait>> {
                     false => continue,
                 }
             }
-            HostCallKind::WaitQueueIdle => match table.queue.at(row) {
-                Some(id) => Target::Queue(timeline.queue_ids.row(id)),
-                None => Target::UnknownQueue,
-            },
+            HostCallKind::WaitQueueIdle if table.queue.at(row).is_none() => Target::UnknownQueue,
             _ => continue,
         };
         let times = (table.start_ns[row], table.duration_ns[row]);

@@ -14,7 +14,7 @@
 //! | the work before it on its queue | the order of a queue |
 //! | work that its submission waits for | recorded dependencies ([`WaitOrder`]) |
 //! | work of another queue, at most [`HANDOVER_NS`] earlier, while the submission stood ready; of another device only transfers and communication | the times alone |
-//! | work for which the host waited right before the submission | the times alone |
+//! | work for which the host waited right before the submission | the trace where it names that work, else the times alone |
 //!
 //! Where only times show it, chance is bounded by [`CHANCE_SHARE`], and the findings say that they are inferred.
 //!
@@ -98,6 +98,8 @@ pub struct CriticalPaths {
     pub waited_for_peers_ns: Vec<(u32, i64)>,
     /// True where kernels of several devices were joined as one collective or message.
     pub has_joined_kernels: bool,
+    /// True where the trace says that work of a device waited for work of another.
+    pub has_waits_between_devices: bool,
 }
 
 /// The kinds of work that a path may run through besides computing.
@@ -165,11 +167,15 @@ pub(crate) fn visited_paths(
         let beside_ns = parts.communication_ns.max(parts.transfer_ns);
         counts(beside_ns.saturating_add(parts.overlapped_ns), share)
     });
-    let crosses = several && (moves || waits_between_devices(timeline));
+    let has_waits_between_devices = several && waits_between_devices(timeline);
+    let crosses = several && moves || has_waits_between_devices;
     let is_followed =
         |share: &BusyShare| is_exposed(share) || crosses && counts(share.idle_ns, share);
     if !worked.iter().any(|(_, share)| is_followed(share)) {
-        return CriticalPaths::default();
+        return CriticalPaths {
+            has_waits_between_devices,
+            ..CriticalPaths::default()
+        };
     }
     let graph = Graph::new(timeline, order, several);
     let rows = Rows {
@@ -179,6 +185,7 @@ pub(crate) fn visited_paths(
     };
     let mut paths = CriticalPaths {
         has_joined_kernels: graph.has_operations(),
+        has_waits_between_devices,
         ..CriticalPaths::default()
     };
     let mut all: Vec<Waited> = Vec::new();

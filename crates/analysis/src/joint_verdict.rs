@@ -170,6 +170,7 @@ pub fn joint_verdict(shares: &[(String, &DeviceTimes)]) -> (Bound, Evidence) {
         joint: None,
         peers_ns: sum("peers"),
         path: None,
+        apart: Vec::new(),
         // The ranks' comparison says what the sums rest on.
         has_hidden_peers: false,
         ranges: (shares.iter())

@@ -42,6 +42,7 @@ mod occupancy;
 pub mod operators;
 pub mod profiled;
 mod range_name;
+mod recorded_waits;
 pub mod samples;
 pub mod several_ranks;
 mod slices;

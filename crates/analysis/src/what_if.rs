@@ -18,17 +18,23 @@ mod path;
 mod recorded;
 mod refusal;
 mod replay;
+mod slack;
 
 pub use change::{Change, FORMS};
 pub use extent::Extent;
 pub use path::PathPart;
 pub use refusal::Refusal;
+pub use slack::KernelSlack;
 
 use crate::gaps::GapFinder;
+use change::To;
 use effects::Effects;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::parallel;
+use path::Lever;
 use recorded::Recorded;
 use replay::Choices;
 use schemars::JsonSchema;
@@ -53,6 +59,8 @@ pub struct Answer {
     pub gain: Option<Gain>,
     /// The critical path of the changed run, or of the recorded one where nothing is changed; the greatest part first.
     pub path: Vec<PathPart>,
+    /// How much longer the kernels with the most time could be, in that run. Empty where the answer is refused.
+    pub slack: Vec<KernelSlack>,
     /// What the replay rests on.
     pub edges: Edges,
     /// Why there is no answer; empty where there is one.
@@ -212,6 +220,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             changed_ns: None,
             gain: None,
             path: Vec::new(),
+            slack: Vec::new(),
             edges: Edges {
                 recorded: self.recorded.facts.recorded,
                 guessed: self.recorded.facts.guessed,
@@ -232,10 +241,8 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         if !answer.refused.is_empty() {
             return Ok(answer);
         }
-        answer.path = path::path(self.timeline, &self.recorded, &changed);
-        for part in &mut answer.path {
-            part.total_ns = self.of_step(part.total_ns);
-        }
+        answer.path = self.path(&effects, &changed);
+        answer.slack = self.slack(&effects);
         let gain = |ns: i64| 1.0 - ns as f64 / answer.recorded_ns.max(1) as f64;
         answer.gain = Some(Gain {
             low: gain(times.high),
@@ -278,6 +285,53 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             high: self.of_step(all.max().unwrap_or(mid_ns)),
         };
         (kept, times)
+    }
+
+    /// Returns the critical path of a replay whose times were kept.
+    ///
+    /// A share alone would mislead where another path is nearly as long. The length of a run is convex in the time of each part: what it
+    /// loses where the part is a little shorter, and gains where it is a little longer, are the least and the greatest share of the part over
+    /// all paths that are as long.
+    fn path(&self, effects: &Effects, changed: &replay::Replayed) -> Vec<PathPart> {
+        const LITTLE: f64 = 0.01;
+        let length_ns = self.length_ns(effects, Choices::RECORDED);
+        let longer_by = |lever: &Lever, factor: f64| {
+            let effects = match lever {
+                Lever::Time(target) => effects.with_time(self.timeline, target, To::Factor(factor)),
+                Lever::Delay(delay) => effects.with_delay(*delay, factor),
+            };
+            let ns = self.length_ns(&effects, Choices::RECORDED);
+            ratio(ns.saturating_sub(length_ns), length_ns) / (factor - 1.0)
+        };
+        let mut parts = path::path(self.timeline, &self.recorded, changed);
+        let beside = self.beside_path(&parts);
+        parts.extend(beside);
+        let mut parts = parallel::each(parts, |mut part| {
+            part.total_ns = self.of_step(part.total_ns);
+            if let Some(lever) = part.lever() {
+                let share = |factor| longer_by(&lever, factor).clamp(0.0, 1.0);
+                part.low = Some(share(1.0 - LITTLE).min(part.share));
+                part.high = Some(share(1.0 + LITTLE).max(part.share));
+            }
+            part
+        });
+        let counts = |share: Option<f64>| share.is_none_or(|share| share >= ADVICE_SHARE);
+        parts.retain(|part| part.total_ns > 0 || counts(part.high));
+        parts
+    }
+
+    /// Returns what is not on a path, and may be on one that is as long: the host's code, and the kernels with the most time.
+    fn beside_path(&self, path: &[PathPart]) -> Vec<PathPart> {
+        let kernels = self.longest_kernels().into_iter();
+        let kernels = kernels.map(|(name, ..)| PathPart::beside("kernel", Some(name)));
+        let all = [PathPart::beside("host-code", None)]
+            .into_iter()
+            .chain(kernels);
+        let is_on_path = |part: &PathPart| {
+            let mut path = path.iter();
+            path.any(|on| on.what == part.what && on.name == part.name)
+        };
+        all.filter(|part| !is_on_path(part)).collect()
     }
 
     /// Returns the choices that the trace leaves, besides [`Choices::RECORDED`].

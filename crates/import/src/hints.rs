@@ -35,6 +35,7 @@ const CSV: &str = "a table that gapscope does not know: import the recording tha
 const PROTON_TREE: &str = "Proton's tree of counters, which has sums and no timeline: start Proton with `data=\"trace\"` (`proton.start(name, data=\"trace\")`) and import the `.chrome_trace` that it writes";
 const SPEEDSCOPE: &str =
     "a file of speedscope, which has samples of the host's code and no GPU work";
+const RPD: &str = "a database of rocmProfileData (RPD), which gapscope does not read: record with `rocprofv3 --sys-trace` and import the database that it writes";
 const DATABASE: &str = "a database of SQLite in which gapscope finds no tables of Nsight Systems or rocprofv3: import what `nsys export --type sqlite` or rocprofv3 has written";
 const TRACE: &str = "a trace of gapscope already: `gapscope report` and `gapscope view` read it";
 const CAPTURE: &str = "a capture of gapscope: `gapscope replay` runs it, and `gapscope deps` and `gapscope view` read it";
@@ -76,7 +77,7 @@ const BY_NAME: [(&str, &str); 27] = [
 ];
 
 /// Hints by the first bytes of a file.
-const BY_START: [(&[u8], &str); 16] = [
+const BY_START: [(&[u8], &str); 15] = [
     (b"\x78\x01", DEFLATED),
     (b"\x78\x9c", DEFLATED),
     (b"\x78\xda", DEFLATED),
@@ -89,7 +90,6 @@ const BY_START: [(&[u8], &str); 16] = [
     (b"PERFILE2", HOST_SAMPLES),
     (b"RDOC", RENDERDOC),
     (b"GFXR", GFXR),
-    (b"SQLite format 3\0", DATABASE),
     (b"<!DOCTYPE html", PAGE),
     (b"<html", PAGE),
     (b"\x80\x04\x95", SNAPSHOT),
@@ -122,6 +122,14 @@ fn by_content(start: &[u8]) -> Option<&'static str> {
     if start.is_empty() {
         return Some(NO_CONTENT);
     }
+    let has = |word: &[u8]| memchr::memmem::find(start, word).is_some();
+    if start.starts_with(b"SQLite format 3\0") {
+        return Some(match () {
+            () if has(b"StringTable") && has(b"CUPTI_ACTIVITY") => NVPROF,
+            () if has(b"rocpd_api_ops") || has(b"rocpd_ops") => RPD,
+            () => DATABASE,
+        });
+    }
     let known = BY_START.iter().find(|(magic, _)| {
         let own = start.get(..magic.len());
         own.is_some_and(|own| own.eq_ignore_ascii_case(magic))
@@ -140,7 +148,10 @@ fn table(start: &[u8]) -> Option<&'static str> {
     match separators(b',').max(separators(b';').saturating_sub(2)) {
         0 | 1 => None,
         _ if line.starts_with(b"{") || line.starts_with(b"[") => None,
-        _ if has(b"Agent_Id") || has(b"\"Kind\"") || has(b"gpu-id") => Some(ROCM_CSV),
+        _ if has(b"Agent_Id") || has(b"Correlation_Id") || has(b"Logical_Node_Id") => {
+            Some(ROCM_CSV)
+        }
+        _ if has(b"\"Kind\"") || has(b"gpu-id") => Some(ROCM_CSV),
         2.. => std::str::from_utf8(line).is_ok().then_some(CSV),
     }
 }

@@ -357,10 +357,10 @@ impl Amend for Joining {
             ));
             if let Some(other) = joined.matched.fit.repetition {
                 inventory.note(format!(
-                    "The launches repeat themselves: {:.1} % lie inside the operators of {} {:.3} ms later, too. That the file is of this repetition rests on the clocks of both files alone.",
+                    "The launches repeat themselves: {:.1} % of those {} lie inside the operators of {}, too. That the file is of this repetition rests on the clocks of both files alone.",
                     other.share * 100.0,
-                    placed.name,
-                    other.later_ns as f64 / 1e6
+                    other.distance(),
+                    placed.name
                 ));
             }
             let facts = joined.matched.facts(&placed.name);

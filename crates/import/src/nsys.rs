@@ -63,7 +63,10 @@ pub(crate) fn recognises(path: &Path) -> bool {
     is_report(path)
         || is_database(path)
             && Database::list(path).is_ok_and(|database| {
-                database.table("StringIds").is_some()
+                // Cuts may lack the names. nvprof's databases have tables of CUPTI, too.
+                let has_kernels = database.table("CUPTI_ACTIVITY_KIND_KERNEL").is_some()
+                    && database.table("StringTable").is_none();
+                (database.table("StringIds").is_some() || has_kernels)
                     && database.tables.iter().any(|table| {
                         let mut own = OWN_TABLES.iter();
                         own.any(|start| table.name.starts_with(start))

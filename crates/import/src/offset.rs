@@ -141,9 +141,9 @@ impl Fit {
             && (!agree && self.drift.ns_per_s == 0 || other.share >= self.share() + AS_GOOD)
         {
             return Some(format!(
-                "{inside} of {launches} launches lie inside an operator of their thread, and {:.1} % do {:.3} ms later, where they repeat themselves: which repetition the file is of cannot be told",
+                "{inside} of {launches} launches lie inside an operator of their thread, and {:.1} % do {}, where they repeat themselves: which repetition the file is of cannot be told",
                 other.share * 100.0,
-                other.later_ns as f64 / 1e6
+                other.distance()
             ));
         }
         let next_best = self.next_best_share.unwrap_or(0.0);

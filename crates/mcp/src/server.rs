@@ -113,6 +113,17 @@ struct Diff {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+struct WhatIf {
+    /// The trace
+    trace: String,
+    /// Changes that are made together, such as `kernel:*softmax*=0.5x`, `cause:host-late=0`, `wait=each10`: the `gains` of a report have some
+    changes: Option<Vec<String>>,
+    /// The label of the steps that are replayed; the steps of the report if not given
+    step: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Import {
     /// The files or folders that the other tool wrote
     inputs: Vec<String>,
@@ -285,6 +296,29 @@ impl Server {
         match broken {
             true => Ok(self.cut(&ended.stdout, "")),
             false => self.text(ended, ""),
+        }
+    }
+
+    #[tool(
+        description = "What changes to a recorded program would bring, by replays of the run: the time of a step now and then, as an interval, as JSON. Where the trace cannot know, `refused` says why. Without changes: the critical path",
+        annotations(title = "What if", read_only_hint = true)
+    )]
+    async fn what_if(
+        &self,
+        Parameters(call): Parameters<WhatIf>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<String, ToolError> {
+        let roots = self.roots(&context.peer).await?;
+        let mut arguments = to_arguments(&["what-if", "--json"]);
+        let changes = call.changes.unwrap_or_default().into_iter();
+        arguments.extend(changes.map(|change| format!("--set={change}").into()));
+        arguments.extend(call.step.map(|step| format!("--step={step}").into()));
+        arguments.push(roots.existing(&call.trace)?.into());
+        let ended = self.run(arguments, "", &roots).await?;
+        // A refusal ends with a status of its own, and is an answer.
+        match ended.stdout.is_empty() {
+            true => self.text(ended, ""),
+            false => Ok(self.cut(&ended.stdout, "")),
         }
     }
 

@@ -380,6 +380,7 @@ impl RanksReport<'_> {
             gapscope_version: &self.manifest.gapscope_version,
             trace: self.folder,
             command: &self.manifest.command,
+            first_step: first_step(self.findings).map(|[action, bound]| action + &bound),
             findings: self.findings,
             notes: self.remarks,
         })
@@ -400,6 +401,8 @@ pub struct Json<'a> {
     trace: &'a str,
     /// The command that was recorded, as the first rank has it.
     command: &'a [String],
+    /// What to do first about a late rank, in sentences; null where no rank is late, or where that costs less than advice is given for.
+    first_step: Option<String>,
     #[serde(flatten)]
     findings: &'a RankFindings,
     /// Sentences about reading the traces, and the notes of each trace.

@@ -2,8 +2,8 @@
 //! prediction rests on.
 
 use crate::document::{Block, Document, Table, Text, Tone};
-use crate::number;
-use gapscope_analysis::what_if::{Answer, PathPart, Times};
+use crate::{fit, number};
+use gapscope_analysis::what_if::{Answer, KernelSlack, PathPart, Times};
 use gapscope_timeline::quantity::Percent;
 
 /// Returns the document of an answer about a trace.
@@ -19,16 +19,12 @@ pub fn document(name: &str, answer: &Answer, remarks: &[String]) -> Document {
     if answer.refused.is_empty() {
         blocks.push(Block::Apart(prediction(answer)));
         blocks.extend(against(answer).map(Block::Sentence));
-        let path = Table::with_rows(&answer.path)
-            .word("part", |part: &PathPart| words(part.what))
-            .number("time", |part| number::duration(part.total_ns))
-            .number("share", |part| Percent(part.share).to_string())
-            .name("name", |part| part.name.clone().unwrap_or_default());
         let title = match answer.changes.is_empty() {
-            true => "what holds the run",
-            false => "what would hold the run",
+            true => "What holds the run",
+            false => "What would hold the run",
         };
-        blocks.extend(path.under(title, "the critical path"));
+        blocks.extend(path(&answer.path, title));
+        blocks.extend(slack(&answer.slack).map(Block::Sentence));
     } else {
         let text = Text::new().with(
             Tone::Warning,
@@ -45,6 +41,43 @@ pub fn document(name: &str, answer: &Answer, remarks: &[String]) -> Document {
     blocks.extend(items(remarks));
     Document { blocks }
 }
+
+/// Makes the table of a critical path.
+pub(crate) fn path(parts: &[PathPart], title: &str) -> Vec<Block> {
+    let share =
+        |share: Option<f64>| share.map_or(String::new(), |share| Percent(share).to_string());
+    let table = Table::with_rows(parts)
+        .word("part", |part: &PathPart| words(part.what))
+        .number("time", |part| number::duration(part.total_ns))
+        .number("share", |part| Percent(part.share).to_string())
+        .number("at least", move |part| share(part.low))
+        .number("at most", move |part| share(part.high))
+        .name("name", |part| part.name.clone().unwrap_or_default());
+    table.under(
+        title,
+        "the critical path; bounds are over paths as long to 1 %",
+    )
+}
+
+/// Returns how much longer kernels could be that are not on the critical path, in a sentence.
+pub(crate) fn slack(kernels: &[KernelSlack]) -> Option<Text> {
+    let kernels = kernels.iter().filter(|kernel| kernel.slack_ns > 0);
+    let named: Vec<String> = kernels
+        .map(|kernel| {
+            let name = fit::clip(&fit::clean(&kernel.kernel), NAME_COLUMNS);
+            format!("{name} {}", number::duration(kernel.slack_ns))
+        })
+        .collect();
+    (!named.is_empty()).then(|| {
+        Text::new().and(format!(
+            "Each launch of these kernels could be longer by so much at no cost: {}.",
+            named.join(", ")
+        ))
+    })
+}
+
+/// The number of columns for the name of a kernel.
+const NAME_COLUMNS: usize = 40;
 
 /// Returns what is predicted, in a sentence.
 fn prediction(answer: &Answer) -> Text {

@@ -24,6 +24,7 @@ pub mod intervals;
 pub mod label_match;
 pub mod lanes;
 pub mod launch_size;
+pub mod lost_work;
 pub mod nearby;
 pub mod quantity;
 pub mod submit_calls;

@@ -113,7 +113,7 @@ thresholds! {
         "From this share of the compared times on the report says first that host and device times contradict each other.",
         "One in a thousand may be a single odd row; one in a hundred is the clock.";
     UNSTATED_ERROR_NS: i64 = 100_000, Nanoseconds,
-        "Where a trace states no clock error, it is unknown whether a wait for an event, a fence or a semaphore was for work that ends up to so long after the wait.",
+        "Where a trace states no clock error, or one that is too small and no other work ended during the wait, it is unknown whether a wait for an event, a fence or a semaphore was for work that ends up to so long after the wait.",
         "Tools that align clocks once are off by tens of microseconds after minutes.";
     WHOLE_RUN_SHARE: f64 = 0.9, Share,
         "A verdict on less than this share of the run says on how much it is.",

@@ -2,6 +2,7 @@
 //! are the rows and the losses of a trace; output is a list of counts, each with a lower bound and a reason.
 
 use crate::Timeline;
+use crate::lost_work::{LostWork, lost_work};
 use gapscope_trace::LossKind;
 use gapscope_trace::manifest::{Api, Loss};
 use gapscope_trace::tables::{OpaqueWorkKind, Table};
@@ -38,20 +39,6 @@ pub struct UnknownCount {
     /// Why the count is not known, as a phrase.
     pub because: String,
 }
-
-/// The losses by each of which at least so many pieces of GPU work have no times.
-pub const WORK_LOSSES: &[LossKind] = &[
-    LossKind::Dispatches,
-    LossKind::DispatchRows,
-    LossKind::Transfers,
-    LossKind::Copies,
-    LossKind::CopiesBetweenDevices,
-    LossKind::Fills,
-    LossKind::CommandBuffers,
-    LossKind::CudaActivities,
-    LossKind::CudaActivitiesAtSuddenEnd,
-    LossKind::GpuIntervals,
-];
 
 /// Returns the counts of a trace that are not known, each at most once. Where work is selected, these are the counts of which
 /// nothing was recorded.
@@ -90,7 +77,8 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         Some((because, losses.any(is_inside)))
     };
     if !has_work && submissions == 0 && is_imported {
-        let is_lost = lost(WORK_LOSSES).is_some();
+        let is_lost =
+            (manifest.losses.iter()).any(|loss| lost_work(&loss.kind) == Some(LostWork::Pieces));
         let because = match is_lost {
             true => "the file has no rows of the GPU work that its calls launched",
             false => "the file has no GPU work and no calls that launch any",

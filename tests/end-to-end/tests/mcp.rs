@@ -137,6 +137,7 @@ fn each_tool_answers() {
         ["record", {"command": ["sleep", "30"], "output": "slow.gapscope", "time_limit_s": 1}],
         ["diff", {"before": "run.gapscope", "after": "again.gapscope"}],
         ["import", {"inputs": ["h100.json"], "output": "imported.gapscope"}],
+        ["what_if", {"trace": "run.gapscope", "changes": ["device=0.5x"]}],
     ]);
     let profile = product::source("../../fixtures/kineto/h100.json");
     fs::copy(profile, folder.path().join("h100.json")).expect("a file");
@@ -146,7 +147,9 @@ fn each_tool_answers() {
     let tools: Vec<&String> = served.tools.as_object().expect("tools").keys().collect();
     assert_eq!(
         tools,
-        ["diff", "explain", "import", "query", "record", "report"]
+        [
+            "diff", "explain", "import", "query", "record", "report", "what_if"
+        ]
     );
     assert!(served.fine(0).contains("## Kernels"), "{}", served.fine(0));
     let report: Value = serde_json::from_str(served.fine(1)).expect("JSON");
@@ -155,6 +158,8 @@ fn each_tool_answers() {
     assert_eq!(rows[0]["n"], report["dispatch_count"]);
     assert!(served.fine(3).contains("dispatches"));
     assert_contains(served.fine(4), "gapscope query");
+    let predicted: Value = serde_json::from_str(served.fine(11)).expect("JSON");
+    assert_eq!(predicted["changes"], json!(["device=0.5x"]), "{predicted}");
     let claims: Value = serde_json::from_str(served.fine(5)).expect("JSON");
     assert!(
         claims["claims"]
@@ -346,7 +351,7 @@ fn roots_and_limits_are_those_that_were_named() {
         return;
     };
     let tools: Vec<&String> = served.tools.as_object().expect("tools").keys().collect();
-    assert_eq!(tools, ["diff", "explain", "query", "report"]);
+    assert_eq!(tools, ["diff", "explain", "query", "report", "what_if"]);
     let text = served.fine(0);
     assert_contains(text, "The answer was cut here");
     assert!(text.chars().count() < 1_300);

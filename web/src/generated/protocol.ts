@@ -372,12 +372,12 @@ export interface Findings {
   headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; joint_gain?: JointGain | null;
   kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[];
   labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[];
-  operators: OperatorRow[] | null; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null; report_version: number;
-  sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; start_ns: number; step_summary?: StepSummary | null; steps: Step[] | null;
-  submission_count: number | null; timed_dispatch_count: number | null; trace: string; transfer_bytes: number | null; transfer_count: number | null;
-  transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null; unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[];
-  unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; verdict_window_ns: number | null; wall_ns: number | null;
-  wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
+  operators: OperatorRow[] | null; path?: PathPart[]; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null;
+  report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; slack?: KernelSlack[]; start_ns: number;
+  step_summary?: StepSummary | null; steps: Step[] | null; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
+  transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
+  unknown_counts?: UnknownCount[]; unmeasured?: Unmeasured[]; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
+  verdict_window_ns: number | null; wall_ns: number | null; wall_unknown_because?: string | null; warm_up: WarmUp; work_window: Interval | null;
 }
 
 /** Dispatches or transfers that do the same. */
@@ -563,6 +563,11 @@ export interface KernelRows {
   kernels: number[]; name: number | null;
 }
 
+/** By how much the launches of a kernel could be longer. */
+export interface KernelSlack {
+  kernel: string; launches: number; slack_ns: number; total_ns: number;
+}
+
 /** The code of a kernel. */
 export interface KernelSource {
   file: string | null; file_hash: string | null; hash: string;
@@ -726,6 +731,11 @@ export interface Overview {
 /** Moves of managed memory's pages, which the driver makes where the host or a kernel touches them. */
 export interface PageMoves {
   beside_kernels_ns: number; busy_ns: number; bytes: number; count: number;
+}
+
+/** The time of the critical path that was spent on one thing. */
+export interface PathPart {
+  high: number | null; low: number | null; name?: string | null; share: number; total_ns: number; what: string;
 }
 
 /** The unit of a critical path. */

@@ -520,7 +520,7 @@ impl Walk<'_, '_> {
         self.graph.last_ended(place, work, within)
     }
 
-    /// Returns the work that ended as the host's wait for it returned, where the host made the submission of a row
+    /// Returns the work that the host waited for, as the trace says or else as it ended when the wait returned, where the host made the submission of a row
     /// some time after that wait. `ended_ns` is the end of the work before it.
     fn host_waited(
         &self,
@@ -550,6 +550,13 @@ impl Walk<'_, '_> {
                 && call.outcome != WaitOutcome::NotDone
                 && call.interval.end_ns <= call_ns
         })?;
+        if let Some(awaited) = graph.order.recorded_waits().awaited(thread, &wait)
+            && let Some(ran) = graph.timeline.submissions[awaited as usize].interval()
+        {
+            let queue = graph.timeline.submissions[awaited as usize].queue;
+            let awaited = graph.ended_by(queue, place, work, ran.end_ns);
+            return awaited.filter(|(_, work)| work.interval.end_ns >= ended_ns);
+        }
         let from_ns = wait.interval.end_ns.saturating_sub(HANDOVER_NS);
         let from_ns = from_ns.saturating_sub(graph.error_ns).max(wait.since_ns);
         let until_ns = wait.interval.end_ns.saturating_add(graph.error_ns);

@@ -23,7 +23,7 @@
 //! | …and work of another process or context ended since its call (`contexts.rs`) | `context-switch` |
 //! | …and none of these | `launch-latency`; `graph-launch` where a CUDA graph is launched |
 //! | work without known times may have run (`waits/unmeasured.rs`) | `unknown` |
-//! | …in no call, after a wait that returned shortly before the work before seems to end, in a trace that states no clock error (`host_cause.rs`) | `unknown` |
+//! | …in no call, after a wait that returned shortly before the work before seems to end, where the stated clock error does not tell whether the wait was for that work (`host_cause.rs`) | `unknown` |
 //! | the device seems to start, order or hand over work for longer than devices need (`start_up.rs`), or the host knew of the end of the work before too early (`awaited_work.rs`) | `unknown` |
 //! | the submission is not in the trace | `unknown` |
 //!
@@ -100,7 +100,7 @@ pub(crate) struct Explanation {
     /// True where a waiting call was in progress when the gap began, on the submitting thread or on one that held it
     /// up.
     pub(crate) waited: bool,
-    /// True where a wait returned shortly before the work before seems to end, and no clock error tells whether it was for that work.
+    /// True where a wait returned before the work before seems to end, and the clock's error does not tell whether it was for that work.
     pub(super) may_have_waited: bool,
     /// The call that waited for the work before, where one is known.
     pub(super) waiting: Option<Waiting>,
@@ -152,7 +152,8 @@ impl<'a> Explainer<'a> {
         let ((order, awaited, page_moves), (call_causes, builders, first_use)) = parallel::both(
             || {
                 let order = WaitOrder::new(timeline);
-                (order, AwaitedWork::new(timeline), PageMoves::new(timeline))
+                let awaited = AwaitedWork::new(timeline, order.recorded_waits());
+                (order, awaited, PageMoves::new(timeline))
             },
             || {
                 timeline.host_threads();
@@ -418,13 +419,11 @@ impl<'a> Explainer<'a> {
             explanation.host = Some((late, thread));
             match thread {
                 Some(thread) => {
-                    let submitted = timeline.submission_of(before) as usize;
-                    let submitted_ns = table.start_ns.get(submitted).copied();
                     self.explain_host(
                         late,
                         thread,
                         stated_error_ns,
-                        submitted_ns,
+                        timeline.submission_of(before),
                         explanation,
                         &mut parts,
                     );

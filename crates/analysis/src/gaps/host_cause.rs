@@ -4,13 +4,15 @@
 //! Where that thread is outside of calls, another thread of its process may have held it up. This is assumed if a
 //! call of the other thread returned in that time: a call that compiles, loads or allocates, or a wait for the GPU
 //! that was in progress as the gap began, as a `cudaFree` may be (`call_causes.rs`); a short round trip ([`ROUND_TRIP_NS`])
-//! after a wait counts too. Waits of a thread that has nothing to do with the submissions are left out (`unrelated_waits.rs`). It is not
+//! after a wait counts too. Waits of a thread that has nothing to do with the submissions are left out (`unrelated_waits.rs`), and so are
+//! those that the trace knows to be for another device's work, unless the thread went on in a short round trip. It is not
 //! assumed for the time before the thread's last call, since a thread that makes calls is not held up. A call that
 //! returns only after the submission, as that of a thread that always waits for the GPU, explains nothing.
 //!
 //! A wait of the thread itself that returned shortly before the work ended counts as in progress, too: clocks err, and devices write
 //! the time of an end some µs late ([`EARLY_RETURN_NS`]). Where the trace states no clock error, a wait that returned up to
-//! [`UNSTATED_ERROR_NS`] before leaves open whether the thread waited for that work.
+//! [`UNSTATED_ERROR_NS`] before leaves open whether the thread waited for that work. So does a wait that returned too early for the
+//! stated error, where no work ended during the wait: clocks err by more than is stated, or the thread had lost its processor.
 //!
 //! A submission call that began while another thread's free or allocation waited for the GPU, and returned soon after that one,
 //! waited for the same lock of the driver.
@@ -28,18 +30,23 @@ use gapscope_timeline::intervals::{Interval, union};
 use gapscope_timeline::thresholds::{
     EARLY_RETURN_NS, ROUND_TRIP_NS, SYNC_RETURN_NS, UNSTATED_ERROR_NS,
 };
+#[cfg(doc)]
+use gapscope_trace::lookup::NONE;
 use std::iter::Peekable;
+
+/// How many pieces of work before a moment are looked at for one that ends then.
+const MAX_OVERLAPPING: usize = 64;
 
 impl Explainer<'_> {
     /// Splits `late`, the time before a submission call, by what `thread` did, and appends the pieces to `parts`.
     /// `explanation` gets whether a wait was in progress, and the parts that other threads explain. `stated_error_ns` is the
-    /// clock's error, and `submitted_ns` the start of the call that submitted the work before.
+    /// clock's error, and `submission` the row of the submission of the work before, or [`NONE`].
     pub(super) fn explain_host(
         &self,
         late: Interval,
         thread: HostThread,
         stated_error_ns: Option<i64>,
-        submitted_ns: Option<i64>,
+        submission: u32,
         explanation: &mut Explanation,
         parts: &mut Vec<GapPart>,
     ) {
@@ -53,7 +60,7 @@ impl Explainer<'_> {
         };
         let before = Before {
             end_ns: gap_ns,
-            submitted_ns,
+            submission,
         };
         let tolerated_ns = error_ns.saturating_add(EARLY_RETURN_NS);
         let waiting = (segments.clone().find(waits))
@@ -77,8 +84,10 @@ impl Explainer<'_> {
             from_ns = inside.end_ns;
         }
         let is_round_trip = |early_ns: i64| outside_ns.saturating_add(early_ns) <= ROUND_TRIP_NS;
-        if !waited && stated_error_ns.is_none() {
-            let perhaps = self.returned_early(thread, before, UNSTATED_ERROR_NS);
+        if !waited {
+            let perhaps = (self.returned_early(thread, before, UNSTATED_ERROR_NS)).filter(|call| {
+                stated_error_ns.is_none() || !self.has_seen_an_end(call, tolerated_ns)
+            });
             explanation.may_have_waited = perhaps
                 .is_some_and(|call| is_round_trip(gap_ns.saturating_sub(call.interval.end_ns)));
         }
@@ -88,6 +97,7 @@ impl Explainer<'_> {
                 .peekable(),
             waited: |other, call: &Segment| self.call_causes.waited(other, call, gap_ns, error_ns),
             unrelated: |other| self.is_unrelated(thread, other),
+            elsewhere: |other, call: &Segment| self.waited_elsewhere(other, call, submission),
             near_ns,
             left_ns: outside_ns,
             round_trip: waited && is_round_trip(early_ns),
@@ -130,11 +140,46 @@ impl Explainer<'_> {
     ) -> Option<Segment> {
         let from_ns = before.end_ns.saturating_sub(tolerated_ns.saturating_add(1));
         let segments = (self.host_threads).segments(thread, Interval::new(from_ns, before.end_ns));
+        let recorded = self.order().recorded_waits();
+        let submissions = &self.timeline.trace.tables.submissions;
+        let submitted_ns = submissions.start_ns.get(before.submission as usize);
         let mut early = segments.rev().filter(|call| {
-            let is_of_work = before.submitted_ns.is_none_or(|ns| ns <= call.since_ns);
+            let is_of_work = submitted_ns.is_none_or(|ns| *ns <= call.since_ns);
             call.interval.end_ns <= before.end_ns && call.is_last && is_of_work
         });
-        early.find(|call| call.waits && call.outcome != WaitOutcome::NotDone)
+        early.find(|call| {
+            call.waits
+                && call.outcome != WaitOutcome::NotDone
+                && recorded.is_for(thread, call, before.submission) != Some(false)
+        })
+    }
+
+    /// Returns true where the trace says that a call waited for work of another device than the one that ran the work of `submission`.
+    fn waited_elsewhere(&self, thread: HostThread, call: &Segment, submission: u32) -> bool {
+        let gpu_of = |row: u32| {
+            let times = self.timeline.submissions.get(row as usize)?;
+            Some(self.timeline.queues[times.queue as usize].gpu)
+        };
+        let awaited = self.order().recorded_waits().awaited(thread, call);
+        let gpus = awaited.and_then(gpu_of).zip(gpu_of(submission));
+        gpus.is_some_and(|(awaited, own)| awaited != own)
+    }
+
+    /// Returns true where a call that waits may have waited for work that seems to end during the call, or within `tolerated_ns` of it, or
+    /// where it took no longer than a call that waits for nothing.
+    fn has_seen_an_end(&self, call: &Segment, tolerated_ns: i64) -> bool {
+        let until_ns = call.interval.end_ns.saturating_add(tolerated_ns);
+        let from_ns = call.since_ns.saturating_sub(tolerated_ns);
+        until_ns.saturating_sub(call.since_ns) <= tolerated_ns.saturating_mul(2)
+            || self.timeline.gpus.iter().any(|gpu| {
+                let begun = gpu
+                    .works
+                    .partition_point(|work| work.interval.start_ns <= until_ns);
+                let mut last = gpu
+                    .works
+                    .range(begun.saturating_sub(MAX_OVERLAPPING)..begun);
+                last.any(|work| (from_ns..=until_ns).contains(&work.interval.end_ns))
+            })
     }
 
     /// Returns the call of another thread behind which a submission `call` of `thread` was blocked: it waited for the work that
@@ -188,16 +233,17 @@ impl Explainer<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Before {
     end_ns: i64,
-    /// The start of the call that submitted it, where that is known.
-    submitted_ns: Option<i64>,
+    /// The row of its submission, or [`NONE`].
+    submission: u32,
 }
 
 /// The explanation of the time that a thread spends outside of calls, made stretch by stretch in order of time.
-struct Outside<'a, I, W, U, B>
+struct Outside<'a, I, W, U, E, B>
 where
     I: Iterator<Item = (HostThread, Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
     U: Fn(HostThread) -> bool,
+    E: Fn(HostThread, &Segment) -> bool,
     B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
     /// The calls of other threads that are not considered yet, in the order of their returns.
@@ -206,6 +252,8 @@ where
     waited: W,
     /// Returns true where waits of another thread do not hold this one up.
     unrelated: U,
+    /// Returns true where a call of another thread waited for work of another device than that of the gap.
+    elsewhere: E,
     /// The latest start of calls that count as in progress when the gap began.
     near_ns: i64,
     /// The time outside of calls that is not explained yet.
@@ -222,11 +270,12 @@ where
     explanation: &'a mut Explanation,
 }
 
-impl<'a, I, W, U, B> Outside<'a, I, W, U, B>
+impl<'a, I, W, U, E, B> Outside<'a, I, W, U, E, B>
 where
     I: Iterator<Item = (HostThread, Segment)>,
     W: Fn(HostThread, &Segment) -> bool,
     U: Fn(HostThread) -> bool,
+    E: Fn(HostThread, &Segment) -> bool,
     B: Fn(HostThread, &Segment) -> Option<Interval>,
 {
     /// Appends the parts of a stretch. `polled` is true where the stretch lies between two polls of one wait. Of
@@ -268,6 +317,9 @@ where
                 CallClass::Other if !is_hidden_wait => {}
                 _ if !is_hidden_wait && whole.start_ns > self.near_ns => {}
                 _ if !is_hidden_wait && (self.unrelated)(other) => {}
+                _ if !is_hidden_wait
+                    && (self.elsewhere)(other, &call)
+                    && self.left_ns + (stretch.end_ns - whole.end_ns) > ROUND_TRIP_NS => {}
                 _ => {
                     self.explanation.waited = true;
                     self.explanation.waiting.get_or_insert(Waiting {

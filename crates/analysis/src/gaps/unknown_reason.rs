@@ -96,7 +96,7 @@ impl UnknownReason {
                 "waits returned before the work that they waited for ended, so the times of host and device contradict each other".to_owned()
             }
             UnknownReason::EarlyWait => format!(
-                "a wait returned up to {} before the work seems to end, and the trace states no error of its clock: the host may have waited for that work",
+                "a wait returned up to {} before the work seems to end, and the trace states no error of its clock, or too small a one: the host may have waited for that work",
                 Nanoseconds(UNSTATED_ERROR_NS)
             ),
         }

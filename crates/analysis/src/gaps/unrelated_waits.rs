@@ -5,8 +5,9 @@
 //! soon as there are [`REGULAR_LEAST_GAPS`] of them: the waits are unrelated where the time since the return varies by more than
 //! [`UNRELATED_TIMES`] times as much.
 //!
-//! What this cannot know: which of the two it is where both are equally regular, as in a program whose kernels all take the same time. The
-//! waits are then taken for what held the thread up.
+//! What this cannot know: which of the two it is where both are equally regular, as in a program whose kernels all take the same time. A
+//! thread that waits for work of its own, on queues that the other thread does not use, is then taken for an unrelated one, as of two
+//! loops with one period. Otherwise the waits are taken for what held the thread up.
 
 use super::pattern::Quartiles;
 use gapscope_timeline::Timeline;
@@ -38,6 +39,14 @@ impl UnrelatedWaits {
                     .push(table.start_ns[row]);
             }
         }
+        let mut queues: HashMap<HostThread, HashSet<u32>> = HashMap::new();
+        for (times, row) in timeline.submissions.iter().zip(0..) {
+            if let Some(thread) = HostThread::from_row(table.process[row], table.thread.at(row))
+                && submitted.contains_key(&thread)
+            {
+                queues.entry(thread).or_default().insert(times.queue);
+            }
+        }
         let mut returns: HashMap<HostThread, Vec<i64>> = HashMap::new();
         for (thread, call) in host.all_segments() {
             if call.waits
@@ -55,7 +64,11 @@ impl UnrelatedWaits {
             let others = returns
                 .iter()
                 .filter(|(other, _)| other.process == thread.process && *other != thread);
-            let others = others.filter(|(_, ends)| has_own_rhythm(calls, ends));
+            let others = others.filter(|(other, ends)| {
+                let of_both = queues.get(thread).zip(queues.get(other));
+                let is_apart = of_both.is_some_and(|(own, others)| own.is_disjoint(others));
+                has_own_rhythm(calls, ends, is_apart)
+            });
             unrelated.extend(others.map(|(other, _)| (*thread, *other)));
         }
         UnrelatedWaits(unrelated)
@@ -68,8 +81,8 @@ impl UnrelatedWaits {
 }
 
 /// Returns true where a thread submits at more regular times after its own submission before, by `calls_ns`, than after the returns of another
-/// thread's waits. Both are in order of time.
-fn has_own_rhythm(calls_ns: &[i64], returns_ns: &[i64]) -> bool {
+/// thread's waits. Both are in order of time. Where the other thread is `apart`, with work of its own, equally regular times are enough.
+fn has_own_rhythm(calls_ns: &[i64], returns_ns: &[i64], is_apart: bool) -> bool {
     let (mut since_return, mut since_call) = (Vec::new(), Vec::new());
     let apart = returns_ns.len() / MAX_RETURNS + 1;
     for return_ns in returns_ns.iter().step_by(apart) {
@@ -88,7 +101,8 @@ fn has_own_rhythm(calls_ns: &[i64], returns_ns: &[i64]) -> bool {
     }
     let spread = |times: &mut Vec<i64>| Quartiles::new(times).map(|quartiles| quartiles.spread());
     let spreads = spread(&mut since_return).zip(spread(&mut since_call));
-    spreads.is_some_and(|(after_return, after_call)| {
-        after_return as f64 > after_call as f64 * UNRELATED_TIMES
+    spreads.is_some_and(|(after_return, after_call)| match is_apart {
+        true => after_return as f64 * UNRELATED_TIMES >= after_call as f64,
+        false => after_return as f64 > after_call as f64 * UNRELATED_TIMES,
     })
 }

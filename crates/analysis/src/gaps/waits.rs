@@ -25,6 +25,7 @@ mod unmeasured;
 use super::start_up::{api_of, start_up_ns};
 use super::{Cause, UnknownReason};
 use crate::contexts::Turns;
+use crate::recorded_waits::RecordedWaits;
 use functions::HostFunctions;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::thresholds::{
@@ -52,6 +53,7 @@ pub(crate) struct WaitOrder<'a> {
     /// For each row, true where the submission may wait for something. Empty where no submission may.
     may_wait: Vec<bool>,
     functions: HostFunctions,
+    recorded_waits: RecordedWaits<'a>,
     unmeasured: Unmeasured,
     /// The numbers of nodes of the graphs that are large enough to start late, by the row of their submission.
     graph_nodes: HashMap<u32, i64>,
@@ -137,7 +139,8 @@ impl<'a> WaitOrder<'a> {
         dependencies.sort_unstable();
         let nodes = functions::host_nodes(timeline);
         let mut rows = 0..timeline.submissions.len() as u32;
-        let unmeasured = Unmeasured::new(timeline);
+        let recorded_waits = RecordedWaits::new(timeline);
+        let unmeasured = Unmeasured::new(timeline, &recorded_waits);
         let is_timed = |row| {
             matches!(timeline.standing(row), Standing::Timed(_)) && !unmeasured.has_a_part_of(row)
         };
@@ -159,10 +162,11 @@ impl<'a> WaitOrder<'a> {
             previous,
             may_wait: Vec::new(),
             functions: HostFunctions::new(timeline, queues, &nodes),
+            page_moves: unmeasured::page_moves(timeline, &recorded_waits),
+            recorded_waits,
             unmeasured,
             graph_nodes: large_graphs(timeline),
             turns: Turns::new(timeline),
-            page_moves: unmeasured::page_moves(timeline),
             start_up_ns: (timeline.queues.iter())
                 .map(|queue| start_up_ns(api_of(timeline, queue)))
                 .collect(),
@@ -284,8 +288,10 @@ impl<'a> WaitOrder<'a> {
         }
         let queue = self.timeline.submissions[row as usize].queue;
         let end_ns = self.turns.other_ended(self.timeline, queue, start_ns)?;
-        (end_ns > call_end_ns && start_ns.saturating_sub(end_ns) < CONTEXT_SWITCH_NS)
-            .then_some(end_ns)
+        // Nor does a GPU change contexts in the time that it takes to start a kernel.
+        let took_ns = start_ns.saturating_sub(end_ns);
+        let is_change = (FIRST_START_NS..CONTEXT_SWITCH_NS).contains(&took_ns);
+        (end_ns > call_end_ns && is_change).then_some(end_ns)
     }
 
     /// Returns the end of the call that made a submission.
@@ -296,6 +302,11 @@ impl<'a> WaitOrder<'a> {
     /// Returns the times in which work without known times may have run.
     pub(crate) fn unmeasured(&self) -> &Unmeasured {
         &self.unmeasured
+    }
+
+    /// Returns the calls of the host that waited for known work.
+    pub(crate) fn recorded_waits(&self) -> &RecordedWaits<'a> {
+        &self.recorded_waits
     }
 
     /// Returns true where managed memory may have been moved in `interval`, at any queue of the GPU of a queue.

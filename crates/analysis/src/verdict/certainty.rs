@@ -1,5 +1,6 @@
 //! Tells which other verdicts are possible, because device and host times agree only within the clock's error or
-//! contradict each other, or because functions of the host or pieces of work have no times.
+//! contradict each other, because functions of the host or pieces of work have no times, or because work that waited for another device
+//! started late for no known reason.
 //!
 //! Busy time is measured by one clock and stays. Idle time could be on another side of the verdict, by as much as the sides'
 //! ranges say. The verdict is made again with each side at its most and at its least, and its sentence says what is open.
@@ -146,7 +147,17 @@ impl Times<'_> {
             idled(|times| &mut times.launch_ns, 0),
             unfilled,
         ];
-        let others = others(bound, all.iter().map(Bound::from_times));
+        // Work of a device that started late for no known reason may have waited for another device all the while, whose clock is off: then
+        // the verdict is that on one device.
+        let is_late = self.share(self.not_of_host_ns) >= UNCERTAIN_SHARE;
+        let apart = self
+            .apart
+            .iter()
+            .filter(|other| is_late && **other != Bound::Mixed);
+        let others = others(
+            bound,
+            all.iter().map(Bound::from_times).chain(apart.copied()),
+        );
         (!others.is_empty()).then(|| (others, self.not_known()))
     }
 

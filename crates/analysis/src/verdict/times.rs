@@ -1,5 +1,6 @@
 //! Sums up, for the verdict, the busy and idle time of one device or of several by what the time went into.
 
+use crate::bound::Bound;
 use crate::contradictions::Contradiction;
 use crate::critical_path::{CriticalPath, CriticalPaths, JointPath, PathOfDevice, PathParts};
 use crate::fill::DeviceFill;
@@ -50,6 +51,9 @@ pub(crate) struct Times<'a> {
     pub(crate) peers_ns: i64,
     /// The whole of that path, where devices waited in communication for each other.
     pub(crate) path: Option<JointPath>,
+    /// The verdicts on the devices by themselves, each of which rests on one clock; empty where the trace says of no work that it waited for
+    /// another device.
+    pub(crate) apart: Vec<Bound>,
     /// True where the trace does not show for how long its communication waited for other devices.
     pub(crate) has_hidden_peers: bool,
     /// The idle time of each side of each device, as far as it is certain.
@@ -142,6 +146,7 @@ impl<'a> Times<'a> {
                     joint: None,
                     peers_ns: peers_ns(paths, idle.device),
                     path: None,
+                    apart: Vec::new(),
                     has_hidden_peers: share.parts.communication_ns > 0 && !paths.has_joined_kernels,
                     ranges: idle.sides.clone(),
                     contradicted_ns: contradicted_ns(idle, contradictions),
@@ -195,6 +200,10 @@ impl<'a> Times<'a> {
             }),
             peers_ns: sum(|times| times.peers_ns),
             path: joint_path(each, findings, idle),
+            apart: match paths.has_waits_between_devices {
+                true => each.iter().map(Bound::from_times).collect(),
+                false => Vec::new(),
+            },
             has_hidden_peers: each.iter().any(|times| times.has_hidden_peers),
             ranges: each.iter().flat_map(|times| times.ranges.clone()).collect(),
             contradicted_ns: sum(|times| times.contradicted_ns),

@@ -1,7 +1,7 @@
 //! Turns changes into what they do to each moment of a recorded run: which delays they change, and how.
 
 use super::change::{Change, Target, To, What};
-use super::recorded::{Call, Recorded, Work, WorkMoment};
+use super::recorded::{Arm, Call, Recorded, Work, WorkMoment};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::CallClass;
 use gapscope_trace::ids::LabelId;
@@ -11,9 +11,11 @@ use rustc_hash::FxHashMap;
 use wildmatch::WildMatch;
 
 /// What changes do to a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Effects {
     times: Vec<Effect>,
+    /// The delays that take so many times as long, which no change that a user asks for names.
+    delays: Option<(Delay, f64)>,
     /// Of the waits that work held, only each so many-th is kept.
     waits_each: Option<u64>,
     /// The number of those waits.
@@ -22,15 +24,24 @@ pub(super) struct Effects {
     drops_dependencies: bool,
 }
 
+/// A kind of delay between moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delay {
+    /// From what held a piece of work to its start.
+    Arm(Arm),
+    /// From the end of work to the return of the wait for it.
+    WakeUp,
+}
+
 /// What a change of times does.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Effect {
     on: On,
     to: To,
 }
 
 /// The moments whose times change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum On {
     /// Kernels, by their row.
     Kernels(Vec<bool>),
@@ -47,7 +58,7 @@ enum On {
 }
 
 /// The host's time that a change is about, by the place of the call's moment.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HostParts {
     /// Of the time before the call.
     pub(super) own_ns: FxHashMap<u32, i64>,
@@ -104,6 +115,31 @@ impl Effects {
             }
         }
         Ok(effects)
+    }
+
+    /// Adds a change to the times of a target that is neither a cause nor code.
+    pub(super) fn with_time(&self, timeline: &Timeline, target: &Target, to: To) -> Effects {
+        let on = On::new(timeline, target, |_| Ok(HostParts::default()));
+        let effect = on.map(|on| Effect { on, to });
+        let mut effects = self.clone();
+        effects.times.extend(effect);
+        effects
+    }
+
+    /// Makes delays of one kind so many times as long.
+    pub(super) fn with_delay(&self, delay: Delay, factor: f64) -> Effects {
+        Effects {
+            delays: Some((delay, factor)),
+            ..self.clone()
+        }
+    }
+
+    /// Returns how long a delay takes.
+    pub(super) fn delay(&self, delay: Delay, ns: i64) -> i64 {
+        match self.delays {
+            Some((changed, factor)) if changed == delay => To::Factor(factor).apply(ns),
+            _ => ns,
+        }
     }
 
     /// Returns how long a piece of work takes.

@@ -14,7 +14,7 @@
 //! Gains do not add up: what one change saves, another may save as well. So the first two are replayed together, too.
 
 use super::change::{Change, Code, Target, To, What};
-use super::{Extent, WhatIf};
+use super::{Extent, KernelSlack, PathPart, WhatIf};
 use crate::Findings;
 use crate::gaps::{AdviceSubject, Cause, GapFinder, Side};
 use crate::kernels::Kernel;
@@ -50,6 +50,12 @@ pub struct Gains {
     /// The part of the run that was replayed, of whose length gains are shares; absent where nothing was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gains_window: Option<Interval>,
+    /// The critical path of that part: what its time was spent on, the greatest part first. Absent where nothing was replayed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<PathPart>,
+    /// How much longer the launches of the kernels with the most time could be; absent where nothing was replayed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slack: Vec<KernelSlack>,
     /// The number of steps in that part; absent where it has no whole number of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gains_of_steps: Option<u64>,
@@ -145,12 +151,10 @@ impl Gains {
             return Gains::default();
         }
         let asked = asked(findings);
-        let Some(extent) = Extent::from_findings(finder.timeline(), findings) else {
+        let extent = Extent::from_findings(finder.timeline(), findings);
+        let Some(extent) = extent.filter(|_| !asked.is_empty()) else {
             return Gains::default();
         };
-        if asked.is_empty() {
-            return Gains::default();
-        }
         let whole = WhatIf::with_most_moments(finder, extent, MAX_MOMENTS);
         let unknown = |change: Option<String>| {
             move |refusal: super::Refusal| UnknownGain {
@@ -175,6 +179,10 @@ impl Gains {
             gains_of_steps: whole.steps(),
             ..Gains::default()
         };
+        if let Ok(unchanged) = whole.answer(&[]) {
+            gains.path = unchanged.path;
+            gains.slack = unchanged.slack;
+        }
         let mut changes = Vec::new();
         for ((subject, change), answer) in asked.into_iter().zip(answers) {
             let Some(answer) = answer else { continue };

@@ -1,14 +1,18 @@
 //! Follows a replayed run back from its end to what held each moment: the critical path, by what its time was spent on.
 
-use super::recorded::{Kind, Recorded, Work};
+use super::change::Target;
+use super::effects::Delay;
+use super::recorded::{Arm, Kind, Recorded, Work};
 use super::replay::Replayed;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::CallClass;
 use gapscope_timeline::quantity::ratio;
 use gapscope_trace::lookup::NONE;
+use gapscope_trace::tables::TransferKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use wildmatch::WildMatch;
 
 /// The most rows of a path: what takes less is summed up in the last one.
 const MAX_ROWS: usize = 12;
@@ -26,6 +30,51 @@ pub struct PathPart {
     pub total_ns: i64,
     /// Of the path.
     pub share: f64,
+    /// The least share over all paths that are as long to about 1 %: by how much less time a run takes where this takes less. Null for
+    /// the rest.
+    pub low: Option<f64>,
+    /// The greatest such share: by how much more time a run takes where this takes more. Null for the rest.
+    pub high: Option<f64>,
+}
+
+impl PathPart {
+    /// Returns a part without time on a path.
+    pub(super) fn beside(what: &'static str, name: Option<String>) -> PathPart {
+        PathPart {
+            what,
+            name,
+            total_ns: 0,
+            share: 0.0,
+            low: None,
+            high: None,
+        }
+    }
+
+    /// Says how the times of the part are changed; `None` where no replay can change them by themselves.
+    pub(super) fn lever(&self) -> Option<Lever> {
+        let name = self.name.as_deref();
+        Some(match (self.what, name) {
+            ("kernel", Some(name)) => Lever::Time(Target::Kernels(WildMatch::new(name))),
+            ("transfer", Some(name)) => {
+                let mut kinds = TransferKind::ALL.iter().copied();
+                Lever::Time(Target::Transfers(kinds.find(|kind| kind.as_str() == name)))
+            }
+            ("call" | "recording", Some(name)) => Lever::Time(Target::Calls(WildMatch::new(name))),
+            ("host-code", _) => Lever::Time(Target::Host),
+            ("wake-up", _) => Lever::Delay(Delay::WakeUp),
+            ("launch-latency", _) => Lever::Delay(Delay::Arm(Arm::Submission)),
+            ("queue-gap", _) => Lever::Delay(Delay::Arm(Arm::Queue)),
+            ("handover", _) => Lever::Delay(Delay::Arm(Arm::Dependency)),
+            _ => return None,
+        })
+    }
+}
+
+/// What is changed to learn how much of a run rests on a part of its path.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Lever {
+    Time(Target),
+    Delay(Delay),
 }
 
 /// A kind of thing on a path, with its name.
@@ -134,6 +183,8 @@ fn rows(spent: BTreeMap<Thing, i64>) -> Vec<PathPart> {
         name,
         total_ns: ns,
         share: ratio(ns, total_ns),
+        low: None,
+        high: None,
     };
     let mut parts: Vec<PathPart> = spent
         .into_iter()

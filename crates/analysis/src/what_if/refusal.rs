@@ -6,8 +6,8 @@ use super::change::{Change, Target, To, What};
 use super::recorded::Recorded;
 use crate::gaps::Side;
 use gapscope_timeline::Timeline;
+use gapscope_timeline::lost_work::lost_work;
 use gapscope_timeline::quantity::{Percent, count, ratio};
-use gapscope_trace::LossKind;
 use gapscope_trace::manifest::SamplingMode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -63,9 +63,9 @@ pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal>
             "Record with `--sampling dispatch`.",
         ));
     }
-    let lost = manifest.losses.iter().filter(|loss| is_of_work(&loss.kind));
+    let lost = (manifest.losses.iter()).filter(|loss| lost_work(&loss.kind).is_some());
     let lost: Vec<String> = lost
-        .map(|loss| format!("{} {}", count(loss.count), loss.kind.as_str()))
+        .map(|loss| loss.kind.phrase(loss.count, &count(loss.count)))
         .collect();
     if !lost.is_empty() {
         refused.push(Refusal::new(
@@ -95,33 +95,6 @@ pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal>
         ));
     }
     refused
-}
-
-/// Returns true for losses of work, or of the calls that hand it over.
-fn is_of_work(kind: &LossKind) -> bool {
-    use LossKind::*;
-    matches!(
-        kind,
-        Copies
-            | CommandBufferContents
-            | CommandBufferRows
-            | CommandBufferTimes
-            | CommandBuffers
-            | Commands
-            | CudaActivities
-            | CudaActivitiesAtSuddenEnd
-            | CudaWork
-            | DispatchRows
-            | DispatchTimes
-            | Dispatches
-            | GpuIntervals
-            | GraphLaunches
-            | GraphTimes
-            | HostCalls
-            | HostCallsOfWork
-            | Submissions
-            | Transfers
-    )
 }
 
 /// Returns the reasons that lie in how well a replay without changes comes to the recording.

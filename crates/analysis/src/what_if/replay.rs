@@ -4,7 +4,7 @@
 //! With nothing changed each moment comes exactly when it was recorded, since the arm that held it has the recorded delay. The pass
 //! is one walk over the moments in their recorded order: none waits for a later one.
 
-use super::effects::Effects;
+use super::effects::{Delay, Effects};
 use super::recorded::{Arm, Call, Kind, Moment, Recorded, Return, Work, WorkMoment};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::TransferKind;
@@ -138,7 +138,7 @@ impl Recorded {
                     waits += u64::from(is_optional);
                     let is_made = !(is_optional && effects.drops_wait(waits));
                     let (_, called) = state.calls[wait.thread as usize];
-                    let end = match self.work_ended(&state, choices, wait) {
+                    let end = match self.work_ended(&state, effects, choices, wait) {
                         Some(ended) if is_made => ended.later(called),
                         // Without the work that held it, the wait takes the time that it took.
                         None if wait.held => called.after(wait.length_ns),
@@ -180,7 +180,13 @@ impl Recorded {
     }
 
     /// Returns when the end of the work that a call waited for lets it return; `None` where no such work is known.
-    fn work_ended(&self, state: &State, choices: Choices, wait: &Return) -> Option<At> {
+    fn work_ended(
+        &self,
+        state: &State,
+        effects: &Effects,
+        choices: Choices,
+        wait: &Return,
+    ) -> Option<At> {
         if wait.slots.is_empty() || wait.guessed && !choices.guesses {
             return None;
         }
@@ -192,6 +198,7 @@ impl Recorded {
         let ends = self.slots(wait.slots).iter();
         let ends = ends.map(|slot| state.ended[*slot as usize]);
         let last = ends.fold(NEVER, |last, end| end.later(last));
+        let wake_ns = effects.delay(Delay::WakeUp, wake_ns);
         (last.ns > i64::MIN).then(|| last.after(wake_ns))
     }
 
@@ -208,7 +215,8 @@ impl Recorded {
         let delay = |arm: Arm| {
             let delay_ns = work.delays[arm as usize]?;
             let is_pooled = choices.pools && work.held_by == Some(arm) && !work.overlaps;
-            Some([delay_ns, self.usual.arms[arm as usize]][usize::from(is_pooled)])
+            let delay_ns = [delay_ns, self.usual.arms[arm as usize]][usize::from(is_pooled)];
+            Some(effects.delay(Delay::Arm(arm), delay_ns))
         };
         let mut start = NEVER;
         if let Some(delay_ns) = delay(Arm::Queue) {

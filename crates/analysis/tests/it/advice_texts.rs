@@ -464,7 +464,7 @@ fn pairs() -> Vec<TextPair> {
             Unknown,
             &[
                 "a wait returned up to ",
-                " before the work seems to end, and the trace states no error of its clock: the host may have waited for that work",
+                " before the work seems to end, and the trace states no error of its clock, or too small a one: the host may have waited for that work",
             ],
             plant(|| event_returns_early(50)),
             plant(|| event_returns_early(5)),

@@ -37,14 +37,16 @@ fn contradictions(findings: &Findings) -> Vec<(ContradictionKind, u64)> {
     all.map(|row| (row.kind, row.count)).collect()
 }
 
-/// Turns of a kernel, a wait for it and 60 us of host code; device times are late by `late` us. The waits have `columns`.
+/// Turns of a kernel, a wait for it and 60 us of host code; device times are late by `late` us. The waits have `columns`, in which `TURN` is
+/// the id of the kernel's submission.
 fn turns(columns: &str, late: i64, also: &str) -> Findings {
     let mut rows = also.to_owned();
     for turn in 0..20 {
         let at = turn * 175;
         rows += &launch(turn + 1, at, [at + 10 + late, 100]);
         rows += &format!(
-            "host_call process=1 thread=7 {columns} start_ns={}us duration_ns=109us\n",
+            "host_call process=1 thread=7 {} start_ns={}us duration_ns=109us\n",
+            columns.replace("TURN", &(turn + 1).to_string()),
             at + 6
         );
     }
@@ -103,6 +105,11 @@ fn verdict_and_headline_believe_the_same_waits() {
         ("call=wait-event queue=1", "", false),
         ("call=wait-fences", "", false),
         ("call=wait-semaphores queue=1", "", false),
+        // The trace names the work.
+        ("call=wait-event waits_for=TURN", "", true),
+        ("call=wait-fences waits_for=TURN", &other_queue, true),
+        ("call=wait-event waits_for=TURN result=2", "", false),
+        ("call=wait-event waits_for=99", &other_queue, false),
     ] {
         let findings = turns(columns, 194, also);
         let expected = if is_awaited {

@@ -2,11 +2,14 @@
 //! program is changed so.
 
 use crate::emulated::Act::{self, Host, WaitQueue};
-use crate::emulated::{Machine, SAME, kernel, run};
+use crate::emulated::{CALL_NS, GAP_NS, Machine, SAME, kernel, run};
 use gapscope_analysis::first_step::{Cost, first_step};
-use gapscope_analysis::gaps::{AdviceSubject, Cause};
+use gapscope_analysis::gaps::{AdviceSubject, Cause, GapFinder};
 use gapscope_analysis::what_if::gains::Gains;
+use gapscope_analysis::what_if::{Answer, Extent, PathPart, WhatIf};
 use gapscope_analysis::{Findings, Options};
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
 use gapscope_trace::Trace;
 
 /// Steps that wait for their kernel, with so much of the host's time between them.
@@ -105,4 +108,59 @@ fn gains_can_be_left_out() {
     };
     let findings = Findings::new(&run(&steps(800_000, 200_000), SAME).0, &options);
     assert_eq!(findings.gains, Gains::default());
+}
+
+/// The path of a run, without changes.
+fn unchanged(acts: &[Act]) -> Answer {
+    let (trace, end_ns) = run(acts, SAME);
+    let timeline = Timeline::new(&trace);
+    let finder = GapFinder::new(&timeline);
+    let extent = Extent {
+        window: Interval::new(0, end_ns + 1),
+        steps: None,
+    };
+    WhatIf::new(&finder, extent).answer(&[]).unwrap()
+}
+
+fn part<'a>(answer: &'a Answer, what: &str) -> &'a PathPart {
+    let mut parts = answer.path.iter();
+    parts.find(|part| part.what == what).expect("a part")
+}
+
+#[test]
+fn near_ties_leave_shares_open() {
+    // The device needs 302 µs for each kernel, and the host 301 µs: the path runs through either.
+    let acts = [Host(296_000), kernel(0, 300_000)].repeat(300);
+    let tied = unchanged(&acts);
+    let of_kernel = part(&tied, "kernel");
+    assert!(of_kernel.share > 0.9, "{of_kernel:?}");
+    assert!(of_kernel.low.unwrap() < 0.5, "{of_kernel:?}");
+    assert!(of_kernel.high.unwrap() > 0.9, "{of_kernel:?}");
+    let of_host = part(&tied, "host-code");
+    assert!(of_host.high.unwrap() > 0.5, "{of_host:?}");
+    // Where the device alone is the limit, nothing is open.
+    let alone = unchanged(&[Host(100_000), kernel(0, 300_000)].repeat(300));
+    let of_kernel = part(&alone, "kernel");
+    assert!(of_kernel.low.unwrap() > 0.9, "{of_kernel:?}");
+    let of_host = part(&alone, "host-code");
+    assert!(of_host.high.unwrap() < 0.01, "{of_host:?}");
+}
+
+#[test]
+fn kernels_have_the_time_until_the_host_comes() {
+    // Nothing waits for the kernels: each ends 496 µs before the next is submitted.
+    let acts = [Host(796_000), kernel(0, 300_000)].repeat(300);
+    let late = unchanged(&acts);
+    let [slack] = &late.slack[..] else {
+        panic!("{:?}", late.slack)
+    };
+    assert_eq!((&*slack.kernel, slack.launches), ("work", 300));
+    let period_ns = 796_000 + CALL_NS;
+    let free_ns = period_ns - 300_000 - GAP_NS;
+    assert!(
+        (slack.slack_ns - free_ns).abs() < 10_000,
+        "{slack:?} of {free_ns}"
+    );
+    let held = unchanged(&steps(100_000, 300_000));
+    assert_eq!(held.slack[0].slack_ns, 0, "{:?}", held.slack);
 }

@@ -82,7 +82,7 @@ fn a_change_that_costs_time_and_one_that_changes_nothing_are_told_as_such() {
     assert_contains(page("kernel:gemm=2x"), "% more.");
     assert_contains(page("kernel:gemm=600us"), "as long as before.");
     let path = text(&workplace.run(&["what-if", "run"]).stdout);
-    assert_contains(&path, "what holds the run");
+    assert_contains(&path, "What holds the run");
 }
 
 #[test]

@@ -15,9 +15,10 @@ use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::command::short_command;
 use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::lost_work::{LostWork, lost_work};
 use gapscope_timeline::quantity;
 use gapscope_timeline::thresholds::MISSING_WORK_SHARE;
-use gapscope_timeline::unknown_counts::{Count, WORK_LOSSES, unknown_counts};
+use gapscope_timeline::unknown_counts::{Count, unknown_counts};
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
 use gapscope_trace::manifest::{Api, Manifest, SamplingMode};
@@ -116,7 +117,8 @@ impl RunDigest {
         let transfers = &trace.tables.transfers;
         let losses = trace.manifest.losses.iter();
         let lost = losses
-            .filter(|loss| WORK_LOSSES.contains(&loss.kind) && is_inside(trace, &loss.kind))
+            .filter(|loss| lost_work(&loss.kind) == Some(LostWork::Pieces))
+            .filter(|loss| is_inside(trace, &loss.kind))
             .fold(0, |sum: u64, loss| sum.saturating_add(loss.count));
         let rows = timeline.dispatches.count() as u64 + transfers.len() as u64;
         let untimed = match trace.manifest.sampling_mode {

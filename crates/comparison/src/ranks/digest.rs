@@ -18,6 +18,7 @@ use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::collectives::{ProcessDevice, kind_of};
 use gapscope_timeline::counters::{self, CounterOwner};
 use gapscope_timeline::intervals::{Interval, union_length_ns};
+use gapscope_timeline::lost_work::{LostWork, lost_work};
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{LATE_CAUSE_SHARE, UNCERTAIN_SHARE};
 use gapscope_timeline::vocabulary::device_name;
@@ -56,7 +57,7 @@ pub struct RankDigest {
     pub(super) kernels: BTreeMap<String, (u64, i64)>,
     /// The clock of the rank's multiprocessors, in hertz, over the time for which it is known.
     pub(super) clock: Vec<(Interval, f64)>,
-    /// The conditions that slowed the rank's devices down.
+    /// The conditions that slowed the rank's devices or its machine down.
     pub(super) slowdowns: Vec<Slowdown>,
     /// The label of most of the time in which the host loaded data, by its labels.
     pub(super) loading_label: Option<String>,
@@ -72,7 +73,7 @@ pub struct RankDigest {
     pub(super) called: Vec<CollectivePart>,
 }
 
-/// A condition that slowed a device down.
+/// A condition that slowed a device or the machine down.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slowdown {
     pub(super) kind: ConditionKind,
@@ -229,19 +230,10 @@ impl RankDigest {
     }
 }
 
-/// Returns true for losses of kernels or of their times, without which a kernel is in no collective.
+/// Returns true for losses of work or of its times, without which a kernel is in no collective.
 fn is_of_work(kind: &LossKind) -> bool {
-    matches!(
-        kind,
-        LossKind::CudaActivities
-            | LossKind::CudaActivitiesAtSuddenEnd
-            | LossKind::CudaWork
-            | LossKind::DispatchRows
-            | LossKind::DispatchTimes
-            | LossKind::Dispatches
-            | LossKind::GpuIntervals
-            | LossKind::UnlistedDispatches
-    )
+    use LostWork::{Details, FileParts, Pieces};
+    matches!(lost_work(kind), Some(Pieces | Details | FileParts))
 }
 
 /// Returns the clock of a GPU's multiprocessors over the time for which it is known.
@@ -256,11 +248,11 @@ fn clock(timeline: &Timeline, gpu: usize) -> Vec<(Interval, f64)> {
         .collect()
 }
 
-/// Returns the conditions that slowed down the devices for whose index `of` is true.
+/// Returns the conditions that slowed down the machine, or the devices for whose index `of` is true.
 fn slowdowns(findings: &Findings, of: impl Fn(u32) -> bool) -> Vec<Slowdown> {
     let notes = findings.conditions.iter();
     notes
-        .filter(|note| note.device.is_some_and(&of))
+        .filter(|note| note.device.is_none_or(&of))
         .map(|note| Slowdown {
             kind: note.kind,
             held_ns: note.held_ns,

@@ -59,6 +59,7 @@ pub(super) fn reason(
                 let mut lines = ranks.late.idle_code.iter();
                 let line = lines.find(|line| line.cause == idle);
                 let evidence = line.map(|line| format!("its host was mostly at {}", line.text));
+                let evidence = evidence.or_else(|| ranks.stalled());
                 return (None, evidence.unwrap_or_else(|| NOT_SHOWN.to_owned()));
             }
         },
@@ -123,19 +124,6 @@ impl Ranks<'_> {
             // Its clock is as fast as the others'.
             return None;
         }
-        let held = |rank: &RankDigest, kind: ConditionKind| -> f64 {
-            let notes = rank
-                .slowdowns
-                .iter()
-                .filter(|slowdown| slowdown.kind == kind);
-            let held_ns = notes.fold(0i64, |sum, slowdown| sum.saturating_add(slowdown.held_ns));
-            held_ns as f64
-        };
-        let only_here = |kind: &ConditionKind| {
-            let elsewhere = median(self.others.iter().map(|rank| held(rank, *kind)).collect());
-            let own_ns = held(self.late, *kind);
-            own_ns > 0.0 && elsewhere.unwrap_or(0.0) < LATE_CAUSE_SHARE * own_ns
-        };
         let kinds = [
             (ConditionKind::Heat, LateReason::Heat, "because of heat"),
             (
@@ -149,7 +137,7 @@ impl Ranks<'_> {
                 "because of its power limit",
             ),
         ];
-        let slowdown = kinds.into_iter().find(|(kind, ..)| only_here(kind));
+        let slowdown = kinds.into_iter().find(|(kind, ..)| self.held_more(*kind));
         let clocks = slower.map(|(own, usual)| {
             format!(
                 "its clock was {:.0} MHz, the others' {:.0} MHz",
@@ -172,6 +160,26 @@ impl Ranks<'_> {
             )),
             (None, None) => None,
         }
+    }
+
+    /// Returns that tasks waited for a processor or a disk, where they did so on the machine of the late rank, and not on the others'.
+    fn stalled(&self) -> Option<String> {
+        let kinds = [
+            (ConditionKind::ProcessorStall, "a processor"),
+            (ConditionKind::DiskStall, "a disk"),
+        ];
+        let (kind, what) = (kinds.into_iter()).find(|(kind, _)| self.held_more(*kind))?;
+        let held = Nanoseconds(held(self.late, kind) as i64);
+        Some(format!(
+            "tasks on its machine waited for {what} for {held}, which those of the other ranks did not"
+        ))
+    }
+
+    /// Returns true where a condition held for much longer on the late rank than on the others.
+    fn held_more(&self, kind: ConditionKind) -> bool {
+        let elsewhere = median(self.others.iter().map(|rank| held(rank, kind)).collect());
+        let own_ns = held(self.late, kind);
+        own_ns > 0.0 && elsewhere.unwrap_or(0.0) < LATE_CAUSE_SHARE * own_ns
     }
 
     /// Returns that the host of the late rank loaded data, where labels or stacks say so for enough of the idle time.
@@ -198,6 +206,16 @@ impl Ranks<'_> {
             )
         })
     }
+}
+
+/// Returns for how many nanoseconds a condition held on a rank.
+fn held(rank: &RankDigest, kind: ConditionKind) -> f64 {
+    let notes = rank
+        .slowdowns
+        .iter()
+        .filter(|slowdown| slowdown.kind == kind);
+    let held_ns = notes.fold(0i64, |sum, slowdown| sum.saturating_add(slowdown.held_ns));
+    held_ns as f64
 }
 
 /// Returns the median, of an even number of values the lower middle one.

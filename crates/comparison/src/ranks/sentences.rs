@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// The maximum number of ranks without a trace that a sentence names.
 const LISTED_RANKS: usize = 8;
 
+/// One collective with this share of all skew is told by itself.
+const ONCE_LATE_SHARE: f64 = 0.5;
+
 /// The maximum number of outliers that sentences mention. The table has all of them.
 const LISTED_OUTLIERS: usize = 4;
 
@@ -125,6 +128,7 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
         .iter()
         .filter(|pipeline| pipeline.slowest.is_none());
     sentences.extend(even_stages.map(|pipeline| pipeline.sentence.clone()));
+    sentences.extend(once_late(findings, origin_ns));
     sentences.extend(within_chance(findings));
     if !findings.missing_ranks.is_empty() {
         let missing = &findings.missing_ranks;
@@ -295,6 +299,24 @@ fn within_chance(findings: &RankFindings) -> Option<String> {
     (findings.straggler.is_none() && findings.late_ranks.is_empty()).then(|| {
         format!(
             "No rank is late by more than chance: rank {rank} was last most often, at {last_count} of {of}."
+        )
+    })
+}
+
+/// Returns a sentence on a rank that came late once, where no rank is late again and again and most of all waiting was at that collective.
+fn once_late(findings: &RankFindings, origin_ns: i64) -> Option<String> {
+    let longest = findings.longest.first()?;
+    let skews = findings.ranks.iter().filter_map(|rank| rank.last_skew_ns);
+    let share = ratio(longest.skew_ns, skews.fold(0, i64::saturating_add));
+    let is_alone = findings.straggler.is_none() && findings.late_ranks.is_empty();
+    (is_alone && share >= ONCE_LATE_SHARE).then(|| {
+        format!(
+            "Rank {} came {} after rank {} to one collective, from {} of the recording on: {} of all skew.",
+            longest.last_rank,
+            Nanoseconds(longest.skew_ns),
+            longest.first_rank,
+            Nanoseconds(longest.first_ns.saturating_sub(origin_ns)),
+            Percent(share)
         )
     })
 }

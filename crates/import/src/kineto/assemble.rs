@@ -49,6 +49,7 @@ impl Collector<'_, '_> {
         let (works, sources) = (&self.works, &self.sources);
         let sources = SourceProcesses::new(&launches, works, sources, &pids, calls, self.main);
         let (joined, collisions) = launches.join(works, &sources, calls);
+        self.add_copied_bytes(&joined);
         let inventory = &mut self.profile.inventory;
         let reason = "several calls of their process have their correlation: the nearest one before them is taken";
         inventory.lose(LossKind::UnambiguousCallsOfWork, collisions, reason);
@@ -97,6 +98,28 @@ impl Collector<'_, '_> {
             forget(0);
         }
         self.profile.times.zero_ns = shift_ns;
+    }
+
+    /// Gives copies of unknown size the bytes that their calls say. Of a call with several copies, none is known.
+    fn add_copied_bytes(&mut self, joined: &[Joined]) {
+        if self.copied_bytes.is_empty() {
+            return;
+        }
+        let keys = |works: &[CollectedWork], index: usize| {
+            joined[index].call?;
+            Some((joined[index].process, works[index].correlation?))
+        };
+        let mut copies: FxHashMap<_, u32> = FxHashMap::default();
+        for key in (0..self.works.len()).filter_map(|index| keys(&self.works, index)) {
+            *copies.entry(key).or_default() += 1;
+        }
+        for index in 0..self.works.len() {
+            let key = keys(&self.works, index).filter(|key| copies.get(key) == Some(&1));
+            if let DeviceWorkKind::Transfer { bytes, .. } = &mut self.works[index].work.kind {
+                let of_call = key.and_then(|key| self.copied_bytes.get(&key).copied().flatten());
+                *bytes = bytes.or(of_call);
+            }
+        }
     }
 
     /// Adds steps to the threads that have none of their own: a step belongs to the whole process, so that it also

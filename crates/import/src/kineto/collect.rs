@@ -16,7 +16,7 @@ use super::operands::Operands;
 use super::producers::{self, Producers};
 use super::source::Source;
 use super::streams::{Stream, Streams};
-use super::work::{WorkArgs, category_by_args, correlation, is_correlation};
+use super::work::{WorkArgs, category_by_args, copied_bytes, correlation, is_correlation};
 use super::xla::XlaArgs;
 use crate::inventory::KernelFacts;
 use crate::offset::Drift;
@@ -135,6 +135,9 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) autograd: Autograd,
     /// The number of markers of Python functions. Their recording slows the host's code down.
     pub(super) python_functions: u64,
+    /// The bytes that calls copy, by process and correlation, where the calls say it; `None` where several calls contradict
+    /// each other.
+    pub(super) copied_bytes: FxHashMap<(ProcessId, Correlation), Option<u64>>,
     /// True if the calls are HIP's.
     pub(super) uses_hip: bool,
     /// True if calls are Vulkan's.
@@ -186,6 +189,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             left_out: None,
             autograd: Autograd::default(),
             python_functions: 0,
+            copied_bytes: FxHashMap::default(),
             uses_hip: false,
             uses_vulkan: false,
             markers: 0,
@@ -272,9 +276,13 @@ impl<'o, 'p> Collector<'o, 'p> {
             None if event.category.is_empty() => self.lanes.category_of(event),
             None => Category::parse(event.category),
         };
-        match category {
-            Category::Other => category_by_args(event),
-            known => known,
+        if category != Category::Other {
+            return category;
+        }
+        match category_by_args(event) {
+            // Its own category says nothing, and the name of its process may.
+            Category::Other if !event.category.is_empty() => self.lanes.category_by_process(event),
+            category => category,
         }
     }
 
@@ -444,6 +452,11 @@ impl<'o, 'p> Collector<'o, 'p> {
             host_functions: None,
             graph: None,
         };
+        if let Some((id, bytes)) = call.correlation.zip(copied_bytes(&name, event.args)) {
+            let known = self.copied_bytes.entry((lane.process, id));
+            let known = known.or_insert(Some(bytes));
+            *known = known.filter(|known| *known == bytes);
+        }
         if let Some(queue) = producers::drawn_queue(event) {
             let index = self.profile.recorded.calls.len();
             self.producers.drawn_calls.push((index, queue));

@@ -262,7 +262,11 @@ pub(super) fn ranks(
             return Err(Error::foreign(
                 path,
                 "the only file of its rank",
-                format!("{} is of rank {} too", other.display(), rank.rank),
+                format!(
+                    "{} is of rank {} too; import each window of a rank alone, or give one file for each rank",
+                    other.display(),
+                    rank.rank
+                ),
             ));
         }
         by_rank.insert(rank.rank, (path, aside));

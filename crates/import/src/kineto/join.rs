@@ -4,7 +4,8 @@
 //! A correlation (the number that the profiler gives a call and its work) counts inside of one process. An event of a
 //! device does not name its process of the host. Where several processes have calls, as in the merged files of ranks,
 //! the device's events belong to the process whose name in the file has the same prefix (`[TP00] `), or else to the
-//! process with calls before most of the work. Where a process uses a correlation again, work belongs to the nearest
+//! process with calls before most of the work. Work of several processes under one number of a device, whose correlations
+//! come once for each, belongs to the nearest call before it of any process. Where a process uses a correlation again, work belongs to the nearest
 //! call before it.
 
 use crate::profile::{ApiCall, Correlation, DeviceWork};
@@ -250,11 +251,16 @@ impl SourceProcesses {
         let calls = Calls(calls);
         let mut evidence: FxHashMap<(u32, ProcessId), Evidence> = FxHashMap::default();
         let mut totals = vec![0u64; sources.len()];
+        // The pieces of work with each correlation, outside of graphs, which launch many.
+        let mut uses: FxHashMap<(u32, Correlation), usize> = FxHashMap::default();
         for collected in works {
             let Some((correlation, span)) = collected.correlation.zip(collected.work.span) else {
                 continue;
             };
             totals[collected.source as usize] += 1;
+            if !collected.work.of_graph {
+                *uses.entry((collected.source, correlation)).or_default() += 1;
+            }
             for process in processes.iter().take(MAX_CANDIDATES) {
                 if let Some(call) =
                     launches.call(*process, correlation, Some(span.start_ns), &calls)
@@ -264,6 +270,12 @@ impl SourceProcesses {
                     found.possible += u64::from(calls.start_ns(call) <= span.start_ns);
                 }
             }
+        }
+        // Where a correlation of a device's work comes once for each of several processes, they share its number.
+        let mut shared = vec![0u64; sources.len()];
+        for ((source, _), count) in uses {
+            let is_shared = (2..=processes.len()).contains(&count);
+            shared[source as usize] += u64::from(is_shared);
         }
         let mut tied: Vec<(u32, Vec<ProcessId>)> = Vec::new();
         for (index, source) in (0u32..).zip(sources) {
@@ -283,8 +295,11 @@ impl SourceProcesses {
             let best: Vec<ProcessId> = (processes.iter().copied())
                 .filter(|process| of(process) == most)
                 .collect();
+            let others = processes.iter().filter(|process| !best.contains(process));
+            let next = others.map(of).max().unwrap_or(0);
+            let is_shared = next > 0 && shared[index as usize] * 2 >= next;
             result.of_source[index as usize] = match best.as_slice() {
-                _ if most < totals[index as usize] => SourceProcess::Any,
+                _ if most < totals[index as usize] || is_shared => SourceProcess::Any,
                 [process] => SourceProcess::Process(*process),
                 _ => SourceProcess::Any,
             };

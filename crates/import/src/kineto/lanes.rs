@@ -236,6 +236,23 @@ impl Lanes {
         }
     }
 
+    /// Returns the category of an event whose own is unknown: device work if the name of its process is that of a device.
+    pub(super) fn category_by_process(&mut self, event: &Event) -> Category {
+        let name = self.names.processes.get(event.pid);
+        // TensorFlow 1 shows what the host does for a device, and the work of all streams and all copies once more.
+        let is_repeated = |name: &String| {
+            let mut parts = ["/job:", "/stream:all", "/memcpy"].iter();
+            parts.any(|part| name.contains(part))
+        };
+        if name.is_some_and(is_repeated) {
+            return Category::Other;
+        }
+        match self.category_of(event) {
+            category @ (Category::Device(_) | Category::DeviceAnnotation) => category,
+            _ => Category::Other,
+        }
+    }
+
     /// Gives processes and threads the names of the metadata events.
     pub(super) fn name_all(&mut self) {
         for (pid, id) in &self.by_pid {

@@ -160,6 +160,16 @@ pub(super) fn category_by_args(event: &Event) -> Category {
     }
 }
 
+/// Returns the bytes that a call of HIP copies, which its arguments say. In files of ROCm 6 the copies do not say them.
+pub(super) fn copied_bytes(function: &str, args: &[u8]) -> Option<u64> {
+    if !function.starts_with("hipMemcpy") {
+        return None;
+    }
+    let mut members = members(args);
+    let (_, bytes) = members.find(|(key, _)| matches!(*key, b"size" | b"bytes"))?;
+    whole(bytes).and_then(|bytes| u64::try_from(bytes).ok())
+}
+
 /// Returns whether an argument is the correlation: as PyTorch's profiler writes it, as XLA's, or as PaddlePaddle's.
 pub(super) fn is_correlation(key: &[u8]) -> bool {
     matches!(key, b"correlation" | b"correlation_id" | b"correlation id")

@@ -23,6 +23,19 @@ pub(crate) struct Repetition {
     pub share: f64,
 }
 
+impl Repetition {
+    /// Returns how far away the repetition is, in words.
+    pub(crate) fn distance(self) -> String {
+        let ms = self.later_ns.unsigned_abs() as f64 / 1e6;
+        let way = if self.later_ns < 0 {
+            "earlier"
+        } else {
+            "later"
+        };
+        format!("{ms:.3} ms {way}")
+    }
+}
+
 /// Returns the repetition whose launches fit best, where they fit nearly as well as those at the offset; `None` without one.
 pub(super) fn find(pairs: &[ThreadPair], offset_ns: i64) -> Option<Repetition> {
     let (all, inside) = inside_at(pairs, offset_ns);
@@ -44,7 +57,8 @@ pub(super) fn find(pairs: &[ThreadPair], offset_ns: i64) -> Option<Repetition> {
             share: share(other_all, other_inside),
         })
     });
-    let best = found.max_by(|a, b| a.share.total_cmp(&b.share))?;
+    // Of equal ones the most even, and then the nearest.
+    let best = found.min_by(|a, b| b.share.total_cmp(&a.share))?;
     (best.share + MIN_LEAD + AS_GOOD > own).then_some(best)
 }
 

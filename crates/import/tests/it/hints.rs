@@ -28,6 +28,21 @@ fn files_that_are_not_imported_get_a_hint() {
         ),
         ("x.csv", b"a,b,c\n1,2,3\n", "table"),
         (
+            "hip_api_trace.csv",
+            b"\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\"\n",
+            "rocprofv3",
+        ),
+        (
+            "x.sqlite",
+            b"SQLite format 3\0 CREATE TABLE StringTable CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME",
+            "nvprof",
+        ),
+        (
+            "x.rpd",
+            b"SQLite format 3\0 CREATE TABLE \"rocpd_api_ops\" ()",
+            "rocmProfileData",
+        ),
+        (
             "x.hatchet",
             br#"[{"children":[],"frame":{"name":"ROOT"},"metrics":{}}]"#,
             "data=\"trace\"",

@@ -1,7 +1,7 @@
 //! Tests the import of Chrome's JSON that is broken, merged, contradictory or old, by small files of which the right
 //! answer is known.
 
-use crate::imported::{import_bytes, loss};
+use crate::imported::{Rows, import_bytes, kernel as kernel_of, loss};
 use gapscope_import::Options;
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::Table;
@@ -587,4 +587,57 @@ fn waits_name_their_submission_where_the_file_has_them_and_else_it_is_said_how_t
     // The event was recorded behind the second launch, and the third one is on the stream that waits for it.
     let place = |launch: &gapscope_trace::tables::Submission| (Some(launch.id), Some(launch.queue));
     assert_eq!(named, [place(&second), place(&third)]);
+}
+
+#[test]
+fn two_processes_that_number_their_devices_and_calls_alike_are_told_apart_by_time() {
+    let mut events = Vec::new();
+    for (pid, base) in [(100, 1000), (200, 1040)] {
+        for number in 1..=10 {
+            let at = base + number * 100;
+            events.push(format!(
+                r#"{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{pid},"tid":{pid},"ts":{at},"dur":5,"args":{{"correlation":{number}}}}},
+                {{"ph":"X","cat":"kernel","name":"k{pid}","pid":0,"tid":7,"ts":{},"dur":20,"args":{{"device":0,"stream":7,"correlation":{number}}}}}"#,
+                at + 10
+            ));
+        }
+    }
+    let text = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+    let trace = import_bytes("merged.json", text.as_bytes()).unwrap().trace;
+    let tables = &trace.tables;
+    assert_eq!(trace.manifest.losses, []);
+    assert_eq!(tables.submissions.len(), 20);
+    for dispatch in tables.dispatches.iter() {
+        let mut queues = trace.manifest.queues.iter();
+        let queue = queues.find(|queue| queue.id == dispatch.queue).unwrap();
+        let device = trace.manifest.device(queue.device).unwrap();
+        let pid = trace.manifest.process(device.process).unwrap().pid;
+        let name = kernel_of(&trace, dispatch.kernel).name;
+        assert_eq!(*name, *format!("k{pid}"));
+    }
+}
+
+#[test]
+fn copies_of_hip_have_the_bytes_that_their_calls_say() {
+    let copy = |number: u32, bytes: &str, more: &str| {
+        let at = number * 100;
+        format!(
+            r#"{{"ph":"X","cat":"cuda_runtime","name":"hipMemcpyWithStream","pid":1,"tid":1,"ts":{at},"dur":50,"args":{{"correlation":{number}{bytes}}}}},
+            {{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","pid":2,"tid":0,"ts":{},"dur":5,"args":{{"device":2,"stream":0,"correlation":{number}{more}}}}}"#,
+            at + 10
+        )
+    };
+    let second = r#"{"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)","pid":2,"tid":0,"ts":316,"dur":5,"args":{"device":2,"stream":0,"correlation":3}}"#;
+    let events = [
+        copy(1, r#","size":"2560""#, ""),
+        copy(2, r#","bytes":"8""#, r#","bytes":16"#),
+        // A copy in two parts, of which none has the whole size.
+        copy(3, r#","size":"64""#, ""),
+        second.to_owned(),
+        copy(4, "", ""),
+    ];
+    let text = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+    let trace = import_bytes("hip.json", text.as_bytes()).unwrap().trace;
+    let bytes = &trace.tables.transfers.bytes;
+    assert_eq!(*bytes, [Some(2560), Some(16), None, None, None]);
 }

@@ -165,3 +165,40 @@ fn calls_of_xla_with_the_kernel_in_their_names_are_joined() {
     assert!(tables.dispatches.submission.at(0).is_some());
     assert_eq!(import.trace.manifest.losses, []);
 }
+
+#[test]
+fn rows_of_processes_that_are_named_like_gpus_are_work_whatever_their_category_is() {
+    for late in [false, true] {
+        let name = r#"{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"GPU 0"}}"#;
+        let rows = r#"{"ph":"X","pid":1,"tid":3,"name":"gemm","cat":"gpu","ts":10,"dur":5},
+            {"ph":"X","pid":2,"tid":3,"name":"wait","cat":"gpu","ts":10,"dur":5}"#;
+        let other =
+            r#"{"ph":"M","pid":2,"tid":0,"name":"process_name","args":{"name":"GPU Process"}}"#;
+        let text = match late {
+            false => format!("[{name},{other},{rows}]"),
+            true => format!("[{rows},{other},{name}]"),
+        };
+        let import = import(&text);
+        let tables = &import.trace.tables;
+        assert_eq!(tables.dispatches.duration_ns, [Some(5_000)], "{late}");
+        assert_eq!(tables.markers.len(), 1, "{late}");
+    }
+    // TensorFlow 1 writes the work of a stream three times.
+    let process = |pid: u32, name: &str| {
+        format!(
+            r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name} Compute"}}}},
+            {{"ph":"X","cat":"Op","pid":{pid},"tid":0,"name":"MatMul","ts":20,"dur":50,"args":{{"name":"m","op":"MatMul"}}}}"#
+        )
+    };
+    let names = [
+        "/job:localhost/replica:0/task:0/device:GPU:0",
+        "/device:GPU:0/stream:all",
+        "/device:GPU:0/stream:14",
+    ];
+    let rows: Vec<String> = (0..)
+        .zip(names)
+        .map(|(pid, name)| process(pid, name))
+        .collect();
+    let import = import(&format!(r#"{{"traceEvents":[{}]}}"#, rows.join(",")));
+    assert_eq!(import.trace.tables.dispatches.duration_ns, [Some(50_000)]);
+}

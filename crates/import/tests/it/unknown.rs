@@ -114,3 +114,19 @@ fn a_copy_of_rocprofv3_without_agent_or_stream_is_of_unknown_ones() {
     let copies = trace.tables.transfers.queue.iter();
     assert_eq!(copies.filter(|queue| **queue == unknown).count(), 1);
 }
+
+#[test]
+fn cut_and_rewritten_exports_of_nsys_are_read() {
+    // Numbers are texts in databases that scripts have written again.
+    let rows = ["\"100\", \"150\", \"0\", \"1\", \"0\", \"5\", \"117440512\""];
+    let trace = trace_of("export.sqlite", &kernels(&rows));
+    assert_eq!(trace.tables.dispatches.duration_ns, [Some(50)]);
+    let (process, device, _) = places(&trace)[0];
+    assert_eq!((process.pid, &*device.name), (7, "GPU 0"));
+    // A cut without the table of names.
+    let text = "CUPTI_ACTIVITY_KIND_KERNEL start end deviceId streamId correlationId demangledName\n[100, 150, 0, 7, 5, 1]\n";
+    let trace = trace_of("export.sqlite", &database(text));
+    assert_eq!(trace.tables.dispatches.duration_ns, [Some(50)]);
+    let name = &trace.tables.kernels.name[0];
+    assert!(!name.is_empty(), "{name}");
+}

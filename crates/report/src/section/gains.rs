@@ -3,6 +3,7 @@
 use super::do_first::{action_and_reason, clipped};
 use crate::document::{Block, Table, Text};
 use crate::number::Percent;
+use crate::what_if;
 use gapscope_analysis::Findings;
 use gapscope_analysis::what_if::gains::{
     GainSubject, Gains, PredictedGain, UnknownGain, gain_text,
@@ -31,6 +32,8 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks.extend(sentences.map(|text| Block::Sentence(text.into())));
     let text = "Gains are from replays of what waited for what, and do not add up. To ask about other changes: gapscope what-if TRACE --set CHANGE.";
     blocks.push(Block::Sentence(Text::new().faint(text)));
+    blocks.extend(what_if::path(&gains.path, "What holds the run"));
+    blocks.extend(what_if::slack(&gains.slack).map(Block::Sentence));
     blocks
 }
 

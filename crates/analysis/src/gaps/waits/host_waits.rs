@@ -1,5 +1,5 @@
 //! Finds when host threads returned from waits for a device: calls of a trace go in, and a time for each thread and moment comes
-//! out.
+//! out. Of calls whose work the trace names, that time is known for the submission itself (`recorded_waits.rs`).
 
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread};
@@ -13,13 +13,14 @@ pub(super) struct HostWaits(HashMap<HostThread, Vec<Interval>>);
 impl HostWaits {
     /// Collects the waits of a trace that did not run into their time limit. Each ends where the first of it and of
     /// all later ones does. Waits for events are left out: the event may have been recorded before the work that was submitted last,
-    /// so that their return bounds no work.
-    pub(super) fn new(timeline: &Timeline) -> HostWaits {
+    /// so that their return bounds no work. So are the calls in those rows of their table that `is_left_out` names.
+    pub(super) fn new(timeline: &Timeline, is_left_out: &[bool]) -> HostWaits {
         let table = &timeline.trace.tables.host_calls;
         let mut threads: HashMap<HostThread, Vec<Interval>> = HashMap::new();
         for row in 0..table.len() {
             if CallClass::from_call(table.call[row]) != CallClass::Wait
                 || table.call[row] == HostCallKind::WaitEvent
+                || is_left_out.get(row) == Some(&true)
                 || !matches!(table.result[row], 0 | UNKNOWN_RESULT)
             {
                 continue;

@@ -10,36 +10,19 @@ use super::host_waits::HostWaits;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::lost_work::{LostWork, lost_work};
 use gapscope_timeline::thresholds::UNKNOWN_SHARE;
-use gapscope_trace::LossKind;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, Table, UNKNOWN_RESULT};
 use std::collections::HashMap;
 
-/// The losses of work that was launched.
-const LOST_WORK: [LossKind; 6] = [
-    LossKind::Dispatches,
-    LossKind::CommandBuffers,
-    LossKind::Transfers,
-    LossKind::CudaActivities,
-    LossKind::CudaActivitiesAtSuddenEnd,
-    LossKind::CudaWork,
-];
-
-/// The losses of parts of a file, which may have held work and its calls.
-const LOST_PARTS: [LossKind; 4] = [
-    LossKind::DatabasePages,
-    LossKind::DatabaseRows,
-    LossKind::FileParts,
-    LossKind::FileRests,
-];
-
 /// Returns true where unread parts of a file may have held work of any time: of most of the work that was read no calls were, so that no
 /// calls tell which work is missing.
 pub(super) fn may_lack_work(timeline: &Timeline) -> bool {
     let losses = &timeline.trace.manifest.losses;
-    let mut parts = losses.iter().filter(|loss| LOST_PARTS.contains(&loss.kind));
+    let mut parts =
+        (losses.iter()).filter(|loss| lost_work(&loss.kind) == Some(LostWork::FileParts));
     if !parts.any(|loss| loss.count > 0) {
         return false;
     }
@@ -54,7 +37,7 @@ pub(super) fn may_lack_work(timeline: &Timeline) -> bool {
 /// Returns how many pieces of work have no rows.
 pub(crate) fn lost_works(timeline: &Timeline) -> u64 {
     let losses = timeline.trace.manifest.losses.iter();
-    let lost = losses.filter(|loss| LOST_WORK.contains(&loss.kind));
+    let lost = losses.filter(|loss| lost_work(&loss.kind) == Some(LostWork::Pieces));
     lost.map(|loss| loss.count).fold(0, u64::saturating_add)
 }
 
@@ -68,7 +51,7 @@ pub(super) fn lost_launches(timeline: &Timeline) -> Vec<Vec<Interval>> {
     if lost_works(timeline) == 0 || !(0..calls.len()).any(|row| is_lost(&row)) {
         return Vec::new();
     }
-    let waits = HostWaits::new(timeline);
+    let waits = HostWaits::new(timeline, &[]);
     let captures = captures(timeline);
     let queues = Queues::new(timeline);
     let mut times = vec![Vec::new(); timeline.queues.len()];

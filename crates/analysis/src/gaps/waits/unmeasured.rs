@@ -2,8 +2,8 @@
 //!
 //! In such a time the device is neither known to work nor known to idle. It begins with the call that submitted the
 //! work, and ends with the first of these: the hook saw that the command buffer had finished; the next work of the queue
-//! with known times started, or work of another queue that waited for it; the submitting thread returned from a wait that
-//! it began after the call. Where no call is known that submitted the work, it begins with the start of the work, as far as that is
+//! with known times started, or work of another queue that waited for it; a thread returned from a wait for it, or the submitting thread from
+//! a wait for unknown work that it began after the call. Where no call is known that submitted the work, it begins with the start of the work, as far as that is
 //! known, and else it is all time (`without_calls`).
 //!
 //! Input is a timeline; output is a set of intervals for each queue and for each GPU. Where all work is timed, the
@@ -11,6 +11,7 @@
 
 use super::host_waits::HostWaits;
 use super::lost_launches::{lost_launches, may_lack_work};
+use crate::recorded_waits::RecordedWaits;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::{Interval, union};
 use gapscope_timeline::thresholds::MISSING_WORK_SHARE;
@@ -40,7 +41,7 @@ struct Submitted {
 }
 
 impl Unmeasured {
-    pub(crate) fn new(timeline: &Timeline) -> Unmeasured {
+    pub(crate) fn new(timeline: &Timeline, recorded_waits: &RecordedWaits) -> Unmeasured {
         let all = timeline.command_buffers.iter().zip(0u32..);
         let mut open: Vec<u32> = all
             .filter(|(times, _)| times.submission != NONE && times.has_untimed_work())
@@ -66,7 +67,7 @@ impl Unmeasured {
             })
             .collect();
         inside.sort_unstable();
-        let bounds = Bounds::new(timeline);
+        let bounds = Bounds::new(timeline, recorded_waits);
         let queues = timeline.submissions_by_queue();
         let mut queues: Vec<Vec<Interval>> = (queues.iter())
             .map(|rows| of_queue(timeline, rows, &inside, &bounds))
@@ -252,13 +253,16 @@ fn untimed_without_calls(timeline: &Timeline) -> Vec<(u32, Option<i64>)> {
 }
 
 /// Returns the times in which moves of managed memory may have run, by the index of the GPU. A move has no times of its own.
-pub(super) fn page_moves(timeline: &Timeline) -> Vec<Vec<Interval>> {
+pub(super) fn page_moves(
+    timeline: &Timeline,
+    recorded_waits: &RecordedWaits,
+) -> Vec<Vec<Interval>> {
     let kinds = &timeline.trace.tables.submissions.kind;
     let mut gpus = vec![Vec::new(); timeline.gpus.len()];
     if !kinds.contains(&SubmissionKind::Prefetch) {
         return gpus;
     }
-    let bounds = Bounds::new(timeline);
+    let bounds = Bounds::new(timeline, recorded_waits);
     let queues = timeline.submissions_by_queue();
     for (queue, rows) in timeline.queues.iter().zip(queues) {
         let mut next_ns = i64::MAX;
@@ -284,14 +288,46 @@ pub(super) fn page_moves(timeline: &Timeline) -> Vec<Vec<Interval>> {
 /// What tells that a submission has ended.
 struct Bounds {
     waits: HostWaits,
+    /// For each queue the place of each submission that the host waited for in the order of the queue, and when the first
+    /// wait for that submission or a later one returned; in that order.
+    returned_ns: Vec<Vec<(u32, i64)>>,
+    /// The place of each row in the order of its queue; empty where `returned_ns` is.
+    places: Vec<u32>,
     /// When the first work started that waited for a submission, by the row of that submission.
     awaited_ns: HashMap<u32, i64>,
 }
 
 impl Bounds {
-    fn new(timeline: &Timeline) -> Bounds {
+    fn new(timeline: &Timeline, recorded_waits: &RecordedWaits) -> Bounds {
+        let (mut returned_ns, mut places) = (Vec::new(), Vec::new());
+        let mut is_recorded = Vec::new();
+        if !recorded_waits.all().is_empty() {
+            is_recorded = recorded_waits.has_rows();
+            places = vec![0; timeline.submissions.len()];
+            for rows in timeline.submissions_by_queue() {
+                for (row, place) in rows.iter().zip(0..) {
+                    places[*row as usize] = place;
+                }
+            }
+            returned_ns = vec![Vec::new(); timeline.queues.len()];
+        }
+        for wait in recorded_waits.all() {
+            let queue = timeline.submissions[wait.awaited as usize].queue;
+            let place = places[wait.awaited as usize];
+            returned_ns[queue as usize].push((place, wait.end_ns));
+        }
+        for returned in &mut returned_ns {
+            returned.sort_unstable();
+            let mut first_ns = i64::MAX;
+            for (_, end_ns) in returned.iter_mut().rev() {
+                first_ns = first_ns.min(*end_ns);
+                *end_ns = first_ns;
+            }
+        }
         Bounds {
-            waits: HostWaits::new(timeline),
+            waits: HostWaits::new(timeline, &is_recorded),
+            returned_ns,
+            places,
             awaited_ns: awaited(timeline),
         }
     }
@@ -304,8 +340,18 @@ impl Bounds {
         let call_end_ns = table.end_ns(at);
         let returned_ns = thread.and_then(|thread| self.waits.first_return(thread, call_end_ns));
         let awaited_ns = self.awaited_ns.get(&row).copied();
-        let ends = [returned_ns, awaited_ns].into_iter().flatten();
+        let ends = [returned_ns, awaited_ns, self.recorded_return(timeline, row)];
+        let ends = ends.into_iter().flatten();
         ends.min().unwrap_or(i64::MAX)
+    }
+
+    /// Returns when the first wait returned of which the trace says that it was for a submission, or for a later one of its queue.
+    fn recorded_return(&self, timeline: &Timeline, row: u32) -> Option<i64> {
+        let queue = timeline.submissions[row as usize].queue;
+        let returned = self.returned_ns.get(queue as usize)?;
+        let place = *self.places.get(row as usize)?;
+        let at = returned.partition_point(|(of, _)| *of < place);
+        returned.get(at).map(|(_, end_ns)| *end_ns)
     }
 }
 
