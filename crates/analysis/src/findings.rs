@@ -31,10 +31,10 @@ use crate::profiled::{self, ProfiledKernel};
 use crate::several_ranks;
 use crate::steps::{FoundSteps, Step, StepSummary, StepSums};
 use crate::transfers::{self, TransferRow};
-use crate::unread::{CONDITIONS, KERNELS, WORK};
+use crate::unread::{CAUSES, CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
 use crate::warm_up::{self, FirstUses, WarmUp};
-use crate::what_if::gains::Gains;
+use crate::what_if::gains::{Gains, Named};
 use crate::work_advice::work_advice;
 use code::{CodeKeys, code_keys, sampled_host};
 use gapscope_timeline::Timeline;
@@ -296,11 +296,25 @@ impl Findings {
             findings.folded_labels = labels.folded.into();
             findings.operators = operators.into();
             let mut findings = findings.without_unread(&timeline.trace.unread);
-            if options.predicts_gains && !timeline.is_filtered() {
-                findings.gains = Gains::new(finder, &findings);
+            if options.predicts_gains && !timeline.is_filtered() && findings.knows(CAUSES) {
+                findings.gains = Gains::new(finder, &findings.named());
             }
             (findings, beside)
         })
+    }
+
+    /// Returns what the findings name that a program could change.
+    fn named(&self) -> Named<'_> {
+        Named {
+            advice: &self.advice,
+            kernels: match self.knows(KERNELS) {
+                true => &self.kernels,
+                false => &[],
+            },
+            code: self.code.as_ref(),
+            steps: &self.steps,
+            analysed_window: self.analysed_window,
+        }
     }
 
     /// Computes all findings but those on labels. `others` returns what [`Findings::independent`] makes on another

@@ -62,7 +62,7 @@ fn with_extent<R>(
                     ..Options::default()
                 };
                 let findings = Findings::from_gaps(&finder, &options);
-                Extent::from_findings(timeline, &findings)
+                Extent::from_steps(timeline, &findings.steps, findings.analysed_window)
                     .ok_or("it has no GPU work with known times")?
             }
         };

@@ -2,6 +2,7 @@
 //! have nothing to show. A parameter `top` is the number of rows that a table shows.
 
 pub(crate) mod accuracy;
+mod actions;
 pub(crate) mod code;
 pub(crate) mod command_buffers;
 pub(crate) mod counters;

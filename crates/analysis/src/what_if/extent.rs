@@ -1,6 +1,6 @@
 //! Chooses the part of a run that a question is about: from the findings, or by the name of a label.
 
-use crate::Findings;
+use crate::steps::Step;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::label_match::LabelName;
@@ -18,8 +18,12 @@ pub struct Extent {
 impl Extent {
     /// Returns the steps of the program that are not in its warm-up, or else the part of the run that the verdict is about; `None`
     /// without work. Without steps it begins with the calls that submitted the first work.
-    pub fn from_findings(timeline: &Timeline, findings: &Findings) -> Option<Extent> {
-        let steps = findings.steps.iter().filter(|step| !step.is_left_out);
+    pub fn from_steps(
+        timeline: &Timeline,
+        steps: &[Step],
+        analysed_window: Option<Interval>,
+    ) -> Option<Extent> {
+        let steps = steps.iter().filter(|step| !step.is_left_out);
         let ranges = steps.map(|step| {
             Interval::new(
                 step.start_ns,
@@ -33,7 +37,7 @@ impl Extent {
                 steps: Some(count),
             }),
             None => Some(Extent {
-                window: with_first_calls(timeline, findings.analysed_window?),
+                window: with_first_calls(timeline, analysed_window?),
                 steps: None,
             }),
         }

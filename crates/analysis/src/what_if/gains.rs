@@ -15,11 +15,11 @@
 
 use super::change::{Change, Code, Target, To, What};
 use super::{Extent, KernelSlack, PathPart, WhatIf};
-use crate::Findings;
-use crate::gaps::{AdviceSubject, Cause, GapFinder, Side};
+use crate::code::Code as IdleCode;
+use crate::gaps::{Advice, AdviceSubject, Cause, GapFinder, Side};
 use crate::kernels::Kernel;
 use crate::stacks::own;
-use crate::unread::{CAUSES, KERNELS};
+use crate::steps::Step;
 use gapscope_timeline::collectives;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Percent, ratio};
@@ -123,6 +123,21 @@ pub struct UnknownGain {
     pub instead: String,
 }
 
+/// What findings name that could be changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'a> {
+    /// The advice.
+    pub(crate) advice: &'a [Advice],
+    /// The kernels; none where not all are known.
+    pub(crate) kernels: &'a [Kernel],
+    /// The code behind idle time.
+    pub(crate) code: Option<&'a IdleCode>,
+    /// The steps of the program.
+    pub(crate) steps: &'a [Step],
+    /// The part of the run that the verdict is about.
+    pub(crate) analysed_window: Option<Interval>,
+}
+
 impl Gains {
     /// Returns what advice on a subject would bring; `None` where that is not known, or too little for the ranking.
     pub fn of_advice(&self, subject: AdviceSubject) -> Option<&PredictedGain> {
@@ -146,12 +161,9 @@ impl Gains {
     }
 
     /// Replays the changes that findings name.
-    pub(crate) fn new(finder: &GapFinder, findings: &Findings) -> Gains {
-        if !findings.knows(CAUSES) {
-            return Gains::default();
-        }
-        let asked = asked(findings);
-        let extent = Extent::from_findings(finder.timeline(), findings);
+    pub(crate) fn new(finder: &GapFinder, named: &Named) -> Gains {
+        let asked = asked(named);
+        let extent = Extent::from_steps(finder.timeline(), named.steps, named.analysed_window);
         let Some(extent) = extent.filter(|_| !asked.is_empty()) else {
             return Gains::default();
         };
@@ -209,7 +221,7 @@ impl Gains {
             changes.push((row, change));
         }
         changes.sort_by(|(a, _), (b, _)| b.mid.total_cmp(&a.mid));
-        drop_places_of_causes(&mut changes, findings);
+        drop_places_of_causes(&mut changes);
         gains.joint_gain = joint(&whole, &changes);
         changes.truncate(MAX_GAINS);
         gains.gains = changes.into_iter().map(|(row, _)| row).collect();
@@ -240,15 +252,14 @@ impl GainSubject {
 const SAME_SHARE: f64 = 0.95;
 
 /// Drops places in the code that bring what a cause brings.
-fn drop_places_of_causes(changes: &mut Vec<(PredictedGain, Change)>, findings: &Findings) {
+fn drop_places_of_causes(changes: &mut Vec<(PredictedGain, Change)>) {
     let causes: Vec<f64> = changes
         .iter()
         .filter(|(row, _)| matches!(row.subject, GainSubject::Idle(_)))
         .map(|(row, _)| row.mid)
         .collect();
-    let has_code = findings.code.is_some();
     changes.retain(|(row, _)| match row.subject {
-        GainSubject::Code(_) if has_code => {
+        GainSubject::Code(_) => {
             !(causes.iter()).any(|cause| row.mid <= *cause && row.mid >= cause * SAME_SHARE)
         }
         _ => true,
@@ -275,9 +286,9 @@ fn joint(whole: &WhatIf, changes: &[(PredictedGain, Change)]) -> Option<JointGai
 }
 
 /// Returns the changes that findings name.
-fn asked(findings: &Findings) -> Vec<(GainSubject, Change)> {
+fn asked(named: &Named) -> Vec<(GainSubject, Change)> {
     let mut asked = Vec::new();
-    for advice in findings.advice.iter() {
+    for advice in named.advice {
         match advice.cause {
             AdviceSubject::Idle(cause) => asked.extend(of_cause(cause)),
             AdviceSubject::Work("transfer") => asked.extend([
@@ -290,8 +301,8 @@ fn asked(findings: &Findings) -> Vec<(GainSubject, Change)> {
             AdviceSubject::Work(_) => {}
         }
     }
-    asked.extend(of_kernels(findings));
-    asked.extend(of_code(findings));
+    asked.extend(of_kernels(named.kernels));
+    asked.extend(named.code.into_iter().flat_map(of_code));
     let mut texts: Vec<String> = Vec::new();
     asked.retain(|(_, change): &(GainSubject, Change)| {
         let is_new = !texts.contains(&change.text);
@@ -322,16 +333,14 @@ fn written(text: &str) -> Change {
 }
 
 /// Returns the kernels that compute for longest, at half of their time, or at their limit where that is known.
-fn of_kernels(findings: &Findings) -> Vec<(GainSubject, Change)> {
-    if !findings.knows(KERNELS) {
-        return Vec::new();
-    }
+fn of_kernels(kernels: &[Kernel]) -> Vec<(GainSubject, Change)> {
     let communicates = |kernel: &Kernel| {
         let name = kernel.full_name.as_ref().unwrap_or(&kernel.name);
         collectives::kind_of(name).is_some()
     };
-    let kernels = findings.kernels.iter();
-    let kernels = kernels.filter(|kernel| !communicates(kernel) && !kernel.name.is_empty());
+    let kernels = kernels
+        .iter()
+        .filter(|kernel| !communicates(kernel) && !kernel.name.is_empty());
     let mut longest: Vec<(&Kernel, i64)> = kernels
         .filter_map(|kernel| Some((kernel, kernel.judged_busy_ns.filter(|ns| *ns > 0)?)))
         .collect();
@@ -361,10 +370,7 @@ fn of_kernels(findings: &Findings) -> Vec<(GainSubject, Change)> {
 }
 
 /// Returns the places in the code behind the most idle time.
-fn of_code(findings: &Findings) -> Vec<(GainSubject, Change)> {
-    let Some(code) = &findings.code else {
-        return Vec::new();
-    };
+fn of_code(code: &IdleCode) -> Vec<(GainSubject, Change)> {
     let causes = code.causes.iter();
     let causes = causes.filter(|code| code.cause.side() == Side::Host && code.has_shares());
     let mut places: Vec<(Code, i64)> = Vec::new();

@@ -143,7 +143,7 @@ proptest! {
         let findings = Findings::new(&trace, &options);
         check(&findings, threshold)?;
         let timeline = Timeline::new(&trace);
-        if let Some(extent) = Extent::from_findings(&timeline, &findings) {
+        if let Some(extent) = Extent::from_steps(&timeline, &findings.steps, findings.analysed_window) {
             let finder = GapFinder::new(&timeline);
             let whole = WhatIf::new(&finder, extent);
             let changes = ["device=0.5x", "host=1000x", "wait=each2", "transfer=overlap"];

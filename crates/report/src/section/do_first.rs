@@ -1,8 +1,9 @@
 //! Makes the section on what to do first: one action, its place, and by how much the run could get shorter at most.
 
+use super::actions::{action_and_reason, clipped};
 use super::{gains, limits};
 use crate::document::{Block, Text};
-use crate::{fit, number};
+use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::first_step::{Cost, FirstStep, first_step};
 use gapscope_analysis::gaps::{Cause, GapTotal, Side};
@@ -10,9 +11,6 @@ use gapscope_analysis::limits::KernelLimit;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::what_if::gains::{GainSubject, PredictedGain, gain_text};
 use gapscope_timeline::vocabulary::Words;
-
-/// The number of columns for the name of a kernel or a line of code.
-const PLACE_COLUMNS: usize = 60;
 
 /// Makes the section; none where there is no first step.
 pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
@@ -176,26 +174,6 @@ fn idle(findings: &Findings, total: &GapTotal) -> (String, Option<String>) {
     (action, reason)
 }
 
-/// Splits advice into the action and its reason, which what else is advised follows. Advice that begins with no reason of its own stays
-/// whole.
-pub(crate) fn action_and_reason(advice: &str) -> (String, Option<String>) {
-    let (first, rest) = match advice.split_once("; ") {
-        Some((first, rest)) => (first, format!("; {rest}")),
-        None => (advice, String::new()),
-    };
-    match first.split(": ").collect::<Vec<_>>().as_slice() {
-        [reason, action] => ((*action).to_owned(), Some(capitalised(reason) + &rest)),
-        _ => (advice.to_owned(), None),
-    }
-}
-
-/// Returns a text with a capital letter at its start.
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}
-
 /// Returns the line of code that most of a cause's idle time passed in; `None` where the trace does not show it.
 fn place(findings: &Findings, cause: Cause, total_ns: i64) -> Option<String> {
     let code = findings.code.as_ref()?.of_cause(cause)?;
@@ -220,41 +198,4 @@ fn longest_transfers(findings: &Findings) -> Option<String> {
         row.kind.as_str(),
         number::duration(ns)
     ))
-}
-
-/// Returns a name that fits into a sentence.
-pub(crate) fn clipped(name: &str) -> String {
-    fit::clip(&fit::clean(name), PLACE_COLUMNS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use gapscope_trace::manifest::Api;
-
-    #[test]
-    fn advice_on_each_cause_is_split_into_what_to_do_and_why() {
-        for cause in Cause::ALL {
-            for api in [Api::Vulkan, Api::Cuda, Api::Hip] {
-                let advice = cause.facts(api).advice;
-                let (action, reason) = action_and_reason(advice);
-                assert!(!action.contains(": "), "{advice}");
-                assert!(!action.is_empty() || advice.is_empty(), "{advice}");
-                if let Some(reason) = reason {
-                    assert!(reason.starts_with(char::is_uppercase), "{reason}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn further_advice_follows_the_reason() {
-        let several =
-            "the thread slept: wake it; a task waited for a disk for 30 % of the time: read ahead";
-        let reason = "The thread slept; a task waited for a disk for 30 % of the time: read ahead";
-        let split = ("wake it".to_owned(), Some(reason.to_owned()));
-        assert_eq!(action_and_reason(several), split);
-        let whole = "the device's own time to start work; more: do less";
-        assert_eq!(action_and_reason(whole), (whole.to_owned(), None));
-    }
 }

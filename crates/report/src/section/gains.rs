@@ -1,6 +1,6 @@
 //! Makes the section on what would help most: the changes whose gains are known, the greatest first, or why none is known.
 
-use super::do_first::{action_and_reason, clipped};
+use super::actions::{action_and_reason, clipped};
 use crate::document::{Block, Table, Text};
 use crate::number::Percent;
 use crate::what_if;
