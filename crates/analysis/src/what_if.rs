@@ -162,6 +162,12 @@ pub struct WhatIf<'f, 'a> {
     choices: Vec<(Choices, i64)>,
 }
 
+/// A changed run: what the changes do, and its replay with everything as the trace has it.
+struct Predicted {
+    effects: Effects,
+    replayed: replay::Replayed,
+}
+
 /// The most moments that are replayed: of a longer run its first part.
 const MAX_MOMENTS: usize = 1 << 22;
 
@@ -208,6 +214,16 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     /// # Errors
     /// A sentence without a full stop, where a change is about nothing in the run.
     pub fn answer(&self, changes: &[Change]) -> Result<Answer, String> {
+        let (mut answer, run) = self.predicted(changes)?;
+        if let Some(Predicted { effects, replayed }) = run {
+            answer.path = self.path(&effects, &replayed);
+            answer.slack = self.slack(&effects, &answer.path);
+        }
+        Ok(answer)
+    }
+
+    /// Returns an answer without path and slack, which take most of the replays; and the changed run, unless the answer is refused.
+    fn predicted(&self, changes: &[Change]) -> Result<(Answer, Option<Predicted>), String> {
         let effects = self.effects(changes)?;
         let mut refused = self.refused.clone();
         refused.extend(refusal::of_changes(&self.recorded, changes));
@@ -230,26 +246,24 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             notes: self.notes(),
         };
         if !answer.refused.is_empty() {
-            return Ok(answer);
+            return Ok((answer, None));
         }
-        let (changed, times) = self.changed(&effects);
-        let overlapped_ns = path::overlapped_ns(self.timeline, &self.recorded, &changed);
+        let (replayed, times) = self.changed(&effects);
+        let overlapped_ns = path::overlapped_ns(self.timeline, &self.recorded, &replayed);
         let refused = refusal::of_interval(answer.recorded_ns, times)
             .into_iter()
             .chain(refusal::of_overlap(&self.recorded, overlapped_ns));
         answer.refused.extend(refused);
         if !answer.refused.is_empty() {
-            return Ok(answer);
+            return Ok((answer, None));
         }
-        answer.path = self.path(&effects, &changed);
-        answer.slack = self.slack(&effects);
         let gain = |ns: i64| 1.0 - ns as f64 / answer.recorded_ns.max(1) as f64;
         answer.gain = Some(Gain {
             low: gain(times.high),
             high: gain(times.low),
         });
         answer.changed_ns = Some(times);
-        Ok(answer)
+        Ok((answer, Some(Predicted { effects, replayed })))
     }
 
     /// Returns the length of the replay under changes with everything as the trace has it, also where an answer is refused.

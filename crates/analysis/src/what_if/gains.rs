@@ -34,7 +34,7 @@ const MAX_GAINS: usize = 5;
 /// The most kernels, and the most places in the code, about which the ranking asks.
 const MAX_ASKED: usize = 3;
 /// The ranking replays so many moments at most, of a longer run its first part: a report must stay quick.
-const MAX_MOMENTS: usize = 1 << 18;
+const MAX_MOMENTS: usize = 1 << 16;
 
 /// What changes to the program would bring, by replays of the recorded run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -184,7 +184,8 @@ impl Gains {
         }
         let answers = parallel::each(asked.iter().collect(), |(_, change)| {
             // A cause may lie outside of the steps, and code outside of what the threads that submit did.
-            whole.answer(std::slice::from_ref(change)).ok()
+            let predicted = whole.predicted(std::slice::from_ref(change));
+            predicted.ok().map(|(answer, _)| answer)
         });
         let mut gains = Gains {
             gains_window: Some(whole.window()),
@@ -275,7 +276,7 @@ fn joint(whole: &WhatIf, changes: &[(PredictedGain, Change)]) -> Option<JointGai
         !both_of_host && !both_of_transfers
     };
     let (_, second) = changes[1..].iter().find(|(_, change)| is_apart(change))?;
-    let answer = whole.answer(&[first.clone(), second.clone()]).ok()?;
+    let (answer, _) = whole.predicted(&[first.clone(), second.clone()]).ok()?;
     let (gain, times) = answer.gain.zip(answer.changed_ns)?;
     Some(JointGain {
         changes: [first.text.clone(), second.text.clone()],

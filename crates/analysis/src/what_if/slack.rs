@@ -1,11 +1,11 @@
 //! Finds by how much each launch of a kernel could be longer before the run gets longer: a run laid out for replays goes in, a [`KernelSlack`]
 //! for each of the kernels with the most time comes out.
 
-use super::WhatIf;
 use super::change::{Target, To};
 use super::effects::Effects;
 use super::recorded::Work;
 use super::replay::Choices;
+use super::{PathPart, WhatIf};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::parallel;
 use rustc_hash::FxHashMap;
@@ -36,10 +36,23 @@ pub struct KernelSlack {
 }
 
 impl WhatIf<'_, '_> {
-    /// Returns the slack of the kernels with the most time in a changed run, the kernel with the most time first.
-    pub(super) fn slack(&self, effects: &Effects) -> Vec<KernelSlack> {
+    /// Returns the slack of the kernels with the most time in a changed run, the kernel with the most time first. `path` is the critical
+    /// path of that run.
+    pub(super) fn slack(&self, effects: &Effects, path: &[PathPart]) -> Vec<KernelSlack> {
         let length_ns = self.length_ns(effects, Choices::RECORDED);
+        let is_on_path = |kernel: &str| {
+            let mut parts = path.iter().filter(|part| part.what == "kernel");
+            parts.any(|part| part.name.as_deref() == Some(kernel) && part.share > MAX_SHARE_SEEN)
+        };
         parallel::each(self.longest_kernels(), |(kernel, launches, total_ns)| {
+            if is_on_path(&kernel) {
+                return KernelSlack {
+                    kernel,
+                    launches,
+                    total_ns,
+                    slack_ns: 0,
+                };
+            }
             let target = Target::Kernels(WildMatch::new(&kernel));
             let is_seen = |by_ns: i64| {
                 let effects = effects.with_time(self.timeline, &target, To::Longer(by_ns));
