@@ -222,7 +222,7 @@ impl HostThreads {
 }
 
 /// Lays out the calls of a thread, which come in order of their starts. What comes before a moment at which the thread
-/// is in no call, and has not just polled, does not depend on what comes after.
+/// is in no call, and has not just polled or waited in vain, does not depend on what comes after.
 fn laid_out(calls: impl Iterator<Item = Segment>) -> ThreadSegments {
     let mut all = ThreadSegments::default();
     let mut chunk: Vec<Segment> = Vec::new();
@@ -237,7 +237,7 @@ fn laid_out(calls: impl Iterator<Item = Segment>) -> ThreadSegments {
             let last_ns = last.interval;
             last_ns.end_ns == end_ns
                 && !last_ns.is_empty()
-                && !last.call.is_poll()
+                && !polls::may_be_made_again(last)
                 && call.interval.start_ns >= end_ns
         };
         if chunk.len() >= CHUNK && chunk.last().is_some_and(is_apart) {

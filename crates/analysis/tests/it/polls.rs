@@ -165,3 +165,23 @@ fn an_old_recording_of_a_wait_without_a_class_is_known_by_its_function() {
     p.dispatch(1, [150, 150], 150, 10);
     assert_eq!(p.gaps(), [(AfterHostWait, 50)]);
 }
+
+#[test]
+fn waits_that_run_into_their_time_limit_are_one_wait_with_the_last() {
+    const TIMEOUT: i32 = 2;
+    let mut p = Program::new();
+    p.dispatch(1, [-20, -10], 0, 1_205);
+    for (start, end, result) in [
+        (0, 400, TIMEOUT),
+        (402, 802, TIMEOUT),
+        (804, 1_204, TIMEOUT),
+        (1_206, 1_207, 0),
+    ] {
+        let duration = end - start;
+        p.line(&format!(
+            "host_call process=1 thread=7 call=wait-fences start_ns={start}us duration_ns={duration}us result={result}"
+        ));
+    }
+    p.dispatch(1, [1_355, 1_355], 1_355, 10);
+    assert_eq!(causes(&p.findings().gaps), [(AfterHostWait, 150)]);
+}

@@ -1,4 +1,4 @@
-//! Marks the polls of a thread that form a wait.
+//! Marks the polls of a thread that form a wait, and joins waits that ran into their time limit with those that follow.
 //!
 //! A poll asks whether work is done. A poll that finds its work done explains nothing: the program looked and went on. Polls
 //! that find it not done, followed by one that finds it done or by a call that waits, are one wait from the first to the last,
@@ -6,15 +6,16 @@
 //! own, since those polls followed each other closely. Version 1 of the format also folded the poll that found the work done.
 //!
 //! The trace does not say whether a poll of a semaphore found what it looked for. A program that polls again had not.
-//! A poll whose outcome is unknown ends the wait before it and may begin the next.
+//! A poll whose outcome is unknown ends the wait before it and may begin the next. A program that waits with a time limit, and again where
+//! the limit came first, makes one wait: each call that ran into its limit is as a poll that found its work not done.
 
-use super::segment::{Segment, WaitOutcome};
+use super::segment::{CallClass, Segment, WaitOutcome};
 use crate::thresholds::POLLS_APART_NS;
 
 /// Joins the polls of one thread into waits, by setting the fields `waits`, `continues_wait`, `since_ns` and
 /// `outcome` of `calls`, which are in order of time.
 pub(super) fn join(calls: &mut [Segment]) {
-    // The first of the polls so far that did not find their work done.
+    // The first of the polls so far that did not find their work done, or of the waits that ran into their time limit.
     let mut open: Option<usize> = None;
     for at in 0..calls.len() {
         let call = calls[at];
@@ -38,11 +39,55 @@ pub(super) fn join(calls: &mut [Segment]) {
                 calls[at - 1].outcome = WaitOutcome::Done;
             }
         }
-        open = match (call.call.is_poll(), call.outcome) {
+        open = match (may_be_made_again(&call), call.outcome) {
             (false, _) | (true, WaitOutcome::Done) => None,
             (true, WaitOutcome::NotDone) => first.or(Some(at)),
             // The polls before it have been joined.
             (true, WaitOutcome::Unknown) => Some(at),
         };
+    }
+}
+
+/// Returns true for a call that a program may make again for the same work: a poll, or a wait that ran into its time limit.
+pub(super) fn may_be_made_again(call: &Segment) -> bool {
+    let ran_into_limit = call.class() == CallClass::Wait && call.outcome == WaitOutcome::NotDone;
+    call.call.is_poll() || ran_into_limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::intervals::Interval;
+    use WaitOutcome::{Done, NotDone};
+    use gapscope_trace::lookup::NONE;
+    use gapscope_trace::tables::HostCallKind::{self, PollFence, Submit, WaitFences};
+
+    /// Lays calls out behind each other, 10 ns apart, and returns the starts of their waits.
+    fn waits_since(calls: &[(HostCallKind, WaitOutcome)]) -> Vec<i64> {
+        let calls = calls.iter().zip((0..).step_by(100));
+        let mut calls: Vec<Segment> = calls
+            .map(|((call, outcome), at_ns)| {
+                Segment::new(*call, NONE, 1, *outcome, Interval::new(at_ns, at_ns + 90))
+            })
+            .collect();
+        join(&mut calls);
+        calls.iter().map(|call| call.since_ns).collect()
+    }
+
+    #[test]
+    fn waits_with_a_time_limit_are_one_wait() {
+        let limited = (WaitFences, NotDone);
+        let ended = (WaitFences, Done);
+        assert_eq!(waits_since(&[limited, limited, ended]), [0, 0, 0]);
+        assert_eq!(
+            waits_since(&[limited, (PollFence, Done), ended]),
+            [0, 0, 200]
+        );
+        // What is waited for after other work, or after a wait that ended, is other work.
+        assert_eq!(
+            waits_since(&[limited, (Submit, Done), ended]),
+            [0, 100, 200]
+        );
+        assert_eq!(waits_since(&[ended, ended]), [0, 100]);
     }
 }
