@@ -5,8 +5,7 @@
 //! |---|---|
 //! | advice on idle time on the host's side | the host's time behind that cause is gone: `cause:CAUSE=0` |
 //! | advice on waits for the device | `wait=each10` |
-//! | advice on queues that wait for each other | `queues=independent` |
-//! | advice on idle time on the launches' side | `launch=0.5x` |
+//! | advice on hand-overs between queues | `queues=independent` |
 //! | advice on transfers that bound the speed | `transfer=overlap`, `transfer=0.5x` |
 //! | the kernels that compute for longest | half of the time, or the time at their limit where that is known: `kernel:NAME=0.5x` |
 //! | the places in the code behind idle time | `code:PLACE=0` |
@@ -313,17 +312,15 @@ fn asked(named: &Named) -> Vec<(GainSubject, Change)> {
     asked
 }
 
-/// Returns the change that follows the advice on a cause; none where no replay knows it.
+/// Returns the change that follows the advice on a cause; none where no replay knows it, as where nothing but the device, the display or
+/// another process could change.
 fn of_cause(cause: Cause) -> Option<(GainSubject, Change)> {
     let text = match cause {
-        Cause::Unknown | Cause::Recording => return None,
+        Cause::AfterHostWait => "wait=each10".to_owned(),
         Cause::QueueHandover => "queues=independent".to_owned(),
-        cause => match cause.side() {
-            Side::Host => format!("cause:{}=0", cause.as_str()),
-            Side::Sync => "wait=each10".to_owned(),
-            Side::Launch => "launch=0.5x".to_owned(),
-            Side::Unknown => return None,
-        },
+        Cause::Recording | Cause::ProcessStart | Cause::HostFunction => return None,
+        cause if cause.side() == Side::Host => format!("cause:{}=0", cause.as_str()),
+        _ => return None,
     };
     Some((GainSubject::Idle(cause), written(&text)))
 }
@@ -412,5 +409,28 @@ pub fn gain_text(low: f64, mid: f64, high: f64) -> String {
     match least == middle && most == middle {
         true => middle,
         false => format!("{middle} ({least} to {most})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_causes_that_a_replay_knows_are_asked_about() {
+        let asked = |cause| of_cause(cause).map(|(_, change)| change.text);
+        let late = Some("cause:host-late=0".to_owned());
+        assert_eq!(asked(Cause::HostLate), late);
+        assert_eq!(asked(Cause::AfterHostWait), Some("wait=each10".to_owned()));
+        for cause in [
+            Cause::Display,
+            Cause::OtherQueue,
+            Cause::HostSignal,
+            Cause::LaunchLatency,
+            Cause::ProcessStart,
+            Cause::Unknown,
+        ] {
+            assert_eq!(asked(cause), None, "{cause:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::document::{Block, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::first_step::{Cost, FirstStep, first_step};
-use gapscope_analysis::gaps::{Cause, GapTotal, Side};
+use gapscope_analysis::gaps::{Cause, GapTotal};
 use gapscope_analysis::limits::KernelLimit;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::what_if::gains::{GainSubject, PredictedGain, gain_text};
@@ -111,16 +111,10 @@ fn more_workgroups(kernel: &str, words: &Words) -> String {
 /// Returns what a step would bring by a replay of the run, as a sentence without its full stop.
 fn gained(findings: &Findings, gain: &PredictedGain, first: &FirstStep, words: &Words) -> String {
     let changed = match (&gain.subject, first.cost) {
-        (_, Cost::Idle(total)) => match total.cause.side() {
-            Side::Host => format!(
-                "Without this idle time ({})",
-                total.cause.facts(words.api).name
-            ),
-            Side::Sync if total.cause != Cause::QueueHandover => {
-                "With only each tenth wait".to_owned()
-            }
-            Side::Sync => format!("With {} that are independent", words.queue.many),
-            _ => "With launch calls in half their time".to_owned(),
+        (_, Cost::Idle(total)) => match total.cause {
+            Cause::AfterHostWait => "With only each tenth wait".to_owned(),
+            Cause::QueueHandover => format!("With {} that are independent", words.queue.many),
+            cause => format!("Without this idle time ({})", cause.facts(words.api).name),
         },
         (GainSubject::Kernel(..), Cost::BelowLimit(_)) => "At that limit".to_owned(),
         (GainSubject::OverlappedTransfers, _) => "With copies beside kernels".to_owned(),
