@@ -85,7 +85,12 @@ fn figures_of_a_device_of_cuda_are_what_its_events_say() {
     assert_eq!(device["nvlink_both_bytes_per_s"], Value::Null);
     let multiply_adds = invocations * 1024.0 * 256.0;
     close(&device["fma_f32_flops"], 2.0 * multiply_adds * per_second);
-    close(&device["launch_interval_ns"], KERNEL_NS);
+    // A busy machine may hand over a launch late.
+    let interval_ns = device["launch_interval_ns"].as_f64().unwrap_or(0.0);
+    assert!(
+        (KERNEL_NS..1.05 * KERNEL_NS).contains(&interval_ns),
+        "{interval_ns}"
+    );
     // Calls of the stub return at once.
     let latency_ns = device["launch_latency_ns"].as_f64();
     assert!(latency_ns > Some(0.0) && latency_ns < Some(1e6), "{device}");
