@@ -46,6 +46,7 @@ mod replay;
 mod schema;
 mod sdk;
 mod stacks;
+mod stolen;
 mod truth;
 mod validation;
 mod view;
