@@ -88,6 +88,8 @@ pub struct LaunchConfig {
 macro_rules! functions {
     ($($field:ident $name:literal ($($argument:ty),*);)*) => {
         #[derive(Clone, Copy)]
+        // Memory of the host is mapped at its addresses on Linux only.
+        #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
         struct Functions {
             $($field: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
