@@ -73,6 +73,16 @@ pub struct Options {
     pub predicts_gains: bool,
 }
 
+impl Options {
+    /// Returns the options for findings whose gains nobody shows: replays take a part of the time of all analyses.
+    pub fn without_gains() -> Options {
+        Options {
+            predicts_gains: false,
+            ..Options::default()
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -169,8 +179,8 @@ pub struct Findings {
     /// What to do: first about transfers or communication that bound the speed, then about the causes of idle time that cost the most, the
     /// greatest first; without causes about which nothing helps.
     pub advice: Finding<Vec<Advice>>,
-    /// What would help most, by replays of the recorded run with changes; null where causes are not known, and empty where labels are
-    /// selected.
+    /// What would help most, by replays of the recorded run with changes; without any where the trace cannot be read whole, and where
+    /// labels are selected.
     #[serde(flatten)]
     pub gains: Gains,
     /// Idle time in detail; null where no work has known times.

@@ -51,6 +51,11 @@ fn compare(
     let selection = RankDigest::selection().named(names);
     let (mut digests, mut remarks) = (Vec::new(), Vec::new());
     let (mut first, mut whole) = (None, true);
+    // The comparison of ranks has no place for the gains of each.
+    let options = &Options {
+        predicts_gains: false,
+        ..options.clone()
+    };
     for (rank, path) in paths {
         // Only one trace at a time is in memory.
         trace::with_timeline(path, &selection, |trace, timeline, said| {

@@ -57,11 +57,7 @@ fn with_extent<R>(
         let extent = match &arguments.step {
             Some(label) => Extent::from_label(timeline, label)?,
             None => {
-                let options = Options {
-                    predicts_gains: false,
-                    ..Options::default()
-                };
-                let findings = Findings::from_gaps(&finder, &options);
+                let findings = Findings::from_gaps(&finder, &Options::without_gains());
                 Extent::from_steps(timeline, &findings.steps, findings.analysed_window)
                     .ok_or("it has no GPU work with known times")?
             }

@@ -43,7 +43,7 @@ pub(crate) fn table() -> ComputedDefinition {
 fn read_kernels(library: &Library, source: &Source) -> Vec<Kernel> {
     let selection = Findings::selection();
     library.compute(source, &selection, "kernels' counters", |trace| {
-        let findings = Findings::new(trace, &Options::default());
+        let findings = Findings::new(trace, &Options::without_gains());
         findings.kernels.into_value()
     })
 }

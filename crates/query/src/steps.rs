@@ -63,7 +63,7 @@ struct StepRows {
 /// Finds the steps of a trace. Problems are reported as remarks, and the trace then has no rows.
 fn read_steps(library: &Library, source: &Source) -> StepRows {
     library.compute(source, &Findings::selection(), "steps", |trace| {
-        let findings = Findings::new(trace, &Options::default());
+        let findings = Findings::new(trace, &Options::without_gains());
         if findings.steps.known().is_none() {
             library.remark(format!("{}: its steps are unknown", source.name));
         }

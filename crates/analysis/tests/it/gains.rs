@@ -102,10 +102,7 @@ fn without_a_replay_the_reason_stands_in_place_of_the_gains() {
 
 #[test]
 fn gains_can_be_left_out() {
-    let options = Options {
-        predicts_gains: false,
-        ..Options::default()
-    };
+    let options = Options::without_gains();
     let findings = Findings::new(&run(&steps(800_000, 200_000), SAME).0, &options);
     assert_eq!(findings.gains, Gains::default());
 }
