@@ -29,7 +29,6 @@ use crate::kernels::Kernel;
 use crate::unread::{CAUSES, KERNELS};
 use crate::verdict::Bound;
 use crate::what_if::gains::{GainSubject, Gains, PredictedGain};
-use gapscope_timeline::collectives;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{ADVICE_SHARE, FIRST_STEP_SHARE};
 
@@ -224,11 +223,7 @@ impl<'a> Costs<'a> {
     /// Returns the kernel that kept the device busy for longest, of those that compute.
     fn kernel(&self) -> Option<TimedCost<'a>> {
         let kernels = self.known_kernels()?;
-        let communicates = |kernel: &Kernel| {
-            let name = kernel.full_name.as_ref().unwrap_or(&kernel.name);
-            collectives::kind_of(name).is_some()
-        };
-        let kernels = kernels.iter().filter(|kernel| !communicates(kernel));
+        let kernels = kernels.iter().filter(|kernel| !kernel.communicates());
         let busy = kernels.filter_map(|kernel| Some((kernel, kernel.judged_busy_ns?)));
         let (kernel, ns) = busy.rev().max_by_key(|(_, ns)| *ns)?;
         self.large((Cost::Kernel(kernel), ns))

@@ -14,6 +14,7 @@ use crate::kernel_limit::{
 };
 use crate::launches::{Launches, shapes};
 use gapscope_timeline::bound_bytes::BindingSets;
+use gapscope_timeline::collectives;
 use gapscope_timeline::durations::{Durations, GroupedDurations};
 use gapscope_timeline::intervals::{Busy, Interval};
 use gapscope_timeline::quantity::ratio;
@@ -113,6 +114,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Returns true for a kernel that communicates, by its name.
+    pub(crate) fn communicates(&self) -> bool {
+        let name = self.full_name.as_ref().unwrap_or(&self.name);
+        collectives::kind_of(name).is_some()
+    }
+
     /// Returns the part of [`Kernel::winnable_ns`] in the window that the verdict is of, as the kernel's time is shared out.
     pub(crate) fn judged_winnable_ns(&self) -> Option<i64> {
         let judged = ratio(self.judged_busy_ns?, self.busy_ns?);

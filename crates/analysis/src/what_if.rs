@@ -25,6 +25,7 @@ pub use extent::Extent;
 pub use path::PathPart;
 pub use refusal::Refusal;
 pub use slack::KernelSlack;
+use slack::LongKernel;
 
 use crate::gaps::GapFinder;
 use change::To;
@@ -36,7 +37,7 @@ use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::parallel;
 use path::Lever;
 use recorded::Recorded;
-use replay::Choices;
+use replay::{Choices, Replayed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -101,6 +102,16 @@ impl Recording {
 }
 
 impl Answer {
+    /// Returns the share of the time that the change would save with everything as the trace has it; `None` where the answer is refused.
+    pub fn mid_gain(&self) -> Option<f64> {
+        self.changed_ns.map(|times| self.gain_at(times.mid))
+    }
+
+    /// Returns the share of the time that is saved where a step takes `ns`.
+    fn gain_at(&self, ns: i64) -> f64 {
+        1.0 - ns as f64 / self.recorded_ns.max(1) as f64
+    }
+
     /// Compares the prediction with a recording of the changed program.
     pub fn compare(&mut self, recording: Recording) {
         let recorded_ns = recording.recorded_ns;
@@ -165,7 +176,7 @@ pub struct WhatIf<'f, 'a> {
 /// A changed run: what the changes do, and its replay with everything as the trace has it.
 struct Predicted {
     effects: Effects,
-    replayed: replay::Replayed,
+    replayed: Replayed,
 }
 
 /// The most moments that are replayed: of a longer run its first part.
@@ -216,8 +227,9 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     pub fn answer(&self, changes: &[Change]) -> Result<Answer, String> {
         let (mut answer, run) = self.predicted(changes)?;
         if let Some(Predicted { effects, replayed }) = run {
-            answer.path = self.path(&effects, &replayed);
-            answer.slack = self.slack(&effects, &answer.path);
+            let kernels = self.longest_kernels();
+            answer.path = self.path(&effects, &replayed, &kernels);
+            answer.slack = self.slack(&effects, &replayed, &answer.path, kernels);
         }
         Ok(answer)
     }
@@ -257,10 +269,9 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         if !answer.refused.is_empty() {
             return Ok((answer, None));
         }
-        let gain = |ns: i64| 1.0 - ns as f64 / answer.recorded_ns.max(1) as f64;
         answer.gain = Some(Gain {
-            low: gain(times.high),
-            high: gain(times.low),
+            low: answer.gain_at(times.high),
+            high: answer.gain_at(times.low),
         });
         answer.changed_ns = Some(times);
         Ok((answer, Some(Predicted { effects, replayed })))
@@ -282,7 +293,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     }
 
     /// Returns the replay with everything as the trace has it, and the times of a step by all replays.
-    fn changed(&self, effects: &Effects) -> (replay::Replayed, Times) {
+    fn changed(&self, effects: &Effects) -> (Replayed, Times) {
         let recorded_ns = self.recorded.length_ns();
         let lengths = parallel::each(self.choices.clone(), |(choices, before_ns)| {
             // A replay of other delays is off by itself: what counts is by how much the change changes it.
@@ -291,7 +302,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             (recorded_ns as f64 * ratio).round() as i64
         });
         let kept = self.recorded.replay(effects, Choices::RECORDED, true);
-        let mid_ns = kept.end_ns.saturating_sub(self.recorded.window.start_ns);
+        let mid_ns = self.length_of(&kept);
         let all = lengths.iter().copied().chain([mid_ns]);
         let times = Times {
             low: self.of_step(all.clone().min().unwrap_or(mid_ns)),
@@ -306,9 +317,9 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     /// A share alone would mislead where another path is nearly as long. The length of a run is convex in the time of each part: what it
     /// loses where the part is a little shorter, and gains where it is a little longer, are the least and the greatest share of the part over
     /// all paths that are as long.
-    fn path(&self, effects: &Effects, changed: &replay::Replayed) -> Vec<PathPart> {
+    fn path(&self, effects: &Effects, changed: &Replayed, kernels: &[LongKernel]) -> Vec<PathPart> {
         const LITTLE: f64 = 0.01;
-        let length_ns = self.length_ns(effects, Choices::RECORDED);
+        let length_ns = self.length_of(changed);
         let longer_by = |lever: &Lever, factor: f64| {
             let effects = match lever {
                 Lever::Time(target) => effects.with_time(self.timeline, target, To::Factor(factor)),
@@ -318,7 +329,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             ratio(ns.saturating_sub(length_ns), length_ns) / (factor - 1.0)
         };
         let mut parts = path::path(self.timeline, &self.recorded, changed);
-        let beside = self.beside_path(&parts);
+        let beside = beside_path(&parts, kernels);
         parts.extend(beside);
         let mut parts = parallel::each(parts, |mut part| {
             part.total_ns = self.of_step(part.total_ns);
@@ -332,20 +343,6 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         let counts = |share: Option<f64>| share.is_none_or(|share| share >= ADVICE_SHARE);
         parts.retain(|part| part.total_ns > 0 || counts(part.high));
         parts
-    }
-
-    /// Returns what is not on a path, and may be on one that is as long: the host's code, and the kernels with the most time.
-    fn beside_path(&self, path: &[PathPart]) -> Vec<PathPart> {
-        let kernels = self.longest_kernels().into_iter();
-        let kernels = kernels.map(|(name, ..)| PathPart::beside("kernel", Some(name)));
-        let all = [PathPart::beside("host-code", None)]
-            .into_iter()
-            .chain(kernels);
-        let is_on_path = |part: &PathPart| {
-            let mut path = path.iter();
-            path.any(|on| on.what == part.what && on.name == part.name)
-        };
-        all.filter(|part| !is_on_path(part)).collect()
     }
 
     /// Returns the choices that the trace leaves, besides [`Choices::RECORDED`].
@@ -372,10 +369,12 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     }
 
     fn length_ns(&self, effects: &Effects, choices: Choices) -> i64 {
-        let replayed = self.recorded.replay(effects, choices, false);
-        replayed
-            .end_ns
-            .saturating_sub(self.recorded.window.start_ns)
+        self.length_of(&self.recorded.replay(effects, choices, false))
+    }
+
+    fn length_of(&self, replayed: &Replayed) -> i64 {
+        let start_ns = self.recorded.window.start_ns;
+        replayed.end_ns.saturating_sub(start_ns)
     }
 
     /// Returns the part of the run that is replayed.
@@ -400,4 +399,18 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         }
         notes
     }
+}
+
+/// Returns what is not on a path, and may be on one that is as long: the host's code, and the kernels with the most time.
+fn beside_path(path: &[PathPart], kernels: &[LongKernel]) -> Vec<PathPart> {
+    let kernels = kernels.iter();
+    let kernels = kernels.map(|kernel| PathPart::beside("kernel", Some(kernel.name.clone())));
+    let all = [PathPart::beside("host-code", None)].into_iter();
+    let is_on_path = |part: &PathPart| {
+        let mut path = path.iter();
+        path.any(|on| on.what == part.what && on.name == part.name)
+    };
+    all.chain(kernels)
+        .filter(|part| !is_on_path(part))
+        .collect()
 }

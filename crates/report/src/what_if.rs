@@ -86,7 +86,8 @@ fn prediction(answer: &Answer) -> Text {
         None => "The run",
     };
     let recorded = number::duration(answer.recorded_ns);
-    let Some(times) = answer.changed_ns.filter(|_| !answer.changes.is_empty()) else {
+    let predicted = answer.changed_ns.zip(answer.mid_gain());
+    let Some((times, gain)) = predicted.filter(|_| !answer.changes.is_empty()) else {
         return Text::new()
             .and(format!("{unit} took "))
             .strong(recorded)
@@ -97,8 +98,6 @@ fn prediction(answer: &Answer) -> Text {
         .strong(number::duration(times.mid))
         .and(between(times))
         .and(", ");
-    let (mid, recorded_ns) = (times.mid as f64, answer.recorded_ns.max(1) as f64);
-    let gain = 1.0 - mid / recorded_ns;
     match Percent(gain.abs()).to_string() {
         same if same == Percent(0.0).to_string() => text.strong("as long as before").and("."),
         share if gain > 0.0 => text.strong(format!("{share} less")).and("."),

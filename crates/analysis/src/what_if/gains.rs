@@ -19,7 +19,6 @@ use crate::gaps::{Advice, AdviceSubject, Cause, GapFinder, Side};
 use crate::kernels::Kernel;
 use crate::stacks::own;
 use crate::steps::Step;
-use gapscope_timeline::collectives;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Percent, ratio};
 use gapscope_timeline::thresholds::ADVICE_SHARE;
@@ -203,9 +202,9 @@ impl Gains {
             gains
                 .gains_unknown
                 .extend(refused.map(unknown(Some(text.clone()))));
-            let times = answer.gain.zip(answer.changed_ns);
-            let Some((gain, times)) = times else { continue };
-            let mid = 1.0 - ratio(times.mid, answer.recorded_ns);
+            let Some((gain, mid)) = answer.gain.zip(answer.mid_gain()) else {
+                continue;
+            };
             gains.answered.push(subject.clone());
             if mid < ADVICE_SHARE {
                 continue;
@@ -276,11 +275,11 @@ fn joint(whole: &WhatIf, changes: &[(PredictedGain, Change)]) -> Option<JointGai
     };
     let (_, second) = changes[1..].iter().find(|(_, change)| is_apart(change))?;
     let (answer, _) = whole.predicted(&[first.clone(), second.clone()]).ok()?;
-    let (gain, times) = answer.gain.zip(answer.changed_ns)?;
+    let (gain, mid) = answer.gain.zip(answer.mid_gain())?;
     Some(JointGain {
         changes: [first.text.clone(), second.text.clone()],
         low: gain.low,
-        mid: 1.0 - ratio(times.mid, answer.recorded_ns),
+        mid,
         high: gain.high,
     })
 }
@@ -332,13 +331,9 @@ fn written(text: &str) -> Change {
 
 /// Returns the kernels that compute for longest, at half of their time, or at their limit where that is known.
 fn of_kernels(kernels: &[Kernel]) -> Vec<(GainSubject, Change)> {
-    let communicates = |kernel: &Kernel| {
-        let name = kernel.full_name.as_ref().unwrap_or(&kernel.name);
-        collectives::kind_of(name).is_some()
-    };
     let kernels = kernels
         .iter()
-        .filter(|kernel| !communicates(kernel) && !kernel.name.is_empty());
+        .filter(|kernel| !kernel.communicates() && !kernel.name.is_empty());
     let mut longest: Vec<(&Kernel, i64)> = kernels
         .filter_map(|kernel| Some((kernel, kernel.judged_busy_ns.filter(|ns| *ns > 0)?)))
         .collect();

@@ -4,7 +4,7 @@
 use super::change::{Target, To};
 use super::effects::Effects;
 use super::recorded::Work;
-use super::replay::Choices;
+use super::replay::{Choices, Replayed};
 use super::{PathPart, WhatIf};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::parallel;
@@ -35,70 +35,83 @@ pub struct KernelSlack {
     pub slack_ns: i64,
 }
 
+/// A kernel with much of the time of a run.
+#[derive(Debug, Default)]
+pub(super) struct LongKernel {
+    pub(super) name: String,
+    launches: u64,
+    total_ns: i64,
+}
+
 impl WhatIf<'_, '_> {
-    /// Returns the slack of the kernels with the most time in a changed run, the kernel with the most time first. `path` is the critical
-    /// path of that run.
-    pub(super) fn slack(&self, effects: &Effects, path: &[PathPart]) -> Vec<KernelSlack> {
-        let length_ns = self.length_ns(effects, Choices::RECORDED);
+    /// Returns the slack of kernels in a changed run, in their order. `replayed` is the replay of that run, and `path` its critical path.
+    pub(super) fn slack(
+        &self,
+        effects: &Effects,
+        replayed: &Replayed,
+        path: &[PathPart],
+        kernels: Vec<LongKernel>,
+    ) -> Vec<KernelSlack> {
+        let length_ns = self.length_of(replayed);
         let is_on_path = |kernel: &str| {
             let mut parts = path.iter().filter(|part| part.what == "kernel");
             parts.any(|part| part.name.as_deref() == Some(kernel) && part.share > MAX_SHARE_SEEN)
         };
-        parallel::each(self.longest_kernels(), |(kernel, launches, total_ns)| {
-            if is_on_path(&kernel) {
-                return KernelSlack {
-                    kernel,
-                    launches,
-                    total_ns,
-                    slack_ns: 0,
-                };
-            }
-            let target = Target::Kernels(WildMatch::new(&kernel));
-            let is_seen = |by_ns: i64| {
-                let effects = effects.with_time(self.timeline, &target, To::Longer(by_ns));
-                let longer_ns = self.length_ns(&effects, Choices::RECORDED) - length_ns;
-                longer_ns as f64 > MAX_SHARE_SEEN * by_ns as f64 * launches as f64
-            };
-            let (mut least, mut most) = (0, length_ns.max(1));
-            for _ in 0..HALVINGS {
-                let middle = least + (most - least) / 2;
-                match is_seen(middle) {
-                    true => most = middle,
-                    false => least = middle,
-                }
-            }
-            // What a millionth of the run cannot tell from nothing is none.
-            let slack_ns = match least <= length_ns >> HALVINGS {
+        parallel::each(kernels, |kernel| KernelSlack {
+            slack_ns: match is_on_path(&kernel.name) {
                 true => 0,
-                false => least,
-            };
-            KernelSlack {
-                kernel,
-                launches,
-                total_ns,
-                slack_ns,
-            }
+                false => self.slack_of(&kernel, effects, length_ns),
+            },
+            kernel: kernel.name,
+            launches: kernel.launches,
+            total_ns: kernel.total_ns,
         })
     }
 
-    /// Returns the names of the kernels with the most time, with the number of their launches and the time.
-    pub(super) fn longest_kernels(&self) -> Vec<(String, u64, i64)> {
-        let mut sums: FxHashMap<&str, (u64, i64)> = FxHashMap::default();
+    /// Returns the slack of a kernel in a changed run that takes `length_ns`.
+    fn slack_of(&self, kernel: &LongKernel, effects: &Effects, length_ns: i64) -> i64 {
+        let target = Target::Kernels(WildMatch::new(&kernel.name));
+        let is_seen = |by_ns: i64| {
+            let effects = effects.with_time(self.timeline, &target, To::Longer(by_ns));
+            let longer_ns = self.length_ns(&effects, Choices::RECORDED) - length_ns;
+            longer_ns as f64 > MAX_SHARE_SEEN * by_ns as f64 * kernel.launches as f64
+        };
+        let (mut least, mut most) = (0, length_ns.max(1));
+        for _ in 0..HALVINGS {
+            let middle = least + (most - least) / 2;
+            match is_seen(middle) {
+                true => most = middle,
+                false => least = middle,
+            }
+        }
+        // What a millionth of the run cannot tell from nothing is none.
+        match least <= length_ns >> HALVINGS {
+            true => 0,
+            false => least,
+        }
+    }
+
+    /// Returns the kernels with the most time, the kernel with the most time first.
+    pub(super) fn longest_kernels(&self) -> Vec<LongKernel> {
+        let mut sums: FxHashMap<&str, LongKernel> = FxHashMap::default();
         for work in self.recorded.works() {
             if let Work::Kernel(row) = work.content
                 && row != NONE
             {
                 let name = self.timeline.kernel_names.name(row as usize);
-                let (launches, total_ns) = sums.entry(name).or_default();
-                *launches += 1;
-                *total_ns = total_ns.saturating_add(work.length_ns);
+                let kernel = sums.entry(name).or_default();
+                kernel.launches += 1;
+                kernel.total_ns = kernel.total_ns.saturating_add(work.length_ns);
             }
         }
         let kernels = sums.into_iter();
-        let mut kernels: Vec<(String, u64, i64)> = kernels
-            .map(|(name, (launches, total_ns))| (name.to_owned(), launches, total_ns))
+        let mut kernels: Vec<LongKernel> = kernels
+            .map(|(name, kernel)| LongKernel {
+                name: name.to_owned(),
+                ..kernel
+            })
             .collect();
-        kernels.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        kernels.sort_by(|a, b| (b.total_ns.cmp(&a.total_ns)).then_with(|| a.name.cmp(&b.name)));
         kernels.truncate(MAX_KERNELS);
         kernels
     }
