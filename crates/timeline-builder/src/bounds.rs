@@ -16,7 +16,8 @@ pub struct Bounds {
     pub pieces: usize,
     /// Waits of streams whose rows may still change.
     pub open_waits: usize,
-    /// Submissions that a queue remembers for waits.
+    /// Submissions that a queue remembers for waits. Calls may come seconds before the waits and events between them, which another
+    /// log has, and a thread launches up to 100,000 times a second.
     pub submissions: usize,
     /// Occurrences of events.
     pub occurrences: usize,
@@ -36,7 +37,7 @@ impl Bounds {
         graphs: 1 << 14,
         pieces: 1 << 16,
         open_waits: 1 << 14,
-        submissions: 1 << 12,
+        submissions: 1 << 18,
         occurrences: 1 << 16,
         unfollowed_waits: 1 << 10,
         placed_waits: 1 << 12,

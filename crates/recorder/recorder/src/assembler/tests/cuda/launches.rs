@@ -176,6 +176,57 @@ fn a_stream_that_waits_for_an_event_depends_on_the_work_before_it() {
     assert_eq!(tables.dependencies.waits_for, [Some(SubmissionId(0))]);
 }
 
+/// The log of calls may be read long before that of waits and events.
+#[test]
+fn a_stream_that_waits_depends_on_work_that_was_followed_by_thousands_of_launches() {
+    const LATER: u32 = 50_000;
+    let mut cuda = Cuda::new();
+    let launches: Vec<_> = (0..LATER)
+        .map(|at| {
+            call(
+                LAUNCH,
+                4 + at,
+                1020 + i64::from(at) * 10,
+                1025 + i64::from(at) * 10,
+            )
+        })
+        .collect();
+    cuda.batch(&[call(LAUNCH, 1, 1000, 1005), call(WAIT_EVENT, 3, 1010, 1011)]);
+    cuda.batch(&launches);
+    let works: Vec<_> = (0..LATER)
+        .map(|at| {
+            kernel(
+                2 - at.min(1),
+                4 + at,
+                1101 + i64::from(at) * 10,
+                1105 + i64::from(at) * 10,
+            )
+        })
+        .collect();
+    cuda.batch(&[kernel(1, 1, 1010, 1100)]);
+    cuda.batch(&works);
+    cuda.batch(&[
+        Recorded::Activity(Activity::EventRecord {
+            event: hook::CudaEvent(6),
+            occurrence: 1,
+            queue: hook::Queue(1),
+            correlation: hook::Correlation(2),
+        }),
+        Recorded::Activity(Activity::Wait {
+            kind: WaitKind::QueueForEvent,
+            queue: hook::Queue(2),
+            event: hook::CudaEvent(6),
+            occurrence: 1,
+            span: span(1010, 1010),
+            correlation: hook::Correlation(3),
+        }),
+    ]);
+    cuda.end(2_000_000);
+    let (_, tables) = cuda.finish();
+    assert_eq!(tables.dependencies.submission, [SubmissionId(1)]);
+    assert_eq!(tables.dependencies.waits_for, [Some(SubmissionId(0))]);
+}
+
 #[test]
 fn what_has_no_other_half_is_counted() {
     let mut cuda = Cuda::new();
