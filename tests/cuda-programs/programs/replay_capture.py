@@ -8,6 +8,7 @@ import json
 import os
 import sys
 
+import blake3
 import pyarrow
 
 PIECE = 65536
@@ -221,21 +222,9 @@ def main(folder, hasher):
     return tally["launches"] != tally["equal"]
 
 
-def blake3_hasher():
-    try:
-        import blake3
-
-        return lambda data: blake3.blake3(data).hexdigest()[:32]
-    except ImportError:
-        library = ctypes.CDLL(os.environ["BLAKE3_LIBRARY"])
-
-        def digest(data):
-            out = ctypes.create_string_buffer(16)
-            data = (ctypes.c_ubyte * len(data)).from_buffer(data)
-            library.hash16(data, ctypes.c_size_t(len(data)), out)
-            return out.raw.hex()
-
-        return digest
+def digest(data):
+    """The hash by which captures name content."""
+    return blake3.blake3(data).hexdigest()[:32]
 
 
 if __name__ == "__main__":
@@ -243,4 +232,4 @@ if __name__ == "__main__":
     if libc.personality(0xFFFFFFFF) & 0x0040000 == 0:
         libc.personality(0x0040000)
         os.execv(sys.executable, [sys.executable] + sys.argv)
-    sys.exit(main(sys.argv[1], blake3_hasher()))
+    sys.exit(main(sys.argv[1], digest))

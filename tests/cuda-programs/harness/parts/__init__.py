@@ -22,6 +22,7 @@ from . import (
     sources,
     tiny,
     vulkan_work,
+    what_if,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "sources",
     "tiny",
     "vulkan_work",
+    "what_if",
 ]

@@ -68,7 +68,7 @@ def size_of(folder):
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
-@part("capture", 500)
+@part("capture", 500, needs=("blake3", "pyarrow"))
 def windows(bench, result):
     """Windows of programs: results as without gapscope; each launch again bit for bit, by gapscope and independently."""
     times = int(os.environ.get("CAPTURE_TIMES", "5"))
@@ -91,7 +91,7 @@ def windows(bench, result):
         shutil.rmtree(folder)
 
 
-@part("capture-graphs", 300, needs=("torch",))
+@part("capture-graphs", 300, needs=("torch", "blake3", "pyarrow"))
 def graphs(bench, result):
     """Kernels inside of a graph that decodes: captured by the number of their launch; the program computes the same."""
     alone = bench.alone(program("captured", "decode"))
@@ -109,7 +109,7 @@ def graphs(bench, result):
                               "different": different[:1], "status": status})  # fmt: skip
 
 
-@part("capture-hard", 400)
+@part("capture-hard", 400, needs=("blake3", "pyarrow"))
 def hard(bench, result):
     """Hard kernels run again; hazards are refused by name, or the replay says that they differ."""
     target = bench.scratch / "captured"
