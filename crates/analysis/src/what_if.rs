@@ -4,7 +4,8 @@
 //! what would hold the run then. `recorded.rs` says what waits for what, and `replay.rs` runs it again.
 //!
 //! The interval is that of all replays that the trace leaves open ([`Choices`]): with recorded or usual delays, with and without what
-//! is only guessed. Where a trace cannot know the answer, the answer says so by name, and what to record ([`Refusal`]).
+//! is only guessed, and with the times of code that its samples leave open. A margin is added for what no trace has, as measured on a
+//! GPU. Where a trace cannot know the answer, the answer says so by name, and what to record ([`Refusal`]).
 //!
 //! A replay cannot know kernels that change because of the change (fused, of another shape, slower beside others), nor how a
 //! device's clock answers to more or less work.
@@ -143,6 +144,29 @@ pub struct Times {
     pub high: i64,
 }
 
+/// What no trace has changes a run, too: kernels take another time beside others and after pauses, waits return earlier or later, and
+/// code of the host is slower when it has not run for a while. docs/accuracy.md has the pairs of runs on a GPU by which this is measured.
+/// The first is a share of what the change saves, the second one of the changed time.
+const MARGIN_OF_GAIN: f64 = 0.05;
+const MARGIN_OF_TIME: f64 = 0.02;
+
+impl Times {
+    /// Widens the interval by what replays cannot know, for a change to a step that took `recorded_ns`. Without a gain nothing is added,
+    /// and by itself the margin never turns a gain into a loss.
+    fn with_margin(self, recorded_ns: i64) -> Times {
+        let margin = |ns: i64| {
+            let gain = recorded_ns.abs_diff(ns) as f64;
+            let margin = MARGIN_OF_GAIN * gain + (MARGIN_OF_TIME * ns as f64).min(gain);
+            margin.min(gain).round() as i64
+        };
+        Times {
+            low: self.low.saturating_sub(margin(self.low)).max(0),
+            mid: self.mid,
+            high: self.high.saturating_add(margin(self.high)),
+        }
+    }
+}
+
 /// An interval of gains.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Gain {
@@ -269,6 +293,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         if !answer.refused.is_empty() {
             return Ok((answer, None));
         }
+        let times = times.with_margin(answer.recorded_ns);
         answer.gain = Some(Gain {
             low: answer.gain_at(times.high),
             high: answer.gain_at(times.low),
@@ -301,13 +326,15 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             let ratio = after_ns as f64 / before_ns.max(1) as f64;
             (recorded_ns as f64 * ratio).round() as i64
         });
+        let sampled = effects.by_samples().into_iter();
+        let sampled = sampled.map(|effects| self.length_ns(&effects, Choices::RECORDED));
         let kept = self.recorded.replay(effects, Choices::RECORDED, true);
         let mid_ns = self.length_of(&kept);
-        let all = lengths.iter().copied().chain([mid_ns]);
+        let all = Vec::from_iter(lengths.into_iter().chain(sampled).chain([mid_ns]));
         let times = Times {
-            low: self.of_step(all.clone().min().unwrap_or(mid_ns)),
+            low: self.of_step(all.iter().copied().min().unwrap_or(mid_ns)),
             mid: self.of_step(mid_ns),
-            high: self.of_step(all.max().unwrap_or(mid_ns)),
+            high: self.of_step(all.iter().copied().max().unwrap_or(mid_ns)),
         };
         (kept, times)
     }

@@ -19,6 +19,8 @@ pub(super) enum What {
     Time(Target, To),
     /// Of the waits of the host for a device, only each so many-th is kept, and the last.
     WaitEach(u64),
+    /// Of the transfers of one kind or of all, only each so many-th is kept, and the last, with their calls and waits.
+    TransferEach(Option<TransferKind>, u64),
     /// Transfers run beside kernels: they have a queue of their own.
     OverlapTransfers,
     /// Work of different queues no longer waits for each other.
@@ -93,8 +95,8 @@ impl To {
 
 /// The forms of `WHAT=VALUE`, for messages and help.
 pub const FORMS: &str = "kernel:NAME, label:TEXT, transfer, transfer:host-to-device, device, call:FUNCTION, launch, compile, host, \
-     cause:CAUSE or code:FUNCTION or code:FILE:LINE, each with =0, =0.5x, =3us, =+1ms or =-1ms; wait=each10, transfer=overlap \
-     or queues=independent";
+     cause:CAUSE or code:FUNCTION or code:FILE:LINE, each with =0, =0.5x, =3us, =+1ms or =-1ms; wait=each10, transfer:d2h=each10, \
+     transfer=overlap or queues=independent";
 
 impl Change {
     /// Returns true for changes to the host's time outside of calls.
@@ -108,8 +110,10 @@ impl Change {
 
     /// Returns true for changes to transfers.
     pub(super) fn is_of_transfers(&self) -> bool {
-        let is_time = matches!(self.what, What::Time(Target::Transfers(_), _));
-        is_time || self.what == What::OverlapTransfers
+        matches!(
+            self.what,
+            What::Time(Target::Transfers(_), _) | What::TransferEach(..) | What::OverlapTransfers
+        )
     }
 
     /// Returns true for changes after which work runs at other times because of itself or of fewer waits.
@@ -119,7 +123,10 @@ impl Change {
                 target,
                 Target::Kernels(_) | Target::Labels(_) | Target::Transfers(_) | Target::Device
             ),
-            What::WaitEach(_) | What::OverlapTransfers | What::IndependentQueues => true,
+            What::WaitEach(_)
+            | What::TransferEach(..)
+            | What::OverlapTransfers
+            | What::IndependentQueues => true,
         }
     }
 
@@ -144,10 +151,18 @@ fn read(text: &str) -> Result<What, String> {
         ("queues", "independent") => return Ok(What::IndependentQueues),
         ("queues", _) => return Err("queues can only be `independent`".to_owned()),
         ("wait", _) => {
-            let number = value.strip_prefix("each").and_then(|n| n.parse().ok());
-            let number = number.filter(|n: &u64| *n >= 2);
             let problem = "waits take `eachN`, where N is 2 or more, such as wait=each10";
-            return number.map(What::WaitEach).ok_or(problem.to_owned());
+            let each = read_each(value).ok_or(problem)?;
+            return Ok(What::WaitEach(each));
+        }
+        ("transfer", _) if value.starts_with("each") => {
+            let each = read_each(value).ok_or(EACH_OF_TRANSFERS)?;
+            return Ok(What::TransferEach(None, each));
+        }
+        (what, _) if what.starts_with("transfer:") && value.starts_with("each") => {
+            let each = read_each(value).ok_or(EACH_OF_TRANSFERS)?;
+            let kind = transfer_kind(&what["transfer:".len()..])?;
+            return Ok(What::TransferEach(Some(kind), each));
         }
         ("batch", _) | ("launch", "graph") => {
             let reason = "that changes which kernels run together, which a replay of times cannot know; record a run with it and use `diff`";
@@ -182,17 +197,26 @@ fn read(text: &str) -> Result<What, String> {
     Ok(What::Time(target, to))
 }
 
+const EACH_OF_TRANSFERS: &str =
+    "of transfers, `eachN` keeps each N-th, where N is 2 or more, such as transfer:d2h=each10";
+
+/// Reads the number of `eachN`, which is 2 or more.
+fn read_each(value: &str) -> Option<u64> {
+    let number = value.strip_prefix("each")?.parse().ok()?;
+    (number >= 2).then_some(number)
+}
+
 /// Reads the kind of a transfer, by its name or by the short one that CUDA's tools use.
 fn transfer_kind(name: &str) -> Result<TransferKind, String> {
-    let long = match name {
-        "h2d" => "host-to-device",
-        "d2h" => "device-to-host",
-        "d2d" => "device-to-device",
-        "p2p" => "peer-to-peer",
-        name => name,
+    let short = match name {
+        "h2d" => Some(TransferKind::HostToDevice),
+        "d2h" => Some(TransferKind::DeviceToHost),
+        "d2d" => Some(TransferKind::Copy),
+        "p2p" => Some(TransferKind::PeerToPeer),
+        _ => None,
     };
     let kinds = TransferKind::ALL.iter().copied();
-    let kind = kinds.clone().find(|kind| kind.as_str() == long);
+    let kind = short.or_else(|| kinds.clone().find(|kind| kind.as_str() == name));
     let names = || kinds.map(|kind| kind.as_str()).collect::<Vec<_>>();
     kind.ok_or_else(|| format!("the kinds of transfers are {}", names().join(", ")))
 }
@@ -262,6 +286,23 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_transfers_have_short_names() {
+        for (text, kind) in [
+            ("transfer:h2d=0", TransferKind::HostToDevice),
+            ("transfer:d2h=0", TransferKind::DeviceToHost),
+            ("transfer:d2d=0", TransferKind::Copy),
+            ("transfer:p2p=0", TransferKind::PeerToPeer),
+            ("transfer:fill=0", TransferKind::Fill),
+        ] {
+            let expected = What::Time(Target::Transfers(Some(kind)), To::Factor(0.0));
+            assert_eq!(Change::read(text).unwrap().what, expected, "{text}");
+        }
+        let kept = Change::read("transfer:d2h=each10").unwrap().what;
+        let expected = What::TransferEach(Some(TransferKind::DeviceToHost), 10);
+        assert_eq!(kept, expected);
+    }
+
+    #[test]
     fn a_name_may_hold_an_equals_sign() {
         let change = Change::read("kernel:f<n=3>=2x").unwrap();
         let name = WildMatch::new("f<n=3>");
@@ -295,6 +336,8 @@ mod tests {
             "queues=2",
             "cause:boredom=0",
             "transfer:sideways=0",
+            "transfer:d2h=each1",
+            "transfer=each",
             "kernel:a=1e300x",
             "kernel:a=1000000s",
             "kernel:a=-0x",

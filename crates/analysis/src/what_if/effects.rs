@@ -7,7 +7,7 @@ use gapscope_timeline::host::CallClass;
 use gapscope_trace::ids::LabelId;
 use gapscope_trace::lookup::{IdIndex, NONE};
 use gapscope_trace::tables::{Labels, Table, TransferKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use wildmatch::WildMatch;
 
 /// What changes do to a run.
@@ -20,6 +20,8 @@ pub(super) struct Effects {
     waits_each: Option<u64>,
     /// The number of those waits.
     wait_count: u64,
+    /// The places of the moments that are left out: transfers, with their calls and waits.
+    left_out: FxHashSet<u32>,
     overlaps_transfers: bool,
     drops_dependencies: bool,
 }
@@ -64,6 +66,25 @@ pub(super) struct HostParts {
     pub(super) own_ns: FxHashMap<u32, i64>,
     /// Of the call.
     pub(super) call_ns: FxHashMap<u32, i64>,
+    /// Where samples tell the parts: the least and the greatest factor by which the parts may differ from that.
+    pub(super) bounds: Option<[f64; 2]>,
+}
+
+impl HostParts {
+    /// Returns parts that are so many times as long.
+    fn scaled(&self, factor: f64) -> HostParts {
+        let scaled = |parts: &FxHashMap<u32, i64>| {
+            let parts = parts.iter();
+            parts
+                .map(|(at, ns)| (*at, (*ns as f64 * factor).round() as i64))
+                .collect()
+        };
+        HostParts {
+            own_ns: scaled(&self.own_ns),
+            call_ns: scaled(&self.call_ns),
+            bounds: None,
+        }
+    }
 }
 
 impl Effects {
@@ -99,12 +120,19 @@ impl Effects {
                     effects.times.push(effect);
                 }
                 What::WaitEach(each) => effects.waits_each = Some(*each),
+                What::TransferEach(kind, each) => {
+                    let transfers = recorded.transfers(|own| kind.is_none_or(|kind| kind == own));
+                    effects.left_out = recorded.with_calls(&transfers, |number| {
+                        !number.is_multiple_of(*each) && number != transfers.len() as u64
+                    });
+                }
                 What::OverlapTransfers => effects.overlaps_transfers = true,
                 What::IndependentQueues => effects.drops_dependencies = true,
             }
             let has_something = match &change.what {
                 What::Time(..) => true,
                 What::WaitEach(_) => effects.wait_count > 0,
+                What::TransferEach(..) => !effects.left_out.is_empty(),
                 What::OverlapTransfers => recorded
                     .works()
                     .any(|work| work.content == Work::Transfer(TransferKind::HostToDevice)),
@@ -124,6 +152,25 @@ impl Effects {
         let mut effects = self.clone();
         effects.times.extend(effect);
         effects
+    }
+
+    /// Returns the effects with the least and with the greatest times that samples leave open for places in the code; nothing where
+    /// samples tell no times.
+    pub(super) fn by_samples(&self) -> Vec<Effects> {
+        let bounds = self.times.iter().find_map(|effect| match &effect.on {
+            On::Parts(parts) => parts.bounds,
+            _ => None,
+        });
+        let scaled = |factor: f64| {
+            let mut effects = self.clone();
+            for effect in &mut effects.times {
+                if let On::Parts(parts) = &mut effect.on {
+                    *parts = parts.scaled(factor);
+                }
+            }
+            effects
+        };
+        bounds.into_iter().flatten().map(scaled).collect()
     }
 
     /// Makes delays of one kind so many times as long.
@@ -170,6 +217,11 @@ impl Effects {
             })
     }
 
+    /// Returns true for a moment that the changed run does not have.
+    pub(super) fn leaves_out(&self, at: u32) -> bool {
+        self.left_out.contains(&at)
+    }
+
     /// Returns true where the wait of this number, from 1 on, is not made.
     pub(super) fn drops_wait(&self, number: u64) -> bool {
         let is_dropped = |each: u64| !number.is_multiple_of(each) && number != self.wait_count;
@@ -189,9 +241,10 @@ impl Effect {
     /// Changes a part of a time.
     fn on_part(&self, ns: i64, part_ns: Option<&i64>) -> i64 {
         match part_ns {
-            Some(part_ns) => (ns - part_ns)
-                .max(0)
-                .saturating_add(self.to.apply(*part_ns)),
+            Some(part_ns) => {
+                let part_ns = (*part_ns).min(ns);
+                (ns - part_ns).saturating_add(self.to.apply(part_ns))
+            }
             None => ns,
         }
     }

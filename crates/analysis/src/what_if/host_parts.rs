@@ -89,6 +89,7 @@ fn of_code(timeline: &Timeline, recorded: &Recorded, code: &Code) -> Result<Host
     let mut known: FxHashMap<StackId, bool> = FxHashMap::default();
     let mut found = HostParts::default();
     let mut count = 0;
+    let mut all = 0;
     each_call(recorded, |thread, at, own, _| {
         let rows = samples.sampled(thread, own);
         if rows.is_empty() {
@@ -102,6 +103,7 @@ fn of_code(timeline: &Timeline, recorded: &Recorded, code: &Code) -> Result<Host
             })
         };
         let there = rows.iter().filter(is_there).count();
+        all += rows.len() as u64;
         if there > 0 {
             count += there as u64;
             let share = there as f64 / rows.len() as f64;
@@ -117,11 +119,25 @@ fn of_code(timeline: &Timeline, recorded: &Recorded, code: &Code) -> Result<Host
         )),
         count if count < MIN_SAMPLES => Err(format!(
             "only {count} samples have {} in their stack, and {MIN_SAMPLES} are the least that say how long it took: record \
-             with a higher --stacks rate, or for longer",
+             with a higher --stack-rate, or for longer",
             code.text()
         )),
-        _ => Ok(found),
+        _ => {
+            found.bounds = Some(bounds(count, all));
+            Ok(found)
+        }
     }
+}
+
+/// Returns the least and the greatest factor by which the time of code may differ from what `count` of `all` samples say: the bounds of the
+/// 95 % interval of their share (Wilson, 1927), by the share.
+fn bounds(count: u64, all: u64) -> [f64; 2] {
+    /// The 97.5th percentile of the normal distribution.
+    const Z: f64 = 1.96;
+    let (all, share) = (all as f64, count as f64 / all as f64);
+    let middle = share + Z * Z / (2.0 * all);
+    let reach = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
+    [-1.0, 1.0].map(|side| (middle + side * reach) / (1.0 + Z * Z / all) / share)
 }
 
 /// Returns the time of threads outside of calls that ranges of code cover, as imports have them: `FILE(LINE): FUNCTION`.
@@ -210,7 +226,22 @@ fn each_call(recorded: &Recorded, mut visit: impl FnMut(HostThread, u32, Interva
 
 #[cfg(test)]
 mod tests {
-    use super::is_function;
+    use super::{bounds, is_function};
+
+    #[test]
+    fn few_samples_leave_much_open() {
+        // By the tables of binom.test and of prop.test without continuity correction.
+        let [low, high] = bounds(20, 20);
+        assert!(
+            (low - 0.8389).abs() < 1e-3 && (high - 1.0).abs() < 1e-3,
+            "{low} {high}"
+        );
+        let [low, high] = bounds(500, 1000);
+        assert!(
+            (low - 0.9381).abs() < 1e-3 && (high - 1.0619).abs() < 1e-3,
+            "{low} {high}"
+        );
+    }
 
     #[test]
     fn functions_are_named_by_whole_words() {

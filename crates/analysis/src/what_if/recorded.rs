@@ -22,9 +22,10 @@ use arms::Sources;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::Interval;
+use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, TransferKind};
 use gathered::Gathered;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The percentile of delays that counts as the least usual one.
 const LEAST_PERCENTILE: usize = 10;
@@ -307,6 +308,62 @@ impl Recorded {
             Kind::Call(call) => Some(call),
             _ => None,
         })
+    }
+
+    /// Returns the slots of the submissions that only transfer, in one of the ways that `is_one` says, in order.
+    pub(super) fn transfers(&self, is_one: impl Fn(TransferKind) -> bool) -> Vec<u32> {
+        let mut only: Vec<Option<bool>> = vec![None; self.slot_count];
+        let mut order = Vec::new();
+        for work in self.works() {
+            let Some(only) = only.get_mut(work.slot as usize) else {
+                continue;
+            };
+            let is_one = matches!(work.content, Work::Transfer(kind) if is_one(kind));
+            if only.is_none() && is_one {
+                order.push(work.slot);
+            }
+            *only = Some(only.unwrap_or(true) && is_one);
+        }
+        order.retain(|slot| only[*slot as usize] == Some(true));
+        order
+    }
+
+    /// Returns the places of the moments of submissions: their calls, the waits in these, and their work. `slots` are the
+    /// submissions, of which `is_meant` chooses by their number, from 1 on.
+    pub(super) fn with_calls(
+        &self,
+        slots: &[u32],
+        is_meant: impl Fn(u64) -> bool,
+    ) -> FxHashSet<u32> {
+        let numbered = slots.iter().zip(1..);
+        let meant: FxHashSet<u32> = numbered
+            .filter(|(_, number)| is_meant(*number))
+            .map(|(slot, _)| *slot)
+            .collect();
+        let mut places = FxHashSet::default();
+        // The place of each thread's last call, and whether that call is meant.
+        let mut calls = vec![(NONE, false); self.threads.len()];
+        for (moment, at) in self.moments.iter().zip(0u32..) {
+            match &moment.kind {
+                Kind::Call(call) => calls[call.thread as usize] = (at, false),
+                Kind::Submission(submission) if submission.is_in_call => {
+                    if let Some((call, is_meant)) = calls.get_mut(submission.thread as usize)
+                        && meant.contains(&submission.slot)
+                    {
+                        *is_meant = true;
+                        places.insert(*call);
+                    }
+                }
+                Kind::Return(wait) if calls[wait.thread as usize].1 => {
+                    places.insert(at);
+                }
+                Kind::Work(work) if meant.contains(&work.slot) => {
+                    places.insert(at);
+                }
+                _ => {}
+            }
+        }
+        places
     }
 
     /// Returns the number of waits that work held and that a program can leave out.

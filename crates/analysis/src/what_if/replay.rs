@@ -114,7 +114,11 @@ impl Recorded {
             let (begun, ended_ns) = match &moment.kind {
                 Kind::Call(call) => {
                     let start = self.call(&state, effects, choices, call, at);
-                    let end_ns = start.ns.saturating_add(effects.call(call, at));
+                    let length_ns = match effects.leaves_out(at) {
+                        true => 0,
+                        false => effects.call(call, at),
+                    };
+                    let end_ns = start.ns.saturating_add(length_ns);
                     state.calls[call.thread as usize] = (here(start.ns), here(end_ns));
                     (start, end_ns)
                 }
@@ -136,16 +140,21 @@ impl Recorded {
                 Kind::Return(wait) => {
                     let is_optional = wait.can_be_left_out();
                     waits += u64::from(is_optional);
-                    let is_made = !(is_optional && effects.drops_wait(waits));
+                    let is_dropped = is_optional && effects.drops_wait(waits);
+                    let is_made = !is_dropped && !effects.leaves_out(at);
                     let (_, called) = state.calls[wait.thread as usize];
                     let end = match self.work_ended(&state, effects, choices, wait) {
                         Some(ended) if is_made => ended.later(called),
                         // Without the work that held it, the wait takes the time that it took.
-                        None if wait.held => called.after(wait.length_ns),
+                        None if is_made && wait.held => called.after(wait.length_ns),
                         _ => called,
                     };
                     state.calls[wait.thread as usize].1 = here(end.ns);
                     (end, end.ns)
+                }
+                Kind::Work(work) if effects.leaves_out(at) => {
+                    let done = state.skip_work(work);
+                    (done, done.ns)
                 }
                 Kind::Work(work) => {
                     let start = self.start_of_work(&state, effects, choices, moment, work);
@@ -271,6 +280,15 @@ impl State {
             sent: vec![NEVER; recorded.slot_count],
             ended: vec![NEVER; recorded.slot_count],
         }
+    }
+
+    /// Takes a piece of work for done as soon as what was ahead of it is. Work behind it then waits for that.
+    fn skip_work(&mut self, work: &WorkMoment) -> At {
+        let (_, ahead) = self.queues[work.queue as usize];
+        let slot = work.slot as usize;
+        let done = ahead.later(self.sent[slot]);
+        self.ended[slot] = done;
+        done
     }
 
     fn add_work(&mut self, work: &WorkMoment, start: At, end: At, overlaps: bool) {

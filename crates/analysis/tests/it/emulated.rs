@@ -26,6 +26,8 @@ pub enum Act {
         transfer: bool,
         depends: bool,
     },
+    /// The host reads memory of the device by a copy on a queue, and waits for the copy.
+    Read { queue: usize, ns: i64 },
     /// The host waits for a queue.
     WaitQueue(usize),
     /// The host waits for the device.
@@ -69,6 +71,10 @@ pub struct Machine {
     pub depends: bool,
     /// Each so many-th wait is made, and the last.
     pub wait_each: usize,
+    /// Each so many-th read is made, and the last.
+    pub read_each: usize,
+    /// A call that submits waits while a queue has so many submissions.
+    pub queue_size: usize,
 }
 
 pub const SAME: Machine = Machine {
@@ -78,7 +84,12 @@ pub const SAME: Machine = Machine {
     call: 1.0,
     depends: true,
     wait_each: 1,
+    read_each: 1,
+    queue_size: usize::MAX,
 };
+
+/// From the start of a call to its wait for a full queue.
+const BEFORE_FULL_NS: i64 = 1_000;
 
 fn scaled(ns: i64, factor: f64) -> i64 {
     (ns as f64 * factor).round() as i64
@@ -102,6 +113,9 @@ pub fn run(acts: &[Act], machine: Machine) -> (Trace, i64) {
     let (mut now, mut id, mut end) = (0, 0, 0);
     let mut queue_end: [Option<i64>; 2] = [None; 2];
     let mut last: [Option<u64>; 2] = [None; 2];
+    let mut ends: [Vec<i64>; 2] = Default::default();
+    let is_read = |act: &&Act| matches!(act, Act::Read { .. });
+    let (reads, mut read) = (acts.iter().filter(is_read).count(), 0);
     for act in acts {
         match *act {
             Host(ns) => now += scaled(ns, machine.host),
@@ -125,7 +139,21 @@ pub fn run(acts: &[Act], machine: Machine) -> (Trace, i64) {
                 }
                 let factor = [machine.kernel, machine.transfer][usize::from(transfer)];
                 let ns = scaled(ns, factor);
-                let call_ns = scaled(CALL_NS, machine.call);
+                let mut call_ns = scaled(CALL_NS, machine.call);
+                let ahead = ends[queue].len().checked_sub(machine.queue_size);
+                let full_ns = now + BEFORE_FULL_NS;
+                if let Some(ended) = ahead.map(|ahead| ends[queue][ahead])
+                    && ended + WAKE_NS > full_ns
+                {
+                    let waited_ns = ended + WAKE_NS - full_ns;
+                    writeln!(
+                        text,
+                        "host_call process=1 thread=7 call=queue-full start_ns={full_ns} duration_ns={waited_ns}"
+                    )
+                    .unwrap();
+                    call_ns += waited_ns;
+                }
+                ends[queue].push(start + ns);
                 let kind = ["kernel", "transfer"][usize::from(transfer)];
                 let row = match transfer {
                     true => "transfer kind=host-to-device",
@@ -142,6 +170,29 @@ pub fn run(acts: &[Act], machine: Machine) -> (Trace, i64) {
                 last[queue] = Some(id);
                 now += call_ns;
                 end = end.max(start + ns);
+            }
+            Act::Read { queue, ns } => {
+                read += 1;
+                if read % machine.read_each != 0 && read != reads {
+                    continue;
+                }
+                id += 1;
+                let start = queue_end[queue].map_or(i64::MIN, |ended| ended + GAP_NS);
+                let start = start.max(now + LAUNCH_NS);
+                let ended = start + ns;
+                let call_ns = ended + WAKE_NS - now;
+                let name = queue + 1;
+                writeln!(
+                    text,
+                    "submission id={id} process=1 queue={name} kind=transfer thread=7 start_ns={now} duration_ns={call_ns} function=read\n\
+                     host_call process=1 thread=7 call=copy-and-wait queue={name} start_ns={now} duration_ns={call_ns} result=0 function=read\n\
+                     transfer kind=device-to-host submission={id} queue={name} start_ns={start} duration_ns={ns}"
+                )
+                .unwrap();
+                queue_end[queue] = Some(ended);
+                ends[queue].push(ended);
+                last[queue] = Some(id);
+                now += call_ns;
             }
             WaitQueue(_) | WaitDevice => {
                 wait += 1;

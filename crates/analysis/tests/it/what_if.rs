@@ -132,6 +132,47 @@ fn waiting_less_often_lets_the_host_run_ahead() {
 }
 
 #[test]
+fn reading_less_often_lets_the_host_run_ahead() {
+    let step = [
+        Host(100_000),
+        kernel(0, 300_000),
+        Act::Read {
+            queue: 0,
+            ns: 4_000,
+        },
+    ];
+    let acts = [prologue(), step.repeat(100)].concat();
+    let machine = Machine {
+        read_each: 10,
+        ..SAME
+    };
+    assert_predicted(&acts, &["transfer:d2h=each10"], machine);
+}
+
+#[test]
+fn a_faster_kernel_helps_where_the_queue_is_full() {
+    let acts = [
+        prologue(),
+        [kernel(0, 30_000)].repeat(400),
+        vec![WaitDevice],
+    ]
+    .concat();
+    let full = Machine {
+        queue_size: 50,
+        ..SAME
+    };
+    let (trace, end_ns) = run(&acts, full);
+    let half = Machine {
+        kernel: 0.5,
+        ..full
+    };
+    let (_, expected_ns) = run(&acts, half);
+    let found = answer(&trace, end_ns, &["kernel:work=0.5x"]);
+    assert_eq!(found.refused, []);
+    assert_eq!(found.changed_ns.unwrap().mid, expected_ns);
+}
+
+#[test]
 fn calls_take_as_long_as_is_said() {
     let step = [kernel(0, 4_000)];
     let acts = [prologue(), step.repeat(500), vec![WaitDevice]].concat();

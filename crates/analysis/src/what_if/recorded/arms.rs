@@ -17,6 +17,9 @@ const UNEXPLAINED_NS: i64 = 20_000;
 /// A submission this long before the end of the work ahead of it did not hold its own work.
 const SUBMITTED_AHEAD_NS: i64 = 20_000;
 
+/// Of the waits for a full queue, so many of a hundred found the same number of submissions in it where that is the queue's size.
+const SAME_DEPTH_PERCENT: usize = 90;
+
 /// What the timeline says of submissions.
 pub(super) struct Sources<'a> {
     timeline: &'a Timeline<'a>,
@@ -71,6 +74,9 @@ struct State {
     sent_ns: Vec<i64>,
     /// True for slots of which work has started.
     has_started: Vec<bool>,
+    /// The waits for a full queue: the place of the return, the queue, and by how many submissions the call's own one was behind
+    /// that which ended last.
+    full: Vec<(usize, u32, u32)>,
 }
 
 /// The moments at which a piece of work could have started, by arm.
@@ -95,6 +101,7 @@ pub(super) fn add(recorded: &mut Recorded, sources: &Sources) {
         last_slots: vec![NONE; threads],
         sent_ns: vec![i64::MIN; recorded.slot_count],
         has_started: vec![false; recorded.slot_count],
+        full: Vec::new(),
     };
     let mut ready: Vec<Ready> = Vec::new();
     // The call of each thread that may turn out to be a wait.
@@ -131,13 +138,17 @@ pub(super) fn add(recorded: &mut Recorded, sources: &Sources) {
             }
             Kind::Return(wait) => {
                 let thread = wait.thread as usize;
-                add_wait(recorded, &state, at_ns, wait);
+                let depth = add_wait(recorded, &state, at_ns, wait);
+                if let Some((queue, depth)) = depth {
+                    state.full.push((at, queue, depth));
+                }
                 state.calls[thread].end_ns = at_ns;
                 waits.push((at, calls[thread]));
             }
             Kind::Work(work) => ready.push(add_sources(recorded, &mut state, sources, at_ns, work)),
         }
     }
+    name_full_queues(&mut moments, &state.full, &mut recorded.facts);
     hold_waits(&mut moments, &waits);
     let least = Least::new(&moments, &ready, recorded.queue_count);
     let works = moments
@@ -153,8 +164,14 @@ pub(super) fn add(recorded: &mut Recorded, sources: &Sources) {
     recorded.moments = moments;
 }
 
-/// Says what a wait waited for, and how long after the end of that it returned.
-fn add_wait(recorded: &mut Recorded, state: &State, at_ns: i64, wait: &mut Return) {
+/// Says what a wait waited for, and how long after the end of that it returned. For a full queue, returns the queue and the number of
+/// submissions that it held.
+fn add_wait(
+    recorded: &mut Recorded,
+    state: &State,
+    at_ns: i64,
+    wait: &mut Return,
+) -> Option<(u32, u32)> {
     let thread = recorded.threads[wait.thread as usize];
     let start_ns = at_ns - wait.length_ns;
     let named = match wait.call {
@@ -176,7 +193,7 @@ fn add_wait(recorded: &mut Recorded, state: &State, at_ns: i64, wait: &mut Retur
     let is_impossible = |end_ns: &i64| *end_ns > at_ns.saturating_add(EARLY_RETURN_NS);
     let Some(end_ns) = awaited.end_ns.filter(|end_ns| !is_impossible(end_ns)) else {
         facts.unknown_wait_ns = facts.unknown_wait_ns.saturating_add(wait.length_ns);
-        return;
+        return None;
     };
     wait.held = end_ns > start_ns;
     wait.guessed = awaited.guessed;
@@ -185,6 +202,33 @@ fn add_wait(recorded: &mut Recorded, state: &State, at_ns: i64, wait: &mut Retur
     }
     wait.wake_ns = at_ns - end_ns;
     wait.slots = recorded.push_slots(&awaited.slots);
+    awaited.depth.filter(|_| wait.held)
+}
+
+/// Takes for known what the waits for a full queue waited for, where the queue held the same number of submissions at nearly each of
+/// them: no other reason to wait would give that.
+fn name_full_queues(moments: &mut [Moment], full: &[(usize, u32, u32)], facts: &mut Facts) {
+    let mut depths: FxHashMap<u32, Vec<i64>> = FxHashMap::default();
+    for (_, queue, depth) in full {
+        depths.entry(*queue).or_default().push(i64::from(*depth));
+    }
+    let usual: FxHashMap<u32, i64> = depths
+        .into_iter()
+        .filter_map(|(queue, mut depths)| {
+            let usual = median(&mut depths);
+            let same = depths.iter().filter(|depth| **depth == usual).count();
+            (same * 100 >= depths.len() * SAME_DEPTH_PERCENT).then_some((queue, usual))
+        })
+        .collect();
+    for (at, queue, depth) in full {
+        if let Kind::Return(wait) = &mut moments[*at].kind
+            && usual.get(queue) == Some(&i64::from(*depth))
+        {
+            wait.guessed = false;
+            facts.guessed -= 1;
+            facts.recorded += 1;
+        }
+    }
 }
 
 /// Takes from the calls that work held the time that they waited. Work that ended shortly before a call holds it too, since the

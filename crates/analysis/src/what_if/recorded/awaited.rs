@@ -42,6 +42,8 @@ pub(super) struct Awaited {
     /// The last end of their work.
     pub(super) end_ns: Option<i64>,
     pub(super) guessed: bool,
+    /// For a full queue: the queue, and how many submissions behind that which ended last the call's own one is.
+    pub(super) depth: Option<(u32, u32)>,
 }
 
 /// A wait of a host thread.
@@ -97,6 +99,7 @@ impl Submitted {
             slots: sent.iter().map(|sent| sent.slot).collect(),
             end_ns: sent.iter().map(|sent| sent.ran.end_ns).max(),
             guessed: false,
+            depth: None,
         };
         if wait.named != NONE {
             let own = of_process().flat_map(|(_, queue)| queue.iter().rev().take(MAX_LOOKED_AT));
@@ -122,19 +125,23 @@ impl Submitted {
             }
             _ => {
                 let until_ns = end_ns.saturating_add(EARLY_RETURN_NS);
-                let ended = of_process().filter_map(|(_, queue)| {
-                    let upto = match wait.call {
-                        HostCallKind::QueueFull => queue.len(),
-                        _ => before(queue),
+                let is_full = wait.call == HostCallKind::QueueFull;
+                let ended = of_process().filter_map(|((_, queue), sent)| {
+                    let upto = match is_full {
+                        true => sent.len(),
+                        false => before(sent),
                     };
                     let ended =
                         |sent: &&Sent| sent.ran.end_ns <= until_ns && sent.ran.start_ns < end_ns;
-                    queue[..upto].iter().rev().take(MAX_LOOKED_AT).find(ended)
+                    let mut last = sent[..upto].iter().rev().take(MAX_LOOKED_AT).enumerate();
+                    let (behind, last) = last.find(|(_, sent)| ended(&sent))?;
+                    Some((last, (*queue, behind as u32)))
                 });
-                let latest = ended.max_by_key(|sent| sent.ran.end_ns).copied();
+                let latest = ended.max_by_key(|(sent, _)| sent.ran.end_ns);
                 Awaited {
                     guessed: true,
-                    ..recorded(latest.into_iter().collect())
+                    depth: latest.filter(|_| is_full).map(|(_, depth)| depth),
+                    ..recorded(latest.map(|(sent, _)| *sent).into_iter().collect())
                 }
             }
         }
