@@ -29,6 +29,7 @@ Examples:
   gapscope replay --dump p0@3 --type f32 --to first.npy kernel.gapcapture   (CUDA: parameter 0 after launch 3)
   gapscope replay --bench kernel.gapcapture                      (CUDA)
   gapscope replay --with faster.cubin --block 256 kernel.gapcapture        (CUDA)
+  gapscope replay --profile kernel.gapcapture                    (CUDA)
   gapscope replay --export reproducer kernel.gapcapture          (CUDA)
   gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring
   gapscope replay --needed-barriers run.gapcapture               what fewer barriers would bring")]
@@ -142,6 +143,15 @@ pub struct Replay {
     /// With --with: the bytes of shared memory that the launch asks for [default: as captured]
     #[arg(long, value_name = "BYTES", requires = "with")]
     pub shared: Option<u32>,
+
+    /// CUDA: record the replay, and measure each kernel by hardware counters, as `gapscope record --profile-kernel` does
+    #[arg(long, conflicts_with_all = ["instructions", "bench", "with", "dump", "find_nan", "export"])]
+    pub profile: bool,
+
+    /// CUDA: record the replay, and sample the instructions of its kernels with their lines, as `gapscope record --instructions`
+    /// does; --repeat is 100 by default then
+    #[arg(long, conflicts_with_all = ["bench", "with", "dump", "find_nan", "export"])]
+    pub instructions: bool,
 
     /// CUDA: run nothing, and write a folder that runs without gapscope: the cubins, the data, and programs in C++ and Python. The
     /// folder must not exist

@@ -2,6 +2,7 @@
 
 mod bench;
 mod export;
+mod recorded;
 
 use super::json::{Answer, DumpedBuffer, FindNan, Ran};
 use super::{MAX_LINES, describe, remarks, time};
@@ -35,6 +36,9 @@ pub fn run(
             "{} was not captured here by you, and its code would run on the GPU: give --trust if you trust its source",
             arguments.capture.display()
         )));
+    }
+    if arguments.output.is_some() || arguments.profile || arguments.instructions {
+        return recorded::run(arguments, capture);
     }
     // The driver is not loaded yet, and no thread runs.
     process::with_fixed_addresses();
@@ -74,7 +78,6 @@ fn refuse_options_of_vulkan(arguments: &args::Replay) -> Result<(), Failure> {
         (arguments.spirv_val, "--spirv-val"),
         (arguments.robust, "--robust"),
         (arguments.tolerance.is_some(), "--tolerance"),
-        (arguments.output.is_some(), "--output"),
     ];
     refuse(&given, "captures of Vulkan, and this is one of CUDA")
 }
@@ -86,6 +89,8 @@ pub fn refuse_options_of_cuda(arguments: &args::Replay) -> Result<(), Failure> {
         (arguments.bench, "--bench"),
         (arguments.with.is_some(), "--with"),
         (arguments.export.is_some(), "--export"),
+        (arguments.profile, "--profile"),
+        (arguments.instructions, "--instructions"),
     ];
     refuse(&given, "captures of CUDA, and this is one of Vulkan")
 }

@@ -2,11 +2,14 @@
 //! they run again bit for bit. What cannot be captured is refused by name, and the program goes on.
 
 use super::Stub;
+use crate::driver::Driver;
 use crate::product;
 use crate::recording::{Run, assert_contains};
 use gapscope_capture::AnyCapture;
 use gapscope_capture::cuda::{CudaCapture, CudaStep, Launch, MemoryPlace};
 use gapscope_capture::model::EndReason;
+use gapscope_trace::Selection;
+use gapscope_trace::ids::KernelId;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -130,6 +133,28 @@ fn memory_that_is_freed_and_allocated_anew_in_the_window() {
     for options in [&["--repeat", "3"][..], &["--tight", "--repeat", "3"]] {
         captured.replayed_with(options);
     }
+}
+
+#[test]
+fn a_replay_is_recorded_as_any_program_is() {
+    let captured = captured(&[], &["--launches", "0..2"], "compute:saxpy:3");
+    let stub = Stub::new(&[]);
+    let trace = captured.path.with_file_name("replay.gapscope");
+    let mut command = Command::new(product::built("gapscope"));
+    command
+        .envs(stub.variables())
+        .args(["replay", "--json", "--trust", "--repeat", "3", "-o"])
+        .args([&trace, &captured.path]);
+    let run = Run::from_command(&mut command).ok();
+    let result: Value = serde_json::from_str(&run.stdout).expect("stdout has the JSON alone");
+    assert_eq!(result["equal"], true, "{result}");
+    let (trace, _) = gapscope_trace::read(&trace, &Selection::all()).expect("it opens");
+    let kernels = &trace.tables.kernels.name;
+    let saxpy = kernels.iter().position(|name| name.contains("saxpy"));
+    let saxpy = saxpy.expect("the captured kernel was recorded") as u32;
+    let is_saxpy = |kernel: &Option<KernelId>| *kernel == Some(KernelId(saxpy));
+    let kernels = trace.tables.dispatches.kernel.to_vec();
+    assert_eq!(kernels.iter().filter(|kernel| is_saxpy(kernel)).count(), 6);
 }
 
 #[test]
