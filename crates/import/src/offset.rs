@@ -130,7 +130,7 @@ impl Fit {
         };
         if self.share() < least {
             return Some(format!(
-                "only {inside} of {launches} launches lie inside an operator of their thread {place}, where {:.0} % must: the files are not of one run, or much of its GPU work is launched outside of operators",
+                "only {inside} of {launches} launches lie inside an operator of their thread {place}, where {:.0} % must: the files are not of one run, much of its GPU work is launched outside of operators, or their clocks are over 5 ms apart or drift by over 500 µs a second",
                 least * 100.0
             ));
         }

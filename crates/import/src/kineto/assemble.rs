@@ -268,7 +268,12 @@ impl Collector<'_, '_> {
         inventory.device(process, number, |device| {
             device.api = api;
             if let Some(number) = number {
-                device.name = format!("{UNKNOWN_GPU} {number}");
+                let named = self.producers.device_pid(number);
+                let named = named.and_then(|pid| self.lanes.process_name(pid));
+                device.name = match named {
+                    Some(name) => name.to_owned(),
+                    None => format!("{UNKNOWN_GPU} {number}"),
+                };
                 if let Some(own) = known.find(|own| own.id == Some(number)) {
                     device.name.clone_from(&own.name);
                     device.heaps.extend(own.memory_bytes);

@@ -279,6 +279,9 @@ impl<'o, 'p> Collector<'o, 'p> {
         if category != Category::Other {
             return category;
         }
+        if event.category == b"hpu_op" {
+            return self.lanes.category_of_hpu(event);
+        }
         match category_by_args(event) {
             // Its own category says nothing, and the name of its process may.
             Category::Other if !event.category.is_empty() => self.lanes.category_by_process(event),
@@ -524,7 +527,8 @@ impl<'o, 'p> Collector<'o, 'p> {
     fn work(&mut self, event: &Event, category: Category, span: Option<Span>) {
         let args = WorkArgs::parse(event.args);
         // Some writers, such as ONNX Runtime, put work under the process of the host, whose number is that of no device.
-        let device = match self.lanes.has_process(event.pid) {
+        let is_of_host = event.category != b"hpu_op" && self.lanes.has_process(event.pid);
+        let device = match is_of_host {
             true => b"",
             false => event.pid,
         };
@@ -690,6 +694,8 @@ impl Sink for Collector<'_, '_> {
             }
             // An empty object ends the list where a writer puts a comma behind each event, such as XLA's and PaddlePaddle's.
             0 if event.is_empty() => Ok(()),
+            // A start and a duration are a range, also where a writer leaves the phase out.
+            0 if event.start_ns.is_some() && event.duration_ns.is_some() => self.complete(event),
             _ => {
                 self.lost("events", event.category, "traces have no place for them");
                 Ok(())

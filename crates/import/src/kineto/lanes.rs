@@ -171,6 +171,11 @@ impl Lanes {
         pids
     }
 
+    /// Returns the name that metadata events give a process.
+    pub(super) fn process_name(&self, pid: &[u8]) -> Option<&str> {
+        self.names.processes.get(pid).map(String::as_str)
+    }
+
     /// Returns the names of a process and of a thread of it, as far as metadata events have said them.
     pub(super) fn names(&self, pid: &[u8], tid: &[u8]) -> [&[u8]; 2] {
         let key = [pid, b"\0", tid].concat();
@@ -233,6 +238,23 @@ impl Lanes {
             // XLA and TensorFlow repeat the same work in further lines by module, operation and step.
             Some(name) if is_derived(name) => Category::DeviceAnnotation,
             _ => Category::Device(device),
+        }
+    }
+
+    /// Returns the category of an event of Habana's profiler (`hpu_op`), which its row tells: calls of Synapse on rows of the
+    /// host, copies on the rows of engines that copy, and signals and schedules on other rows of the device. Kernels have the
+    /// category of kernels.
+    pub(super) fn category_of_hpu(&mut self, event: &Event) -> Category {
+        self.key(event.pid, event.tid);
+        let name = self.names.threads.get(self.key.as_slice());
+        let name = name.map_or("", String::as_str);
+        let is_of_device = (self.names.processes.get(event.pid))
+            .is_some_and(|process| process.contains("/device:HPU"));
+        let copies = ["DMA", "NIC"];
+        match is_of_device {
+            false if name.starts_with("Synapse/") => Category::Call,
+            true if copies.iter().any(|engine| name.contains(engine)) => Category::Copy,
+            _ => Category::Other,
         }
     }
 

@@ -31,7 +31,8 @@ const COPIES: [&str; 4] = ["MEMCPY", "SDMA", "PCIE_DMA", "Memcpy"];
 /// What is kept of the events of other producers.
 #[derive(Debug, Default)]
 pub(super) struct Producers {
-    /// The numbers of unitrace's devices and of their engines' rows, in the order in which they come.
+    /// The numbers of devices by the processes that stand for them in files of unitrace and of Ascend, and those of the rows of
+    /// unitrace's engines, in the order in which they come.
     devices: FxHashMap<Box<[u8]>, u32>,
     rows: FxHashMap<Box<[u8]>, u32>,
     /// The starts of unitrace's arrows on host threads, by thread: the time and the number of the work.
@@ -210,6 +211,13 @@ pub(super) fn connection(args: &[u8]) -> Option<Correlation> {
 }
 
 impl Producers {
+    /// Returns the process by which a file of unitrace or of Ascend names a device, by the device's number.
+    pub(super) fn device_pid(&self, number: u32) -> Option<&[u8]> {
+        let mut devices = self.devices.iter();
+        let (pid, _) = devices.find(|(_, known)| **known == number)?;
+        Some(pid)
+    }
+
     /// Returns the stream of a piece of work.
     pub(super) fn stream(&mut self, event: &Event, producer: Producer, args: &Args) -> Stream {
         let small = |value| whole(value).and_then(|number| u32::try_from(number).ok());
@@ -224,10 +232,13 @@ impl Producers {
                 let row = *self.rows.entry(event.tid.into()).or_insert(next);
                 (Some(device), Some(row))
             }
-            Producer::Ascend => (
-                args.device.unwrap_or(Some(0)),
-                args.stream.or(small(event.tid)),
-            ),
+            Producer::Ascend => {
+                let device = args.device.unwrap_or(Some(0));
+                if let Some(number) = device.filter(|_| !self.devices.contains_key(event.pid)) {
+                    self.devices.insert(event.pid.into(), number);
+                }
+                (device, args.stream.or(small(event.tid)))
+            }
             Producer::Proton => {
                 // Versions write the stream as the thread, as an argument, or as `stream 7` in place of the process.
                 let named = event.pid.strip_prefix(b"stream ").and_then(small);

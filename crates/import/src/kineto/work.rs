@@ -175,10 +175,11 @@ pub(super) fn is_correlation(key: &[u8]) -> bool {
     matches!(key, b"correlation" | b"correlation_id" | b"correlation id")
 }
 
-/// Parses a correlation, which some versions write as a text; 0 means none.
+/// Parses a correlation, which some versions write as a text; 0 means none. It may have all 64 bits.
 pub(super) fn correlation(value: &[u8]) -> Option<Correlation> {
-    let number = whole(value).filter(|number| *number != 0);
-    number.map(|number| Correlation(number as u64))
+    let large = || std::str::from_utf8(bare(value)).ok()?.parse().ok();
+    let number = whole(value).map(|number| number as u64).or_else(large);
+    number.filter(|number| *number != 0).map(Correlation)
 }
 
 /// Parses an array of three sizes, such as `[1, 2, 3]`. A size of 0 is unknown.
@@ -197,6 +198,10 @@ mod tests {
 
     #[test]
     fn launches_are_read_whatever_their_numbers_are_written_as() {
+        assert_eq!(
+            correlation(b"18446744073709551615"),
+            Some(Correlation(u64::MAX))
+        );
         let args = WorkArgs::parse(
             br#"{"device": 3, "stream": "7", "correlation": "12", "grid": [64, 2, 1], "block": [128,1,1], "registers per thread": 0, "shared memory": 49152}"#,
         );

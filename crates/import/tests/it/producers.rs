@@ -54,6 +54,7 @@ fn tasks_of_ascend_are_work_and_waits_are_none() {
         [Some(tables.submissions.id[0])]
     );
     assert!(import.notes("A task of Ascend's streams is a wait"));
+    assert_eq!(import.trace.manifest.devices[0].name, "Ascend Hardware");
     let streams: Vec<_> = import
         .trace
         .manifest
@@ -91,7 +92,9 @@ fn device_rows_of_unitrace_are_joined_with_calls_by_arrows() {
     assert!(dispatch.submission.is_some());
     assert!(tables.transfers.submission.at(0).is_some());
     assert_eq!(import.loss("host calls of GPU work"), 0);
-    assert_eq!(import.trace.manifest.devices.len(), 1);
+    let devices = &import.trace.manifest.devices;
+    assert_eq!(devices.len(), 1);
+    assert_eq!(devices[0].name, "DEVICE<n>0:3a:0:0");
 }
 
 #[test]
@@ -201,4 +204,47 @@ fn rows_of_processes_that_are_named_like_gpus_are_work_whatever_their_category_i
         .collect();
     let import = import(&format!(r#"{{"traceEvents":[{}]}}"#, rows.join(",")));
     assert_eq!(import.trace.tables.dispatches.duration_ns, [Some(50_000)]);
+}
+
+#[test]
+fn rows_of_habana_are_kernels_copies_and_calls() {
+    let import = import(
+        r#"{"schemaVersion":1,"traceEvents":[
+        {"ph":"M","name":"process_name","pid":0,"tid":0,"args":{"name":"/device:HPU:0"}},
+        {"ph":"M","name":"thread_name","pid":0,"tid":2001,"args":{"name":"TPC 0"}},
+        {"ph":"M","name":"thread_name","pid":0,"tid":5,"args":{"name":"EDMA 0"}},
+        {"ph":"M","name":"thread_name","pid":0,"tid":12001,"args":{"name":"ARC_FARM 0"}},
+        {"ph":"M","name":"thread_name","pid":19,"tid":7,"args":{"name":"Synapse/main"}},
+        {"ph":"X","cat":"hpu_op","name":"enqueueWithExternalEventsExt","pid":19,"tid":7,"ts":1000,"dur":20,"args":{"recipeId":3}},
+        {"ph":"X","cat":"hpu_op","name":"schedule","pid":0,"tid":12001,"ts":1010,"dur":2,"args":{"recipeId":3}},
+        {"ph":"X","cat":"hpu_op","name":"transfer","pid":0,"tid":5,"ts":1020,"dur":30,"args":{"recipeId":3}},
+        {"ph":"X","cat":"kernel","name":"relu_fwd_f32","pid":0,"tid":2001,"ts":1050,"dur":40,"args":{"device":0,"recipeId":3}}
+        ]}"#,
+    );
+    let tables = &import.trace.tables;
+    assert_eq!(tables.dispatches.duration_ns, [Some(40_000)]);
+    assert_eq!(tables.transfers.duration_ns, [Some(30_000)]);
+    let functions = tables.host_calls.function.iter().flatten();
+    let functions: Vec<&str> = functions.map(|function| &**function).collect();
+    assert_eq!(functions, ["enqueueWithExternalEventsExt"]);
+    assert_eq!(import.trace.manifest.devices.len(), 1);
+    assert_eq!(tables.markers.start_ns.len(), 1);
+}
+
+#[test]
+fn a_start_and_a_duration_without_a_phase_are_a_range() {
+    let import = import(
+        r#"{"schemaVersion":1,"traceEvents":[
+        {"cat":"cuda_runtime","name":"cudaLaunchKernel","pid":7,"tid":7,"ts":10,"dur":5,"args":{"correlation":18446744073709551615}},
+        {"cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":20,"dur":5,"args":{"device":0,"stream":7,"correlation":18446744073709551615}},
+        {"name":"a text that is no event"}
+        ]}"#,
+    );
+    let tables = &import.trace.tables;
+    assert_eq!(tables.dispatches.duration_ns, [Some(5000)]);
+    assert_eq!(
+        tables.dispatches.submission,
+        [Some(tables.submissions.id[0])]
+    );
+    assert_eq!(import.loss("events"), 1);
 }
