@@ -55,7 +55,7 @@ pub struct Format {
 }
 
 /// All formats that gapscope imports.
-pub const ALL: [Format; 10] = [
+pub const ALL: [Format; 11] = [
     Format {
         importer: &gapscope_import::kineto::IMPORTER,
         document: chrome::document,
@@ -67,6 +67,10 @@ pub const ALL: [Format; 10] = [
     Format {
         importer: &gapscope_import::rocpd::IMPORTER,
         document: databases::rocpd,
+    },
+    Format {
+        importer: &gapscope_import::rpd::IMPORTER,
+        document: databases::rpd,
     },
     Format {
         importer: &gapscope_import::rocprofv3::IMPORTER,

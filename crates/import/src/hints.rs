@@ -35,7 +35,7 @@ const CSV: &str = "a table that gapscope does not know: import the recording tha
 const PROTON_TREE: &str = "Proton's tree of counters, which has sums and no timeline: start Proton with `data=\"trace\"` (`proton.start(name, data=\"trace\")`) and import the `.chrome_trace` that it writes";
 const SPEEDSCOPE: &str =
     "a file of speedscope, which has samples of the host's code and no GPU work";
-const RPD: &str = "a database of rocmProfileData (RPD), which gapscope does not read: record with `rocprofv3 --sys-trace` and import the database that it writes";
+const RPD: &str = "a database of rocmProfileData (RPD) without tables of calls and of GPU work: record again, or record with `rocprofv3 --sys-trace`, and import the database that it writes";
 const DATABASE: &str = "a database of SQLite in which gapscope finds no tables of Nsight Systems or rocprofv3: import what `nsys export --type sqlite` or rocprofv3 has written";
 const TRACE: &str = "a trace of gapscope already: `gapscope report` and `gapscope view` read it";
 const CAPTURE: &str = "a capture of gapscope: `gapscope replay` runs it, and `gapscope deps` and `gapscope view` read it";

@@ -36,6 +36,7 @@ mod ranks;
 mod rocm;
 pub mod rocpd;
 pub mod rocprofv3;
+pub mod rpd;
 mod sqlite;
 mod stray_devices;
 mod transfers;
@@ -65,6 +66,7 @@ pub const IMPORTERS: &[Importer] = &[
     nsys::IMPORTER,
     perfetto::IMPORTER,
     rocpd::IMPORTER,
+    rpd::IMPORTER,
     rocprofv3::IMPORTER,
     xplane::IMPORTER,
     counters_csv::IMPORTER,

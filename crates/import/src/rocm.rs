@@ -265,7 +265,8 @@ impl<'a> Recorded<'a> {
         let kind = match transfers::kind(copy.operation) {
             known @ (TransferKind::HostToDevice
             | TransferKind::DeviceToHost
-            | TransferKind::HostToHost) => known,
+            | TransferKind::HostToHost
+            | TransferKind::Fill) => known,
             _ if source.is_some() && destination.is_some() && source != destination => {
                 TransferKind::PeerToPeer
             }

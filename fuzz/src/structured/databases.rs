@@ -413,3 +413,64 @@ pub fn rocpd(chance: &mut Chance) -> Document {
     ]);
     tables.document("results.db", work)
 }
+
+/// Writes a database of rocmProfileData.
+pub fn rpd(chance: &mut Chance) -> Document {
+    let mut tables = Tables::default();
+    let mut clock = Clock::new(chance);
+    let strings = [
+        "",
+        "hipLaunchKernel",
+        "hipMemcpyAsync",
+        "hipDeviceSynchronize",
+        "UserMarker",
+        "KernelExecution",
+        "CopyHostToDevice",
+        "scale(float*, int)",
+        "Barrier",
+    ];
+    tables.begin(chance, "rocpd_string", "id string");
+    for (id, text) in strings.iter().enumerate() {
+        let (id, text) = (chance.json(id), chance.quoted(text));
+        tables.row(&[id, text]);
+    }
+    tables.begin(chance, "rocpd_ustring", "id string");
+    let text = chance.quoted("step 1");
+    tables.row(&["0".to_owned(), text]);
+    let mut rows: [Vec<Vec<u64>>; 5] = Default::default();
+    let mut work = 0;
+    for call in 1..=chance.below(12) {
+        let start = clock.next(chance);
+        let pid = 42 + chance.below(2);
+        let name = chance.one_of(&[1, 1, 2, 3, 4]);
+        rows[0].push(vec![call, pid, pid, start, start + 9, name, 0]);
+        if name > 2 {
+            continue;
+        }
+        let at = clock.next(chance);
+        let kind = 4 + name;
+        work += 1;
+        let gpu = chance.below(2);
+        rows[1].push(vec![work, gpu, 0, at, at + 300, 7, kind]);
+        rows[2].push(vec![work, call, work]);
+        match name {
+            1 => rows[3].push(vec![call, 256, 1, 1, 512, 0]),
+            _ => rows[4].push(vec![call, 4096]),
+        }
+    }
+    let names = [
+        ("api", "id pid tid start end apiName_id args_id"),
+        ("op", "id gpuId queueId start end description_id opType_id"),
+        ("api_ops", "id api_id op_id"),
+        (
+            "kernelapi",
+            "api_ptr_id workgroupX workgroupY workgroupZ groupSegmentSize privateSegmentSize",
+        ),
+        ("copyapi", "api_ptr_id size"),
+    ];
+    for ((name, columns), rows) in names.iter().zip(rows) {
+        tables.begin(chance, &format!("rocpd_{name}"), columns);
+        rows.iter().for_each(|row| tables.numbers(chance, row));
+    }
+    tables.document("trace.rpd", work)
+}

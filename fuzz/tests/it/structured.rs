@@ -45,6 +45,7 @@ formats! {
     chrome_json: "kineto",
     nsight_systems: "nsys",
     rocpd: "rocpd",
+    rpd: "rpd",
     rocprofv3: "rocprofv3",
     perfetto: "Perfetto",
     xspace: "XSpace",

@@ -32,6 +32,7 @@ mod producers;
 mod properties;
 mod real_values;
 mod rocm;
+mod rpd;
 mod round_trip;
 mod stray_devices;
 mod unknown;
