@@ -6,7 +6,7 @@ use crate::document::{Block, Text};
 use crate::number;
 use gapscope_analysis::Findings;
 use gapscope_analysis::first_step::{Cost, FirstStep, first_step};
-use gapscope_analysis::gaps::{Cause, GapTotal};
+use gapscope_analysis::gaps::{AdviceSubject, Cause, GapTotal};
 use gapscope_analysis::limits::KernelLimit;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::what_if::gains::{GainSubject, PredictedGain, gain_text};
@@ -77,10 +77,7 @@ fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
                 number::share(kernel.fill),
             )),
         ),
-        Cost::Transfers => (
-            "copy less, or copy while kernels run".to_owned(),
-            longest_transfers(findings),
-        ),
+        Cost::Transfers => transfers(findings),
         Cost::Communication => (
             "communicate less, or communicate while kernels compute".to_owned(),
             None,
@@ -97,6 +94,22 @@ fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
         return Some(["no single step would help much.".to_owned(), rest]);
     }
     Some([format!("{action}."), reason + &bound])
+}
+
+/// Returns what to do about transfers, with the reason. Where most of them are of one kind that has an advice of its own, such as
+/// copies of pageable memory, which cannot run beside kernels, it is that.
+fn transfers(findings: &Findings) -> (String, Option<String>) {
+    let mut advice = findings.advice.iter();
+    let own = advice
+        .find(|advice| advice.cause == AdviceSubject::Work("transfer"))
+        .filter(|advice| advice.text.starts_with("most of this time"));
+    match own {
+        Some(advice) => action_and_reason(&advice.text),
+        None => (
+            "copy less, or copy while kernels run".to_owned(),
+            longest_transfers(findings),
+        ),
+    }
 }
 
 /// Returns what to do about a kernel that has too few workgroups.
