@@ -765,3 +765,135 @@ def lost_waits() -> TraceWriter:
             trace.call("wait-queue-idle", start + 6, 600, "cudaStreamSynchronize", queue=1)
     trace.losses.append({"what": "host calls", "count": 50, "reason": "the log was full"})
     return trace
+
+
+# Time that was not recorded
+
+
+@scenario(
+    "a profiler recorded three windows of 30 steps with seconds between them: the device is busy in each, and the rest is not known",
+    "device-bound",
+    never_says=(r"One gap of", r"HOST-BOUND", r"mostly recording", r"Between the steps"),
+)
+def windows_of_a_profiler() -> TraceWriter:
+    trace, start = TraceWriter(), 0.0
+    for window in range(3):
+        for step in range(30):
+            trace.range("ProfilerStep", start, 1000, payload=str(window * 30 + step))
+            trace.launch("k", start, start + 8, 970)
+            start += 1000
+        if window < 2:
+            trace.call("recording", start, 4e6, "not recorded", thread=None)
+            start += 4e6
+    return trace
+
+
+# What a sleeping thread waited for
+
+
+def steps_after_sleep(
+    trace: TraceWriter, stack: int, system_call: str, pause: float, beside: int | None = None
+) -> TraceWriter:
+    """Adds steps of 4 ms before each of which the launching thread is blocked; a thread beside it may run then."""
+    start = 0.0
+    for _ in range(80):
+        awake = start + pause
+        asleep(trace, stack, start, awake, system_call)
+        if beside is not None:
+            trace.samples(beside, start, awake, period=500, thread=9)
+        for kernel in range(20):
+            trace.launch("k", awake + kernel * 6, awake + 10 + kernel * 200, 195)
+        trace.call("wait-device-idle", awake + 130, 3880, "cudaDeviceSynchronize")
+        start = awake + 4020
+    return trace
+
+
+@scenario(
+    "the launching thread waits for a lock while another thread of its process turns text into tokens: that thread and its line are named",
+    "host-bound",
+    "host-late host-waits",
+    says=(r"another thread|lock", r"tokenize"),
+    never_says=(r"in code of the program",),
+    never_advises=(r"graph",),
+)
+def waits_for_a_lock() -> TraceWriter:
+    trace = TraceWriter()
+    libc = "/usr/lib/libc.so.6"
+    stack = native_stack(
+        trace, [("main", "/usr/bin/python3"), ("take_gil", "/usr/bin/python3"), ("pthread_cond_timedwait", libc)]
+    )
+    beside = trace.stack([("Thread.run", "/usr/lib/python3.12/threading.py", 1010), ("tokenize", "/home/a/tok.py", 55)])
+    return steps_after_sleep(trace, stack, "futex", 15_000, beside)
+
+
+@scenario(
+    "each step reads its data from a slow disk",
+    "host-bound",
+    "host-late host-waits",
+    says=(r"disk|file",),
+    never_says=(r"in code of the program",),
+    never_advises=(r"graph",),
+)
+def reads_from_a_disk() -> TraceWriter:
+    trace = TraceWriter()
+    stack = trace.stack([("main", "/home/a/train.py", 40), ("load", "/home/a/data.py", 12)])
+    return steps_after_sleep(trace, stack, "pread64", 15_000)
+
+
+@scenario(
+    "each step waits for a program that it has started",
+    "host-bound",
+    "host-late host-waits",
+    says=(r"another process|child",),
+    never_says=(r"in code of the program",),
+    never_advises=(r"graph",),
+)
+def waits_for_a_child() -> TraceWriter:
+    trace = TraceWriter()
+    stack = trace.stack([("main", "/home/a/train.py", 40), ("run", "/usr/lib/python3.12/subprocess.py", 550)])
+    return steps_after_sleep(trace, stack, "wait4", 50_000)
+
+
+# What advice the first screen has
+
+
+@scenario(
+    "blocking copies of pageable memory before each kernel take two thirds of the time: copies ahead need pinned memory, which is said first",
+    "transfer-bound",
+    says=(r"Do first: pin the memory",),
+    never_says=(r"Do first: copy less",),
+    advises=(r"pin the memory",),
+    never_advises=(r"graph",),
+)
+def pageable_copy_before_each_kernel() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(120):
+        start = step * 3040.0
+        trace.copy(
+            "host-to-device",
+            start,
+            start + 20,
+            2000,
+            20_000_000,
+            call_duration=2010,
+            host_memory="pageable",
+            function="cudaMemcpy",
+        )
+        trace.launch("k", start + 2015, start + 2025, 1000)
+    return trace
+
+
+@scenario(
+    "each frame takes 20 ms of a display that shows one each 16.7 ms: the device bounds the program, and no advice on the display helps",
+    "device-bound",
+    never_advises=(r"vsync|display|acquire",),
+)
+def frames_too_long_for_the_display() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for frame in range(120):
+        at = frame * 20_100.0
+        submission = trace.submitted(at, at + 30, 20_000, "draw")
+        trace.call("present", at + 40, 30, "vkQueuePresentKHR")
+        trace.call("wait-fences", at + 80, 19_950, "vkWaitForFences", waits_for=submission)
+        trace.call("acquire-image", at + 20_035, 25, "vkAcquireNextImageKHR")
+    return trace

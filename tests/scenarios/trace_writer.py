@@ -308,7 +308,7 @@ class TraceWriter:
         start: float,
         duration: float,
         function: str | None = None,
-        thread: int = SUBMITTING_THREAD,
+        thread: int | None = SUBMITTING_THREAD,
         process: int = 1,
         queue: int | None = None,
         waits_for: int | None = None,

@@ -44,6 +44,7 @@ mod explained;
 mod host_cause;
 mod host_totals;
 mod idle_time;
+mod not_recorded;
 mod other_threads;
 mod page_moves;
 mod pattern;

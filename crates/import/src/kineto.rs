@@ -32,6 +32,7 @@ mod producers;
 mod producers_work;
 mod ranges;
 mod scopes;
+mod several_files;
 mod shared_devices;
 mod source;
 mod streams;
@@ -61,10 +62,10 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     };
     let all = files.iter().map(|path| files::bytes(path)).sum();
     match files.as_slice() {
-        _ if !options.ranks.is_empty() => files::ranks(&files, all, options, output),
+        _ if !options.ranks.is_empty() => several_files::import_all(&files, all, options, output),
         [file] if merged::is_merged(file) => merged::ranks(file, all, options, output),
         [file] => import_alone(file, all, options, output),
-        _ => files::ranks(&files, all, options, output),
+        _ => several_files::import_all(&files, all, options, output),
     }
 }
 

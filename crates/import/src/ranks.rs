@@ -43,38 +43,48 @@ const WORDS: [&str; 3] = ["local_rank", "rank", "worker"];
 const PLACES: [&str; 4] = ["pp", "dp", "tp", "ep"];
 
 /// Returns the ranks that the names of files, or of the folders in which they are, say: `rank_3/trace.json`,
-/// `dp0_pp0_tp1_rank1.json`, `1764000-TP-1.json`; `None` unless all names say another one.
+/// `dp0_pp0_tp1_rank1.json`, `1764000-TP-1.json`; `None` unless all names say one. Names that all say another rank are
+/// preferred; else some may say the same one, as those of several windows do.
 pub(crate) fn from_names(files: &[&Path]) -> Option<Vec<Rank>> {
     let names: Vec<String> = files.iter().map(|file| name_with_folder(file)).collect();
-    let by_word = WORDS.iter().find_map(|word| {
-        let numbers: Option<Vec<u32>> = names.iter().map(|name| number_after(name, word)).collect();
-        numbers.filter(|numbers| are_distinct(numbers))
-    });
-    let ranks = by_word.or_else(|| {
-        let place = |name: &String| PLACES.map(|word| number_after(name, word));
-        let places: Vec<_> = names.iter().map(place).collect();
-        let all_have = places.iter().all(|place| place.iter().any(Option::is_some));
-        let mut sorted = places.clone();
-        sorted.sort_unstable();
-        let order = places
-            .iter()
-            .map(|place| sorted.partition_point(|other| other < place) as u32);
-        (all_have && are_distinct(&places)).then(|| order.collect())
-    })?;
+    let numbers = |word: &&str| -> Option<Vec<u32>> {
+        names.iter().map(|name| number_after(name, word)).collect()
+    };
+    let place = |name: &String| PLACES.map(|word| number_after(name, word));
+    let places: Vec<_> = names.iter().map(place).collect();
+    let all_have = places.iter().all(|place| place.iter().any(Option::is_some));
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let order = places
+        .iter()
+        .map(|place| sorted.partition_point(|other| other < place) as u32);
+    let order = all_have.then(|| Vec::from_iter(order));
+    let mut said = Vec::from_iter(WORDS.iter().filter_map(numbers));
+    said.extend(order);
+    let count = |ranks: &&Vec<u32>| {
+        let mut ranks = (*ranks).clone();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks.len()
+    };
+    // Numbers inside of machines and places of parallelism come again where a program has more ranks.
+    let of_all = || numbers(&"rank").or_else(|| numbers(&"worker"));
+    let ranks = (said
+        .iter()
+        .find(|ranks| count(ranks) == files.len())
+        .cloned())
+    .or_else(of_all)
+    .or_else(|| said.last().cloned())
+    .filter(|ranks| count(&ranks) > 1)?;
     let greatest = ranks.iter().max().map_or(0, |rank| rank.saturating_add(1));
-    let world_size = greatest.max(ranks.len() as u32);
+    let world_size = greatest.max(count(&&ranks) as u32);
     let rank = |rank| Rank {
         rank,
         local_rank: None,
         world_size,
     };
-    (ranks.len() > 1).then(|| ranks.into_iter().map(rank).collect())
-}
-
-fn are_distinct<T: Ord + Clone>(values: &[T]) -> bool {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|pair| pair[0] != pair[1])
+    Some(ranks.into_iter().map(rank).collect())
 }
 
 /// Returns the name of a file in lower case, behind that of its folder.
@@ -132,12 +142,32 @@ mod tests {
             // Numbers of processes are none, and neither are equal ranks.
             (["p/host_10.17.json", "p/host_11.17.json"], None),
             (["rank0/a.json", "rank0/b.json"], None),
+            (["local_rank0/a.json", "local_rank0/b.json"], None),
             (["p/frank0.json", "p/frank1.json"], None),
         ] {
             let paths = names.map(Path::new);
             let found = from_names(&paths);
             let found = found.map(|found| [found[0].rank, found[1].rank]);
             assert_eq!(found, ranks, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn files_of_several_windows_say_their_rank_again() {
+        for names in [
+            [
+                "rank0_step10.json",
+                "rank0_step20.json",
+                "rank1_step10.json",
+            ],
+            ["10-TP-0.json.gz", "20-TP-0.json.gz", "10-TP-1.json.gz"],
+        ] {
+            let ranks = from_names(&names.map(Path::new)).unwrap();
+            assert_eq!(
+                ranks.iter().map(|rank| rank.rank).collect::<Vec<_>>(),
+                [0, 0, 1]
+            );
+            assert_eq!(ranks[0].world_size, 2);
         }
     }
 }

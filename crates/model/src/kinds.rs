@@ -145,6 +145,10 @@ kind! {
     }
 }
 
+/// The name of a [`HostCallKind::Recording`] call of no thread, in whose time nothing was recorded, as between two windows of a
+/// profiler that records parts of a run.
+pub const NOT_RECORDED_CALL: &str = "not recorded";
+
 impl HostCallKind {
     /// Returns true for calls that ask about the GPU's progress and return at once.
     pub fn is_poll(self) -> bool {

@@ -12,12 +12,12 @@ mod segment;
 pub use packed::Segments;
 pub use segment::{CallClass, HostThread, Segment, WaitOutcome};
 
-use crate::intervals::Interval;
+use crate::intervals::{Interval, union};
 use functions::{ColumnFunctions, FunctionNames};
 use gapscope_trace::Trace;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::parallel;
-use gapscope_trace::tables::{HostCallKind, SubmissionKind, Table};
+use gapscope_trace::tables::{HostCallKind, NOT_RECORDED_CALL, SubmissionKind, Table};
 use packed::ThreadSegments;
 use returned::Returns;
 use rustc_hash::FxHashMap;
@@ -37,6 +37,8 @@ pub struct HostThreads {
     processes: HashSet<ProcessId>,
     /// The calls that may have held up other threads of their process.
     returns: Returns,
+    /// The times in which nothing was recorded, in order.
+    not_recorded: Vec<Interval>,
 }
 
 /// The row of a call: of the table of host calls, or of that of submissions where the highest bit is set.
@@ -69,8 +71,16 @@ impl HostThreads {
         // Processes whose submission calls are host calls too.
         let mut submits_recorded: HashSet<ProcessId> = HashSet::new();
         let mut last = None;
+        let mut not_recorded = Vec::new();
         for row in 0..calls.len() {
             let process = calls.process[row];
+            if calls.call[row] == HostCallKind::Recording
+                && matches!(calls.function.get(row), Some(Some(name)) if **name == *NOT_RECORDED_CALL)
+            {
+                let times = (calls.start_ns[row], calls.duration_ns[row]);
+                not_recorded.extend(Interval::from_row(Some(times.0), Some(times.1)));
+                continue;
+            }
             if last.replace(process) != Some(process) {
                 processes.insert(process);
             }
@@ -139,13 +149,20 @@ impl HostThreads {
         });
         threads.sort_unstable_by_key(|(thread, _)| *thread);
         let indices = threads.iter().map(|(thread, _)| *thread);
+        union(&mut not_recorded);
         HostThreads {
             function_names: functions.names,
             returns: Returns::new(&threads),
             indices: indices.zip(0..).collect(),
             threads,
             processes,
+            not_recorded,
         }
+    }
+
+    /// Returns the times in which nothing was recorded, in order.
+    pub fn not_recorded(&self) -> &[Interval] {
+        &self.not_recorded
     }
 
     /// Returns the name of the function by [`Segment::function`], or `None` where the trace does not name the

@@ -377,14 +377,14 @@ causes! {
             advice: "the order of the graph's nodes, or nodes that are not recorded: fewer dependencies, or fused kernels",
         },
     }
-    /// The host had not yet submitted: the submitting thread was held up by the recording.
+    /// The host had not yet submitted: the submitting thread was held up by the recording; or nothing was recorded then.
     Recording = "recording" {
         family: Host,
         letter: 'r',
         colour: "#30474e",
         name: "recording",
-        sentence: "The next work had not been submitted: the submitting thread was held up by the recording itself.",
-        advice: "the recording's own cost: without it the program does not wait here",
+        sentence: "The submitting thread was held up by the recording itself, or nothing was recorded then, as between two windows of a profiler.",
+        advice: "the recording's own time: what it costs, or did not record",
         host_was: "held up by the recording itself",
     }
     /// The trace does not say.

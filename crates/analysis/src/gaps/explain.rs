@@ -235,6 +235,19 @@ impl<'a> Explainer<'a> {
         explanation: &mut Explanation,
     ) {
         explanation.clear();
+        self.explain_recorded(idle, before, after, gap, explanation);
+        explanation.leave_out(self.host_threads.not_recorded(), gap);
+    }
+
+    /// Explains a gap as if the recording had not paused in it.
+    fn explain_recorded(
+        &self,
+        idle: Idle,
+        before: &Work,
+        after: &Work,
+        gap: Interval,
+        explanation: &mut Explanation,
+    ) {
         let timeline = self.timeline;
         let launched = match idle {
             Idle::Gpu => self.page_moves.launched_after(after),
@@ -670,7 +683,7 @@ pub(super) fn push(parts: &mut Vec<GapPart>, interval: Interval, cause: Cause) {
 }
 
 /// Replaces the causes of `parts` by `cause` where a set of intervals covers them.
-fn overlay(parts: &[GapPart], covers: &[Interval], cause: Cause) -> Vec<GapPart> {
+pub(super) fn overlay(parts: &[GapPart], covers: &[Interval], cause: Cause) -> Vec<GapPart> {
     let mut result = Vec::with_capacity(parts.len());
     for part in parts {
         for (piece, covered) in pieces(part.interval(), covers) {
@@ -681,7 +694,7 @@ fn overlay(parts: &[GapPart], covers: &[Interval], cause: Cause) -> Vec<GapPart>
 }
 
 /// Splits an interval into the pieces that are in a set and those that are not, in order; some may be empty.
-fn pieces(whole: Interval, set: &[Interval]) -> impl Iterator<Item = (Interval, bool)> {
+pub(super) fn pieces(whole: Interval, set: &[Interval]) -> impl Iterator<Item = (Interval, bool)> {
     let from = set.partition_point(|of| of.end_ns <= whole.start_ns);
     let inside = set[from..].iter().map(move |of| of.intersection(whole));
     let inside = inside.take_while(move |of| of.start_ns < whole.end_ns && !of.is_empty());

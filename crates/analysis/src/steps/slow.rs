@@ -10,6 +10,7 @@ use super::{Step, StepSummary, StepSums, StepsFoundBy};
 use crate::code::{CodeLine, CodeTime, HostCode, loads_data};
 use crate::gaps::{Cause, GapFinder};
 use gapscope_timeline::Vocabulary;
+use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count, count_of, factor, ratio};
 use gapscope_timeline::thresholds::{ADVICE_SHARE, LEAST_STEPS, STEP_GREW, STEP_NOISE, STEP_SLOW};
 use std::cmp::Reverse;
@@ -51,7 +52,9 @@ impl StepSums {
             step.is_slow = true;
             step.because = reason;
         }
-        let sentences = self.sentences(order.len(), median, &slow);
+        let not_recorded = finder.timeline().host_threads().not_recorded();
+        let between_ns = self.outside_within(not_recorded);
+        let sentences = self.sentences(order.len(), median, &slow, between_ns);
         let outside = self.outside.parts();
         let summary = StepSummary {
             found_by: self.found.by,
@@ -125,7 +128,7 @@ impl StepSums {
     }
 
     /// Says what the median step is made of, and how many steps are slow.
-    fn sentences(&self, of: usize, median: usize, slow: &[usize]) -> Vec<String> {
+    fn sentences(&self, of: usize, median: usize, slow: &[usize], between_ns: i64) -> Vec<String> {
         let step = &self.steps[median];
         let parts = step.parts.iter().filter(|part| part.share >= ADVICE_SHARE);
         let parts: Vec<String> = parts
@@ -164,7 +167,6 @@ impl StepSums {
                 Nanoseconds(more_ns)
             ),
         });
-        let between_ns = self.outside_within();
         let all_ns = self.steps.iter().filter(|step| !step.is_left_out);
         let all_ns = all_ns.fold(between_ns, |sum, step| sum.saturating_add(step.duration_ns));
         if ratio(between_ns, all_ns) >= ADVICE_SHARE {
@@ -180,13 +182,19 @@ impl StepSums {
         sentences
     }
 
-    /// Returns the time between the first and the last step that is in no step.
-    fn outside_within(&self) -> i64 {
+    /// Returns the time between the first and the last step that is in no step, without the times in which nothing was recorded.
+    fn outside_within(&self, not_recorded: &[Interval]) -> i64 {
         let steps = self.steps.iter().filter(|step| !step.is_left_out);
         let steps: Vec<&Step> = steps.collect();
         let between = steps.windows(2).map(|two| {
             let end_ns = two[0].start_ns.saturating_add(two[0].duration_ns);
-            two[1].start_ns.saturating_sub(end_ns).max(0)
+            let between = Interval::new(end_ns, two[1].start_ns.max(end_ns));
+            let from = not_recorded.partition_point(|time| time.end_ns <= between.start_ns);
+            let inside = not_recorded[from..].iter();
+            let inside = inside.take_while(|time| time.start_ns < between.end_ns);
+            inside.fold(between.length_ns(), |left_ns, time| {
+                left_ns.saturating_sub(time.intersection(between).length_ns())
+            })
         });
         between.fold(0, i64::saturating_add)
     }

@@ -3,7 +3,7 @@
 
 use super::times::Times;
 use crate::bound::Bound;
-use crate::gaps::{Gap, IdleTime, Side};
+use crate::gaps::{Cause, Gap, IdleTime, Side};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
 use gapscope_timeline::thresholds::{IDLE_SHARE, PHASE_WORKS};
@@ -21,6 +21,10 @@ impl Times<'_> {
         let mut gap_ns = 0i64;
         // Other devices idle meanwhile, too.
         for part in idle.longest.iter().flat_map(|gap| &gap.parts) {
+            // The judged time is without that of the recording.
+            if part.cause == Cause::Recording {
+                continue;
+            }
             let ns = part.interval().intersection(span).length_ns();
             gap_ns = gap_ns.saturating_add(ns);
             let side = match part.cause.side() {

@@ -87,6 +87,17 @@ pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal>
             "Record with times of each dispatch; of imports, export the file with all GPU work.",
         ));
     }
+    let not_recorded = timeline.host_threads().not_recorded().iter();
+    if not_recorded
+        .map(|time| time.intersection(recorded.window))
+        .any(|time| !time.is_empty())
+    {
+        refused.push(Refusal::new(
+            "Of times in this part of the run the trace has nothing, as between two windows of a profiler."
+                .to_owned(),
+            "Ask about one window: import its file alone.",
+        ));
+    }
     if recorded.facts.communication_ns > 0 {
         refused.push(Refusal::new(
             "The program communicates between devices: each piece of communication waits for the others, which a replay does not know."

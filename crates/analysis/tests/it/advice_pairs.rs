@@ -225,10 +225,10 @@ pub fn pair(cause: Cause) -> Option<Pair> {
             (graphs(1), "fewer dependencies"),
         ),
         Cause::Recording => pair(
-            (calls("recording", "profiling"), "the recording's own cost"),
+            (calls("recording", "profiling"), "the recording's own time"),
             (
                 calls("other-call", "cuCtxSetLimit"),
-                "the recording's own cost",
+                "the recording's own time",
             ),
         ),
         Cause::ContextSwitch => pair(

@@ -375,13 +375,19 @@ fn chains(timeline: &Timeline, findings: &Findings, gpu: usize, parts: usize) ->
 fn idle(findings: &Findings, of: impl Fn(u32) -> bool) -> Option<Idle> {
     let shares = findings.devices.iter().filter(|d| of(d.index));
     let windows = shares.filter_map(|d| d.analysed);
-    let window_ns = windows.fold(0i64, |sum, share| sum.saturating_add(share.window_ns));
+    let mut window_ns = windows.fold(0i64, |sum, share| sum.saturating_add(share.window_ns));
     let mut causes = BTreeMap::new();
     let (mut total_ns, mut untimed_work_ns) = (0i64, 0i64);
     for device in findings.idle_time.devices.iter().filter(|d| of(d.device)) {
         total_ns = total_ns.saturating_add(device.total_ns);
         untimed_work_ns = untimed_work_ns.saturating_add(device.untimed_work_ns);
         for cause in &device.causes {
+            if cause.cause == Cause::Recording {
+                // No verdict counts this time.
+                total_ns = total_ns.saturating_sub(cause.total_ns);
+                window_ns = window_ns.saturating_sub(cause.total_ns);
+                continue;
+            }
             let sum = causes.entry(cause.cause).or_insert(0i64);
             *sum = sum.saturating_add(cause.total_ns);
         }

@@ -47,6 +47,8 @@ pub(super) struct Summary {
     pub(super) broken_parts: u64,
     pub(super) broken_bytes: u64,
     pub(super) first_broken_at: u64,
+    /// The parts that are not JSON and lie between events of known times.
+    pub(super) holes: Vec<Hole>,
     /// The number of documents that end before they are complete, with another one behind them.
     pub(super) unclosed_documents: u64,
     /// The number of bytes of the file, decompressed, as far as it could be read.
@@ -54,6 +56,18 @@ pub(super) struct Summary {
     /// The start of the content if the file is not JSON of this kind.
     pub(super) foreign: Option<String>,
 }
+
+/// A part of a file that is not JSON, between two events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hole {
+    pub(super) bytes: u64,
+    /// The starts of the events before and behind it, by the file's clock.
+    pub(super) before_ns: i64,
+    pub(super) after_ns: i64,
+}
+
+/// The most holes that are kept: of more, nobody needs each.
+const MAX_HOLES: usize = 1 << 10;
 
 /// A document that is read through a buffer.
 pub(super) struct Document {
@@ -66,6 +80,9 @@ pub(super) struct Document {
     before: u64,
     /// The number of bytes that searches for the next event have read in vain.
     searched: usize,
+    /// The start of the last event, and the bytes of broken parts behind it.
+    last_ns: Option<i64>,
+    broken_behind: u64,
     summary: Summary,
 }
 
@@ -102,6 +119,8 @@ impl Document {
             at: 0,
             before: 0,
             searched: 0,
+            last_ns: None,
+            broken_behind: 0,
             summary: Summary::default(),
         }
     }
@@ -417,6 +436,22 @@ impl Document {
                 }
                 Ok((event, end)) => {
                     self.summary.events += 1;
+                    let start_ns = event.start_ns.filter(|ns| *ns != 0 && event.phase != b'M');
+                    if start_ns.is_some() {
+                        let before_ns = std::mem::replace(&mut self.last_ns, start_ns);
+                        let bytes = std::mem::take(&mut self.broken_behind);
+                        let is_hole = bytes > 0 && self.summary.holes.len() < MAX_HOLES;
+                        if let Some((before_ns, after_ns)) =
+                            before_ns.zip(start_ns).filter(|_| is_hole)
+                        {
+                            let hole = Hole {
+                                bytes,
+                                before_ns,
+                                after_ns,
+                            };
+                            self.summary.holes.push(hole);
+                        }
+                    }
                     sink.event(&event)?;
                     self.at = end;
                     return Ok(Element::Read);

@@ -9,6 +9,7 @@ use super::event::Event;
 use super::facts::{DocumentChoice, TracePart};
 use super::files::Aside;
 use super::import_file::import;
+use super::several_files::between;
 use super::source::Source;
 use crate::{Error, Options, Output};
 use gapscope_trace::manifest::Rank;
@@ -21,25 +22,17 @@ use std::path::Path;
 #[derive(Default)]
 struct Facts {
     aside: Aside,
-    /// The time from the first event to the last end, by the document's clock; `None` without events.
-    span_ns: Option<Range<i64>>,
     events: u64,
     /// A hash of all events.
     hash: FxHasher,
 }
 
 impl Facts {
-    /// Returns the times since the moment from which the document's clock counts, where the document says it.
-    fn unix_span_ns(&self) -> Option<Range<i64>> {
-        let base_ns = self.aside.metadata.base_ns.unwrap_or(0);
-        let span_ns = self.span_ns.as_ref()?;
-        Some(span_ns.start.saturating_add(base_ns)..span_ns.end.saturating_add(base_ns))
-    }
-
     /// Returns whether the document has the same events as another one.
     fn is_copy_of(&self, other: &Facts) -> bool {
-        self.span_ns.is_some()
-            && (self.unix_span_ns(), self.events) == (other.unix_span_ns(), other.events)
+        self.aside.span_ns.is_some()
+            && (self.aside.unix_span_ns(), self.events)
+                == (other.aside.unix_span_ns(), other.events)
             && self.hash.finish() == other.hash.finish()
             && self.rank() == other.rank()
     }
@@ -54,7 +47,7 @@ impl Facts {
             return false;
         }
         let differ = self.rank().zip(other.rank()).is_some_and(|(a, b)| a != b);
-        let spans = self.unix_span_ns().zip(other.unix_span_ns());
+        let spans = self.aside.unix_span_ns().zip(other.aside.unix_span_ns());
         let overlap = spans.is_some_and(|(a, b)| a.start.max(b.start) < a.end.min(b.end));
         differ || overlap
     }
@@ -83,12 +76,6 @@ impl Sink for Reading {
             document.hash.write(text);
         }
         document.hash.write_i64(event.start_ns.unwrap_or(0));
-        let start_ns = event.start_ns.filter(|ns| *ns != 0 && event.phase != b'M');
-        if let Some(start_ns) = start_ns {
-            let end_ns = event.end_ns().unwrap_or(start_ns);
-            let span_ns = document.span_ns.get_or_insert(start_ns..end_ns);
-            *span_ns = span_ns.start.min(start_ns)..span_ns.end.max(end_ns);
-        }
         document.aside.event(event)
     }
 
@@ -147,12 +134,27 @@ pub(super) fn import_each(
             "Documents of the file that have the same events as an earlier one were left out: {copies}."
         ));
     }
+    // The times between the documents of a process, on the clock of the trace.
+    let not_recorded = |process: &Process, shift_ns: i64| {
+        let of = |number: &u64| documents[*number as usize].aside.span_ns.clone();
+        let spans_ns: Vec<Range<i64>> = process.iter().filter_map(of).collect();
+        let later = |time: Range<i64>| {
+            time.start.saturating_add(shift_ns)..time.end.saturating_add(shift_ns)
+        };
+        Vec::from_iter(between(&spans_ns).into_iter().map(later))
+    };
     let new = output.trace()?;
     if let [only] = processes.as_slice() {
         let mut options = options.clone();
         options.notes.extend(notes);
+        let first_ns = only
+            .first()
+            .and_then(|number| documents[*number as usize].aside.first_ns);
+        let shift_ns = first_ns.map_or(0, shift_of);
         let part = TracePart {
+            shift_ns: Some(shift_ns),
             documents: DocumentChoice::Numbers(only),
+            not_recorded: &not_recorded(only, shift_ns),
             ..TracePart::whole((0, all_bytes))
         };
         return import(path, new, part, &options, output).map(drop);
@@ -176,11 +178,13 @@ pub(super) fn import_each(
         let from_base_ns = own_ns
             .zip(base_ns)
             .map_or(0, |(own, first)| own.saturating_sub(first));
+        let shift_ns = common_ns.saturating_add(from_base_ns);
         let part = TracePart {
             bytes: (0, all_bytes),
-            shift_ns: Some(common_ns.saturating_add(from_base_ns)),
+            shift_ns: Some(shift_ns),
             rank: Some(*rank),
             documents: DocumentChoice::Numbers(process),
+            not_recorded: &not_recorded(process, shift_ns),
             ..TracePart::default()
         };
         let trace = output.rank(rank.rank)?;
@@ -231,10 +235,10 @@ mod tests {
     fn documents(list: &[(Option<u32>, Range<i64>)]) -> Vec<Facts> {
         let document = |(rank, span_ns): &(Option<u32>, Range<i64>)| {
             let mut facts = Facts {
-                span_ns: Some(span_ns.clone()),
                 events: 1,
                 ..Facts::default()
             };
+            facts.aside.span_ns = Some(span_ns.clone());
             facts.aside.metadata.is_kineto = true;
             facts.aside.metadata.rank = rank.map(|rank| Rank {
                 rank,

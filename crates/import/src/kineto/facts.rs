@@ -8,6 +8,7 @@ use gapscope_trace::build::TextId;
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::Rank;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// The name of the steps of the profiler's schedule without their number, as in `ProfilerStep#12`. All steps share one
 /// label.
@@ -42,6 +43,8 @@ pub(super) struct TracePart<'a> {
     pub(super) documents: DocumentChoice<'a>,
     /// The names of processes and threads, where the file says them too late.
     pub(super) names: Option<&'a Names>,
+    /// The times of the trace between the windows in which the process recorded, in order.
+    pub(super) not_recorded: &'a [Range<i64>],
 }
 
 impl TracePart<'_> {

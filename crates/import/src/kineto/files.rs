@@ -1,27 +1,28 @@
-//! Finds the files of an import and joins the files of several ranks into one trace.
+//! Finds the files of an import, and reads what must be known of a file before it is imported.
 
 use super::category::Category;
-use super::collect::shift_of;
-use super::document::{Document, Sink};
+use super::document::Sink;
 use super::event::Event;
-use super::facts::TracePart;
-use super::import_file::import;
 use super::join::rank_prefix;
 use super::json;
 use super::metadata::Metadata;
 use super::preface;
 use super::source::{self, Source};
+use crate::Error;
 use crate::counted::read_full;
 use crate::folder::Folder;
 use crate::line_prefix::LinePrefix;
-use crate::{Error, Options, Output, ranks};
 use gapscope_trace::manifest::Rank;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The number of bytes at the start of a document in which the events must begin; otherwise the file is not
 /// recognised.
 const LOOKED_AT: usize = 4 << 20;
+
+/// The maximum number of processes with calls that are kept of a file.
+const MAX_CALLERS: usize = 64;
 
 /// Returns true if a file is Chrome's JSON, or if a folder holds such a file.
 pub(super) fn recognises(path: &Path) -> bool {
@@ -146,8 +147,12 @@ pub(super) struct Aside {
     pub(super) metadata: Metadata,
     /// The time of the first event that has one.
     pub(super) first_ns: Option<i64>,
+    /// The time from the first event to the last end, by the file's clock; `None` without events.
+    pub(super) span_ns: Option<Range<i64>>,
+    /// The processes that made calls, as far as they are few.
+    callers: BTreeSet<Box<[u8]>>,
     /// Whether there is work of a device.
-    has_work: bool,
+    pub(super) has_work: bool,
     /// The prefixes of the names of processes, by which a merged file tells ranks apart.
     pub(super) prefixes: BTreeSet<Vec<u8>>,
 }
@@ -156,10 +161,21 @@ impl Sink for Aside {
     type Error = Error;
 
     fn event(&mut self, event: &Event) -> Result<(), Error> {
-        if self.first_ns.is_none() && event.phase != b'M' {
-            self.first_ns = event.start_ns.filter(|ns| *ns != 0);
+        if event.phase != b'M'
+            && let Some(start_ns) = event.start_ns.filter(|ns| *ns != 0)
+        {
+            self.first_ns.get_or_insert(start_ns);
+            let end_ns = event.end_ns().unwrap_or(start_ns);
+            let span_ns = self.span_ns.get_or_insert(start_ns..end_ns);
+            *span_ns = span_ns.start.min(start_ns)..span_ns.end.max(end_ns);
         }
         let category = Category::parse(event.category);
+        if category == Category::Call
+            && self.callers.len() < MAX_CALLERS
+            && !self.callers.contains(event.pid)
+        {
+            self.callers.insert(event.pid.into());
+        }
         self.has_work |= matches!(category, Category::Kernel | Category::Copy | Category::Fill);
         if let Some(prefix) = rank_prefix(event.pid)
             && !self.prefixes.contains(prefix)
@@ -180,11 +196,28 @@ impl Sink for Aside {
 }
 
 impl Aside {
+    /// Returns the times since the moment from which the file's clock counts, where the file says it.
+    pub(super) fn unix_span_ns(&self) -> Option<Range<i64>> {
+        let base_ns = self.metadata.base_ns.unwrap_or(0);
+        let span_ns = self.span_ns.as_ref()?;
+        Some(span_ns.start.saturating_add(base_ns)..span_ns.end.saturating_add(base_ns))
+    }
+
+    pub(super) fn has_callers(&self) -> bool {
+        !self.callers.is_empty()
+    }
+
+    /// Returns whether a process may have made calls in both files.
+    pub(super) fn has_same_callers(&self, other: &Aside) -> bool {
+        let are_known = self.has_callers() && other.has_callers();
+        !are_known || !self.callers.is_disjoint(&other.callers)
+    }
+
     /// Takes the rank that the user names for a file.
     ///
     /// # Errors
     /// The file says another rank, or holds several.
-    fn take_named_rank(&mut self, named: Rank, path: &Path) -> Result<(), Error> {
+    pub(super) fn take_named_rank(&mut self, named: Rank, path: &Path) -> Result<(), Error> {
         let wanted = "a file of the rank that was named for it";
         if self.prefixes.len() > 1 {
             let count = self.prefixes.len();
@@ -203,101 +236,4 @@ impl Aside {
             }
         }
     }
-}
-
-/// Imports the files of several ranks (the processes of a distributed program), each into its own trace. Every file
-/// is read twice: first only for its rank and times. Each must have another rank. The user may name the ranks that the
-/// files do not say.
-pub(super) fn ranks(
-    files: &[PathBuf],
-    all_bytes: u64,
-    options: &Options,
-    output: &mut Output,
-) -> Result<(), Error> {
-    let named = ranks::named(files, options)?;
-    let mut asides = Vec::new();
-    for (index, path) in files.iter().enumerate() {
-        let mut aside = Aside::default();
-        Document::new(Source::open(path)?).read(&mut aside)?;
-        if let Some(named) = named.as_ref().map(|named| named[index]) {
-            aside.take_named_rank(named, path)?;
-        }
-        asides.push((path.as_path(), aside));
-    }
-    // The front end of a server has a profile of its own beside those of the ranks, in which no device works.
-    let is_beside = |aside: &Aside| aside.metadata.rank.is_none() && !aside.has_work;
-    let mut notes = Vec::new();
-    let mut has_ranks = asides
-        .iter()
-        .any(|(_, aside)| aside.metadata.rank.is_some());
-    if !has_ranks {
-        let with_work = asides.iter_mut().filter(|(_, aside)| aside.has_work);
-        let (paths, with_work): (Vec<&Path>, Vec<&mut Aside>) =
-            with_work.map(|(path, aside)| (*path, aside)).unzip();
-        if let Some(ranks) = ranks::from_names(&paths) {
-            for (aside, rank) in with_work.into_iter().zip(ranks) {
-                aside.metadata.rank = Some(rank);
-            }
-            has_ranks = true;
-            notes.push("The files do not say their ranks: those in the names of files and folders were taken.".to_owned());
-        }
-    }
-    let mut by_rank: BTreeMap<u32, (&Path, Aside)> = BTreeMap::new();
-    for (path, aside) in asides {
-        if has_ranks && is_beside(&aside) {
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            notes.push(format!(
-                "{file} was left out: it has no rank and no GPU work, as the file of a server's front end. Import it alone to see it."
-            ));
-            continue;
-        }
-        let Some(rank) = aside.metadata.rank else {
-            return Err(Error::foreign(
-                path,
-                "a file of one rank, which several files together must be",
-                "it has no distributedInfo with rank and world_size; import it alone, or name the ranks of all files with --ranks",
-            ));
-        };
-        if let Some((other, _)) = by_rank.get(&rank.rank) {
-            return Err(Error::foreign(
-                path,
-                "the only file of its rank",
-                format!(
-                    "{} is of rank {} too; import each window of a rank alone, or give one file for each rank",
-                    other.display(),
-                    rank.rank
-                ),
-            ));
-        }
-        by_rank.insert(rank.rank, (path, aside));
-    }
-    let new = output.trace()?;
-    // The times of all ranks count from one moment.
-    let base_ns = (by_rank.values()).find_map(|(_, aside)| aside.metadata.base_ns);
-    let first_ns = by_rank.values().find_map(|(_, aside)| aside.first_ns);
-    let common_ns = first_ns.map_or(0, shift_of);
-    let mut before = 0;
-    for (rank, (path, aside)) in &by_rank {
-        let from_base_ns = (aside.metadata.base_ns.zip(base_ns))
-            .map_or(0, |(own, first)| own.saturating_sub(first));
-        let shift_ns = Some(common_ns.saturating_add(from_base_ns));
-        let trace = output.rank(*rank)?;
-        let part = TracePart {
-            bytes: (before, all_bytes),
-            shift_ns,
-            rank: aside.metadata.rank,
-            ..TracePart::default()
-        };
-        import(path, trace, part, options, output)?;
-        before += bytes(path);
-    }
-    let note = format!(
-        "Imported from {} files of PyTorch's profiler (Kineto), one for each rank.",
-        by_rank.len()
-    );
-    notes.insert(0, note);
-    if named.is_some() {
-        notes.push("The user named the ranks of the files.".to_owned());
-    }
-    output.finish_ranks(new, by_rank.into_keys().collect(), options, notes)
 }

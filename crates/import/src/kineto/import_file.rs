@@ -18,6 +18,16 @@ pub(super) enum Attempt {
     LateNames(Names),
 }
 
+/// A file of a process that recorded in several windows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window<'a> {
+    pub(super) path: &'a Path,
+    /// The size of the files that are read before.
+    pub(super) bytes_before: u64,
+    /// What is added to the times of the file; where it is `None` the file decides.
+    pub(super) shift_ns: Option<i64>,
+}
+
 /// Imports a file, or a part of it, into a trace.
 pub(super) fn import(
     path: &Path,
@@ -26,31 +36,57 @@ pub(super) fn import(
     options: &Options,
     output: &mut Output,
 ) -> Result<Attempt, Error> {
-    let source = Source::open(path)?;
+    let window = Window {
+        path,
+        bytes_before: part.bytes.0,
+        shift_ns: part.shift_ns,
+    };
+    import_windows(&[window], new, part, options, output)
+}
+
+/// Imports the files of a process into one trace. `part` says what is taken of each.
+pub(super) fn import_windows(
+    windows: &[Window],
+    new: NewTrace,
+    part: TracePart<'_>,
+    options: &Options,
+    output: &mut Output,
+) -> Result<Attempt, Error> {
     let mut collector = Collector::new(output, new, part, &options.gpu_rows);
-    let summary = Document::new(source).read(&mut collector)?;
-    if let Some(found) = summary.foreign {
-        return Err(Error::foreign(path, "Chrome's JSON", found));
-    }
-    if collector.is_stopped {
-        return Ok(Attempt::SeveralDocuments);
+    let mut summaries = Vec::new();
+    for window in windows {
+        let source = Source::open(window.path)?;
+        collector.bytes.0 = window.bytes_before;
+        collector.shift_ns = window.shift_ns;
+        let summary = Document::new(source).read(&mut collector)?;
+        if let Some(found) = summary.foreign {
+            return Err(Error::foreign(window.path, "Chrome's JSON", found));
+        }
+        if collector.is_stopped {
+            return Ok(Attempt::SeveralDocuments);
+        }
+        if summary.events == 0 {
+            return Err(Error::nothing(format!(
+                "{} holds no events",
+                window.path.display()
+            )));
+        }
+        let file = window.path.file_name().unwrap_or_default();
+        summaries.push((file.to_string_lossy(), summary));
     }
     let is_first_attempt = matches!(part.documents, DocumentChoice::Only) && part.names.is_none();
     if is_first_attempt && collector.lanes.has_late_names() {
         return Ok(Attempt::LateNames(collector.lanes.into_names()));
     }
-    if summary.events == 0 {
-        return Err(Error::nothing(format!(
-            "{} holds no events",
-            path.display()
-        )));
-    }
     collector.metadata.rank = part.rank.or(collector.metadata.rank);
     collector.pair_ranges_by_time()?;
     let reasons = collector.assemble();
     collector.write_scopes()?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy();
-    collector.describe(&summary, &file, options);
+    collector.add_not_recorded(part.not_recorded);
+    for (_, summary) in &summaries {
+        collector.add_holes(summary);
+    }
+    collector.describe(&summaries, options);
     let Collector { profile, new, .. } = collector;
     profile.write(reasons, options, new, output)?;
     Ok(Attempt::Whole)

@@ -29,14 +29,18 @@ pub(super) fn byte(bytes: &[u8], at: usize) -> Result<u8, Stop> {
     bytes.get(at).copied().ok_or(Stop::More)
 }
 
-/// Returns the position behind the string whose opening quote is at `at`.
+/// Returns the position behind the string whose opening quote is at `at`. A string with a zero byte is none: disks and copies that
+/// fail leave holes of zeros.
 #[inline]
 pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Stop> {
     let mut from = at + 1;
     loop {
         let rest = bytes.get(from..).ok_or(Stop::More)?;
-        let quote = memchr::memchr(b'"', rest).ok_or(Stop::More)?;
+        let quote = memchr::memchr2(b'"', 0, rest).ok_or(Stop::More)?;
         let end = from + quote;
+        if bytes[end] == 0 {
+            return Err(Stop::Bad);
+        }
         if bytes[end - 1] != b'\\' || end == at + 1 {
             return Ok(end + 1);
         }

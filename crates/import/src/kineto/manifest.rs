@@ -3,9 +3,13 @@
 use super::collect::{Collector, shift_of};
 use super::document::Summary;
 use super::facts::Lane;
+use crate::profile::Span;
 use crate::{Options, counted};
-use gapscope_model::LossKind;
+use gapscope_model::{HostCallKind, LossKind, NOT_RECORDED_CALL};
+use gapscope_timeline_builder::rows;
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// The most rows of a file without GPU work that a note lists, and the most letters of a name in it.
 const MAX_LISTED_ROWS: usize = 8;
@@ -19,16 +23,22 @@ fn quantity(ranges: u64) -> String {
     }
 }
 
+/// A broken part is large that is more than one of so many equal parts of the file.
+const LEAST_HOLE: u64 = 100;
+
 impl Collector<'_, '_> {
-    /// Adds the facts of a document, after its rows were assembled. `file` is the file's name for notes.
-    pub(super) fn describe(&mut self, summary: &Summary, file: &str, options: &Options) {
+    /// Adds the facts of files, after their rows were assembled. Each has its name for notes.
+    pub(super) fn describe(&mut self, files: &[(Cow<str>, Summary)], options: &Options) {
         self.finish_ranges();
-        self.count_losses(summary);
+        for (_, summary) in files {
+            self.count_unread(summary);
+        }
+        self.count_losses();
         let (tool, hook) = match self.metadata.is_kineto {
             true => ("PyTorch's profiler (Kineto)", "Kineto"),
             false => ("a profiler that writes Chrome's JSON", "Chrome JSON"),
         };
-        self.note(summary, file, tool);
+        self.note(files, tool);
         // Counters are no reason to keep a device.
         self.profile.drop_stray_devices();
         let inventory = &mut self.profile.inventory;
@@ -97,8 +107,7 @@ impl Collector<'_, '_> {
     }
 
     /// Counts what the document has and the trace lacks.
-    fn count_losses(&mut self, summary: &Summary) {
-        self.count_unread(summary);
+    fn count_losses(&mut self) {
         let reason = "the profiler's log says that they were outside of what it was to record";
         let lost = self.metadata.out_of_range.unwrap_or(0);
         let inventory = &mut self.profile.inventory;
@@ -138,19 +147,63 @@ impl Collector<'_, '_> {
         }
     }
 
-    /// Adds the notes about the file and about what limits its numbers.
-    fn note(&mut self, summary: &Summary, file: &str, tool: &str) {
+    /// Adds a row for a time in which nothing was recorded, so that no verdict counts it.
+    fn add_time_without_records(&mut self, time: Range<i64>) -> bool {
+        let span = (time.start < time.end).then(|| Span::checked(time.start, time.end));
+        let Some(span) = span.flatten() else {
+            return false;
+        };
+        let function = Some(NOT_RECORDED_CALL.into());
+        let row = rows::one_host_call(self.main, None, HostCallKind::Recording, span, function);
+        rows::host_call(self.new.tables_mut(), row);
+        true
+    }
+
+    /// Adds the times between events around broken parts of a file that are large: what was in the parts may have happened then.
+    pub(super) fn add_holes(&mut self, summary: &Summary) {
+        let is_large = |bytes: u64| bytes.saturating_mul(LEAST_HOLE) >= summary.bytes;
+        let mut count = 0;
+        for hole in summary.holes.iter().filter(|hole| is_large(hole.bytes)) {
+            let times = [hole.before_ns, hole.after_ns].map(|ns| self.on_clock(ns));
+            if let [Some(before_ns), Some(after_ns)] = times {
+                count += usize::from(self.add_time_without_records(before_ns..after_ns));
+            }
+        }
+        if count > 0 {
+            self.profile.inventory.note(
+                "What happened in the time of the parts of the file that could not be read is not known, and the verdict leaves that time out.",
+            );
+        }
+    }
+
+    /// Adds the times in which the process did not record.
+    pub(super) fn add_not_recorded(&mut self, times: &[Range<i64>]) {
+        for time in times {
+            self.add_time_without_records(time.clone());
+        }
+        if !times.is_empty() {
+            let windows = times.len() + 1;
+            self.profile.inventory.note(format!(
+                "The process recorded in {windows} windows. The time between them is not known, and the verdict leaves it out."
+            ));
+        }
+    }
+
+    /// Adds the notes about the files and about what limits their numbers.
+    fn note(&mut self, files: &[(Cow<str>, Summary)], tool: &str) {
         let has_queues = self.profile.inventory.has_queues();
         let inventory = &mut self.profile.inventory;
-        inventory.note(format!("Imported from {file}, which {tool} wrote."));
-        if let Some(why) = &summary.cut {
-            inventory.note(format!("{file} is not whole: {why}."));
-        }
-        if summary.documents > 1 {
-            let documents = summary.documents;
-            inventory.note(format!(
-                "{file} has {documents} documents of JSON: all were read."
-            ));
+        for (file, summary) in files {
+            inventory.note(format!("Imported from {file}, which {tool} wrote."));
+            if let Some(why) = &summary.cut {
+                inventory.note(format!("{file} is not whole: {why}."));
+            }
+            if summary.documents > 1 {
+                let documents = summary.documents;
+                inventory.note(format!(
+                    "{file} has {documents} documents of JSON: all were read."
+                ));
+            }
         }
         if !has_queues {
             inventory.note(

@@ -18,6 +18,7 @@ mod kineto_documents;
 mod kineto_faults;
 mod kineto_lines;
 mod kineto_truth;
+mod kineto_windows;
 mod labels;
 mod live_and_imported;
 mod named_ranks;
@@ -32,8 +33,8 @@ mod producers;
 mod properties;
 mod real_values;
 mod rocm;
-mod rpd;
 mod round_trip;
+mod rpd;
 mod stray_devices;
 mod unknown;
 

@@ -93,8 +93,10 @@ impl Document {
         if summary.broken_parts == 0 {
             summary.first_broken_at = from;
         }
+        let bytes = self.before + self.at as u64 - from;
         summary.broken_parts += 1;
-        summary.broken_bytes += self.before + self.at as u64 - from;
+        summary.broken_bytes += bytes;
+        self.broken_behind += bytes;
         found
     }
 
