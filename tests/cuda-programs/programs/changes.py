@@ -244,7 +244,7 @@ def event_waited():
     return lambda: step(400), lambda: step(100)
 
 
-@pair("fills-away", ["transfer:fill=0"])
+@pair("fills-away", ["kernel:*Fill*=0"])
 def fills_away():
     large = torch.empty(1 << 28, device="cuda")
     return lambda: (large.zero_(), spin(200), sync()), lambda: (spin(200), sync())
@@ -283,11 +283,11 @@ def wait_each_fourth():
     count = iter(range(1 << 30))
 
     def after():
-        spin(60), host(100)
+        spin(120), host(20)
         if next(count) % 4 == 3:
             sync()
 
-    return lambda: (spin(60), host(100), sync()), after
+    return lambda: (spin(120), host(20), sync()), after
 
 
 @pair("to-device-quarter", ["transfer:h2d=0.25x"])

@@ -3,11 +3,11 @@
 //! | target | the time |
 //! |---|---|
 //! | a cause | what the thread that submits the work after a gap did in the part of the gap with this cause, without waits |
-//! | code | of the time of a thread outside of calls, what ranges of this code cover (imports); or else the share of its samples that have the place in their stack |
+//! | code | of the time of a thread outside of calls, what ranges of this code cover (imports); or else, between each two calls, the share of its samples that have the place in their stack |
 
 use super::change::{Code, Target};
 use super::effects::HostParts;
-use super::recorded::{Kind, Recorded};
+use super::recorded::{Call, Kind, Recorded};
 use crate::gaps::visit::visit_gaps_within;
 use crate::gaps::{Cause, GapFinder};
 use crate::range_name::frame_of_range;
@@ -17,7 +17,7 @@ use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::{Interval, union};
 use gapscope_trace::ids::StackId;
-use gapscope_trace::tables::Table;
+use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
 
 /// Fewer samples say too little about a place in the code.
@@ -67,7 +67,8 @@ fn of_cause(finder: &GapFinder, recorded: &Recorded, cause: Cause) -> HostParts 
         let Some(idle) = idle.get(&thread) else {
             return;
         };
-        let (own_ns, call_ns) = (covered_ns(idle, own), covered_ns(idle, call));
+        let during = Interval::new(own.end_ns, own.end_ns + call.length_ns);
+        let (own_ns, call_ns) = (covered_ns(idle, own), covered_ns(idle, during));
         if own_ns > 0 {
             found.own_ns.insert(at, own_ns);
         }
@@ -87,31 +88,34 @@ fn of_code(timeline: &Timeline, recorded: &Recorded, code: &Code) -> Result<Host
     let samples = ThreadSamples::new(&tables.samples, &timeline.trace.manifest);
     let stacks = Stacks::new(tables);
     let mut known: FxHashMap<StackId, bool> = FxHashMap::default();
-    let mut found = HostParts::default();
-    let mut count = 0;
-    let mut all = 0;
-    each_call(recorded, |thread, at, own, _| {
+    let mut is_there = |row: u32| {
+        let stack = tables.samples.stack.at(row as usize);
+        stack.is_some_and(|stack| {
+            let has = || stacks.frames(stack).iter().any(|frame| is_at(frame, code));
+            *known.entry(stack).or_insert_with(has)
+        })
+    };
+    let mut places: FxHashMap<PlaceInLoop, SampledPlace> = FxHashMap::default();
+    let mut before: FxHashMap<HostThread, CallName> = FxHashMap::default();
+    each_call(recorded, |thread, at, own, call| {
+        let name = (call.function, call.call);
+        let before = before.insert(thread, name);
+        let place = places.entry((thread, before, name)).or_default();
         let rows = samples.sampled(thread, own);
-        if rows.is_empty() {
-            return;
-        }
-        let is_there = |row: &&u32| {
-            let stack = tables.samples.stack.at(**row as usize);
-            stack.is_some_and(|stack| {
-                let has = || stacks.frames(stack).iter().any(|frame| is_at(frame, code));
-                *known.entry(stack).or_insert_with(has)
-            })
-        };
-        let there = rows.iter().filter(is_there).count();
-        all += rows.len() as u64;
-        if there > 0 {
-            count += there as u64;
-            let share = there as f64 / rows.len() as f64;
-            found
-                .own_ns
-                .insert(at, (own.length_ns() as f64 * share) as i64);
-        }
+        place.samples += rows.len() as u64;
+        place.there += rows.iter().filter(|row| is_there(**row)).count() as u64;
+        place.times.push((at, own.length_ns()));
     });
+    let mut found = HostParts::default();
+    let (mut count, mut all) = (0, 0);
+    for place in places.values().filter(|place| place.there > 0) {
+        count += place.there;
+        all += place.samples;
+        let share = place.there as f64 / place.samples as f64;
+        let times = place.times.iter();
+        let parts = times.map(|(at, ns)| (*at, (*ns as f64 * share).round() as i64));
+        found.own_ns.extend(parts.filter(|(_, ns)| *ns > 0));
+    }
     match count {
         0 => Err(format!(
             "no sample of the host's code has {} in its stack",
@@ -140,12 +144,37 @@ fn bounds(count: u64, all: u64) -> [f64; 2] {
     [-1.0, 1.0].map(|side| (middle + side * reach) / (1.0 + Z * Z / all) / share)
 }
 
+/// The function and the kind of a call.
+type CallName = (u32, HostCallKind);
+
+/// A place in the loop of a program: a thread between two calls, by their names. Its times are so many and so short that only some of
+/// them have a sample, and what the samples of all of them show holds for each.
+type PlaceInLoop = (HostThread, Option<CallName>, CallName);
+
+/// The times of a thread at a place in its loop.
+#[derive(Debug, Default)]
+struct SampledPlace {
+    /// The samples in all of them.
+    samples: u64,
+    /// Those with the code in their stack.
+    there: u64,
+    /// The place of the moment and the length of each time.
+    times: Vec<(u32, i64)>,
+}
+
 /// Returns the time of threads outside of calls that ranges of code cover, as imports have them: `FILE(LINE): FUNCTION`.
 fn of_ranges(timeline: &Timeline, recorded: &Recorded, code: &Code) -> HostParts {
     let tables = &timeline.trace.tables;
     let texts = tables.labels.text.iter();
+    // A label of the program that has the name among its words is no code.
+    let is_code = |text: &str, frame: &CodeFrame| {
+        frame.file.is_some() || text.starts_with("<built-in ") || text == code.name
+    };
     let meant: Vec<bool> = texts
-        .map(|text| is_at(&frame_of_range(text), code))
+        .map(|text| {
+            let frame = frame_of_range(text);
+            is_code(text, &frame) && is_at(&frame, code)
+        })
         .collect();
     let markers = &tables.markers;
     let mut ranges: FxHashMap<HostThread, Vec<Interval>> = FxHashMap::default();
@@ -212,14 +241,13 @@ fn is_at(frame: &CodeFrame, code: &Code) -> bool {
     }
 }
 
-/// Calls a function with each call: its thread, its place among the moments, the time since the call before it, and its own.
-fn each_call(recorded: &Recorded, mut visit: impl FnMut(HostThread, u32, Interval, Interval)) {
+/// Calls a function with each call: its thread, its place among the moments, the time since the call before it, and the call.
+fn each_call(recorded: &Recorded, mut visit: impl FnMut(HostThread, u32, Interval, &Call)) {
     for (moment, at) in recorded.moments.iter().zip(0u32..) {
         if let Kind::Call(call) = &moment.kind {
             let thread = recorded.threads[call.thread as usize];
             let own = Interval::new(moment.at_ns - call.own_ns, moment.at_ns);
-            let during = Interval::new(moment.at_ns, moment.at_ns + call.length_ns);
-            visit(thread, at, own, during);
+            visit(thread, at, own, call);
         }
     }
 }

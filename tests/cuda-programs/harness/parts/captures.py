@@ -37,7 +37,7 @@ def capture(bench, command, window, alone=None):
     """Captures a window; returns the folder, or None where there is none, and what gapscope says."""
     folder = bench.file(".gapcapture")
     begin = time.monotonic()
-    ran = run([bench.gapscope, "capture", "--json", "-o", folder, *window, "--", *command], min(bench.left(), 60), bench.environment)
+    ran = run([bench.gapscope, "capture", "--json", "-o", folder, *window, "--", *command], min(bench.left(), 150), bench.environment)
     seconds = time.monotonic() - begin
     lines = [line for line in ran.stderr.splitlines() if line.startswith(('{"capture"', "gapscope:"))]
     said = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {"said": lines[-1:] or ran.stderr[-300:]}
