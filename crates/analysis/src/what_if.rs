@@ -1,207 +1,76 @@
 //! Predicts what a change to a program would bring: replays the recorded run with some of its times or waits changed.
 //!
 //! A timeline goes in with a window and [`Change`]s; an [`Answer`] comes out: how long a step takes now and then, as an interval, and
-//! what would hold the run then. `recorded.rs` says what waits for what, and `replay.rs` runs it again.
+//! what would hold the run then. `recorded.rs` says what waits for what, and `replay.rs` runs it again. Ranks of a distributed program are
+//! replayed together, joined at their collectives (`collectives.rs`).
 //!
 //! The interval is that of all replays that the trace leaves open ([`Choices`]): with recorded or usual delays, with and without what
-//! is only guessed, and with the times of code that its samples leave open. A margin is added for what no trace has, as measured on a
-//! GPU. Where a trace cannot know the answer, the answer says so by name, and what to record ([`Refusal`]).
+//! is only guessed, with the times of code that its samples leave open, and with each rank's clock wrong by its error. A margin is added
+//! for what no trace has, as measured on a GPU. Where a trace cannot know the answer, the answer says so by name, and what to record
+//! ([`Refusal`]).
 //!
 //! A replay cannot know kernels that change because of the change (fused, of another shape, slower beside others), nor how a
 //! device's clock answers to more or less work.
 
+mod answer;
 mod change;
+mod collectives;
 mod effects;
 mod extent;
 pub mod gains;
 mod host_parts;
 mod path;
+mod rank_part;
 mod recorded;
 mod refusal;
 mod replay;
+mod runs;
 mod slack;
+mod times;
 
+pub use answer::{Answer, Edges, Gain, Recording};
 pub use change::{Change, FORMS};
 pub use extent::Extent;
 pub use path::PathPart;
+pub use rank_part::RankPart;
 pub use refusal::Refusal;
+pub use runs::RankRun;
 pub use slack::KernelSlack;
-use slack::LongKernel;
+pub use times::Times;
 
 use crate::gaps::GapFinder;
 use change::To;
+use collectives::{Arrival, Collectives};
 use effects::Effects;
-use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::parallel;
 use path::Lever;
-use recorded::Recorded;
 use replay::{Choices, Replayed};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-/// What a change would bring. Times are those of a step, or of the whole part of the run where no steps are known.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Answer {
-    /// The changes, as they were asked for.
-    pub changes: Vec<String>,
-    /// The number of steps that were replayed; null where the times are those of the whole part of the run.
-    pub steps: Option<u64>,
-    /// The part of the run that was replayed.
-    pub window: Interval,
-    /// How long a step took.
-    pub recorded_ns: i64,
-    /// How far a replay with usual delays is off the recording, without a change. Null where nothing was replayed.
-    pub pooled_error: Option<f64>,
-    /// How long a step would take. Null where the answer is refused.
-    pub changed_ns: Option<Times>,
-    /// The share of the time that the change would save; below 0 where it would cost time. Null where the answer is refused.
-    pub gain: Option<Gain>,
-    /// The critical path of the changed run, or of the recorded one where nothing is changed; the greatest part first.
-    pub path: Vec<PathPart>,
-    /// How much longer the kernels with the most time could be, in that run. Empty where the answer is refused.
-    pub slack: Vec<KernelSlack>,
-    /// What the replay rests on.
-    pub edges: Edges,
-    /// Why there is no answer; empty where there is one.
-    pub refused: Vec<Refusal>,
-    /// A recording of the changed program, beside the prediction; absent where none was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub against: Option<Recording>,
-    /// What to know about the answer, in sentences.
-    pub notes: Vec<String>,
-}
-
-/// A recording of the changed program.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Recording {
-    /// The name of its trace.
-    pub trace: String,
-    /// How long a step of it took.
-    pub recorded_ns: i64,
-    /// By how much the prediction is off: above 0 where it is too long. Null where the answer is refused.
-    pub error: Option<f64>,
-    /// True where the recorded time lies in the predicted interval. Null where the answer is refused.
-    pub is_inside: Option<bool>,
-    /// The number of its steps; null where it has none.
-    pub steps: Option<u64>,
-}
-
-impl Recording {
-    /// Takes the times of a run, measured as those of a predicted one are.
-    pub fn new(trace: String, run: &WhatIf) -> Recording {
-        Recording {
-            trace,
-            recorded_ns: run.of_step(run.recorded.length_ns()),
-            error: None,
-            is_inside: None,
-            steps: run.steps(),
-        }
-    }
-}
-
-impl Answer {
-    /// Returns the share of the time that the change would save with everything as the trace has it; `None` where the answer is refused.
-    pub fn mid_gain(&self) -> Option<f64> {
-        self.changed_ns.map(|times| self.gain_at(times.mid))
-    }
-
-    /// Returns the share of the time that is saved where a step takes `ns`.
-    fn gain_at(&self, ns: i64) -> f64 {
-        1.0 - ns as f64 / self.recorded_ns.max(1) as f64
-    }
-
-    /// Compares the prediction with a recording of the changed program.
-    pub fn compare(&mut self, recording: Recording) {
-        let recorded_ns = recording.recorded_ns;
-        let is_inside = |times: Times| (times.low..=times.high).contains(&recorded_ns);
-        let error =
-            |times: Times| times.mid.saturating_sub(recorded_ns) as f64 / recorded_ns.max(1) as f64;
-        let is_same_unit = self.steps.is_some() == recording.steps.is_some();
-        if !is_same_unit {
-            let note = "One of the traces has steps and the other has none: their times are of different things.";
-            self.notes.push(note.to_owned());
-        }
-        let times = self.changed_ns.filter(|_| is_same_unit);
-        self.against = Some(Recording {
-            error: times.map(error),
-            is_inside: times.map(is_inside),
-            ..recording
-        });
-    }
-}
-
-/// An interval of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Times {
-    /// The least.
-    pub low: i64,
-    /// With everything as the trace has it.
-    pub mid: i64,
-    /// The greatest.
-    pub high: i64,
-}
-
-/// What no trace has changes a run, too: kernels take another time beside others and after pauses, waits return earlier or later, and
-/// code of the host is slower when it has not run for a while. docs/accuracy.md has the pairs of runs on a GPU by which this is measured.
-/// The first is a share of what the change saves, the second one of the changed time.
-const MARGIN_OF_GAIN: f64 = 0.05;
-const MARGIN_OF_TIME: f64 = 0.04;
-
-impl Times {
-    /// Widens the interval by what replays cannot know, for a change to a step that took `recorded_ns`. Without a gain nothing is added,
-    /// and by itself the margin never turns a gain into a loss.
-    fn with_margin(self, recorded_ns: i64) -> Times {
-        let margin = |ns: i64| {
-            let gain = recorded_ns.abs_diff(ns) as f64;
-            let margin = MARGIN_OF_GAIN * gain + (MARGIN_OF_TIME * ns as f64).min(gain);
-            margin.min(gain).round() as i64
-        };
-        Times {
-            low: self.low.saturating_sub(margin(self.low)).max(0),
-            mid: self.mid,
-            high: self.high.saturating_add(margin(self.high)),
-        }
-    }
-}
-
-/// An interval of gains.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Gain {
-    /// The least.
-    pub low: f64,
-    /// The greatest.
-    pub high: f64,
-}
-
-/// The numbers of relations between pieces of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Edges {
-    /// Those that the trace has: launches, dependencies, and waits for a known queue or device.
-    pub recorded: u64,
-    /// Those that times alone tell: what other waits waited for, and threads that wait for each other.
-    pub guessed: u64,
-}
+use runs::Run;
+use slack::LongKernel;
 
 /// A run that can be replayed under changes. It is laid out once for many questions.
 pub struct WhatIf<'f, 'a> {
-    timeline: &'a Timeline<'a>,
-    finder: &'f GapFinder<'a>,
-    recorded: Recorded,
-    extent: Extent,
+    /// The run of a process, or those of ranks.
+    runs: Vec<Run<'f, 'a>>,
+    collectives: Collectives,
+    steps: Option<u64>,
     refused: Vec<Refusal>,
     pooled_error: Option<f64>,
     /// The choices that the trace leaves besides [`Choices::RECORDED`], each with the length of its replay of nothing changed.
     choices: Vec<(Choices, i64)>,
 }
 
-/// A changed run: what the changes do, and its replay with everything as the trace has it.
+/// A changed run: what the changes do to each rank, and its replay with everything as the trace has it.
 struct Predicted {
-    effects: Effects,
-    replayed: Replayed,
+    effects: Vec<Effects>,
+    replayed: KeptReplay,
 }
+
+/// A replay whose times were kept, by run, with the last arrivals at its collectives.
+struct KeptReplay(Vec<Replayed>, Vec<Arrival>);
 
 /// The most moments that are replayed: of a longer run its first part.
 const MAX_MOMENTS: usize = 1 << 22;
@@ -214,20 +83,48 @@ impl<'f, 'a> WhatIf<'f, 'a> {
 
     /// Lays out a part of a run, of a long one so much from its start that it has about `most` moments.
     fn with_most_moments(finder: &'f GapFinder<'a>, extent: Extent, most: usize) -> WhatIf<'f, 'a> {
-        let timeline = finder.timeline();
-        let recorded = Recorded::new(timeline, finder.explainer.order(), extent.window, most);
+        let run = Run::new(finder, extent.window, most);
+        WhatIf::of_runs(vec![run], extent.steps, Vec::new())
+    }
+
+    /// Lays out the ranks of a distributed program as one run: the time from the first of their extents to the last. `refused` are the reasons
+    /// why they cannot be joined.
+    pub fn of_ranks(ranks: &[RankRun<'f, 'a>], refused: Vec<Refusal>) -> WhatIf<'f, 'a> {
+        let windows = ranks.iter().map(|rank| rank.extent.window);
+        let window = windows.reduce(Interval::hull).unwrap_or_default();
+        let runs = Run::of_ranks(ranks, window, MAX_MOMENTS);
+        let first = ranks.first().and_then(|rank| rank.extent.steps);
+        let is_same = ranks.iter().all(|rank| rank.extent.steps == first);
+        WhatIf::of_runs(runs, first.filter(|_| is_same), refused)
+    }
+
+    fn of_runs(
+        runs: Vec<Run<'f, 'a>>,
+        steps: Option<u64>,
+        mut refused: Vec<Refusal>,
+    ) -> WhatIf<'f, 'a> {
+        let recorded: Vec<_> = runs.iter().map(|run| &run.recorded).collect();
+        let collectives = Collectives::new(&recorded).unwrap_or_else(|problem| {
+            let instead = "Record all ranks from their start, with NCCL 2.25 or newer.";
+            refused.push(Refusal::new(problem, instead));
+            Collectives::default()
+        });
         let mut whole = WhatIf {
-            timeline,
-            finder,
-            refused: refusal::of_trace(timeline, &recorded),
-            recorded,
-            extent,
+            runs,
+            collectives,
+            steps,
+            refused,
             pooled_error: None,
             choices: Vec::new(),
         };
-        let recorded_ns = whole.recorded.length_ns();
-        if recorded_ns > 0 {
-            let unchanged = Effects::default();
+        let of_trace = whole.of_each_run(|run| {
+            refusal::of_trace(run.timeline(), &run.recorded, run.rank.is_some())
+        });
+        whole.refused.extend(of_trace);
+        let recorded_ns = whole.recorded_ns();
+        // Runs that were not joined cannot be replayed together.
+        if recorded_ns > 0 && (whole.runs.len() == 1 || !whole.collectives.order.is_empty()) {
+            let unchanged = whole.unchanged();
             whole.choices = parallel::each(whole.open_choices(), |choices| {
                 (choices, whole.length_ns(&unchanged, choices))
             });
@@ -239,9 +136,25 @@ impl<'f, 'a> WhatIf<'f, 'a> {
                 replayed_ns.saturating_sub(recorded_ns) as f64 / recorded_ns as f64
             });
         }
-        let untrue = refusal::of_replay(&whole.recorded, whole.pooled_error);
-        whole.refused.extend(untrue);
+        let unknown = whole.of_each_run(|run| refusal::of_unknown(&run.recorded));
+        whole.refused.extend(refusal::of_replay(whole.pooled_error));
+        whole.refused.extend(unknown);
         whole
+    }
+
+    /// Returns refusals of all runs, each with its rank.
+    fn of_each_run(&self, refusals: impl Fn(&Run) -> Vec<Refusal>) -> Vec<Refusal> {
+        let each = self.runs.iter().flat_map(|run| {
+            let of_rank = move |refusal: Refusal| match run.rank {
+                Some(rank) => Refusal {
+                    because: format!("Rank {rank}: {}", refusal.because),
+                    ..refusal
+                },
+                None => refusal,
+            };
+            refusals(run).into_iter().map(of_rank)
+        });
+        each.collect()
     }
 
     /// Answers what changes would bring together.
@@ -262,21 +175,21 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     fn predicted(&self, changes: &[Change]) -> Result<(Answer, Option<Predicted>), String> {
         let effects = self.effects(changes)?;
         let mut refused = self.refused.clone();
-        refused.extend(refusal::of_changes(&self.recorded, changes));
+        refused.extend(
+            self.of_each_run(|run| refusal::of_changes(&run.recorded, &run.changed_by(changes))),
+        );
         let mut answer = Answer {
             changes: changes.iter().map(|change| change.text.clone()).collect(),
+            ranks: self.runs.iter().filter_map(|run| run.rank).collect(),
             steps: self.steps(),
             window: self.window(),
-            recorded_ns: self.of_step(self.recorded.length_ns()),
+            recorded_ns: self.of_step(self.recorded_ns()),
             pooled_error: self.pooled_error,
             changed_ns: None,
             gain: None,
             path: Vec::new(),
             slack: Vec::new(),
-            edges: Edges {
-                recorded: self.recorded.facts.recorded,
-                guessed: self.recorded.facts.guessed,
-            },
+            edges: self.edges(),
             refused,
             against: None,
             notes: self.notes(),
@@ -285,11 +198,14 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             return Ok((answer, None));
         }
         let (replayed, times) = self.changed(&effects);
-        let overlapped_ns = path::overlapped_ns(self.timeline, &self.recorded, &replayed);
-        let refused = refusal::of_interval(answer.recorded_ns, times)
-            .into_iter()
-            .chain(refusal::of_overlap(&self.recorded, overlapped_ns));
-        answer.refused.extend(refused);
+        answer
+            .refused
+            .extend(refusal::of_interval(answer.recorded_ns, times));
+        for (run, replayed) in self.runs.iter().zip(&replayed.0) {
+            let overlapped_ns = path::overlapped_ns(run.timeline(), &run.recorded, replayed);
+            let refused = refusal::of_overlap(&run.recorded, overlapped_ns);
+            answer.refused.extend(refused);
+        }
         if !answer.refused.is_empty() {
             return Ok((answer, None));
         }
@@ -311,32 +227,69 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         Ok(self.length_ns(&effects, Choices::RECORDED))
     }
 
-    fn effects(&self, changes: &[Change]) -> Result<Effects, String> {
-        Effects::new(self.timeline, &self.recorded, changes, |target| {
-            host_parts::find(self.finder, &self.recorded, target)
-        })
+    /// Returns what no change does to each run.
+    fn unchanged(&self) -> Vec<Effects> {
+        let runs = self.runs.iter();
+        runs.map(|run| Effects::none_on(&run.recorded)).collect()
+    }
+
+    /// Returns what changes do to each run.
+    fn effects(&self, changes: &[Change]) -> Result<Vec<Effects>, String> {
+        let mut effects = self.unchanged();
+        for run in &self.runs {
+            let changes = run.changed_by(changes).into_iter();
+            if changes.filter(|change| change.is_of_host()).count() > 1 {
+                let problem = "`host`, `cause` and `code` are about the same time: ask about one of them at a time";
+                return Err(problem.to_owned());
+            }
+        }
+        for change in changes {
+            let mut problem = Some(match (change.rank, self.runs[0].rank) {
+                (Some(rank), None) => format!(
+                    "`{}` is about rank {rank}, and the trace is of one process: ask about the folder of all ranks",
+                    change.text
+                ),
+                (rank, _) => format!("the run has no rank {}", rank.unwrap_or_default()),
+            });
+            let mut is_used = false;
+            for (run, effects) in self.runs.iter().zip(&mut effects) {
+                if run.changed_by(std::slice::from_ref(change)).is_empty() {
+                    continue;
+                }
+                let parts = |target: &_| host_parts::find(run.finder, &run.recorded, target);
+                match effects.add(run.timeline(), &run.recorded, change, parts) {
+                    Ok(()) => is_used = true,
+                    Err(other) => problem = Some(other),
+                }
+            }
+            // Of several ranks, some may have nothing of what is changed.
+            if let Some(problem) = problem.filter(|_| !is_used) {
+                return Err(problem);
+            }
+        }
+        Ok(effects)
     }
 
     /// Returns the replay with everything as the trace has it, and the times of a step by all replays.
-    fn changed(&self, effects: &Effects) -> (Replayed, Times) {
-        let recorded_ns = self.recorded.length_ns();
+    fn changed(&self, effects: &[Effects]) -> (KeptReplay, Times) {
+        let recorded_ns = self.recorded_ns();
         let lengths = parallel::each(self.choices.clone(), |(choices, before_ns)| {
             // A replay of other delays is off by itself: what counts is by how much the change changes it.
             let after_ns = self.length_ns(effects, choices);
             let ratio = after_ns as f64 / before_ns.max(1) as f64;
             (recorded_ns as f64 * ratio).round() as i64
         });
-        let sampled = effects.by_samples().into_iter();
+        let sampled = effects::by_samples(effects).into_iter();
         let sampled = sampled.map(|effects| self.length_ns(&effects, Choices::RECORDED));
-        let kept = self.recorded.replay(effects, Choices::RECORDED, true);
-        let mid_ns = self.length_of(&kept);
+        let (replayed, arrivals) = self.replay(effects, Choices::RECORDED, true);
+        let mid_ns = self.length_of(&replayed);
         let all = Vec::from_iter(lengths.into_iter().chain(sampled).chain([mid_ns]));
         let times = Times {
             low: self.of_step(all.iter().copied().min().unwrap_or(mid_ns)),
             mid: self.of_step(mid_ns),
             high: self.of_step(all.iter().copied().max().unwrap_or(mid_ns)),
         };
-        (kept, times)
+        (KeptReplay(replayed, arrivals), times)
     }
 
     /// Returns the critical path of a replay whose times were kept.
@@ -344,24 +297,35 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     /// A share alone would mislead where another path is nearly as long. The length of a run is convex in the time of each part: what it
     /// loses where the part is a little shorter, and gains where it is a little longer, are the least and the greatest share of the part over
     /// all paths that are as long.
-    fn path(&self, effects: &Effects, changed: &Replayed, kernels: &[LongKernel]) -> Vec<PathPart> {
+    fn path(
+        &self,
+        effects: &[Effects],
+        changed: &KeptReplay,
+        kernels: &[LongKernel],
+    ) -> Vec<PathPart> {
         const LITTLE: f64 = 0.01;
-        let length_ns = self.length_of(changed);
-        let longer_by = |lever: &Lever, factor: f64| {
-            let effects = match lever {
-                Lever::Time(target) => effects.with_time(self.timeline, target, To::Factor(factor)),
+        let KeptReplay(replayed, arrivals) = changed;
+        let length_ns = self.length_of(replayed);
+        let longer_by = |rank: Option<u32>, lever: &Lever, factor: f64| {
+            let effects = self.runs.iter().zip(effects);
+            let effects = effects.map(|(run, effects)| match lever {
+                _ if rank.is_some() && rank != run.rank => effects.clone(),
+                Lever::Time(target) => {
+                    effects.with_time(run.timeline(), target, To::Factor(factor))
+                }
                 Lever::Delay(delay) => effects.with_delay(*delay, factor),
-            };
+            });
+            let effects: Vec<Effects> = effects.collect();
             let ns = self.length_ns(&effects, Choices::RECORDED);
             ratio(ns.saturating_sub(length_ns), length_ns) / (factor - 1.0)
         };
-        let mut parts = path::path(self.timeline, &self.recorded, changed);
-        let beside = beside_path(&parts, kernels);
+        let mut parts = path::path(&self.runs, replayed, arrivals);
+        let beside = self.beside_path(&parts, kernels);
         parts.extend(beside);
         let mut parts = parallel::each(parts, |mut part| {
             part.total_ns = self.of_step(part.total_ns);
             if let Some(lever) = part.lever() {
-                let share = |factor| longer_by(&lever, factor).clamp(0.0, 1.0);
+                let share = |factor| longer_by(part.rank, &lever, factor).clamp(0.0, 1.0);
                 part.low = Some(share(1.0 - LITTLE).min(part.share));
                 part.high = Some(share(1.0 + LITTLE).max(part.share));
             }
@@ -374,44 +338,88 @@ impl<'f, 'a> WhatIf<'f, 'a> {
 
     /// Returns the choices that the trace leaves, besides [`Choices::RECORDED`].
     fn open_choices(&self) -> Vec<Choices> {
-        let facts = &self.recorded.facts;
+        let facts = || self.runs.iter().map(|run| &run.recorded.facts);
+        let has_guesses = facts().any(|facts| facts.guessed > facts.hand_overs);
+        let has_hand_overs = facts().any(|facts| facts.hand_overs > 0);
         let both = |is_open: bool| match is_open {
             true => vec![true, false],
             false => vec![true],
         };
         let mut all = Vec::new();
         for pools in [false, true] {
-            for guesses in both(facts.guessed > facts.hand_overs) {
-                for hands_over in both(facts.hand_overs > 0) {
+            for guesses in both(has_guesses) {
+                for hands_over in both(has_hand_overs) {
                     all.push(Choices {
                         pools,
                         guesses,
                         hands_over,
+                        clock: None,
                     });
                 }
             }
         }
         all.retain(|choices| *choices != Choices::RECORDED);
+        let uncertain = self.runs.iter().zip(0..);
+        let uncertain = uncertain.filter(|(run, _)| run.clock_error_ns > 0);
+        all.extend(uncertain.flat_map(|(run, number)| {
+            [-run.clock_error_ns, run.clock_error_ns].map(|error_ns| Choices {
+                clock: Some((number, error_ns)),
+                ..Choices::RECORDED
+            })
+        }));
         all
     }
 
-    fn length_ns(&self, effects: &Effects, choices: Choices) -> i64 {
-        self.length_of(&self.recorded.replay(effects, choices, false))
+    fn replay(
+        &self,
+        effects: &[Effects],
+        choices: Choices,
+        keeps: bool,
+    ) -> (Vec<Replayed>, Vec<Arrival>) {
+        let runs: Vec<_> = self.runs.iter().map(|run| &run.recorded).collect();
+        replay::replay(&runs, &self.collectives, effects, choices, keeps)
     }
 
-    fn length_of(&self, replayed: &Replayed) -> i64 {
-        let start_ns = self.recorded.window.start_ns;
-        replayed.end_ns.saturating_sub(start_ns)
+    fn length_ns(&self, effects: &[Effects], choices: Choices) -> i64 {
+        self.length_of(&self.replay(effects, choices, false).0)
+    }
+
+    fn length_of(&self, replayed: &[Replayed]) -> i64 {
+        let ends = replayed.iter().map(|replayed| replayed.end_ns);
+        let end_ns = ends.max().unwrap_or(i64::MIN);
+        end_ns.saturating_sub(self.window().start_ns)
     }
 
     /// Returns the part of the run that is replayed.
     fn window(&self) -> Interval {
-        Interval::new(self.recorded.window.start_ns, self.recorded.end_ns)
+        let runs = self.runs.iter().map(|run| &run.recorded);
+        let windows = runs.map(|run| Interval::new(run.window.start_ns, run.end_ns));
+        windows.reduce(Interval::hull).unwrap_or_default()
+    }
+
+    /// Returns the length of what is replayed.
+    fn recorded_ns(&self) -> i64 {
+        self.window().length_ns()
+    }
+
+    /// Returns what the replay rests on.
+    fn edges(&self) -> Edges {
+        let facts = self.runs.iter().map(|run| &run.recorded.facts);
+        let recorded: u64 = facts.clone().map(|facts| facts.recorded).sum();
+        Edges {
+            recorded: recorded + self.collectives.arrivals(),
+            guessed: facts.map(|facts| facts.guessed).sum(),
+        }
+    }
+
+    /// Returns true where only the first part of the run is replayed.
+    fn is_cut(&self) -> bool {
+        self.runs.iter().any(|run| run.recorded.facts.is_cut)
     }
 
     /// Returns the number of steps; `None` where only a part of them is replayed.
     fn steps(&self) -> Option<u64> {
-        self.extent.steps.filter(|_| !self.recorded.facts.is_cut)
+        self.steps.filter(|_| !self.is_cut())
     }
 
     fn of_step(&self, ns: i64) -> i64 {
@@ -421,23 +429,25 @@ impl<'f, 'a> WhatIf<'f, 'a> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.recorded.facts.is_cut {
+        if self.is_cut() {
             notes.push("The run is long: its first part is replayed.".to_owned());
         }
         notes
     }
-}
 
-/// Returns what is not on a path, and may be on one that is as long: the host's code, and the kernels with the most time.
-fn beside_path(path: &[PathPart], kernels: &[LongKernel]) -> Vec<PathPart> {
-    let kernels = kernels.iter();
-    let kernels = kernels.map(|kernel| PathPart::beside("kernel", Some(kernel.name.clone())));
-    let all = [PathPart::beside("host-code", None)].into_iter();
-    let is_on_path = |part: &PathPart| {
-        let mut path = path.iter();
-        path.any(|on| on.what == part.what && on.name == part.name)
-    };
-    all.chain(kernels)
-        .filter(|part| !is_on_path(part))
-        .collect()
+    /// Returns what is not on a path, and may be on one that is as long: the host's code, and the kernels with the most time.
+    fn beside_path(&self, path: &[PathPart], kernels: &[LongKernel]) -> Vec<PathPart> {
+        let hosts = self.runs.iter();
+        let hosts = hosts.map(|run| PathPart::beside(run.rank, "host-code", None));
+        let kernels = kernels.iter();
+        let kernels =
+            kernels.map(|kernel| PathPart::beside(None, "kernel", Some(kernel.name.clone())));
+        let is_on_path = |part: &PathPart| {
+            let same_rank = |on: &PathPart| part.rank.is_none() || on.rank == part.rank;
+            let mut path = path.iter();
+            path.any(|on| on.what == part.what && on.name == part.name && same_rank(on))
+        };
+        let all = hosts.chain(kernels);
+        all.filter(|part| !is_on_path(part)).collect()
+    }
 }

@@ -1,25 +1,26 @@
-//! `gapscope what-if`: prints what a change to a recorded program would bring, as text or JSON.
+//! `gapscope what-if`: prints what a change to a recorded program, or to ranks of one, would bring, as text or JSON.
 
 use crate::args::WhatIf as Arguments;
 use crate::failure::Failure;
 use crate::{exit, page, trace};
 use gapscope_analysis::gaps::GapFinder;
-use gapscope_analysis::what_if::{Extent, Recording, WhatIf};
+use gapscope_analysis::what_if::{Extent, RankRun, Recording, WhatIf};
 use gapscope_analysis::{Findings, Options};
+use gapscope_comparison::ranks::{RankDigest, joined};
 use gapscope_report::what_if;
+use gapscope_timeline::Timeline;
 use gapscope_trace::rank_folders;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Prints what changes would bring.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (mut answer, mut remarks) = with_extent(arguments, &arguments.trace, |finder, extent| {
-        WhatIf::new(finder, extent).answer(&arguments.changes)
+    let (mut answer, mut remarks) = with_run(arguments, &arguments.trace, |run| {
+        run.answer(&arguments.changes)
     })?;
     if let Some(path) = &arguments.against {
-        let (recording, others) = with_extent(arguments, path, |finder, extent| {
-            let run = WhatIf::new(finder, extent);
-            Ok(Recording::new(trace::name(path), &run))
+        let (recording, others) = with_run(arguments, path, |run| {
+            Ok(Recording::new(trace::name(path), run))
         })?;
         answer.compare(recording);
         remarks.extend(others);
@@ -42,27 +43,85 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Reads a trace, and calls a function with the part of its run that is asked about. Returns remarks on what the trace lacks, too.
-fn with_extent<R>(
+/// Reads a trace, or those of all ranks in a folder, and calls a function with the part of the run that is asked about. Returns remarks on
+/// what the traces lack, too.
+fn with_run<R>(
     arguments: &Arguments,
     path: &Path,
-    show: impl Fn(&GapFinder, Extent) -> Result<R, String>,
+    show: impl Fn(&WhatIf) -> Result<R, String>,
 ) -> Result<(R, Vec<String>), Failure> {
     let of_ranks = rank_folders(path);
-    if !of_ranks.is_empty() {
-        return Err(trace::choose_rank(path, &of_ranks, "a prediction"));
+    let shown = match of_ranks.is_empty() {
+        true => trace::with_timeline(path, &Findings::selection(), |_, timeline, remarks| {
+            let finder = GapFinder::new(timeline);
+            let findings = Findings::from_gaps(&finder, &Options::without_gains());
+            let run = WhatIf::new(&finder, extent(arguments, timeline, &findings)?);
+            Ok((show(&run)?, remarks.to_vec()))
+        })?,
+        false => with_ranks(arguments, &of_ranks, show)?,
+    };
+    shown.map_err(|problem: String| failure!("{}: {problem}", path.display()))
+}
+
+/// Reads the traces of ranks, given by number and path, and calls a function with their runs joined to one.
+fn with_ranks<R>(
+    arguments: &Arguments,
+    ranks: &[(u32, PathBuf)],
+    show: impl Fn(&WhatIf) -> Result<R, String>,
+) -> Result<Result<(R, Vec<String>), String>, Failure> {
+    let mut remarks = Vec::new();
+    let mut traces = Vec::new();
+    for (rank, path) in ranks {
+        let opened = trace::open(path, &RankDigest::selection())?;
+        let said = opened.remarks.iter();
+        remarks.extend(said.map(|remark| format!("Rank {rank}: {remark}")));
+        traces.push(opened.trace);
     }
-    let shown = trace::with_timeline(path, &Findings::selection(), |_, timeline, remarks| {
-        let finder = GapFinder::new(timeline);
-        let extent = match &arguments.step {
-            Some(label) => Extent::from_label(timeline, label)?,
-            None => {
-                let findings = Findings::from_gaps(&finder, &Options::without_gains());
-                Extent::from_steps(timeline, &findings.steps, findings.analysed_window)
-                    .ok_or("it has no GPU work with known times")?
-            }
-        };
-        Ok((show(&finder, extent)?, remarks.to_vec()))
-    });
-    shown?.map_err(|problem: String| failure!("{}: {problem}", path.display()))
+    let timelines: Vec<Timeline> = traces.iter().map(Timeline::new).collect();
+    let finders: Vec<GapFinder> = timelines.iter().map(GapFinder::new).collect();
+    let (mut digests, mut extents) = (Vec::new(), Vec::new());
+    for ((rank, path), finder) in ranks.iter().zip(&finders) {
+        let timeline = finder.timeline();
+        let findings = Findings::from_gaps(finder, &Options::without_gains());
+        let of_rank = RankDigest::from_timeline(timeline, &findings, *rank);
+        if of_rank.len() != 1 {
+            return Err(failure!(
+                "{}: its process runs the collectives of several devices, and a prediction takes ranks with one device each",
+                path.display()
+            ));
+        }
+        digests.extend(of_rank);
+        match extent(arguments, timeline, &findings) {
+            Ok(extent) => extents.push(extent),
+            Err(problem) => return Ok(Err(format!("rank {rank}: {problem}"))),
+        }
+    }
+    let joined = joined(&digests);
+    let runs = ranks.iter().zip(&finders).zip(extents);
+    let runs = runs
+        .zip(joined.parts.into_iter().zip(joined.clock_error_ns))
+        .map(
+            |((((rank, _), finder), extent), (parts, clock_error_ns))| RankRun {
+                rank: *rank,
+                finder,
+                extent,
+                parts,
+                clock_error_ns,
+            },
+        );
+    let runs: Vec<RankRun> = runs.collect();
+    Ok(show(&WhatIf::of_ranks(&runs, joined.refused)).map(|shown| (shown, remarks)))
+}
+
+/// Returns the part of a run that is asked about.
+fn extent(
+    arguments: &Arguments,
+    timeline: &Timeline,
+    findings: &Findings,
+) -> Result<Extent, String> {
+    match &arguments.step {
+        Some(label) => Extent::from_label(timeline, label),
+        None => Extent::from_steps(timeline, &findings.steps, findings.analysed_window)
+            .ok_or("it has no GPU work with known times".to_owned()),
+    }
 }

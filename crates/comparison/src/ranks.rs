@@ -34,6 +34,7 @@ mod clocks;
 mod comparison;
 mod digest;
 mod findings;
+mod joined;
 mod late;
 mod late_reason;
 mod links;
@@ -60,6 +61,7 @@ pub use findings::{
     WhyLate,
 };
 use gapscope_analysis::joint_verdict::joint_verdict;
+pub use joined::{JoinedRanks, joined};
 pub use late::{Doing, LateCause};
 pub use late_reason::LateReason;
 use links::Links;

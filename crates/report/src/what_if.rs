@@ -28,7 +28,7 @@ pub fn document(name: &str, answer: &Answer, remarks: &[String]) -> Document {
     } else {
         let text = Text::new().with(
             Tone::Warning,
-            "This trace cannot tell what the change would bring.",
+            "The recording cannot tell what the change would bring.",
         );
         blocks.push(Block::Apart(text));
         for refusal in &answer.refused {
@@ -46,7 +46,13 @@ pub fn document(name: &str, answer: &Answer, remarks: &[String]) -> Document {
 pub(crate) fn path(parts: &[PathPart], title: &str) -> Vec<Block> {
     let share =
         |share: Option<f64>| share.map_or(String::new(), |share| Percent(share).to_string());
-    let table = Table::with_rows(parts)
+    let table = Table::with_rows(parts);
+    let rank = |part: &PathPart| part.rank.map_or(String::new(), |rank| rank.to_string());
+    let table = match parts.iter().any(|part| part.rank.is_some()) {
+        true => table.number("rank", rank),
+        false => table,
+    };
+    let table = table
         .word("part", |part: &PathPart| words(part.what))
         .number("time", |part| number::duration(part.total_ns))
         .number("share", |part| Percent(part.share).to_string())
@@ -85,9 +91,13 @@ fn prediction(answer: &Answer) -> Text {
         Some(_) => "A step",
         None => "The run",
     };
+    let unit = match answer.ranks.len() {
+        0 => unit.to_owned(),
+        count => format!("{unit} of all {count} ranks"),
+    };
     let recorded = number::duration(answer.recorded_ns);
-    let predicted = answer.changed_ns.zip(answer.mid_gain());
-    let Some((times, gain)) = predicted.filter(|_| !answer.changes.is_empty()) else {
+    let predicted = answer.changed_ns.zip(answer.mid_gain()).zip(answer.gain);
+    let Some(((times, gain), gains)) = predicted.filter(|_| !answer.changes.is_empty()) else {
         return Text::new()
             .and(format!("{unit} took "))
             .strong(recorded)
@@ -100,8 +110,14 @@ fn prediction(answer: &Answer) -> Text {
         .and(", ");
     match Percent(gain.abs()).to_string() {
         same if same == Percent(0.0).to_string() => text.strong("as long as before").and("."),
-        share if gain > 0.0 => text.strong(format!("{share} less")).and("."),
-        share => text.strong(format!("{share} more")).and("."),
+        share if gain > 0.0 => text
+            .strong(format!("{share} less"))
+            .and(shares_between(gains.low, gains.high))
+            .and("."),
+        share => text
+            .strong(format!("{share} more"))
+            .and(shares_between(-gains.high, -gains.low))
+            .and("."),
     }
 }
 
@@ -112,6 +128,20 @@ fn between(times: Times) -> String {
         true => String::new(),
         false => format!(" ({low} to {high})"),
     }
+}
+
+/// Returns the interval of a share in brackets; nothing where it is a point.
+fn shares_between(low: f64, high: f64) -> String {
+    let [low, high] = [low, high].map(|share| Percent(share).to_string());
+    match low == high {
+        true => String::new(),
+        false => format!(" ({low} to {high})"),
+    }
+}
+
+/// Returns a gain as text, such as `12.2 %` or `12 % (10 % to 14 %)`.
+pub(crate) fn gain_text(low: f64, mid: f64, high: f64) -> String {
+    format!("{}{}", Percent(mid), shares_between(low, high))
 }
 
 /// Returns how the prediction compares with a recording, in a sentence.

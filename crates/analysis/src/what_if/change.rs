@@ -9,6 +9,8 @@ use wildmatch::WildMatch;
 pub struct Change {
     /// The text from which it was read.
     pub text: String,
+    /// The only rank that is changed; `None` for all.
+    pub(super) rank: Option<u32>,
     pub(super) what: What,
 }
 
@@ -96,7 +98,7 @@ impl To {
 /// The forms of `WHAT=VALUE`, for messages and help.
 pub const FORMS: &str = "kernel:NAME, label:TEXT, transfer, transfer:host-to-device, device, call:FUNCTION, launch, compile, host, \
      cause:CAUSE or code:FUNCTION or code:FILE:LINE, each with =0, =0.5x, =3us, =+1ms or =-1ms; wait=each10, transfer:d2h=each10, \
-     transfer=overlap or queues=independent";
+     transfer=overlap or queues=independent; each for one rank of several with rank:N. before it";
 
 impl Change {
     /// Returns true for changes to the host's time outside of calls.
@@ -135,11 +137,30 @@ impl Change {
     /// # Errors
     /// A sentence without a full stop, where the text has another form or a value that cannot be meant.
     pub fn read(text: &str) -> Result<Change, String> {
-        let what = read(text).map_err(|problem| format!("`{text}` is no change: {problem}"))?;
+        let read = || {
+            let (rank, rest) = read_rank(text)?;
+            Ok((rank, read(rest)?))
+        };
+        let (rank, what) =
+            read().map_err(|problem: String| format!("`{text}` is no change: {problem}"))?;
         Ok(Change {
             text: text.to_owned(),
+            rank,
             what,
         })
+    }
+}
+
+/// Reads the rank before a change, as in `rank:3.host=0.5x`, and returns the rest.
+fn read_rank(text: &str) -> Result<(Option<u32>, &str), String> {
+    let Some(rest) = text.strip_prefix("rank:") else {
+        return Ok((None, text));
+    };
+    let split = rest.split_once('.');
+    let split = split.and_then(|(rank, change)| Some((rank.parse().ok()?, change)));
+    match split {
+        Some((rank, change)) => Ok((Some(rank), change)),
+        None => Err("a rank has a number and a change, such as rank:3.host=0.5x".to_owned()),
     }
 }
 
@@ -286,6 +307,14 @@ mod tests {
     }
 
     #[test]
+    fn a_change_may_be_of_one_rank() {
+        let change = Change::read("rank:3.code:train.py:41=0").unwrap();
+        assert_eq!(change.rank, Some(3));
+        let code = Target::Code(read_place("train.py:41"));
+        assert_eq!(change.what, What::Time(code, To::Factor(0.0)));
+    }
+
+    #[test]
     fn kinds_of_transfers_have_short_names() {
         for (text, kind) in [
             ("transfer:h2d=0", TransferKind::HostToDevice),
@@ -343,6 +372,10 @@ mod tests {
             "kernel:a=-0x",
             "code:inner=+1ms",
             "device=\u{b5}s",
+            "rank:3=0",
+            "rank:x.host=0",
+            "rank:3.",
+            "rank:-1.host=0",
         ] {
             let problem = Change::read(text).unwrap_err();
             assert!(problem.contains("is no change: "), "{problem}");

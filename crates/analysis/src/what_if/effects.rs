@@ -87,62 +87,69 @@ impl HostParts {
     }
 }
 
+/// Returns the effects on each run with the least and with the greatest times that samples leave open for places in the code; nothing where
+/// samples tell no times.
+pub(super) fn by_samples(effects: &[Effects]) -> Vec<Vec<Effects>> {
+    if effects.iter().all(|effects| effects.bounds().is_none()) {
+        return Vec::new();
+    }
+    let scaled = |bound: usize| effects.iter().map(|own| own.by_bound(bound)).collect();
+    [0, 1].map(scaled).into()
+}
+
 impl Effects {
-    /// Resolves changes. `parts` finds the host's time that a change to a cause or to code is about; `None` for other targets.
-    ///
-    /// # Errors
-    /// A sentence without a full stop, where a change is about nothing in the run.
-    pub(super) fn new(
-        timeline: &Timeline,
-        recorded: &Recorded,
-        changes: &[Change],
-        parts: impl Fn(&Target) -> Result<HostParts, String>,
-    ) -> Result<Effects, String> {
-        let of_host = changes.iter().filter(|change| change.is_of_host());
-        if of_host.count() > 1 {
-            return Err(
-                "`host`, `cause` and `code` are about the same time: ask about one of them at a time"
-                    .to_owned(),
-            );
-        }
-        let mut effects = Effects {
+    /// Returns the effects of no change on a run.
+    pub(super) fn none_on(recorded: &Recorded) -> Effects {
+        Effects {
             wait_count: recorded.held_waits(),
             ..Effects::default()
-        };
-        for change in changes {
-            match &change.what {
-                What::Time(target, to) => {
-                    let on = On::new(timeline, target, &parts)?;
-                    let effect = Effect { on, to: *to };
-                    if !effect.is_used(recorded) {
-                        return Err(format!("nothing in the run is `{}`", change.text));
-                    }
-                    effects.times.push(effect);
-                }
-                What::WaitEach(each) => effects.waits_each = Some(*each),
-                What::TransferEach(kind, each) => {
-                    let transfers = recorded.transfers(|own| kind.is_none_or(|kind| kind == own));
-                    effects.left_out = recorded.with_calls(&transfers, |number| {
-                        !number.is_multiple_of(*each) && number != transfers.len() as u64
-                    });
-                }
-                What::OverlapTransfers => effects.overlaps_transfers = true,
-                What::IndependentQueues => effects.drops_dependencies = true,
-            }
-            let has_something = match &change.what {
-                What::Time(..) => true,
-                What::WaitEach(_) => effects.wait_count > 0,
-                What::TransferEach(..) => !effects.left_out.is_empty(),
-                What::OverlapTransfers => recorded
-                    .works()
-                    .any(|work| work.content == Work::Transfer(TransferKind::HostToDevice)),
-                What::IndependentQueues => recorded.works().any(|work| !work.depends_on.is_empty()),
-            };
-            if !has_something {
-                return Err(format!("nothing in the run is `{}`", change.text));
-            }
         }
-        Ok(effects)
+    }
+
+    /// Adds a change. `parts` finds the host's time that a change to a cause or to code is about.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, where the change is about nothing in the run.
+    pub(super) fn add(
+        &mut self,
+        timeline: &Timeline,
+        recorded: &Recorded,
+        change: &Change,
+        parts: impl Fn(&Target) -> Result<HostParts, String>,
+    ) -> Result<(), String> {
+        let has_something = match &change.what {
+            What::Time(target, to) => {
+                let on = On::new(timeline, target, &parts)?;
+                let effect = Effect { on, to: *to };
+                let is_used = effect.is_used(recorded);
+                self.times.push(effect);
+                is_used
+            }
+            What::WaitEach(each) => {
+                self.waits_each = Some(*each);
+                self.wait_count > 0
+            }
+            What::TransferEach(kind, each) => {
+                let transfers = recorded.transfers(|own| kind.is_none_or(|kind| kind == own));
+                self.left_out = recorded.with_calls(&transfers, |number| {
+                    !number.is_multiple_of(*each) && number != transfers.len() as u64
+                });
+                !self.left_out.is_empty()
+            }
+            What::OverlapTransfers => {
+                self.overlaps_transfers = true;
+                let mut works = recorded.works();
+                works.any(|work| work.content == Work::Transfer(TransferKind::HostToDevice))
+            }
+            What::IndependentQueues => {
+                self.drops_dependencies = true;
+                recorded.works().any(|work| !work.depends_on.is_empty())
+            }
+        };
+        match has_something {
+            true => Ok(()),
+            false => Err(format!("nothing in the run is `{}`", change.text)),
+        }
     }
 
     /// Adds a change to the times of a target that is neither a cause nor code.
@@ -154,23 +161,25 @@ impl Effects {
         effects
     }
 
-    /// Returns the effects with the least and with the greatest times that samples leave open for places in the code; nothing where
-    /// samples tell no times.
-    pub(super) fn by_samples(&self) -> Vec<Effects> {
-        let bounds = self.times.iter().find_map(|effect| match &effect.on {
+    /// Returns by which factors the times that samples tell for places in the code may differ from the truth.
+    fn bounds(&self) -> Option<[f64; 2]> {
+        self.times.iter().find_map(|effect| match &effect.on {
             On::Parts(parts) => parts.bounds,
             _ => None,
-        });
-        let scaled = |factor: f64| {
-            let mut effects = self.clone();
-            for effect in &mut effects.times {
-                if let On::Parts(parts) = &mut effect.on {
-                    *parts = parts.scaled(factor);
-                }
+        })
+    }
+
+    /// Returns the effects with the least such times, for 0, or the greatest, for 1.
+    fn by_bound(&self, bound: usize) -> Effects {
+        let mut effects = self.clone();
+        for effect in &mut effects.times {
+            if let On::Parts(parts) = &mut effect.on
+                && let Some(bounds) = parts.bounds
+            {
+                *parts = parts.scaled(bounds[bound]);
             }
-            effects
-        };
-        bounds.into_iter().flatten().map(scaled).collect()
+        }
+        effects
     }
 
     /// Makes delays of one kind so many times as long.

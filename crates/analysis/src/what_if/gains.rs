@@ -20,7 +20,7 @@ use crate::kernels::Kernel;
 use crate::stacks::own;
 use crate::steps::Step;
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::quantity::{Percent, ratio};
+use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::parallel;
 use schemars::JsonSchema;
@@ -352,6 +352,7 @@ fn of_kernels(kernels: &[Kernel]) -> Vec<(GainSubject, Change)> {
         let factor = rest.map_or(0.5, |rest| (rest.clamp(0.0, 1.0) * 100.0).round() / 100.0);
         let change = Change {
             text: format!("kernel:{}={factor}x", kernel.name),
+            rank: None,
             what: What::Time(
                 Target::Kernels(WildMatch::new(&kernel.name)),
                 To::Factor(factor),
@@ -391,20 +392,12 @@ fn of_code(code: &IdleCode) -> Vec<(GainSubject, Change)> {
         let text = place.text();
         let change = Change {
             text: format!("code:{text}=0"),
+            rank: None,
             what: What::Time(Target::Code(place), To::Factor(0.0)),
         };
         (GainSubject::Code(text), change)
     });
     changes.collect()
-}
-
-/// Returns a gain as text, such as `12.2 %` or `12 % (10 to 14 %)`.
-pub fn gain_text(low: f64, mid: f64, high: f64) -> String {
-    let [least, middle, most] = [low, mid, high].map(|share| Percent(share).to_string());
-    match least == middle && most == middle {
-        true => middle,
-        false => format!("{middle} ({least} to {most})"),
-    }
 }
 
 #[cfg(test)]

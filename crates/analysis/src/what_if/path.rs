@@ -1,9 +1,11 @@
 //! Follows a replayed run back from its end to what held each moment: the critical path, by what its time was spent on.
 
 use super::change::Target;
+use super::collectives::Arrival;
 use super::effects::Delay;
-use super::recorded::{Arm, Kind, Recorded, Work};
+use super::recorded::{Arm, Kind, Recorded, Work, WorkMoment};
 use super::replay::Replayed;
+use super::runs::Run;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::CallClass;
 use gapscope_timeline::quantity::ratio;
@@ -20,7 +22,10 @@ const MAX_ROWS: usize = 12;
 /// The time of the critical path that was spent on one thing.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PathPart {
-    /// The kind of thing: `kernel`, `transfer`, `opaque-work`, `host-code`, `call`, `wake-up`, `launch-latency`, `queue-gap`,
+    /// The rank whose time it is; absent for a trace of one process, and for what several ranks share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// The kind of thing: `communication` between ranks, `kernel`, `transfer`, `opaque-work`, `host-code`, `call`, `wake-up`, `launch-latency`, `queue-gap`,
     /// `handover` between queues, or `rest`.
     pub what: &'static str,
     /// The name of the kernel, the kind of the transfer or the name of the called function; absent for others.
@@ -39,8 +44,9 @@ pub struct PathPart {
 
 impl PathPart {
     /// Returns a part without time on a path.
-    pub(super) fn beside(what: &'static str, name: Option<String>) -> PathPart {
+    pub(super) fn beside(rank: Option<u32>, what: &'static str, name: Option<String>) -> PathPart {
         PathPart {
+            rank,
             what,
             name,
             total_ns: 0,
@@ -54,7 +60,9 @@ impl PathPart {
     pub(super) fn lever(&self) -> Option<Lever> {
         let name = self.name.as_deref();
         Some(match (self.what, name) {
-            ("kernel", Some(name)) => Lever::Time(Target::Kernels(WildMatch::new(name))),
+            ("kernel" | "communication", Some(name)) => {
+                Lever::Time(Target::Kernels(WildMatch::new(name)))
+            }
             ("transfer", Some(name)) => {
                 let mut kinds = TransferKind::ALL.iter().copied();
                 Lever::Time(Target::Transfers(kinds.find(|kind| kind.as_str() == name)))
@@ -80,29 +88,50 @@ pub(super) enum Lever {
 /// A kind of thing on a path, with its name.
 type Thing = (&'static str, Option<String>);
 
-/// Returns the critical path of a replayed run whose times were kept, the greatest part first.
-pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed) -> Vec<PathPart> {
-    let mut spent: BTreeMap<Thing, i64> = BTreeMap::new();
-    let mut next = replayed.last;
+/// Returns the critical path through replayed runs whose times were kept, the greatest part first. `last` are the last arrivals at
+/// their collectives.
+pub(super) fn path(runs: &[Run], replayed: &[Replayed], last: &[Arrival]) -> Vec<PathPart> {
+    let mut spent: BTreeMap<(Option<u32>, Thing), i64> = BTreeMap::new();
+    let ends = replayed.iter().zip(0u32..);
+    let end = ends.max_by_key(|(replayed, _)| replayed.end_ns);
+    let Some((ends, mut on)) = end else {
+        return Vec::new();
+    };
+    let mut next = ends.last;
     let mut until_ns = i64::MAX;
     // Each moment is held by an earlier one, so that the walk ends.
-    while let Some(moment) = recorded.moments.get(next as usize) {
-        let (began_ns, ended_ns) = replayed.times_ns[next as usize];
+    while let Some((run, moment)) = runs
+        .get(on as usize)
+        .and_then(|run| Some((run, run.recorded.moments.get(next as usize)?)))
+    {
+        let timeline = run.timeline();
+        let (began_ns, ended_ns) = replayed[on as usize].times_ns[next as usize];
         // The path leaves a moment when it releases the next one, which may be before its end.
         let ended_ns = ended_ns.min(until_ns);
-        let by = replayed.held_by[next as usize];
-        let since_ns = match replayed.times_ns.get(by as usize) {
+        let (holder, by) = match &moment.kind {
+            Kind::Leave(leave) => {
+                let last = &last[leave.collective as usize];
+                (last.run, last.at)
+            }
+            _ => (on, replayed[on as usize].held_by[next as usize]),
+        };
+        let held = replayed
+            .get(holder as usize)
+            .and_then(|replayed| replayed.times_ns.get(by as usize));
+        let since_ns = match held {
             Some((by_began_ns, by_ended_ns)) => match &moment.kind {
                 // Work that overlaps the work before it starts after that work's start.
                 Kind::Work(work) if work.overlaps && *by_ended_ns > began_ns => *by_began_ns,
                 Kind::Submission(submission) if submission.is_in_call => *by_began_ns,
+                Kind::Leave(_) => *by_began_ns,
                 _ => *by_ended_ns,
             },
-            None => recorded.window.start_ns,
+            None => run.recorded.window.start_ns,
         };
         let mut add = |thing: Thing, ns: i64| {
             if ns > 0 {
-                let sum = spent.entry(thing).or_default();
+                let rank = run.rank.filter(|_| thing.0 != "communication");
+                let sum = spent.entry((rank, thing)).or_default();
                 *sum = sum.saturating_add(ns);
             }
         };
@@ -127,18 +156,21 @@ pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed
                 add((what, None), began_ns.saturating_sub(since_ns));
             }
             Kind::Return(_) => add(("wake-up", None), ended_ns.saturating_sub(since_ns)),
-            Kind::Work(work) => {
-                let thing = match work.content {
-                    Work::Kernel(row) if row != NONE => (
-                        "kernel",
-                        Some(timeline.kernel_names.name(row as usize).to_owned()),
-                    ),
-                    Work::Kernel(_) => ("kernel", None),
-                    Work::Transfer(kind) => ("transfer", Some(kind.as_str().to_owned())),
-                    Work::Opaque => ("opaque-work", None),
+            Kind::Leave(leave) => {
+                let name = match run.recorded.kind_at(leave.arrived) {
+                    Some(Kind::Work(work)) => thing_of(timeline, work).1,
+                    _ => None,
                 };
-                add(thing, ended_ns.saturating_sub(began_ns));
-                let delay = match recorded.moments.get(by as usize).map(|moment| &moment.kind) {
+                add(("communication", name), ended_ns.saturating_sub(since_ns));
+            }
+            Kind::Work(work) => {
+                add(thing_of(timeline, work), ended_ns.saturating_sub(began_ns));
+                let delay = match run
+                    .recorded
+                    .moments
+                    .get(by as usize)
+                    .map(|moment| &moment.kind)
+                {
                     Some(Kind::Submission(_)) => "launch-latency",
                     Some(Kind::Work(other)) if other.queue != work.queue => "handover",
                     _ => "queue-gap",
@@ -147,9 +179,22 @@ pub(super) fn path(timeline: &Timeline, recorded: &Recorded, replayed: &Replayed
             }
         }
         until_ns = since_ns;
-        next = by;
+        (on, next) = (holder, by);
     }
     rows(spent)
+}
+
+/// Returns what a piece of work is.
+fn thing_of(timeline: &Timeline, work: &WorkMoment) -> Thing {
+    match work.content {
+        Work::Kernel(row) if row != NONE => (
+            "kernel",
+            Some(timeline.kernel_names.name(row as usize).to_owned()),
+        ),
+        Work::Kernel(_) => ("kernel", None),
+        Work::Transfer(kind) => ("transfer", Some(kind.as_str().to_owned())),
+        Work::Opaque => ("opaque-work", None),
+    }
 }
 
 /// Returns for how long kernels of one device ran beside others in a replay whose times were kept.
@@ -174,11 +219,12 @@ pub(super) fn overlapped_ns(timeline: &Timeline, recorded: &Recorded, replayed: 
 }
 
 /// Returns the parts of a path, the greatest first.
-fn rows(spent: BTreeMap<Thing, i64>) -> Vec<PathPart> {
+fn rows(spent: BTreeMap<(Option<u32>, Thing), i64>) -> Vec<PathPart> {
     let total_ns = spent
         .values()
         .fold(0, |sum: i64, ns| sum.saturating_add(*ns));
-    let part = |(what, name): Thing, ns: i64| PathPart {
+    let part = |rank: Option<u32>, (what, name): Thing, ns: i64| PathPart {
+        rank,
         what,
         name,
         total_ns: ns,
@@ -188,12 +234,13 @@ fn rows(spent: BTreeMap<Thing, i64>) -> Vec<PathPart> {
     };
     let mut parts: Vec<PathPart> = spent
         .into_iter()
-        .map(|(thing, ns)| part(thing, ns))
+        .map(|((rank, thing), ns)| part(rank, thing, ns))
         .collect();
     parts.sort_by_key(|part| std::cmp::Reverse(part.total_ns));
     if parts.len() > MAX_ROWS {
         let rest = parts.split_off(MAX_ROWS - 1);
         parts.push(part(
+            None,
             ("rest", None),
             rest.iter()
                 .fold(0, |sum: i64, part| sum.saturating_add(part.total_ns)),

@@ -8,6 +8,7 @@
 //! | the first work of a submission: the moment of its submission | the launch latency |
 //! | work: the end of the work before it on its queue; where both ran at once, that work's start | the gap of the queue |
 //! | the first work of a submission: the ends of the submissions that it depends on | the handover |
+//! | the end of a kernel that is a rank's part in a collective: the last arrival of a rank | the collective's own time |
 //!
 //! Of several things that a piece of work waited for, the one that was ready last held it and takes the recorded delay. The
 //! others take the least delay that is usual ([`LEAST_PERCENTILE`]), since they were ready for an unknown time.
@@ -17,6 +18,7 @@ mod awaited;
 mod gathered;
 mod hand_overs;
 
+use super::rank_part::RankPart;
 use crate::gaps::waits::WaitOrder;
 use arms::Sources;
 use gapscope_timeline::Timeline;
@@ -68,6 +70,7 @@ pub(super) struct Facts {
     /// The time in which kernels ran beside each other on one device.
     pub(super) overlapped_ns: i64,
     pub(super) kernel_ns: i64,
+    /// The time in communication between devices whose end the replay does not know.
     pub(super) communication_ns: i64,
     pub(super) untimed_submissions: u64,
     /// The time of long calls that hand over work, or allocate and free memory: they may have waited for the device.
@@ -102,17 +105,20 @@ pub(super) enum Kind {
     Submission(Submission),
     /// A piece of work.
     Work(WorkMoment),
+    /// The end of a rank's part in a collective, placed where the last rank arrived.
+    Leave(Leave),
 }
 
 impl Kind {
     /// Returns the order of moments at one time: a call goes on from a return, a submission is in a call, and work follows its
-    /// submission.
+    /// submission; a rank leaves a collective after it arrived.
     fn rank(&self) -> u8 {
         match self {
             Kind::Return(_) => 0,
             Kind::Call(_) => 1,
             Kind::Submission(_) => 2,
             Kind::Work(_) => 3,
+            Kind::Leave(_) => 4,
         }
     }
 }
@@ -193,6 +199,15 @@ pub(super) struct WorkMoment {
     pub(super) held_by: Option<Arm>,
     /// The slots on which its submission depends.
     pub(super) depends_on: Slots,
+    /// The collective that it is a rank's part of, which ends at a moment of its own; or [`NONE`](gapscope_trace::lookup::NONE).
+    pub(super) collective: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leave {
+    pub(super) collective: u32,
+    /// The place of the moment at which the rank arrived.
+    pub(super) arrived: u32,
 }
 
 /// What a piece of work is.
@@ -232,18 +247,20 @@ impl Slots {
 }
 
 impl Recorded {
-    /// Lays out what lies in a window, of a long one so much from its start that it has about `most_moments`.
+    /// Lays out what lies in a window, of a long one so much from its start that it has about `most_moments`. `parts` are the kernels that
+    /// end when all ranks let them.
     pub(super) fn new(
         timeline: &Timeline,
         order: &WaitOrder,
         window: Interval,
         most_moments: usize,
+        parts: &[RankPart],
     ) -> Recorded {
         let Gathered {
             mut recorded,
             slot_rows,
             slot_of_row,
-        } = Gathered::new(timeline, window, most_moments);
+        } = Gathered::new(timeline, window, most_moments, parts);
         hand_overs::find(&mut recorded);
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);
@@ -276,7 +293,7 @@ impl Recorded {
         let ends = ending.map(|moment| match &moment.kind {
             Kind::Work(work) => moment.at_ns.saturating_add(work.length_ns),
             Kind::Call(call) => moment.at_ns.saturating_add(call.length_ns),
-            Kind::Return(_) | Kind::Submission(_) => moment.at_ns,
+            Kind::Return(_) | Kind::Submission(_) | Kind::Leave(_) => moment.at_ns,
         });
         ends.max().unwrap_or(self.window.start_ns)
     }
@@ -284,7 +301,7 @@ impl Recorded {
     /// Returns true for moments that may be the last of the run: work, and calls of threads that submit.
     pub(super) fn ends_run(&self, kind: &Kind) -> bool {
         match kind {
-            Kind::Work(_) => true,
+            Kind::Work(_) | Kind::Leave(_) => true,
             Kind::Call(Call { thread, .. }) | Kind::Return(Return { thread, .. }) => {
                 self.submits[*thread as usize]
             }

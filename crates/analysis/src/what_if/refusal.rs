@@ -22,6 +22,8 @@ const MAX_OVERLAP_SHARE: f64 = 0.1;
 const MAX_WIDTH_OF_GAIN: f64 = 0.5;
 /// An interval that is narrower than this share of the recorded time says enough, whatever the gain.
 const MAX_WIDTH_OF_TIME: f64 = 0.01;
+/// Of communication that is not matched across the ranks the time may have this share: it holds the waiting for other ranks.
+const MAX_UNMATCHED_SHARE: f64 = 0.01;
 /// So large a share of submissions may have work without times.
 const MAX_UNTIMED_SHARE: f64 = 0.01;
 
@@ -35,7 +37,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(because: String, instead: &str) -> Refusal {
+    /// Returns a refusal.
+    pub fn new(because: String, instead: &str) -> Refusal {
         Refusal {
             because,
             instead: instead.to_owned(),
@@ -43,8 +46,12 @@ impl Refusal {
     }
 }
 
-/// Returns the reasons that lie in the trace.
-pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal> {
+/// Returns the reasons that lie in the trace of a program, or of one of several ranks that are replayed together.
+pub(super) fn of_trace(
+    timeline: &Timeline,
+    recorded: &Recorded,
+    is_of_ranks: bool,
+) -> Vec<Refusal> {
     let manifest = &timeline.trace.manifest;
     let mut refused = Vec::new();
     if recorded.works().next().is_none() {
@@ -98,30 +105,52 @@ pub(super) fn of_trace(timeline: &Timeline, recorded: &Recorded) -> Vec<Refusal>
             "Ask about one window: import its file alone.",
         ));
     }
-    if recorded.facts.communication_ns > 0 {
-        refused.push(Refusal::new(
-            "The program communicates between devices: each piece of communication waits for the others, which a replay does not know."
-                .to_owned(),
-            "Ask about a program on one device; a replay of several together is not offered yet.",
-        ));
-    }
+    refused.extend(of_communication(recorded, is_of_ranks));
     refused
 }
 
-/// Returns the reasons that lie in how well a replay without changes comes to the recording.
-pub(super) fn of_replay(recorded: &Recorded, pooled_error: Option<f64>) -> Vec<Refusal> {
-    let mut refused = Vec::new();
-    if let Some(error) = pooled_error.filter(|error| error.abs() > MAX_POOLED_ERROR) {
-        refused.push(Refusal::new(
-            format!(
-                "A replay with usual delays and nothing changed is {} off the recording, and at most {} would be believed: the run's \
-                 delays differ too much, or something waited for what the trace does not have.",
-                Percent(error.abs()),
-                Percent(MAX_POOLED_ERROR)
-            ),
-            "Record on a quiet machine, and more steps after the warm-up; `--step` chooses them.",
-        ));
+fn of_communication(recorded: &Recorded, is_of_ranks: bool) -> Option<Refusal> {
+    let communication_ns = recorded.facts.communication_ns;
+    if !is_of_ranks {
+        return (communication_ns > 0).then(|| {
+            Refusal::new(
+                "The program communicates between devices: each piece of communication waits for the others, which the trace of one \
+                 process does not have."
+                    .to_owned(),
+                "Ask about the folder that holds the traces of all ranks.",
+            )
+        });
     }
+    let share = ratio(communication_ns, recorded.length_ns());
+    (share > MAX_UNMATCHED_SHARE).then(|| {
+        Refusal::new(
+            format!(
+                "Communication with {} of the time could not be matched with that of the other ranks, or is of a kind that does not wait \
+                 for all of them.",
+                Percent(share)
+            ),
+            "Record all ranks from their start, with NCCL 2.25 or newer; `gapscope report` says what could not be matched.",
+        )
+    })
+}
+
+/// Returns the reason where a replay without changes does not come to the recording.
+pub(super) fn of_replay(pooled_error: Option<f64>) -> Option<Refusal> {
+    let error = pooled_error.filter(|error| error.abs() > MAX_POOLED_ERROR)?;
+    Some(Refusal::new(
+        format!(
+            "A replay with usual delays and nothing changed is {} off the recording, and at most {} would be believed: the run's \
+                 delays differ too much, or something waited for what the trace does not have.",
+            Percent(error.abs()),
+            Percent(MAX_POOLED_ERROR)
+        ),
+        "Record on a quiet machine, and more steps after the warm-up; `--step` chooses them.",
+    ))
+}
+
+/// Returns the reasons that lie in what a trace does not know.
+pub(super) fn of_unknown(recorded: &Recorded) -> Vec<Refusal> {
+    let mut refused = Vec::new();
     let window_ns = recorded.length_ns();
     let facts = &recorded.facts;
     let unexplained = ratio(facts.unexplained_ns, window_ns);
@@ -148,10 +177,10 @@ pub(super) fn of_replay(recorded: &Recorded, pooled_error: Option<f64>) -> Vec<R
 }
 
 /// Returns the reasons that lie in the changes.
-pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal> {
+pub(super) fn of_changes(recorded: &Recorded, changes: &[&Change]) -> Vec<Refusal> {
     let facts = &recorded.facts;
     let mut refused = Vec::new();
-    let changes_kernels = |change: &Change| match &change.what {
+    let changes_kernels = |change: &&Change| match &change.what {
         What::Time(target, _) => matches!(
             target,
             Target::Kernels(_) | Target::Labels(_) | Target::Device
@@ -168,7 +197,7 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
             "Record a run with one queue, or measure the change and compare with `gapscope diff`.",
         ));
     }
-    let drops_waits = |change: &Change| matches!(change.what, What::WaitEach(_));
+    let drops_waits = |change: &&Change| matches!(change.what, What::WaitEach(_));
     if changes.iter().any(drops_waits) && facts.guessed > facts.hand_overs {
         refused.push(Refusal::new(
             format!(
@@ -179,7 +208,7 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
         ));
     }
     let window_ns = recorded.length_ns();
-    let changes_work = changes.iter().any(Change::is_of_work);
+    let changes_work = changes.iter().any(|change| change.is_of_work());
     let blocked = ratio(facts.blocked_ns, window_ns);
     if changes_work && blocked > MAX_UNKNOWN_SHARE {
         refused.push(Refusal::new(
@@ -196,11 +225,11 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[Change]) -> Vec<Refusal
             "Ask about `host` or calls, or measure the change and compare with `gapscope diff`.",
         ));
     }
-    let idles = |change: &Change| match &change.what {
+    let idles = |change: &&&Change| match &change.what {
         What::Time(Target::Idle(cause), to) => *to != To::Factor(1.0) && cause.side() != Side::Host,
         _ => false,
     };
-    if let Some(change) = changes.iter().find(|change| idles(change)) {
+    if let Some(change) = changes.iter().find(idles) {
         refused.push(Refusal::new(
             format!(
                 "`{}` is about idle time that is not the host's own.",

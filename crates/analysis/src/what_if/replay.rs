@@ -2,10 +2,12 @@
 //! delays go in; the end of the run comes out, and on request what held each moment.
 //!
 //! With nothing changed each moment comes exactly when it was recorded, since the arm that held it has the recorded delay. The pass
-//! is one walk over the moments in their recorded order: none waits for a later one.
+//! is one walk over the moments in their recorded order: none waits for a later one. Several ranks are walked over together, since they
+//! wait for each other at their collectives.
 
+use super::collectives::{Arrival, Arrivals, Collectives};
 use super::effects::{Delay, Effects};
-use super::recorded::{Arm, Call, Kind, Moment, Recorded, Return, Work, WorkMoment};
+use super::recorded::{Arm, Call, Kind, Leave, Moment, Recorded, Return, Work, WorkMoment};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::TransferKind;
 
@@ -18,6 +20,8 @@ pub(super) struct Choices {
     pub(super) guesses: bool,
     /// Threads wait for each other where a hand-over was found.
     pub(super) hands_over: bool,
+    /// The clock of this run, of several ranks, shows so much too little.
+    pub(super) clock: Option<(u32, i64)>,
 }
 
 impl Choices {
@@ -25,6 +29,7 @@ impl Choices {
         pools: false,
         guesses: true,
         hands_over: true,
+        clock: None,
     };
 
     /// Returns true for the replay of usual delays that tests the graph: all else is as the trace has it.
@@ -98,82 +103,184 @@ struct Overlapped {
     kernels: [At; 2],
 }
 
-impl Recorded {
-    /// Runs the run again, and keeps the moments' times where `keeps` is true.
-    pub(super) fn replay(&self, effects: &Effects, choices: Choices, keeps: bool) -> Replayed {
-        let mut state = State::new(self);
-        let mut replayed = Replayed {
-            end_ns: i64::MIN,
-            last: NONE,
-            held_by: Vec::new(),
-            times_ns: Vec::new(),
-        };
-        let mut waits: u64 = 0;
-        for (moment, at) in self.moments.iter().zip(0u32..) {
-            let here = |ns: i64| At { ns, by: at };
-            let (begun, ended_ns) = match &moment.kind {
-                Kind::Call(call) => {
-                    let start = self.call(&state, effects, choices, call, at);
-                    let length_ns = match effects.leaves_out(at) {
-                        true => 0,
-                        false => effects.call(call, at),
-                    };
-                    let end_ns = start.ns.saturating_add(length_ns);
-                    state.calls[call.thread as usize] = (here(start.ns), here(end_ns));
-                    (start, end_ns)
-                }
-                Kind::Submission(submission) => {
-                    let sent = match state.calls.get(submission.thread as usize) {
-                        Some((start, end)) if submission.is_in_call => {
-                            let length_ns = end.ns.saturating_sub(start.ns).max(0);
-                            start.after(submission.offset_ns.min(length_ns))
-                        }
-                        Some((_, end)) => end.after(submission.offset_ns),
-                        None => At {
-                            ns: moment.at_ns,
-                            by: NONE,
-                        },
-                    };
-                    state.sent[submission.slot as usize] = here(sent.ns);
-                    (sent, sent.ns)
-                }
-                Kind::Return(wait) => {
-                    let is_optional = wait.can_be_left_out();
-                    waits += u64::from(is_optional);
-                    let is_dropped = is_optional && effects.drops_wait(waits);
-                    let is_made = !is_dropped && !effects.leaves_out(at);
-                    let (_, called) = state.calls[wait.thread as usize];
-                    let end = match self.work_ended(&state, effects, choices, wait) {
-                        Some(ended) if is_made => ended.later(called),
-                        // Without the work that held it, the wait takes the time that it took.
-                        None if is_made && wait.held => called.after(wait.length_ns),
-                        _ => called,
-                    };
-                    state.calls[wait.thread as usize].1 = here(end.ns);
-                    (end, end.ns)
-                }
-                Kind::Work(work) if effects.leaves_out(at) => {
-                    let done = state.skip_work(work);
-                    (done, done.ns)
-                }
-                Kind::Work(work) => {
-                    let start = self.start_of_work(&state, effects, choices, moment, work);
-                    let end_ns = start.ns.saturating_add(effects.work(work));
-                    let overlaps = effects.overlaps_transfers();
-                    state.add_work(work, here(start.ns), here(end_ns), overlaps);
-                    (start, end_ns)
-                }
-            };
-            if self.ends_run(&moment.kind) && ended_ns >= replayed.end_ns {
-                replayed.end_ns = ended_ns;
-                replayed.last = at;
-            }
-            if keeps {
-                replayed.held_by.push(begun.by);
-                replayed.times_ns.push((begun.ns, ended_ns));
+/// Runs runs again, those of several ranks together, and keeps the moments' times where `keeps` is true. `effects` are those on each run.
+/// Returns when the last rank arrived at each collective, too.
+pub(super) fn replay(
+    runs: &[&Recorded],
+    collectives: &Collectives,
+    effects: &[Effects],
+    choices: Choices,
+    keeps: bool,
+) -> (Vec<Replayed>, Vec<Arrival>) {
+    let mut arrivals = Arrivals::new(collectives, choices.clock);
+    let runs = runs.iter().zip(effects).zip(0..);
+    let mut runs: Vec<Run> = runs
+        .map(|((recorded, effects), number)| Run::new(recorded, number, effects, choices, keeps))
+        .collect();
+    match &mut runs[..] {
+        [run] => (0..run.recorded.moments.len() as u32).for_each(|at| run.go_on(at, &mut arrivals)),
+        runs => {
+            for (run, at) in &collectives.order {
+                runs[*run as usize].go_on(*at, &mut arrivals);
             }
         }
-        replayed
+    }
+    let replayed = runs.into_iter().map(|run| run.replayed).collect();
+    (replayed, arrivals.into_last())
+}
+
+/// A run while it is run again.
+struct Run<'r> {
+    recorded: &'r Recorded,
+    /// Its number among those that are replayed together.
+    number: u32,
+    effects: &'r Effects,
+    choices: Choices,
+    keeps: bool,
+    state: State,
+    /// The number of waits so far that a program can leave out.
+    waits: u64,
+    replayed: Replayed,
+}
+
+impl<'r> Run<'r> {
+    fn new(
+        recorded: &'r Recorded,
+        number: u32,
+        effects: &'r Effects,
+        choices: Choices,
+        keeps: bool,
+    ) -> Run<'r> {
+        Run {
+            recorded,
+            number,
+            effects,
+            choices,
+            keeps,
+            state: State::new(recorded),
+            waits: 0,
+            replayed: Replayed {
+                end_ns: i64::MIN,
+                last: NONE,
+                held_by: Vec::new(),
+                times_ns: Vec::new(),
+            },
+        }
+    }
+
+    /// Goes on with the moment at a place.
+    fn go_on(&mut self, at: u32, arrivals: &mut Arrivals) {
+        let (recorded, effects) = (self.recorded, self.effects);
+        let moment = &recorded.moments[at as usize];
+        let here = |ns: i64| At { ns, by: at };
+        let state = &mut self.state;
+        let (begun, ended_ns) = match &moment.kind {
+            Kind::Call(call) => {
+                let start = recorded.call(state, effects, self.choices, call, at);
+                let length_ns = match effects.leaves_out(at) {
+                    true => 0,
+                    false => effects.call(call, at),
+                };
+                let end_ns = start.ns.saturating_add(length_ns);
+                state.calls[call.thread as usize] = (here(start.ns), here(end_ns));
+                (start, end_ns)
+            }
+            Kind::Submission(submission) => {
+                let sent = match state.calls.get(submission.thread as usize) {
+                    Some((start, end)) if submission.is_in_call => {
+                        let length_ns = end.ns.saturating_sub(start.ns).max(0);
+                        start.after(submission.offset_ns.min(length_ns))
+                    }
+                    Some((_, end)) => end.after(submission.offset_ns),
+                    None => At {
+                        ns: moment.at_ns,
+                        by: NONE,
+                    },
+                };
+                state.sent[submission.slot as usize] = here(sent.ns);
+                (sent, sent.ns)
+            }
+            Kind::Return(wait) => {
+                let is_optional = wait.can_be_left_out();
+                self.waits += u64::from(is_optional);
+                let is_dropped = is_optional && effects.drops_wait(self.waits);
+                let is_made = !is_dropped && !effects.leaves_out(at);
+                let (_, called) = state.calls[wait.thread as usize];
+                let end = match recorded.work_ended(state, effects, self.choices, wait) {
+                    Some(ended) if is_made => ended.later(called),
+                    // Without the work that held it, the wait takes the time that it took.
+                    None if is_made && wait.held => called.after(wait.length_ns),
+                    _ => called,
+                };
+                state.calls[wait.thread as usize].1 = here(end.ns);
+                (end, end.ns)
+            }
+            Kind::Work(work) if effects.leaves_out(at) => {
+                let done = state.skip_work(work);
+                (done, done.ns)
+            }
+            Kind::Work(work) => {
+                let start = recorded.start_of_work(state, effects, self.choices, moment, work);
+                let end_ns = match work.collective {
+                    NONE => start.ns.saturating_add(effects.work(work)),
+                    // When it ends, the last rank decides.
+                    collective => {
+                        arrivals.arrive(collective, self.number, start.ns, at);
+                        start.ns
+                    }
+                };
+                let overlaps = effects.overlaps_transfers();
+                state.add_work(work, here(start.ns), here(end_ns), overlaps);
+                (start, end_ns)
+            }
+            Kind::Leave(leave) => {
+                let (last_ns, by) = arrivals.last(leave.collective, self.number);
+                let own_ns = self.own_time(leave, arrivals);
+                let end_ns = last_ns.saturating_add(own_ns);
+                if let Some(Kind::Work(work)) = recorded.kind_at(leave.arrived) {
+                    self.state.leave(work, leave.arrived, here(end_ns));
+                    if let Some((_, ended_ns)) =
+                        self.replayed.times_ns.get_mut(leave.arrived as usize)
+                    {
+                        *ended_ns = end_ns;
+                    }
+                }
+                (At { ns: last_ns, by }, end_ns)
+            }
+        };
+        let replayed = &mut self.replayed;
+        if recorded.ends_run(&moment.kind) && ended_ns >= replayed.end_ns {
+            replayed.end_ns = ended_ns;
+            replayed.last = at;
+        }
+        if self.keeps {
+            replayed.held_by.push(begun.by);
+            replayed.times_ns.push((begun.ns, ended_ns));
+        }
+    }
+
+    /// Returns how long after its last arrival a collective ends on this run.
+    fn own_time(&self, leave: &Leave, arrivals: &Arrivals) -> i64 {
+        let Some(Kind::Work(work)) = self.recorded.kind_at(leave.arrived) else {
+            return 0;
+        };
+        let arrived_ns = self.recorded.moments[leave.arrived as usize].at_ns;
+        let left_ns = arrived_ns.saturating_add(work.length_ns);
+        let own_ns = match self.choices.pools {
+            true => arrivals.least_own_ns(leave.collective),
+            false => arrivals.own_ns(leave.collective, self.number, left_ns),
+        };
+        // By clocks that differ, it may end before its last arrival.
+        let length_ns = own_ns.max(0);
+        let changed_ns = self.effects.work(&WorkMoment { length_ns, ..*work });
+        changed_ns.saturating_add(own_ns.min(0))
+    }
+}
+
+impl Recorded {
+    /// Returns what happens at the moment at a place.
+    pub(super) fn kind_at(&self, at: u32) -> Option<&Kind> {
+        self.moments.get(at as usize).map(|moment| &moment.kind)
     }
 
     /// Returns when a call starts, with what held it.
@@ -289,6 +396,20 @@ impl State {
         let done = ahead.later(self.sent[slot]);
         self.ended[slot] = done;
         done
+    }
+
+    /// Ends a part in a collective that arrived at the moment at a place.
+    fn leave(&mut self, work: &WorkMoment, arrived: u32, end: At) {
+        let queue = work.queue as usize;
+        let (_, last) = &mut self.queues[queue];
+        *last = end.later(*last);
+        let [_, kernel] = &mut self.overlapped[queue].kernels;
+        if kernel.by == arrived {
+            *kernel = end;
+        }
+        if let Some(ended) = self.ended.get_mut(work.slot as usize) {
+            *ended = end.later(*ended);
+        }
     }
 
     fn add_work(&mut self, work: &WorkMoment, start: At, end: At, overlaps: bool) {

@@ -4,8 +4,8 @@
 use super::change::{Target, To};
 use super::effects::Effects;
 use super::recorded::Work;
-use super::replay::{Choices, Replayed};
-use super::{PathPart, WhatIf};
+use super::replay::Choices;
+use super::{KeptReplay, PathPart, WhatIf};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::parallel;
 use rustc_hash::FxHashMap;
@@ -47,12 +47,12 @@ impl WhatIf<'_, '_> {
     /// Returns the slack of kernels in a changed run, in their order. `replayed` is the replay of that run, and `path` its critical path.
     pub(super) fn slack(
         &self,
-        effects: &Effects,
-        replayed: &Replayed,
+        effects: &[Effects],
+        replayed: &KeptReplay,
         path: &[PathPart],
         kernels: Vec<LongKernel>,
     ) -> Vec<KernelSlack> {
-        let length_ns = self.length_of(replayed);
+        let length_ns = self.length_of(&replayed.0);
         let is_on_path = |kernel: &str| {
             let mut parts = path.iter().filter(|part| part.what == "kernel");
             parts.any(|part| part.name.as_deref() == Some(kernel) && part.share > MAX_SHARE_SEEN)
@@ -69,10 +69,13 @@ impl WhatIf<'_, '_> {
     }
 
     /// Returns the slack of a kernel in a changed run that takes `length_ns`.
-    fn slack_of(&self, kernel: &LongKernel, effects: &Effects, length_ns: i64) -> i64 {
+    fn slack_of(&self, kernel: &LongKernel, effects: &[Effects], length_ns: i64) -> i64 {
         let target = Target::Kernels(WildMatch::new(&kernel.name));
         let is_seen = |by_ns: i64| {
-            let effects = effects.with_time(self.timeline, &target, To::Longer(by_ns));
+            let runs = self.runs.iter().zip(effects);
+            let effects: Vec<Effects> = runs
+                .map(|(run, effects)| effects.with_time(run.timeline(), &target, To::Longer(by_ns)))
+                .collect();
             let longer_ns = self.length_ns(&effects, Choices::RECORDED) - length_ns;
             longer_ns as f64 > MAX_SHARE_SEEN * by_ns as f64 * kernel.launches as f64
         };
@@ -94,14 +97,18 @@ impl WhatIf<'_, '_> {
     /// Returns the kernels with the most time, the kernel with the most time first.
     pub(super) fn longest_kernels(&self) -> Vec<LongKernel> {
         let mut sums: FxHashMap<&str, LongKernel> = FxHashMap::default();
-        for work in self.recorded.works() {
-            if let Work::Kernel(row) = work.content
-                && row != NONE
-            {
-                let name = self.timeline.kernel_names.name(row as usize);
-                let kernel = sums.entry(name).or_default();
-                kernel.launches += 1;
-                kernel.total_ns = kernel.total_ns.saturating_add(work.length_ns);
+        for run in &self.runs {
+            let names = &run.timeline().kernel_names;
+            for work in run.recorded.works() {
+                // What ranks do together has its end from all of them.
+                if let Work::Kernel(row) = work.content
+                    && row != NONE
+                    && work.collective == NONE
+                {
+                    let kernel = sums.entry(names.name(row as usize)).or_default();
+                    kernel.launches += 1;
+                    kernel.total_ns = kernel.total_ns.saturating_add(work.length_ns);
+                }
             }
         }
         let kernels = sums.into_iter();

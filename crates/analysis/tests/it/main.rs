@@ -48,4 +48,5 @@ mod unmeasured;
 mod verdict;
 mod warm_up;
 mod what_if;
+mod what_if_ranks;
 mod work_advice;

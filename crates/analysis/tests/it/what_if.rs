@@ -11,7 +11,7 @@ use gapscope_trace::Trace;
 use proptest::prelude::*;
 
 /// A part of a program that shows each delay by itself.
-fn prologue() -> Vec<Act> {
+pub fn prologue() -> Vec<Act> {
     let mut acts = Vec::new();
     for _ in 0..12 {
         acts.extend([

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 ///
 /// Replays the recorded run with some of its times or waits changed: what waits for what stays as it was. The answer is how long a
 /// step would take, as an interval, and what would hold the run then. Where the trace cannot know, the answer is refused by name, with
-/// what to record. Without --set it shows the critical path of the run as it was.
+/// what to record. Without --set it shows the critical path of the run as it was. The ranks of a distributed program are replayed
+/// together: each waits at its collectives for the last.
 ///
 /// Kernels that change with the program (fused, or of other shapes) are not foreseen: record such a run, and compare with `diff`.
 #[derive(Debug, Args)]
@@ -30,6 +31,7 @@ and
   wait=each10                   wait for the GPU only every tenth time
   transfer=overlap              transfers to the device run beside kernels
   queues=independent            queues do not wait for each other
+  rank:N.WHAT=VALUE             any of these for one rank of a folder of ranks, such as rank:3.host=0.5x
 
 Exit status:
   2  the trace cannot know the answer; the reasons are printed
@@ -59,7 +61,7 @@ pub struct WhatIf {
     #[command(flatten)]
     pub width: Width,
 
-    /// The trace
+    /// The trace, or the folder that holds the traces of all ranks
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
 }

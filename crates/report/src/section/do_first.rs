@@ -4,12 +4,13 @@ use super::actions::{action_and_reason, clipped};
 use super::{gains, limits};
 use crate::document::{Block, Text};
 use crate::number;
+use crate::what_if::gain_text;
 use gapscope_analysis::Findings;
 use gapscope_analysis::first_step::{Cost, FirstStep, first_step};
 use gapscope_analysis::gaps::{AdviceSubject, Cause, GapTotal};
 use gapscope_analysis::limits::KernelLimit;
 use gapscope_analysis::transfers::TransferRow;
-use gapscope_analysis::what_if::gains::{GainSubject, PredictedGain, gain_text};
+use gapscope_analysis::what_if::gains::{GainSubject, PredictedGain};
 use gapscope_timeline::vocabulary::Words;
 
 /// Makes the section; none where there is no first step.

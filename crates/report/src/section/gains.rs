@@ -3,11 +3,9 @@
 use super::actions::{action_and_reason, clipped};
 use crate::document::{Block, Table, Text};
 use crate::number::Percent;
-use crate::what_if;
+use crate::what_if::{self, gain_text};
 use gapscope_analysis::Findings;
-use gapscope_analysis::what_if::gains::{
-    GainSubject, Gains, PredictedGain, UnknownGain, gain_text,
-};
+use gapscope_analysis::what_if::gains::{GainSubject, Gains, PredictedGain, UnknownGain};
 
 const TITLE: &str = "What would help most";
 

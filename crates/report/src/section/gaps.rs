@@ -3,6 +3,7 @@
 
 use super::{Places, bar, code, count, thread_text};
 use crate::document::{Block, Table, Text, Tone};
+use crate::what_if::gain_text;
 use crate::{fit, number};
 use gapscope_analysis::Findings;
 use gapscope_analysis::cause_note::{CauseNote, is_worth_a_note};
@@ -10,7 +11,7 @@ use gapscope_analysis::gaps::{
     AdviceSubject, Cause, Gap, GapBin, GapTotal, HostTime, IdleTime, Pattern, Regularity, Side,
     ThreadAtWork,
 };
-use gapscope_analysis::what_if::gains::{GainSubject, gain_text};
+use gapscope_analysis::what_if::gains::GainSubject;
 use gapscope_timeline::busy;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_timeline::vocabulary::Words;

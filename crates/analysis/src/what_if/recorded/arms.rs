@@ -146,6 +146,7 @@ pub(super) fn add(recorded: &mut Recorded, sources: &Sources) {
                 waits.push((at, calls[thread]));
             }
             Kind::Work(work) => ready.push(add_sources(recorded, &mut state, sources, at_ns, work)),
+            Kind::Leave(_) => {}
         }
     }
     name_full_queues(&mut moments, &state.full, &mut recorded.facts);

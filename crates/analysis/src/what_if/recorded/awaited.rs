@@ -134,7 +134,7 @@ impl Submitted {
                     let ended =
                         |sent: &&Sent| sent.ran.end_ns <= until_ns && sent.ran.start_ns < end_ns;
                     let mut last = sent[..upto].iter().rev().take(MAX_LOOKED_AT).enumerate();
-                    let (behind, last) = last.find(|(_, sent)| ended(&sent))?;
+                    let (behind, last) = last.find(|(_, sent)| ended(sent))?;
                     Some((last, (*queue, behind as u32)))
                 });
                 let latest = ended.max_by_key(|(sent, _)| sent.ran.end_ns);

@@ -1,7 +1,9 @@
 //! Gathers the moments of a part of a timeline, in the order of time: a timeline goes in with a window, and the calls, submissions and
 //! pieces of work there come out, as yet without what they waited for.
 
-use super::{Arm, Call, Kind, Moment, Recorded, Return, Slots, Submission, Work, WorkMoment};
+use super::{
+    Arm, Call, Kind, Leave, Moment, RankPart, Recorded, Return, Slots, Submission, Work, WorkMoment,
+};
 use gapscope_timeline::host::{CallClass, HostThread, Segment};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{Content, Timeline, WorkKind};
@@ -22,8 +24,19 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn new(timeline: &Timeline, window: Interval, most_moments: usize) -> Gathered {
+    pub(super) fn new(
+        timeline: &Timeline,
+        window: Interval,
+        most_moments: usize,
+        parts: &[RankPart],
+    ) -> Gathered {
         let mut builder = Builder::new(timeline, window);
+        let parts = parts.iter();
+        let parts = parts.map(|part| {
+            let queue = timeline.queue_ids.row(part.queue);
+            ((queue, part.interval), *part)
+        });
+        builder.parts = parts.collect();
         builder.cut(most_moments);
         builder.add_submissions();
         builder.add_calls();
@@ -46,6 +59,8 @@ struct Builder<'a> {
     /// The slot of each submission's row.
     slot_of_row: FxHashMap<u32, u32>,
     thread_indices: FxHashMap<HostThread, u32>,
+    /// The kernels that are parts in collectives, by the index of the queue and their time.
+    parts: FxHashMap<(u32, Interval), RankPart>,
 }
 
 impl<'a> Builder<'a> {
@@ -61,6 +76,7 @@ impl<'a> Builder<'a> {
             slot_rows: Vec::new(),
             slot_of_row: FxHashMap::default(),
             thread_indices: FxHashMap::default(),
+            parts: FxHashMap::default(),
         }
     }
 
@@ -227,11 +243,13 @@ impl<'a> Builder<'a> {
                         .saturating_add(beside_ns.saturating_sub(work.interval.start_ns).max(0));
                     busy_until_ns = busy_until_ns.max(work.interval.end_ns);
                 }
-                if timeline.content(&work) == Content::Communication {
+                let queue = timeline.queue_of(&work);
+                let part = self.parts.get(&(queue, work.interval)).copied();
+                if part.is_none() && timeline.content(&work) == Content::Communication {
                     facts.communication_ns = facts.communication_ns.saturating_add(length_ns);
                 }
                 let moment = WorkMoment {
-                    queue: timeline.queue_of(&work),
+                    queue,
                     slot,
                     length_ns,
                     content,
@@ -241,8 +259,24 @@ impl<'a> Builder<'a> {
                     delays: [None; Arm::COUNT],
                     held_by: None,
                     depends_on: Slots::default(),
+                    collective: part.map_or(NONE, |part| part.collective),
                 };
                 self.push(work.interval.start_ns, Kind::Work(moment));
+                if let Some(RankPart {
+                    collective,
+                    last_ns,
+                    interval,
+                    ..
+                }) = part
+                {
+                    // By clocks that differ, the last rank may arrive after this one left.
+                    let at_ns = last_ns.min(interval.end_ns).max(interval.start_ns);
+                    let leave = Leave {
+                        collective,
+                        arrived: NONE,
+                    };
+                    self.push(at_ns, Kind::Leave(leave));
+                }
             }
         }
     }
@@ -275,6 +309,18 @@ impl<'a> Builder<'a> {
         self.recorded
             .moments
             .sort_by_key(|moment| (moment.at_ns, moment.kind.rank()));
+        let mut arrived: FxHashMap<u32, u32> = FxHashMap::default();
+        for (moment, at) in self.recorded.moments.iter_mut().zip(0..) {
+            match &mut moment.kind {
+                Kind::Work(work) if work.collective != NONE => {
+                    arrived.insert(work.collective, at);
+                }
+                Kind::Leave(leave) => {
+                    leave.arrived = arrived.get(&leave.collective).copied().unwrap_or(NONE);
+                }
+                _ => {}
+            }
+        }
     }
 }
 

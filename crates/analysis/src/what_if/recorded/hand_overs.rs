@@ -74,7 +74,7 @@ fn calls_by_thread(recorded: &Recorded) -> Vec<Vec<CallOf>> {
                     last.end_ns = last.end_ns.max(moment.at_ns);
                 }
             }
-            Kind::Submission(_) | Kind::Work(_) => {}
+            Kind::Submission(_) | Kind::Work(_) | Kind::Leave(_) => {}
         }
     }
     calls
