@@ -390,6 +390,17 @@ impl Recorded {
         self.moments.iter().filter(held).count() as u64
     }
 
+    /// Returns for each thread whether it submits work, or calls functions that wait for some.
+    pub(super) fn submits_or_waits(&self) -> Vec<bool> {
+        let mut works = self.submits.clone();
+        for moment in &self.moments {
+            if let Kind::Return(wait) = &moment.kind {
+                works[wait.thread as usize] = true;
+            }
+        }
+        works
+    }
+
     /// Returns the number of threads that submit, or wait for work, in the process with the most of them.
     pub(super) fn threads_at_work(&self) -> usize {
         let mut works = self.submits.clone();

@@ -82,6 +82,8 @@ pub struct Machine {
     pub read_each: usize,
     /// A call that submits waits while a queue has so many submissions.
     pub queue_size: usize,
+    /// Another thread, of the recorder, reads its buffers each so many nanoseconds; 0: never.
+    pub recorder_reads_each_ns: i64,
 }
 
 pub const SAME: Machine = Machine {
@@ -94,6 +96,7 @@ pub const SAME: Machine = Machine {
     wait_each: 1,
     read_each: 1,
     queue_size: usize::MAX,
+    recorder_reads_each_ns: 0,
 };
 
 /// From the start of a call to its wait for a full queue.
@@ -145,7 +148,7 @@ pub fn run_ranks(programs: &[(Vec<Act>, Machine)], clock_error_ns: i64) -> RanRa
     let end_ns = ranks.iter().map(Rank::end_ns).max().unwrap_or(0);
     let traces = ranks
         .iter()
-        .map(|rank| Trace::from_text(&rank.text).unwrap());
+        .map(|rank| Trace::from_text(&rank.text_with_recorder()).unwrap());
     RanRanks {
         traces: traces.collect(),
         parts,
@@ -173,6 +176,21 @@ struct Rank<'p> {
 }
 
 impl<'p> Rank<'p> {
+    /// Returns the text of the trace, with the calls of the recorder's own thread.
+    fn text_with_recorder(&self) -> String {
+        let mut text = self.text.clone();
+        let each_ns = self.machine.recorder_reads_each_ns;
+        let reads = (1..).map(|read| read * each_ns);
+        for at_ns in reads.take_while(|at_ns| each_ns > 0 && *at_ns < self.end_ns()) {
+            writeln!(
+                text,
+                "host_call process=1 thread=8 call=recording start_ns={at_ns} duration_ns=20000"
+            )
+            .unwrap();
+        }
+        text
+    }
+
     fn new(acts: &'p [Act], machine: Machine, clock_error_ns: i64) -> Rank<'p> {
         let waits = acts
             .iter()

@@ -122,6 +122,22 @@ fn a_slower_kernel_makes_the_device_the_limit() {
     }
 }
 
+/// CUPTI's thread reads buffers while the host computes, which is no reason for either to wait for the other.
+#[test]
+fn the_recorders_own_thread_holds_nobody() {
+    let step = [Host(4_000_000), kernel(0, 300_000), WaitQueue(0)];
+    let acts = [prologue(), step.repeat(40)].concat();
+    let recorded = Machine {
+        recorder_reads_each_ns: 1_500_000,
+        ..SAME
+    };
+    let (trace, end_ns) = run(&acts, recorded);
+    let (_, expected_ns) = run(&acts, Machine { host: 0.0, ..SAME });
+    let found = answer(&trace, end_ns, &["host=0"]);
+    assert_eq!(found.edges.guessed, 0);
+    assert_eq!(found.changed_ns.unwrap().mid, expected_ns);
+}
+
 #[test]
 fn waiting_less_often_lets_the_host_run_ahead() {
     let machine = Machine {

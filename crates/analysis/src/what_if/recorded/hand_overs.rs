@@ -2,7 +2,8 @@
 //! does in a burst lies inside. The moments of the threads go in; calls that a hand-over held get the thread that held them.
 //!
 //! Traces do not say which thread woke which, so that these are guesses. They are made only where nearly all bursts of the
-//! other thread lie so.
+//! other thread lie so, and only between threads that submit work or wait for it: another one, such as that of a recorder which
+//! reads its buffers now and then, wakes nobody.
 
 use super::{Kind, Recorded};
 
@@ -41,10 +42,14 @@ pub(super) fn find(recorded: &mut Recorded) {
         return;
     }
     let calls = calls_by_thread(recorded);
+    let works = recorded.submits_or_waits();
     for first in 0..count {
         for other in 0..count {
             let process = recorded.threads[first].process;
             if first == other || recorded.threads[other].process != process {
+                continue;
+            }
+            if !works[first] || !works[other] {
                 continue;
             }
             for handed in between(&calls[first], &calls[other]) {
