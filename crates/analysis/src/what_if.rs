@@ -339,8 +339,8 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     /// Returns the choices that the trace leaves, besides [`Choices::RECORDED`].
     fn open_choices(&self) -> Vec<Choices> {
         let facts = || self.runs.iter().map(|run| &run.recorded.facts);
-        let has_guesses = facts().any(|facts| facts.guessed > facts.hand_overs);
-        let has_hand_overs = facts().any(|facts| facts.hand_overs > 0);
+        let has_guesses = facts().any(|facts| facts.guessed > facts.guessed_hand_overs);
+        let has_hand_overs = facts().any(|facts| facts.guessed_hand_overs > 0);
         let both = |is_open: bool| match is_open {
             true => vec![true, false],
             false => vec![true],

@@ -735,7 +735,7 @@ export interface PageMoves {
 
 /** The time of the critical path that was spent on one thing. */
 export interface PathPart {
-  high: number | null; low: number | null; name?: string | null; share: number; total_ns: number; what: string;
+  high: number | null; low: number | null; name?: string | null; rank?: number | null; share: number; total_ns: number; what: string;
 }
 
 /** The unit of a critical path. */

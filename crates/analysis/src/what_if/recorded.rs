@@ -67,6 +67,8 @@ pub(super) struct Facts {
     /// The time in which queues were idle for no reason in the trace.
     pub(super) unexplained_ns: i64,
     pub(super) hand_overs: u64,
+    /// Those hand-overs of which only times tell, and no samples of the thread that waited.
+    pub(super) guessed_hand_overs: u64,
     /// The time in which kernels ran beside each other on one device.
     pub(super) overlapped_ns: i64,
     pub(super) kernel_ns: i64,
@@ -138,6 +140,8 @@ pub(super) struct Call {
     pub(super) handed_by: u32,
     /// The time from the end of that call.
     pub(super) handed_ns: i64,
+    /// True where samples show that the thread waited for another one.
+    pub(super) handed_is_seen: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -261,7 +265,7 @@ impl Recorded {
             slot_rows,
             slot_of_row,
         } = Gathered::new(timeline, window, most_moments, parts);
-        hand_overs::find(&mut recorded);
+        hand_overs::find(&mut recorded, timeline);
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);
         recorded.end_ns = recorded.last_end_ns();

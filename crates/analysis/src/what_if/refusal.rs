@@ -198,11 +198,11 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[&Change]) -> Vec<Refusa
         ));
     }
     let drops_waits = |change: &&Change| matches!(change.what, What::WaitEach(_));
-    if changes.iter().any(drops_waits) && facts.guessed > facts.hand_overs {
+    if changes.iter().any(drops_waits) && facts.guessed > facts.guessed_hand_overs {
         refused.push(Refusal::new(
             format!(
                 "The trace does not say for which work {} of the host's waits are.",
-                count(facts.guessed - facts.hand_overs)
+                count(facts.guessed - facts.guessed_hand_overs)
             ),
             "Record with gapscope itself, with waits for a queue or a device.",
         ));

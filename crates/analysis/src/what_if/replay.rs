@@ -287,7 +287,7 @@ impl Recorded {
     fn call(&self, state: &State, effects: &Effects, choices: Choices, call: &Call, at: u32) -> At {
         let (_, before) = state.calls[call.thread as usize];
         let handed_by = state.calls.get(call.handed_by as usize);
-        match handed_by.filter(|_| choices.hands_over) {
+        match handed_by.filter(|_| choices.hands_over || call.handed_is_seen) {
             Some((_, handed)) => {
                 before.later(handed.after(effects.own_time(call, call.handed_ns, at)))
             }

@@ -68,7 +68,7 @@ fn the_time_of_a_step_is_predicted_and_compared_with_the_changed_program() {
     let page = on_one_line(&output.stdout);
     assert_contains(
         &page,
-        "A step took 1.62 ms and would take 1.12 ms (1.07 ms to 1.17 ms), 30.9 % less",
+        "A step took 1.62 ms and would take 1.12 ms (1.05 ms to 1.19 ms), 30.9 % less",
     );
     assert_contains(&page, "In after it took 1.12 ms");
     assert_contains(&page, "gemm");

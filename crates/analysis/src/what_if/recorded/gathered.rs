@@ -179,6 +179,7 @@ impl<'a> Builder<'a> {
                     class: segment.class(),
                     handed_by: NONE,
                     handed_ns: 0,
+                    handed_is_seen: false,
                 };
                 let may_block = matches!(call.class, CallClass::Submit | CallClass::Allocate);
                 if may_block && !waits && call.length_ns > LONG_CALL_NS {

@@ -1,11 +1,17 @@
 //! Finds where one host thread hands over to another and waits for it: between two calls the first is silent, and all that the other
 //! does in a burst lies inside. The moments of the threads go in; calls that a hand-over held get the thread that held them.
 //!
-//! Traces do not say which thread woke which, so that these are guesses. They are made only where nearly all bursts of the
-//! other thread lie so, and only between threads that submit work or wait for it: another one, such as that of a recorder which
+//! Traces do not say which thread woke which, so that these are guesses, unless samples show that the silent thread waited for another
+//! one. They are made only where nearly all bursts of the other thread lie so, and only between threads that submit work or wait for it: another one, such as that of a recorder which
 //! reads its buffers now and then, wakes nobody.
 
 use super::{Kind, Recorded};
+use crate::stacks::thread_samples::ThreadSamples;
+use crate::waited_for::WaitedFor;
+use gapscope_timeline::Timeline;
+use gapscope_timeline::intervals::Interval;
+use gapscope_trace::lookup::NONE;
+use gapscope_trace::tables::ThreadState;
 
 /// A silence is at least this long.
 const MIN_SILENCE_NS: i64 = 50_000;
@@ -13,6 +19,10 @@ const MIN_SILENCE_NS: i64 = 50_000;
 const MIN_COUNT: usize = 5;
 /// The share of the other thread's calls, and of the silences in which it did anything, that must fit.
 const MIN_SHARE: f64 = 0.8;
+/// Fewer samples in the silences of a thread say too little.
+const MIN_SAMPLES: usize = 10;
+/// Of the samples in its silences, so large a share finds a thread that waits blocked in a wait for another one.
+const MIN_BLOCKED_SHARE: f64 = 0.9;
 /// Programs with more threads have other patterns.
 const MAX_THREADS: usize = 32;
 
@@ -36,11 +46,13 @@ struct Handed {
 }
 
 /// Finds the hand-overs between threads of one process.
-pub(super) fn find(recorded: &mut Recorded) {
+pub(super) fn find(recorded: &mut Recorded, timeline: &Timeline) {
     let count = recorded.threads.len();
     if !(2..=MAX_THREADS).contains(&count) {
         return;
     }
+    let tables = &timeline.trace.tables;
+    let samples = ThreadSamples::new(&tables.samples, &timeline.trace.manifest);
     let calls = calls_by_thread(recorded);
     let works = recorded.submits_or_waits();
     for first in 0..count {
@@ -52,17 +64,57 @@ pub(super) fn find(recorded: &mut Recorded) {
             if !works[first] || !works[other] {
                 continue;
             }
-            for handed in between(&calls[first], &calls[other]) {
+            let found = between(&calls[first], &calls[other]);
+            let is_seen = [false, true].map(|by_other| {
+                let handed = found.iter().filter(|handed| handed.by_other == by_other);
+                waits_for_a_thread(recorded, &samples, handed)
+            });
+            for handed in found {
                 let by = [first, other][usize::from(handed.by_other)];
                 if let Kind::Call(call) = &mut recorded.moments[handed.moment].kind {
                     call.handed_by = by as u32;
                     call.handed_ns = handed.after_ns;
-                    recorded.facts.hand_overs += 1;
+                    call.handed_is_seen = is_seen[usize::from(handed.by_other)];
                 }
             }
         }
     }
-    recorded.facts.guessed += recorded.facts.hand_overs;
+    let calls = recorded.calls();
+    let handed = calls.filter(|call| call.handed_by != NONE);
+    let seen: Vec<bool> = handed.map(|call| call.handed_is_seen).collect();
+    let facts = &mut recorded.facts;
+    facts.hand_overs = seen.len() as u64;
+    facts.guessed_hand_overs = seen.iter().filter(|is_seen| !**is_seen).count() as u64;
+    facts.guessed += facts.guessed_hand_overs;
+    facts.recorded += facts.hand_overs - facts.guessed_hand_overs;
+}
+
+/// Returns true where samples show that the thread of these calls waited for another one in its silences before them.
+fn waits_for_a_thread<'h>(
+    recorded: &Recorded,
+    samples: &ThreadSamples,
+    handed: impl Iterator<Item = &'h Handed>,
+) -> bool {
+    let table = samples.table;
+    let (mut all, mut blocked) = (0, 0);
+    for handed in handed {
+        let moment = &recorded.moments[handed.moment];
+        let Kind::Call(call) = &moment.kind else {
+            continue;
+        };
+        let silence = Interval::new(moment.at_ns - call.own_ns, moment.at_ns);
+        let rows = samples.sampled(recorded.threads[call.thread as usize], silence);
+        let waits = |row: &&u32| {
+            let row = **row as usize;
+            let system_call = table.system_call[row].as_deref();
+            table.state[row] == ThreadState::Blocked
+                && system_call.is_some()
+                && WaitedFor::new(system_call, &[]) == WaitedFor::Thread
+        };
+        all += rows.len();
+        blocked += rows.iter().filter(waits).count();
+    }
+    all >= MIN_SAMPLES && blocked as f64 >= MIN_BLOCKED_SHARE * all as f64
 }
 
 fn calls_by_thread(recorded: &Recorded) -> Vec<Vec<CallOf>> {
