@@ -22,7 +22,7 @@ WHAT=VALUE:
   call:FUNCTION                 API calls, such as call:cudaLaunchKernel
   launch, compile               calls that hand over work; calls that compile or load code
   host                          the host's time outside of API calls
-  cause:CAUSE                   the host's time behind a cause of idle time, such as cause:allocation
+  cause:CAUSE                   the host's time behind a cause of idle time, such as cause:host-allocate
   code:FUNCTION, code:FILE:LINE the host's time with this code in its stack (from samples)
 each with
   =0  =0.5x  =3us               nothing, a factor, or a time for each
