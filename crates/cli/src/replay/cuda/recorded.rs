@@ -32,9 +32,8 @@ pub fn run(arguments: &args::Replay, capture: &CudaCapture) -> Result<ExitCode, 
     }
     if arguments.profile {
         for (kernel, launches) in profiled(arguments, capture) {
-            command
-                .arg("--profile-kernel")
-                .arg(format!("{kernel}:{launches}"));
+            // A name in a capture may begin with a hyphen.
+            command.arg(format!("--profile-kernel={kernel}:{launches}"));
         }
     }
     if arguments.instructions {
