@@ -131,10 +131,12 @@ impl Effects {
             }
             What::TransferEach(kind, each) => {
                 let transfers = recorded.transfers(|own| kind.is_none_or(|kind| kind == own));
-                self.left_out = recorded.with_calls(&transfers, |number| {
+                let left_out = recorded.with_calls(&transfers, |number| {
                     !number.is_multiple_of(*each) && number != transfers.len() as u64
                 });
-                !self.left_out.is_empty()
+                let has_some = !left_out.is_empty();
+                self.left_out.extend(left_out);
+                has_some
             }
             What::OverlapTransfers => {
                 self.overlaps_transfers = true;

@@ -49,4 +49,5 @@ mod verdict;
 mod warm_up;
 mod what_if;
 mod what_if_ranks;
+mod what_if_threads;
 mod work_advice;

@@ -19,6 +19,8 @@ const SUBMITTED_AHEAD_NS: i64 = 20_000;
 
 /// Of the waits for a full queue, so many of a hundred found the same number of submissions in it where that is the queue's size.
 const SAME_DEPTH_PERCENT: usize = 90;
+/// Fewer waits for a full queue may find the same number by chance.
+const MIN_FULL_WAITS: usize = 10;
 
 /// What the timeline says of submissions.
 pub(super) struct Sources<'a> {
@@ -218,7 +220,8 @@ fn name_full_queues(moments: &mut [Moment], full: &[(usize, u32, u32)], facts: &
         .filter_map(|(queue, mut depths)| {
             let usual = median(&mut depths);
             let same = depths.iter().filter(|depth| **depth == usual).count();
-            (same * 100 >= depths.len() * SAME_DEPTH_PERCENT).then_some((queue, usual))
+            let is_same = same * 100 >= depths.len() * SAME_DEPTH_PERCENT;
+            (is_same && depths.len() >= MIN_FULL_WAITS).then_some((queue, usual))
         })
         .collect();
     for (at, queue, depth) in full {
