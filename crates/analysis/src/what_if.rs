@@ -145,14 +145,8 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     /// Returns refusals of all runs, each with its rank.
     fn of_each_run(&self, refusals: impl Fn(&Run) -> Vec<Refusal>) -> Vec<Refusal> {
         let each = self.runs.iter().flat_map(|run| {
-            let of_rank = move |refusal: Refusal| match run.rank {
-                Some(rank) => Refusal {
-                    because: format!("Rank {rank}: {}", refusal.because),
-                    ..refusal
-                },
-                None => refusal,
-            };
-            refusals(run).into_iter().map(of_rank)
+            let refusals = refusals(run).into_iter();
+            refusals.map(|refusal| refusal.of_rank(run.rank))
         });
         each.collect()
     }
@@ -204,6 +198,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         for (run, replayed) in self.runs.iter().zip(&replayed.0) {
             let overlapped_ns = path::overlapped_ns(run.timeline(), &run.recorded, replayed);
             let refused = refusal::of_overlap(&run.recorded, overlapped_ns);
+            let refused = refused.map(|refusal| refusal.of_rank(run.rank));
             answer.refused.extend(refused);
         }
         if !answer.refused.is_empty() {

@@ -317,14 +317,18 @@ impl<'a> Explainer<'a> {
         unrelated.has(thread, other)
     }
 
+    /// Returns the samples of the host's threads.
+    pub(crate) fn samples(&self) -> &ThreadSamples<'a> {
+        let trace = self.timeline.trace;
+        (self.samples).get_or_init(|| ThreadSamples::new(&trace.tables.samples, &trace.manifest))
+    }
+
     /// Returns for how long of an interval ranges or samples say which code a thread was in.
     pub(super) fn told_by_code_ns(&self, thread: HostThread, interval: Interval) -> i64 {
         let tables = &self.timeline.trace.tables;
         let ranges = self.ranges().get(&thread);
         let in_ranges_ns = ranges.map_or(0, |ranges| ranges.covered_ns(interval));
-        let samples = self
-            .samples
-            .get_or_init(|| ThreadSamples::new(&tables.samples, &self.timeline.trace.manifest));
+        let samples = self.samples();
         let periods = &tables.samples.period_ns;
         let sampled = samples.sampled(thread, interval).iter();
         let sampled_ns = sampled

@@ -176,25 +176,21 @@ fn read(text: &str) -> Result<What, String> {
             let each = read_each(value).ok_or(problem)?;
             return Ok(What::WaitEach(each));
         }
-        ("transfer", _) if value.starts_with("each") => {
-            let each = read_each(value).ok_or(EACH_OF_TRANSFERS)?;
-            return Ok(What::TransferEach(None, each));
-        }
-        (what, _) if what.starts_with("transfer:") && value.starts_with("each") => {
-            let each = read_each(value).ok_or(EACH_OF_TRANSFERS)?;
-            let kind = transfer_kind(&what["transfer:".len()..])?;
-            return Ok(What::TransferEach(Some(kind), each));
-        }
         ("batch", _) | ("launch", "graph") => {
             let reason = "that changes which kernels run together, which a replay of times cannot know; record a run with it and use `diff`";
             return Err(reason.to_owned());
         }
         _ => {}
     }
+    let (noun, name) = what.split_once(':').unwrap_or((what, ""));
+    if noun == "transfer" && value.starts_with("each") {
+        let problem = "of transfers, `eachN` keeps each N-th, where N is 2 or more, such as transfer:d2h=each10";
+        let each = read_each(value).ok_or(problem)?;
+        return Ok(What::TransferEach(transfer_kind(name)?, each));
+    }
     let to = read_value(value)?;
-    let target = match what.split_once(':').unwrap_or((what, "")) {
-        ("transfer", "") => Target::Transfers(None),
-        ("transfer", kind) => Target::Transfers(Some(transfer_kind(kind)?)),
+    let target = match (noun, name) {
+        ("transfer", kind) => Target::Transfers(transfer_kind(kind)?),
         ("device", "") => Target::Device,
         ("launch", "") => Target::Launches,
         ("compile", "") => Target::Compilation,
@@ -218,17 +214,17 @@ fn read(text: &str) -> Result<What, String> {
     Ok(What::Time(target, to))
 }
 
-const EACH_OF_TRANSFERS: &str =
-    "of transfers, `eachN` keeps each N-th, where N is 2 or more, such as transfer:d2h=each10";
-
 /// Reads the number of `eachN`, which is 2 or more.
 fn read_each(value: &str) -> Option<u64> {
     let number = value.strip_prefix("each")?.parse().ok()?;
     (number >= 2).then_some(number)
 }
 
-/// Reads the kind of a transfer, by its name or by the short one that CUDA's tools use.
-fn transfer_kind(name: &str) -> Result<TransferKind, String> {
+/// Reads the kind of a transfer, by its name or by the short one that CUDA's tools use; `None` for all kinds, where there is no name.
+fn transfer_kind(name: &str) -> Result<Option<TransferKind>, String> {
+    if name.is_empty() {
+        return Ok(None);
+    }
     let short = match name {
         "h2d" => Some(TransferKind::HostToDevice),
         "d2h" => Some(TransferKind::DeviceToHost),
@@ -239,7 +235,8 @@ fn transfer_kind(name: &str) -> Result<TransferKind, String> {
     let kinds = TransferKind::ALL.iter().copied();
     let kind = short.or_else(|| kinds.clone().find(|kind| kind.as_str() == name));
     let names = || kinds.map(|kind| kind.as_str()).collect::<Vec<_>>();
-    kind.ok_or_else(|| format!("the kinds of transfers are {}", names().join(", ")))
+    kind.map(Some)
+        .ok_or_else(|| format!("the kinds of transfers are {}", names().join(", ")))
 }
 
 fn read_place(place: &str) -> Code {

@@ -11,7 +11,6 @@ use super::recorded::{Call, Kind, Recorded};
 use crate::gaps::visit::visit_gaps_within;
 use crate::gaps::{Cause, GapFinder};
 use crate::range_name::frame_of_range;
-use crate::stacks::thread_samples::ThreadSamples;
 use crate::stacks::{CodeFrame, Stacks};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
@@ -34,7 +33,7 @@ pub(super) fn find(
 ) -> Result<HostParts, String> {
     match target {
         Target::Idle(cause) => Ok(of_cause(finder, recorded, *cause)),
-        Target::Code(code) => of_code(finder.timeline(), recorded, code),
+        Target::Code(code) => of_code(finder, recorded, code),
         _ => Ok(HostParts::default()),
     }
 }
@@ -79,13 +78,14 @@ fn of_cause(finder: &GapFinder, recorded: &Recorded, cause: Cause) -> HostParts 
     found
 }
 
-fn of_code(timeline: &Timeline, recorded: &Recorded, code: &Code) -> Result<HostParts, String> {
+fn of_code(finder: &GapFinder, recorded: &Recorded, code: &Code) -> Result<HostParts, String> {
+    let timeline = finder.timeline();
     let ranged = of_ranges(timeline, recorded, code);
     if !ranged.own_ns.is_empty() {
         return Ok(ranged);
     }
     let tables = &timeline.trace.tables;
-    let samples = ThreadSamples::new(&tables.samples, &timeline.trace.manifest);
+    let samples = finder.explainer.samples();
     let stacks = Stacks::new(tables);
     let mut known: FxHashMap<StackId, bool> = FxHashMap::default();
     let mut is_there = |row: u32| {

@@ -19,9 +19,8 @@ mod gathered;
 mod hand_overs;
 
 use super::rank_part::RankPart;
-use crate::gaps::waits::WaitOrder;
+use crate::gaps::GapFinder;
 use arms::Sources;
-use gapscope_timeline::Timeline;
 use gapscope_timeline::host::{CallClass, HostThread};
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::lookup::NONE;
@@ -254,18 +253,19 @@ impl Recorded {
     /// Lays out what lies in a window, of a long one so much from its start that it has about `most_moments`. `parts` are the kernels that
     /// end when all ranks let them.
     pub(super) fn new(
-        timeline: &Timeline,
-        order: &WaitOrder,
+        finder: &GapFinder,
         window: Interval,
         most_moments: usize,
         parts: &[RankPart],
     ) -> Recorded {
+        let timeline = finder.timeline();
         let Gathered {
             mut recorded,
             slot_rows,
             slot_of_row,
         } = Gathered::new(timeline, window, most_moments, parts);
-        hand_overs::find(&mut recorded, timeline);
+        hand_overs::find(&mut recorded, finder);
+        let order = finder.explainer.order();
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);
         recorded.end_ns = recorded.last_end_ns();
@@ -394,12 +394,12 @@ impl Recorded {
         self.moments.iter().filter(held).count() as u64
     }
 
-    /// Returns for each thread whether it submits work, or calls functions that wait for some.
-    pub(super) fn submits_or_waits(&self) -> Vec<bool> {
+    /// Returns for each thread whether it submits work, or makes waits of which one `counts`.
+    fn submits_or_waits(&self, counts: impl Fn(&Return) -> bool) -> Vec<bool> {
         let mut works = self.submits.clone();
         for moment in &self.moments {
             if let Kind::Return(wait) = &moment.kind {
-                works[wait.thread as usize] = true;
+                works[wait.thread as usize] |= counts(wait);
             }
         }
         works
@@ -407,12 +407,7 @@ impl Recorded {
 
     /// Returns the number of threads that submit, or wait for work, in the process with the most of them.
     pub(super) fn threads_at_work(&self) -> usize {
-        let mut works = self.submits.clone();
-        for moment in &self.moments {
-            if let Kind::Return(wait) = &moment.kind {
-                works[wait.thread as usize] |= wait.held;
-            }
-        }
+        let works = self.submits_or_waits(|wait| wait.held);
         let mut by_process: FxHashMap<_, usize> = FxHashMap::default();
         for (thread, _) in self.threads.iter().zip(works).filter(|(_, works)| *works) {
             *by_process.entry(thread.process).or_default() += 1;

@@ -44,6 +44,17 @@ impl Refusal {
             instead: instead.to_owned(),
         }
     }
+
+    /// Returns the refusal with its rank; `None` for a run that is replayed alone.
+    pub(super) fn of_rank(self, rank: Option<u32>) -> Refusal {
+        match rank {
+            Some(rank) => Refusal {
+                because: format!("Rank {rank}: {}", self.because),
+                ..self
+            },
+            None => self,
+        }
+    }
 }
 
 /// Returns the reasons that lie in the trace of a program, or of one of several ranks that are replayed together.

@@ -40,7 +40,7 @@ impl<'f, 'a> Run<'f, 'a> {
         Run {
             rank: None,
             finder,
-            recorded: laid_out(finder, window, most_moments, &[]),
+            recorded: Recorded::new(finder, window, most_moments, &[]),
             clock_error_ns: 0,
         }
     }
@@ -56,7 +56,7 @@ impl<'f, 'a> Run<'f, 'a> {
             let run = |rank: &RankRun<'f, 'a>| Run {
                 rank: Some(rank.rank),
                 finder: rank.finder,
-                recorded: laid_out(rank.finder, window, most, &rank.parts),
+                recorded: Recorded::new(rank.finder, window, most, &rank.parts),
                 clock_error_ns: rank.clock_error_ns,
             };
             ranks.iter().map(run).collect()
@@ -84,14 +84,4 @@ impl<'f, 'a> Run<'f, 'a> {
         let is_changed = |change: &&Change| change.rank.is_none() || change.rank == self.rank;
         changes.iter().filter(is_changed).collect()
     }
-}
-
-fn laid_out(
-    finder: &GapFinder,
-    window: Interval,
-    most_moments: usize,
-    parts: &[RankPart],
-) -> Recorded {
-    let order = finder.explainer.order();
-    Recorded::new(finder.timeline(), order, window, most_moments, parts)
 }

@@ -2,13 +2,13 @@
 //! does in a burst lies inside. The moments of the threads go in; calls that a hand-over held get the thread that held them.
 //!
 //! Traces do not say which thread woke which, so that these are guesses, unless samples show that the silent thread waited for another
-//! one. They are made only where nearly all bursts of the other thread lie so, and only between threads that submit work or wait for it: another one, such as that of a recorder which
-//! reads its buffers now and then, wakes nobody.
+//! one. They are made only where nearly all bursts of the other thread lie so, and only between threads that submit work or wait for
+//! it: another one, such as that of a recorder which reads its buffers now and then, wakes nobody.
 
 use super::{Kind, Recorded};
+use crate::gaps::GapFinder;
 use crate::stacks::thread_samples::ThreadSamples;
 use crate::waited_for::WaitedFor;
-use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::ThreadState;
@@ -46,15 +46,13 @@ struct Handed {
 }
 
 /// Finds the hand-overs between threads of one process.
-pub(super) fn find(recorded: &mut Recorded, timeline: &Timeline) {
+pub(super) fn find(recorded: &mut Recorded, finder: &GapFinder) {
     let count = recorded.threads.len();
     if !(2..=MAX_THREADS).contains(&count) {
         return;
     }
-    let tables = &timeline.trace.tables;
-    let samples = ThreadSamples::new(&tables.samples, &timeline.trace.manifest);
     let calls = calls_by_thread(recorded);
-    let works = recorded.submits_or_waits();
+    let works = recorded.submits_or_waits(|_| true);
     for first in 0..count {
         for other in 0..count {
             let process = recorded.threads[first].process;
@@ -65,9 +63,12 @@ pub(super) fn find(recorded: &mut Recorded, timeline: &Timeline) {
                 continue;
             }
             let found = between(&calls[first], &calls[other]);
+            if found.is_empty() {
+                continue;
+            }
             let is_seen = [false, true].map(|by_other| {
                 let handed = found.iter().filter(|handed| handed.by_other == by_other);
-                waits_for_a_thread(recorded, &samples, handed)
+                waits_for_a_thread(recorded, finder.explainer.samples(), handed)
             });
             for handed in found {
                 let by = [first, other][usize::from(handed.by_other)];
@@ -108,7 +109,6 @@ fn waits_for_a_thread<'h>(
             let row = **row as usize;
             let system_call = table.system_call[row].as_deref();
             table.state[row] == ThreadState::Blocked
-                && system_call.is_some()
                 && WaitedFor::new(system_call, &[]) == WaitedFor::Thread
         };
         all += rows.len();
