@@ -124,6 +124,10 @@ fn run_tests() -> Result<()> {
 
 /// Runs a command of tests, which fail instead of skipping where there is no GPU.
 fn tests(command: &mut Command) -> Result<()> {
+    // A quarter of the usual cases of property tests, for time; `cargo nextest run` alone runs all of them.
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        command.env("PROPTEST_CASES", "64");
+    }
     if let Some(cupti) = clients::cupti() {
         command.env("GAPSCOPE_TEST_CUPTI", cupti);
     }

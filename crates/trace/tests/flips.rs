@@ -5,7 +5,7 @@ use gapscope_trace::{DispatchPieces, Selection, read};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FLIPS: u64 = 1000;
+const FLIPS: u64 = 250;
 
 /// Returns the files of a trace with their contents.
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {

@@ -207,6 +207,8 @@ fn host() -> impl Strategy<Value = Host> {
 }
 
 proptest! {
+    // Each case analyses up to forty traces.
+    #![proptest_config(ProptestConfig::with_cases(50))]
     #[test]
     fn it_is_what_moving_the_device_changes(host in host()) {
         let found = host.findings(0, host.error);
