@@ -2,6 +2,7 @@
 //! the recording. Keys are stable: keys may be added, and none is renamed or removed.
 
 use crate::page::Report;
+use crate::ranks::JudgedRanks;
 use crate::stable_json::{VERSION, pretty};
 use gapscope_analysis::Findings;
 use gapscope_analysis::activity::Activity;
@@ -41,7 +42,7 @@ pub struct Json<'a> {
     activity: Option<&'a Activity>,
     /// The ranks in the trace, compared, where it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ranks: Option<&'a RankFindings>,
+    ranks: Option<JudgedRanks<'a>>,
 }
 
 impl<'a> Json<'a> {
@@ -87,7 +88,7 @@ pub fn text_with_activity(report: &Report) -> Result<String, serde_json::Error> 
 /// Returns the findings as JSON text, with the ranks that are in the trace as `ranks`.
 pub fn text_with_ranks(report: &Report, ranks: &RankFindings) -> Result<String, serde_json::Error> {
     pretty(&Json {
-        ranks: Some(ranks),
+        ranks: Some(JudgedRanks::new(ranks)),
         ..Json::new(report)
     })
 }

@@ -380,8 +380,7 @@ impl RanksReport<'_> {
             gapscope_version: &self.manifest.gapscope_version,
             trace: self.folder,
             command: &self.manifest.command,
-            first_step: first_step(self.findings).map(|[action, bound]| action + &bound),
-            findings: self.findings,
+            ranks: JudgedRanks::new(self.findings),
             notes: self.remarks,
         })
     }
@@ -401,12 +400,28 @@ pub struct Json<'a> {
     trace: &'a str,
     /// The command that was recorded, as the first rank has it.
     command: &'a [String],
+    #[serde(flatten)]
+    ranks: JudgedRanks<'a>,
+    /// Sentences about reading the traces, and the notes of each trace.
+    notes: &'a [String],
+}
+
+/// The findings on ranks with what to do first, in a folder of ranks as in one trace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct JudgedRanks<'a> {
     /// What to do first about a late rank, in sentences; null where no rank is late, or where that costs less than advice is given for.
     first_step: Option<String>,
     #[serde(flatten)]
     findings: &'a RankFindings,
-    /// Sentences about reading the traces, and the notes of each trace.
-    notes: &'a [String],
+}
+
+impl<'a> JudgedRanks<'a> {
+    pub(crate) fn new(findings: &'a RankFindings) -> JudgedRanks<'a> {
+        JudgedRanks {
+            first_step: first_step(findings).map(|[action, bound]| action + &bound),
+            findings,
+        }
+    }
 }
 
 /// The number of ranks up to which each rank has a row.

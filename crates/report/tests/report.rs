@@ -611,6 +611,16 @@ fn ranks_side_by_side() {
         };
         let page = drawn(&with_ranks.document());
         assert_says(&page, "Ranks in this trace");
+        let within = json::text_with_ranks(of_trace, report.findings).unwrap();
+        let [within, alone] = [within, report.json().unwrap()]
+            .map(|text| serde_json::from_str::<serde_json::Value>(&text).unwrap());
+        let step = &within["ranks"]["first_step"];
+        assert!(
+            step.as_str()
+                .is_some_and(|text| text.contains("rank 1 is late"))
+        );
+        assert_eq!(step, &alone["first_step"]);
+        assert_eq!(within["ranks"]["sentences"], alone["sentences"]);
         // The sentences on how ranks hold each other up come right behind the verdict.
         let first = words(&drawn(&with_ranks.first_screen()));
         let said = first.find("2 ranks are in this trace");

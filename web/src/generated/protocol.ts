@@ -372,7 +372,7 @@ export interface Findings {
   headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; joint_gain?: JointGain | null;
   kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[];
   labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[];
-  operators: OperatorRow[] | null; path?: PathPart[]; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null; ranks?: RankFindings | null;
+  operators: OperatorRow[] | null; path?: PathPart[]; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null; ranks?: JudgedRanks | null;
   report_version: number; sampled_kernels?: SampledKernel[] | null; sampling_mode: SamplingMode; slack?: KernelSlack[]; start_ns: number;
   step_summary?: StepSummary | null; steps: Step[] | null; submission_count: number | null; timed_dispatch_count: number | null; trace: string;
   transfer_bytes: number | null; transfer_count: number | null; transfer_unknown_bytes_count: number | null; transfers: TransferRow[] | null;
@@ -510,6 +510,14 @@ export interface JoinedFile {
 /** What two changes would bring together. */
 export interface JointGain {
   changes: [string, string]; high: number; low: number; mid: number;
+}
+
+/** The findings on ranks with what to do first, in a folder of ranks as in one trace. */
+export interface JudgedRanks {
+  bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
+  critical_path: RanksPath | null; first_step: string | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[];
+  not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[];
+  slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
 }
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */
@@ -828,14 +836,6 @@ export interface RangeFindings {
 /** A rank of a distributed program. */
 export interface Rank {
   local_rank: number | null; rank: number; world_size: number;
-}
-
-/** The findings on all ranks. */
-export interface RankFindings {
-  bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
-  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
-  straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
 }
 
 /** The time of the path on a rank, in nanoseconds. */
