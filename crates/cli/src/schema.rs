@@ -5,7 +5,7 @@ use crate::baseline::Listed;
 use crate::capture_json::Captured;
 use crate::failure::Failure;
 use crate::page;
-use crate::replay::json::{Answer, DumpedBuffer, ExportedFolder, FindNan, Fused};
+use crate::replay::json::{Answer, DumpedBuffer, ExportedFolder, FindNan, Fused, ShrunkCapture};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use std::process::ExitCode;
@@ -132,6 +132,7 @@ pub const ALL: &[PublishedSchema] = &[
     published::<DumpedBuffer>("replay-dump", "gapscope replay --dump --json"),
     published::<FindNan>("replay-find-nan", "gapscope replay --find-nan --json"),
     published::<ExportedFolder>("replay-export", "gapscope replay --export --json"),
+    published::<ShrunkCapture>("replay-shrink", "gapscope replay --shrink --json"),
     published::<Fused>("replay-fuse", "gapscope replay --fuse --json"),
 ];
 

@@ -7,6 +7,7 @@ mod instructions;
 mod layers;
 mod profiles;
 mod ranks;
+mod shrinking;
 mod times;
 
 use crate::driver::Driver;

@@ -230,7 +230,7 @@ fn timed(session: &Session<'_>, ready: &ReadyLaunch) -> Result<f64, Error> {
     driver.record(start)?;
     ready.start(driver)?;
     driver.record(end)?;
-    ready.wait(driver)?;
+    ready.wait(driver, session.time_limit)?;
     driver.elapsed_ns(start, end)
 }
 

@@ -11,8 +11,6 @@ use crate::error::Error;
 use crate::memory::{MemoryAddress, Placed};
 use crate::modules::Kernel;
 
-/// The longest time that a launch may take.
-const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// The time for which the host asks again and again, before it sleeps between two questions.
 const ASK_FOR: Duration = Duration::from_micros(200);
 /// The time between two questions after that.
@@ -145,7 +143,7 @@ impl ReadyLaunch {
     }
 
     /// Waits for the GPU, at most for the limit.
-    pub fn wait(&self, driver: &Driver) -> Result<(), Error> {
+    pub fn wait(&self, driver: &Driver, limit: Duration) -> Result<(), Error> {
         let since = Instant::now();
         loop {
             match driver.progress() {
@@ -154,11 +152,11 @@ impl ReadyLaunch {
                 Progress::Working => {}
             }
             let passed = since.elapsed();
-            if passed > TIME_LIMIT {
+            if passed > limit {
                 return Err(Error::TimeLimit {
                     launch: self.number,
                     kernel: self.name.clone(),
-                    seconds: TIME_LIMIT.as_secs(),
+                    seconds: limit.as_secs(),
                 });
             }
             match passed > ASK_FOR {

@@ -8,7 +8,7 @@
 //! rounded them. `plan` orders the steps of the capture, `session` runs launches (`launch`) and compares the memory that
 //! each reaches, piece by piece (`cells`): a piece has the hash that the capture gives, or is as it was before. Copies and
 //! hashes go through `transfer`. `stash` keeps on the GPU what launches change, so that repeated runs begin alike. `export`
-//! writes what two small programs without gapscope need to do the same.
+//! writes what two small programs without gapscope need to do the same. [`shrink`] leaves out the pages that launches do not need.
 #![warn(missing_docs)]
 
 mod bench;
@@ -30,6 +30,7 @@ mod plan;
 pub mod process;
 mod replay;
 mod session;
+pub mod shrink;
 mod spans;
 mod stash;
 mod statistics;

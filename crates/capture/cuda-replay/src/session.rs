@@ -1,6 +1,7 @@
 //! Has a capture's memory and code on a GPU, runs its launches in order, and compares the memory after each.
 
 use std::ffi::c_int;
+use std::time::Duration;
 
 use gapscope_capture::Hash;
 use gapscope_capture::cuda::CudaCapture;
@@ -20,6 +21,8 @@ use crate::transfer::{Range, Stager};
 /// The size of the memory that is filled before a timed launch, so that the GPU works while the host hands the launch over.
 /// The time between the events around the launch is then the launch's alone.
 const AHEAD_BYTES: u64 = 16 << 20;
+/// The longest time that a launch may take.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// A GPU that is in use.
 pub struct Gpu {
@@ -44,6 +47,8 @@ pub struct Session<'a> {
     /// The bytes that memory has now.
     pub known: KnownHashes,
     pub events: [Event; 2],
+    /// The longest time that a launch may take.
+    pub time_limit: Duration,
     /// Memory that is filled before a timed launch; `None` where there is no room for it.
     ahead: Option<u64>,
 }
@@ -110,6 +115,7 @@ impl<'a> Session<'a> {
             stager: Stager::new(driver, bytes)?,
             events: [driver.event()?, driver.event()?],
             ahead: driver.allocate(AHEAD_BYTES).ok(),
+            time_limit: TIME_LIMIT,
             capture,
             gpu,
             plan,
@@ -248,7 +254,7 @@ impl<'a> Session<'a> {
     }
 
     /// Runs one launch, waits for it, and returns its time on the GPU in nanoseconds.
-    fn time(&mut self, stage: usize) -> Result<f64, Error> {
+    pub fn time(&mut self, stage: usize) -> Result<f64, Error> {
         let driver = &self.gpu.driver;
         let ready = &self.ready[stage];
         let [start, end] = self.events;
@@ -256,7 +262,7 @@ impl<'a> Session<'a> {
         driver.record(start)?;
         ready.start(driver)?;
         driver.record(end)?;
-        ready.wait(driver)?;
+        ready.wait(driver, self.time_limit)?;
         driver.elapsed_ns(start, end)
     }
 
@@ -285,7 +291,7 @@ impl<'a> Session<'a> {
             self.ready[stage].start(driver)?;
         }
         driver.record(end)?;
-        self.ready[last].wait(driver)?;
+        self.ready[last].wait(driver, self.time_limit)?;
         driver.elapsed_ns(start, end)
     }
 

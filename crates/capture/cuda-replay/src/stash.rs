@@ -115,7 +115,7 @@ impl Stash {
 }
 
 /// Returns the range of a content.
-fn range(session: &Session<'_>, content: &Content) -> Range {
+pub fn range(session: &Session<'_>, content: &Content) -> Range {
     Range {
         memory: content.memory,
         offset: content.offset,
@@ -124,7 +124,7 @@ fn range(session: &Session<'_>, content: &Content) -> Range {
 }
 
 /// Sorts ranges and joins those that touch or overlap.
-fn merged(mut ranges: Vec<Range>) -> Vec<Range> {
+pub fn merged(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable_by_key(|range| (range.memory, range.offset));
     let mut all: Vec<Range> = Vec::new();
     for range in ranges {

@@ -254,7 +254,7 @@ fn on_all_cores(
 }
 
 /// Returns the results of `work` for each number below `count`, computed on all cores.
-fn collect_on_all_cores<T: Send + Default>(
+pub fn collect_on_all_cores<T: Send + Default>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {

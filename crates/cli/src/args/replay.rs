@@ -30,6 +30,7 @@ Examples:
   gapscope replay --bench kernel.gapcapture                      (CUDA)
   gapscope replay --with faster.cubin --block 256 kernel.gapcapture        (CUDA)
   gapscope replay --profile kernel.gapcapture                    (CUDA)
+  gapscope replay --shrink small.gapcapture kernel.gapcapture    (CUDA)
   gapscope replay --export reproducer kernel.gapcapture          (CUDA)
   gapscope replay --fuse --repeat 10 run.gapcapture              what merging kernels would bring
   gapscope replay --needed-barriers run.gapcapture               what fewer barriers would bring")]
@@ -160,6 +161,18 @@ pub struct Replay {
         "element", "spirv_val", "robust", "fuse", "needed_barriers", "bench", "with",
     ])]
     pub export: Option<PathBuf>,
+
+    /// CUDA: find the pages of memory that the launches need, by running them with other bytes in the others, and write a capture in
+    /// which all others are zero; the folder must not exist
+    #[arg(long, value_name = "OUT.gapcapture", value_hint = ValueHint::DirPath, conflicts_with_all = [
+        "output", "repeat", "warm_up", "tight", "serialised", "dispatch", "until", "tolerance", "dump", "find_nan", "element",
+        "spirv_val", "robust", "fuse", "needed_barriers", "bench", "with", "profile", "instructions", "export",
+    ])]
+    pub shrink: Option<PathBuf>,
+
+    /// Run launches for another process, which asks on stdin
+    #[arg(long, hide = true)]
+    pub shrink_runner: bool,
 
     /// Run a capture of CUDA that was not made here by this user: its code runs on the GPU as that of any program that you
     /// start

@@ -3,6 +3,7 @@
 mod bench;
 mod export;
 mod recorded;
+mod shrink;
 
 use super::json::{Answer, DumpedBuffer, FindNan, Ran};
 use super::{MAX_LINES, describe, remarks, time};
@@ -40,8 +41,14 @@ pub fn run(
     if arguments.output.is_some() || arguments.profile || arguments.instructions {
         return recorded::run(arguments, capture);
     }
+    if let Some(folder) = &arguments.shrink {
+        return shrink::run(arguments, capture, folder, problem);
+    }
     // The driver is not loaded yet, and no thread runs.
     process::with_fixed_addresses();
+    if arguments.shrink_runner {
+        return shrink::serve(arguments, capture);
+    }
     let remarks = remarks(capture.end.as_ref(), problem);
     if let (Some((memory, launch)), Some(to)) = (&arguments.dump, &arguments.to) {
         return dump(arguments, capture, memory, *launch, to, &remarks);
@@ -89,6 +96,7 @@ pub fn refuse_options_of_cuda(arguments: &args::Replay) -> Result<(), Failure> {
         (arguments.bench, "--bench"),
         (arguments.with.is_some(), "--with"),
         (arguments.export.is_some(), "--export"),
+        (arguments.shrink.is_some(), "--shrink"),
         (arguments.profile, "--profile"),
         (arguments.instructions, "--instructions"),
     ];

@@ -1,5 +1,6 @@
 //! The JSON that `gapscope replay --json` prints.
 
+use gapscope_cuda_replay::shrink::Shrunk;
 use gapscope_cuda_replay::{Bench, Comparison, Exported, Unsteady};
 use gapscope_fusion::Fusion;
 use gapscope_replay::{Dumped, Replay, Search, Unfit};
@@ -81,6 +82,15 @@ pub struct DumpedBuffer {
 pub struct ExportedFolder {
     /// The folder that was written.
     pub exported: Exported,
+    /// Sentences that readers must know.
+    pub notes: Vec<String>,
+}
+
+/// The output of `gapscope replay --shrink --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ShrunkCapture {
+    /// The capture that was written.
+    pub shrunk: Shrunk,
     /// Sentences that readers must know.
     pub notes: Vec<String>,
 }

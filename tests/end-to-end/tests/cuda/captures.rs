@@ -10,7 +10,7 @@ use gapscope_capture::cuda::{CudaCapture, CudaStep, Launch, MemoryPlace};
 use gapscope_capture::model::EndReason;
 use gapscope_trace::Selection;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -36,6 +36,22 @@ pub fn captured(settings: &[(&str, &str)], options: &[&str], steps: &str) -> Cap
     }
 }
 
+/// Runs the launches of a capture again on the stub with options, bit for bit.
+pub fn assert_replays(capture: &Path, options: &[&str]) {
+    let stub = Stub::new(&[]);
+    let mut command = Command::new(product::built("gapscope"));
+    command.env("LD_LIBRARY_PATH", stub.path(""));
+    command
+        .args(["replay", "--json", "--trust"])
+        .args(options)
+        .arg(capture);
+    let run = Run::from_command(&mut command);
+    run.assert_status(0);
+    let result: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+    assert_eq!(result["equal"], true, "{result}");
+    assert!(result["outputs_compared"].as_u64() > Some(0), "{result}");
+}
+
 impl Captured {
     /// Returns the capture, which is readable to its end and complete.
     fn open(&self) -> CudaCapture {
@@ -57,18 +73,7 @@ impl Captured {
 
     /// Runs the launches again with options, bit for bit.
     fn replayed_with(&self, options: &[&str]) {
-        let stub = Stub::new(&[]);
-        let mut command = Command::new(product::built("gapscope"));
-        command.env("LD_LIBRARY_PATH", stub.path(""));
-        command
-            .args(["replay", "--json", "--trust"])
-            .args(options)
-            .arg(&self.path);
-        let run = Run::from_command(&mut command);
-        run.assert_status(0);
-        let result: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
-        assert_eq!(result["equal"], true, "{result}");
-        assert!(result["outputs_compared"].as_u64() > Some(0), "{result}");
+        assert_replays(&self.path, options);
     }
 
     /// Checks that nothing was captured, for a reason with this text.

@@ -47,6 +47,7 @@
 //! | `reallocate` | kernels on memory that is freed between them, so that smaller memory is at the same address |
 //! | `host-memory`, `managed-memory` | kernels that use page-locked memory, both kinds of it, or managed memory |
 //! | `global-address` | a kernel with a parameter that points into a global |
+//! | `sparse` | kernels that use small parts of large memory |
 //! | `spin:MS` | a kernel waits for a word that the host writes after so many milliseconds |
 //! | `spin-for-kernel` | a kernel waits for a word that a later kernel of another stream writes |
 //! | `fault` | a kernel uses memory that is not there; prints what the next call says |
@@ -167,6 +168,7 @@ fn run(cuda: &Cuda, step: &str) {
         "reallocate" => cuda.reallocate(),
         "managed-memory" => cuda.managed_memory(),
         "global-address" => cuda.global_address(),
+        "sparse" => cuda.sparse(),
         "spin" => cuda.spin(number(0)),
         "spin-for-kernel" => cuda.spin_for_kernel(),
         "fault" => cuda.fault(),

@@ -35,6 +35,8 @@ const THREADS: c_uint = 256;
 /// The numbers that a kernel computes.
 const COUNT: u32 = 1000;
 const BYTES: usize = COUNT as usize * 4;
+/// The pages of memory that `sparse` uses.
+const SPARSE_PAGES: [u64; 4] = [13, 37, 9, 63];
 /// The kernels of the module, which have the names of their programs.
 const KERNELS: [&str; 12] = [
     "scale",
@@ -271,6 +273,38 @@ impl Cuda {
             self.launch_how(how, function, &mut job.parameters);
         }
         self.print(kernel, &job.results);
+    }
+
+    /// Launches kernels that read and write small parts of large memory, of whose pages no two are alike, and a list whose nodes lie far
+    /// apart.
+    pub fn sparse(&self) {
+        const MEMORY: u32 = 1 << 18;
+        let module = self.load_cubin(&cubin());
+        let memory = |seed: u32| {
+            let words = (0..MEMORY / 4).map(|index| index.wrapping_mul(2_654_435_761) ^ seed);
+            self.with_bytes(&words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+        };
+        let (out, x, list) = (memory(1), memory(2), memory(3));
+        let numbers = numbers(1.0);
+        let place = x + SPARSE_PAGES[0] * 4096 + 2000;
+        check((self.write)(place, numbers.as_ptr().cast(), BYTES));
+        let nodes = SPARSE_PAGES.map(|page| list + page * 4096);
+        let nexts = nodes.iter().skip(1).copied().chain([0]);
+        for (node, next) in nodes.iter().zip(nexts) {
+            let bytes = [next, 1 + next % 7].map(u64::to_le_bytes).concat();
+            check((self.write)(*node, bytes.as_ptr().cast(), bytes.len()));
+        }
+        let word = |address: u64| address.to_le_bytes().to_vec();
+        let (a, count) = (1.5f32.to_le_bytes().to_vec(), COUNT.to_le_bytes().to_vec());
+        let written = out + SPARSE_PAGES[1] * 4096 + 100;
+        let mut scale = [word(written), word(place), a, count];
+        self.launch_with(self.function_of(module, "scale"), 0, 0, &mut scale);
+        let mut walk = [word(nodes[0]), word(out)];
+        self.launch_with(self.function_of(module, "walk_list"), 0, 0, &mut walk);
+        self.print(
+            "sparse",
+            &[out, x, list].map(|address| (address, MEMORY as usize)),
+        );
     }
 
     /// Captures launches into a graph and launches that: `KERNEL:NODES:TIMES`.
