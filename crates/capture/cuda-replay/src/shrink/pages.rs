@@ -23,7 +23,7 @@ impl Pages {
     ///
     /// # Errors
     /// The capture has no launch.
-    pub fn of(capture: &CudaCapture) -> Result<Pages, Error> {
+    pub fn from_capture(capture: &CudaCapture) -> Result<Pages, Error> {
         let plan = Plan::new(capture)?;
         let first = plan.first.iter();
         let ranges = first.map(|content| transfer::Range {

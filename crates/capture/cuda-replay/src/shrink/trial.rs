@@ -74,7 +74,7 @@ impl<'a> Trial<'a> {
         let mut first: Bytes = capture.memories.iter().map(zeros).collect();
         put_contents(&mut first, capture, &session.plan.first)?;
         let mut trial = Trial {
-            pages: Pages::of(capture)?,
+            pages: Pages::from_capture(capture)?,
             captured: first.clone(),
             changing: Vec::new(),
             here: first.clone(),

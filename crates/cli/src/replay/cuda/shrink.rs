@@ -74,7 +74,7 @@ fn shrink(
     capture: &CudaCapture,
     folder: &Path,
 ) -> Result<Shrunk, Failure> {
-    let pages = Pages::of(capture).map_err(|error| Failure::new(error.to_string()))?;
+    let pages = Pages::from_capture(capture).map_err(|error| Failure::new(error.to_string()))?;
     let mut runner = Runner {
         arguments,
         process: None,
