@@ -15,6 +15,7 @@
 //! | work that its submission waits for | recorded dependencies ([`WaitOrder`]) |
 //! | work of another queue, at most [`HANDOVER_NS`] earlier, while the submission stood ready; of another device only transfers and communication | the times alone |
 //! | work for which the host waited right before the submission | the trace where it names that work, else the times alone |
+//! | communication since the work before it on its queue, where none of these shows what it waited for | the times alone ([`ALONE_SHARE`]) |
 //!
 //! Where only times show it, chance is bounded by [`CHANCE_SHARE`], and the findings say that they are inferred.
 //!
@@ -43,7 +44,7 @@ use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::SLACK_SHARE;
 #[cfg(doc)]
-use gapscope_timeline::thresholds::{CHANCE_SHARE, HANDOVER_NS};
+use gapscope_timeline::thresholds::{ALONE_SHARE, CHANCE_SHARE, HANDOVER_NS};
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Content, Timeline, Work};
 use gapscope_trace::ids::QueueId;

@@ -10,7 +10,8 @@ use crate::gaps::Side;
 use crate::gaps::waits::WaitOrder;
 use gapscope_timeline::host::{HostThread, WaitOutcome};
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::thresholds::{CHANCE_SHARE, HANDOVER_NS, ROUND_TRIP_NS};
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::{ALONE_SHARE, CHANCE_SHARE, HANDOVER_NS, ROUND_TRIP_NS};
 use gapscope_timeline::{Content, Timeline, Work};
 
 /// Returns the place of a kind of work in [`NAMES`].
@@ -415,6 +416,9 @@ impl Walk<'_, '_> {
             if let Some(awaited) = self.host_waited(place, work, row, ended_ns, Since::AnyTime) {
                 return Some(awaited);
             }
+            if let Some(communicated) = self.communicated_since(place, work, ended_ns) {
+                return Some(communicated);
+            }
         }
         let before = starter.or_else(|| self.any_before(place, work))?;
         Some((before.place, before.work))
@@ -565,6 +569,30 @@ impl Walk<'_, '_> {
             Since::RoundTrip => graph.last_ended(place, work, within),
             Since::AnyTime => graph.last_ended_anywhere(place, work, within),
         }
+    }
+
+    /// Returns the communication of the device that ended last between the end of the work before and the start of a piece of work. Nothing
+    /// of that order ran for most of it, so that the device was not idle then: whoever launched the piece of work late may have waited for it, which
+    /// the trace does not have to say.
+    fn communicated_since(
+        &self,
+        place: WorkIndex,
+        work: &Work,
+        ended_ns: i64,
+    ) -> Option<(WorkIndex, Work)> {
+        let graph = self.graph;
+        let start_ns = work.interval.start_ns;
+        let queues = (0..graph.queues.len() as u32)
+            .filter(|queue| graph.timeline.queues[*queue as usize].gpu == place.gpu);
+        let last = queues
+            .filter_map(|queue| graph.ended_by(queue, place, work, start_ns))
+            .filter(|(_, work)| graph.timeline.content(work) == Content::Communication)
+            .max_by_key(|(_, work)| work.interval.end_ns);
+        last.filter(|(_, work)| {
+            let ran = work.interval;
+            let alone_ns = ran.end_ns.saturating_sub(ended_ns.max(ran.start_ns));
+            alone_ns > 0 && ratio(alone_ns, ran.length_ns()) >= ALONE_SHARE
+        })
     }
 
     /// Returns the work of the device that ended last before a piece of work started, whatever the reason.
