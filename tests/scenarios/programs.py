@@ -1651,6 +1651,7 @@ def most_of_the_work_without_times() -> TraceWriter:
     "one pause of 10 s before 100 ms of steady work: the headline says that the verdict is that of one gap",
     "host-bound",
     headline=(r"One gap of 10(\.\d+)? s.* the rest is device-bound",),
+    says=(r"the time outside of that gap is at most",),
 )
 def one_gap_of_nearly_all_time() -> TraceWriter:
     trace = TraceWriter()

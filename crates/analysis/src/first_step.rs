@@ -1,4 +1,4 @@
-//! Chooses what to do first, and by how much the run could get shorter at most.
+//! Chooses what to do first, and by how much the judged time could get shorter at most.
 //!
 //! Input are the findings on a trace; output is the greatest cost of the kind that the verdict names. Without a verdict there is
 //! no first step, since what is not known could cost more.
@@ -18,8 +18,9 @@
 //! those of the rest, of which there is no verdict: the greatest is taken. A cost below [`FIRST_STEP_SHARE`] of the time is told as
 //! one that would not help much.
 //!
-//! The bound is what the trace itself allows: the run without that idle time, kernel or transfer, all else equal. Of several
-//! devices there is none, since what one device no longer waits for, another may still need.
+//! The bound is what the trace itself allows: the time that the costs are of, without that idle time, kernel or transfer, all else equal. Of
+//! the rest of the run, such as warm-up, it says nothing. Of several devices there is none, since what one device no longer waits for, another
+//! may still need.
 
 use crate::fill::KernelFill;
 use crate::findings::Findings;
@@ -30,19 +31,41 @@ use crate::unread::{CAUSES, KERNELS};
 use crate::verdict::Bound;
 use crate::what_if::gains::{GainSubject, Gains, PredictedGain};
 use gapscope_timeline::quantity::ratio;
-use gapscope_timeline::thresholds::{ADVICE_SHARE, FIRST_STEP_SHARE};
+use gapscope_timeline::thresholds::{ADVICE_SHARE, FIRST_STEP_SHARE, WHOLE_RUN_SHARE};
 
 /// The one action that the report names first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FirstStep<'a> {
     /// The cost to lower.
     pub cost: Cost<'a>,
-    /// By how much the run gets shorter at most, all else equal. Absent where the trace does not tell.
+    /// By how much the time that the costs are of gets shorter at most, all else equal. Absent where the trace does not tell.
     pub saves_ns: Option<i64>,
+    /// The time that the costs are of.
+    pub costs_of: CostWindow,
     /// True where the cost is so small that no single step would help much.
     pub is_small: bool,
     /// What the step would bring, by a replay of the run; `None` where that is not known.
     pub gain: Option<&'a PredictedGain>,
+}
+
+/// The time that costs are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CostWindow {
+    /// The length of the time.
+    pub length_ns: i64,
+    /// The part of the run that the time is.
+    pub part: CostPart,
+}
+
+/// A part of a run that costs are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostPart {
+    /// Nearly all of the run.
+    Run,
+    /// The time that the verdict is of.
+    Judged,
+    /// That time without a gap which is most of it.
+    OutsideOfLongGap,
 }
 
 /// A cost that a first step lowers.
@@ -89,13 +112,14 @@ pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
     let (cost, cost_ns) = first?;
     if costs.long_gap.is_none()
         && is_replayed(cost, &findings.gains)
-        && let Some(step) = greatest_gain(findings)
+        && let Some(step) = greatest_gain(findings, costs.window())
     {
         return Some(step);
     }
     Some(FirstStep {
         cost,
         saves_ns: Some(cost_ns).filter(|ns| *ns > 0 && costs.is_one_device),
+        costs_of: costs.window(),
         is_small: ratio(cost_ns, costs.window_ns) < FIRST_STEP_SHARE,
         gain: None,
     })
@@ -114,7 +138,7 @@ fn is_replayed(cost: Cost, gains: &Gains) -> bool {
 }
 
 /// Returns the step with the greatest gain of those that lower a cost of the findings.
-fn greatest_gain(findings: &Findings) -> Option<FirstStep<'_>> {
+fn greatest_gain(findings: &Findings, costs_of: CostWindow) -> Option<FirstStep<'_>> {
     findings.gains.gains.iter().find_map(|gain| {
         let cost = match &gain.subject {
             GainSubject::Idle(cause) => {
@@ -138,6 +162,7 @@ fn greatest_gain(findings: &Findings) -> Option<FirstStep<'_>> {
         Some(FirstStep {
             cost,
             saves_ns: None,
+            costs_of,
             is_small: gain.mid < FIRST_STEP_SHARE,
             gain: Some(gain),
         })
@@ -180,6 +205,19 @@ impl<'a> Costs<'a> {
             long_gap,
             is_one_device: worked.count() == 1,
         })
+    }
+
+    /// Returns the time that the costs are of.
+    fn window(&self) -> CostWindow {
+        let is_whole = |wall_ns| ratio(self.window_ns, wall_ns) >= WHOLE_RUN_SHARE;
+        CostWindow {
+            length_ns: self.window_ns,
+            part: match self.long_gap {
+                Some(_) => CostPart::OutsideOfLongGap,
+                None if self.findings.wall_ns.is_some_and(is_whole) => CostPart::Run,
+                None => CostPart::Judged,
+            },
+        }
     }
 
     /// Returns a cost if it takes at least the share of time from which on advice is given.

@@ -10,7 +10,7 @@ use crate::gaps::waits::{Unmeasured, lost_works};
 use crate::verdict::Phase;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::busy::{self, DeviceBusy};
-use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::intervals::{Interval, union_length_ns};
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
 use gapscope_timeline::thresholds::{
     CAPPED_SHARE, HARDLY_USED_SHARE, MISSING_WORK_SHARE, SLOWED_CLOCK, WHOLE_RUN_SHARE,
@@ -200,9 +200,23 @@ impl HeadlineInput<'_> {
     /// Says of how much of the run the verdict speaks, where that is not nearly all.
     fn scope(&self) -> Option<String> {
         let (window, wall_ns) = (self.window?, self.wall_ns?);
-        let share = ratio(window.length_ns(), wall_ns);
+        let pauses = self.timeline.host_threads().not_recorded().iter();
+        let pauses = pauses.map(|pause| pause.intersection(window));
+        let pauses: Vec<Interval> = pauses.filter(|pause| !pause.is_empty()).collect();
+        let paused_ns = union_length_ns(pauses.iter().copied());
+        let judged_ns = window.length_ns().saturating_sub(paused_ns);
+        let share = ratio(judged_ns, wall_ns);
         if wall_ns <= 0 || share >= WHOLE_RUN_SHARE || self.timeline.is_filtered() {
             return None;
+        }
+        if ratio(paused_ns, wall_ns) >= 1.0 - WHOLE_RUN_SHARE {
+            return Some(format!(
+                "The verdict is on the {} that were recorded, in {} parts ({} of the {} from the first to the last); what ran between them is not known.",
+                Nanoseconds(judged_ns),
+                pauses.len() + 1,
+                Percent(share),
+                Nanoseconds(wall_ns),
+            ));
         }
         let start_ns = self.timeline.trace.manifest.start_ns;
         let work = self.timeline.work_window()?;

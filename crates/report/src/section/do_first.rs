@@ -1,4 +1,4 @@
-//! Makes the section on what to do first: one action, its place, and by how much the run could get shorter at most.
+//! Makes the section on what to do first: one action, its place, and by how much the judged time could get shorter at most.
 
 use super::actions::{action_and_reason, clipped};
 use super::{gains, limits};
@@ -6,7 +6,7 @@ use crate::document::{Block, Text};
 use crate::number;
 use crate::what_if::gain_text;
 use gapscope_analysis::Findings;
-use gapscope_analysis::first_step::{Cost, FirstStep, first_step};
+use gapscope_analysis::first_step::{Cost, CostPart, FirstStep, first_step};
 use gapscope_analysis::gaps::{AdviceSubject, Cause, GapTotal};
 use gapscope_analysis::limits::KernelLimit;
 use gapscope_analysis::transfers::TransferRow;
@@ -87,7 +87,7 @@ fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
     let reason = reason.map_or(String::new(), |reason| format!(" {reason}."));
     let bound = match first.gain {
         Some(gain) => Some(gained(findings, gain, &first, words)),
-        None => bound(findings, &first, words),
+        None => bound(&first, words),
     };
     let bound = bound.map_or(String::new(), |bound| format!(" {bound}."));
     if first.is_small {
@@ -145,8 +145,8 @@ fn gained(findings: &Findings, gain: &PredictedGain, first: &FirstStep, words: &
     )
 }
 
-/// Returns by how much the run gets shorter at most, as a sentence without its full stop.
-fn bound(findings: &Findings, first: &FirstStep, words: &Words) -> Option<String> {
+/// Returns by how much the time that the costs are of gets shorter at most, as a sentence without its full stop.
+fn bound(first: &FirstStep, words: &Words) -> Option<String> {
     let saves_ns = first.saves_ns?;
     let without = match first.cost {
         Cost::Idle(total) => format!(
@@ -159,14 +159,15 @@ fn bound(findings: &Findings, first: &FirstStep, words: &Words) -> Option<String
         Cost::Transfers => "Without copies that nothing runs beside".to_owned(),
         Cost::Communication => "Without communication that nothing computes beside".to_owned(),
     };
-    let (whole, whole_ns) = match findings.wall_ns {
-        Some(wall_ns) => ("the run", wall_ns),
-        None => ("the judged time", findings.verdict_evidence.window_ns?),
+    let whole = match first.costs_of.part {
+        CostPart::Run => "the run",
+        CostPart::Judged => "the judged time",
+        CostPart::OutsideOfLongGap => "the time outside of that gap",
     };
     Some(format!(
         "{without}, {whole} is at most {} ({}) shorter, all else equal",
         number::duration(saves_ns),
-        number::share_of(saves_ns, whole_ns)
+        number::share_of(saves_ns, first.costs_of.length_ns)
     ))
 }
 
