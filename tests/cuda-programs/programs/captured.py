@@ -110,6 +110,19 @@ def large():
     print(c.double().sum().item())
 
 
+# What `sparse` reads: rows of a page each, of so many.
+ROWS, CHOSEN = 1 << 16, 300
+
+
+def sparse():
+    """A kernel that reads rows, of a page each, of a matrix of 256 MiB; and one that makes them."""
+    torch = seeded()
+    rows = torch.randperm(ROWS, device="cuda")[:CHOSEN].contiguous()
+    matrix = torch.arange(ROWS * 1024, device="cuda", dtype=torch.float32).view(ROWS, 1024)
+    torch.cuda.synchronize()
+    print(torch.index_select(matrix, 0, rows).double().sum().item())
+
+
 def jax():
     import jax as library
     import jax.numpy as jnp
@@ -151,6 +164,7 @@ KINDS = {
     "generate": generate,
     "decode": decode,
     "large": large,
+    "sparse": sparse,
     "jax": jax,
     "cupy": cupy,
 }

@@ -20,6 +20,14 @@ WINDOWS = {
 }
 # The kernels of `programs/captured.py decode` inside of its graph: a name, and which of its launches.
 IN_GRAPH = ("Gelu:60", "layer_norm:83", "softmax:11", "nvjet:70", "index:9")
+# Kernels of `programs/captured.py` of which only the pages that they need are kept: the kind, the window, and the pages that they
+# read, where that is known. `sparse` reads a page for each row, and its list of rows of 8 bytes, which may lie on three.
+SHRUNK = (
+    ("sparse", ("--kernel", "index"), (300, 303)),
+    ("decode", ("--kernel", "softmax:11"), None),
+    ("train", ("--kernel", "softmax:2"), None),
+    ("train", ("--kernel", "layer_norm:2"), None),
+)
 # Kinds of `native/captured.cu` that a capture refuses by name, or whose replay says what differs.
 HAZARDS = {
     "malloc": "allocates memory on the GPU",
@@ -107,6 +115,35 @@ def graphs(bench, result):
         result.equal(f"{name}: equal by gapscope", answer.get("equal"), True)
         result.measure(name, {"seconds": said["seconds"], "alone": round(alone.seconds, 2), "MB": round(size_of(folder) / 1e6, 1),
                               "different": different[:1], "status": status})  # fmt: skip
+
+
+@part("capture-shrink", 300, needs=("torch",))
+def shrink(bench, result):
+    """Captures with only the pages that kernels need, as many as is known by construction; they run again bit for bit."""
+    times = int(os.environ.get("CAPTURE_TIMES", "5"))
+    for kind, window, pages in SHRUNK:
+        name = f"{kind} {window[1]}"
+        folder, said = capture(bench, program("captured", kind), window)
+        if folder is None:
+            result.check(f"{name}: captured", False, json.dumps(said))
+            continue
+        small = folder.with_name(f"small-{folder.name}")
+        begin = time.monotonic()
+        status, answer = replayed(bench, folder, "--shrink", small)
+        seconds = time.monotonic() - begin
+        shrunk = answer.get("shrunk")
+        result.check(f"{name}: the pages are told", shrunk is not None, json.dumps(answer))
+        if shrunk is None:
+            continue
+        if pages:
+            result.check(f"{name}: pages", pages[0] <= shrunk["pages_kept"] <= pages[1], shrunk["pages_kept"])
+        outcomes = [replayed(bench, small) for _ in range(times)]
+        equal = sum(status == 0 and answer.get("equal") is True for status, answer in outcomes)
+        result.equal(f"{name}: replays of the small capture in fresh processes that are equal", equal, times)
+        result.measure(name, {**shrunk, "seconds": round(seconds, 1), "MB": round(size_of(folder) / 1e6, 2),
+                              "small MB": round(size_of(small) / 1e6, 2)})  # fmt: skip
+        shutil.rmtree(folder)
+        shutil.rmtree(small)
 
 
 @part("capture-hard", 400, needs=("blake3", "pyarrow"))
