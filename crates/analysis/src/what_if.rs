@@ -192,9 +192,10 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             return Ok((answer, None));
         }
         let (replayed, times) = self.changed(&effects);
+        let hand_overs = (self.runs.iter()).any(|run| run.recorded.facts.guessed_hand_overs > 0);
         answer
             .refused
-            .extend(refusal::of_interval(answer.recorded_ns, times));
+            .extend(refusal::of_interval(answer.recorded_ns, times, hand_overs));
         for (run, replayed) in self.runs.iter().zip(&replayed.0) {
             let overlapped_ns = path::overlapped_ns(run.timeline(), &run.recorded, replayed);
             let refused = refusal::of_overlap(&run.recorded, overlapped_ns);

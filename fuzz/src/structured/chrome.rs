@@ -104,21 +104,27 @@ impl Events<'_> {
 
     /// Adds an event with these members besides its times and its place.
     fn push(&mut self, phase: &str, pid: String, tid: String, more: Vec<String>) {
-        let start_ns = self.clock.next(self.chance);
-        let start = self.time(start_ns);
-        let mut members = vec![
-            format!("\"ph\":\"{phase}\""),
-            format!("\"pid\":{pid}"),
-            format!("\"tid\":{tid}"),
-            format!("\"ts\":{start}"),
-        ];
-        if phase == "X" {
-            let duration_ns = 1000 + self.chance.below(30_000);
-            members.push(format!("\"dur\":{}", self.time(duration_ns)));
+        // An event that is there twice counts once.
+        loop {
+            let start_ns = self.clock.next(self.chance);
+            let start = self.time(start_ns);
+            let mut members = vec![
+                format!("\"ph\":\"{phase}\""),
+                format!("\"pid\":{pid}"),
+                format!("\"tid\":{tid}"),
+                format!("\"ts\":{start}"),
+            ];
+            if phase == "X" {
+                let duration_ns = 1000 + self.chance.below(30_000);
+                members.push(format!("\"dur\":{}", self.time(duration_ns)));
+            }
+            members.extend_from_slice(&more);
+            let event = self.chance.object(members);
+            if !self.events.contains(&event) {
+                self.events.push(event);
+                return;
+            }
         }
-        members.extend(more);
-        let event = self.chance.object(members);
-        self.events.push(event);
     }
 
     fn host(&mut self) -> (String, String) {

@@ -269,8 +269,9 @@ pub(super) fn of_overlap(recorded: &Recorded, overlapped_ns: i64) -> Option<Refu
     })
 }
 
-/// Returns the reason why an interval says too little; `None` where it says enough.
-pub(super) fn of_interval(recorded_ns: i64, times: Times) -> Option<Refusal> {
+/// Returns the reason why an interval says too little; `None` where it says enough. `hand_overs` is true where some of the guesses are
+/// about which thread waited for which.
+pub(super) fn of_interval(recorded_ns: i64, times: Times, hand_overs: bool) -> Option<Refusal> {
     let width = times.high.saturating_sub(times.low) as f64;
     let gain = recorded_ns.abs_diff(times.mid) as f64;
     let is_enough = width <= (MAX_WIDTH_OF_GAIN * gain).max(MAX_WIDTH_OF_TIME * recorded_ns as f64);
@@ -282,7 +283,14 @@ pub(super) fn of_interval(recorded_ns: i64, times: Times) -> Option<Refusal> {
                 share(times.high),
                 share(times.low)
             ),
-            "Record with gapscope itself, or with the options that record what waits for what.",
+            match hand_overs {
+                true => {
+                    "Record a longer run, or more stack samples with `--stack-rate`: they tell which thread waited for which."
+                }
+                false => {
+                    "Record with gapscope itself, or with the options that record what waits for what."
+                }
+            },
         )
     })
 }
