@@ -19,6 +19,7 @@ mod facts;
 mod files;
 mod import_file;
 mod join;
+mod join_shared;
 pub(crate) mod joined;
 mod json;
 mod lanes;

@@ -48,11 +48,21 @@ impl Collector<'_, '_> {
         let pids = self.lanes.pids();
         let (works, sources) = (&self.works, &self.sources);
         let sources = SourceProcesses::new(&launches, works, sources, &pids, calls, self.main);
-        let (joined, collisions) = launches.join(works, &sources, calls);
+        let (joined, collisions) = launches.join(works, &sources, calls, &recorded.functions);
         self.add_copied_bytes(&joined);
         let inventory = &mut self.profile.inventory;
         let reason = "several calls of their process have their correlation: the nearest one before them is taken";
-        inventory.lose(LossKind::UnambiguousCallsOfWork, collisions, reason);
+        inventory.lose(
+            LossKind::UnambiguousCallsOfWork,
+            collisions.in_process,
+            reason,
+        );
+        let reason = "calls of several processes have their correlation, and all of them came before the work: the first call gets the work that ran first";
+        inventory.lose(
+            LossKind::UnambiguousCallsOfWork,
+            collisions.of_processes,
+            reason,
+        );
         if sources.by_order {
             inventory.note("The file has several processes that used the same correlations at the same time: devices are given to them in the order of their numbers.");
         }

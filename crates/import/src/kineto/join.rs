@@ -5,10 +5,11 @@
 //! device does not name its process of the host. Where several processes have calls, as in the merged files of ranks,
 //! the device's events belong to the process whose name in the file has the same prefix (`[TP00] `), or else to the
 //! process with calls before most of the work. Work of several processes under one number of a device, whose correlations
-//! come once for each, belongs to the nearest call before it of any process. Where a process uses a correlation again, work belongs to the nearest
-//! call before it.
+//! come once for each, belongs to calls of its kind in their order ([`super::join_shared`]), and else to the nearest call before it of any
+//! process. Where a process uses a correlation again, work belongs to the nearest call before it.
 
 use crate::profile::{ApiCall, Correlation, DeviceWork};
+use gapscope_model::SubmissionKind;
 use gapscope_timeline_builder::Function;
 use gapscope_trace::ids::ProcessId;
 use rustc_hash::FxHashMap;
@@ -48,11 +49,11 @@ pub(super) struct Joined {
 #[derive(Debug, Default)]
 pub(super) struct Launches {
     /// The first call with each correlation. A call of a function that launches work is preferred to another one.
-    first: FxHashMap<(ProcessId, Correlation), u32>,
+    pub(super) first: FxHashMap<(ProcessId, Correlation), u32>,
     /// The calls of correlations that a process uses several times, in order of time.
-    again: FxHashMap<(ProcessId, Correlation), Vec<u32>>,
+    pub(super) again: FxHashMap<(ProcessId, Correlation), Vec<u32>>,
     /// The processes that have calls, in order of their first calls.
-    processes: Vec<ProcessId>,
+    pub(super) processes: Vec<ProcessId>,
 }
 
 impl Launches {
@@ -141,17 +142,24 @@ impl Launches {
         }
     }
 
-    /// Returns the process and the call of each piece of work, and the number of pieces whose correlation several calls
-    /// of their process have.
+    /// Returns the process and the call of each piece of work, and the number of pieces whose correlation does not say which call is theirs.
     pub(super) fn join(
         &self,
         works: &[CollectedWork],
         sources: &SourceProcesses,
         calls: &[(ProcessId, ApiCall)],
-    ) -> (Vec<Joined>, u64) {
+        functions: &[Function],
+    ) -> (Vec<Joined>, Collisions) {
         let calls = Calls(calls);
-        let mut collisions = 0;
-        let joined = works.iter().map(|collected| {
+        let in_order = self.in_order(works, sources, &calls, functions);
+        let mut collisions = Collisions {
+            in_process: 0,
+            of_processes: in_order.ambiguous,
+        };
+        let joined = (0u32..).zip(works).map(|(at, collected)| {
+            if let Some(joined) = in_order.joined.get(&at) {
+                return *joined;
+            }
             let start_ns = collected.work.span.map(|span| span.start_ns);
             let of = |process| {
                 let call = self.call(process, collected.correlation?, start_ns, &calls);
@@ -159,13 +167,18 @@ impl Launches {
             };
             let found = match sources.of_source[collected.source as usize] {
                 SourceProcess::Process(process) => of(process),
-                // The latest call before the work, whatever its process is.
+                // The latest launch before the work, whatever its process is.
                 SourceProcess::Any => (self.processes.iter())
                     .filter_map(|process| of(*process))
                     .max_by_key(|(_, call)| {
                         let call_ns = calls.start_ns(*call);
                         let is_before = start_ns.is_none_or(|start_ns| call_ns <= start_ns);
-                        (is_before, if is_before { call_ns } else { -call_ns })
+                        let is_launch = calls.launches(*call, functions).is_some();
+                        (
+                            is_launch,
+                            is_before,
+                            if is_before { call_ns } else { -call_ns },
+                        )
                     }),
             };
             let process = match sources.of_source[collected.source as usize] {
@@ -175,7 +188,7 @@ impl Launches {
             if let Some((process, correlation)) =
                 found.map(|(process, _)| process).zip(collected.correlation)
             {
-                collisions += u64::from(
+                collisions.in_process += u64::from(
                     !self.again.is_empty() && self.again.contains_key(&(process, correlation)),
                 );
             }
@@ -188,11 +201,26 @@ impl Launches {
     }
 }
 
+/// Pieces of work whose correlation does not say which call is theirs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Collisions {
+    /// Those whose correlation several calls of their process have.
+    pub(super) in_process: u64,
+    /// Those whose correlation calls of several processes have, before the work of all of them.
+    pub(super) of_processes: u64,
+}
+
 /// The calls of a file.
-struct Calls<'a>(&'a [(ProcessId, ApiCall)]);
+pub(super) struct Calls<'a>(pub(super) &'a [(ProcessId, ApiCall)]);
 
 impl Calls<'_> {
-    fn start_ns(&self, call: u32) -> i64 {
+    /// Returns the kind of work that a call launches; `None` for a call that launches none.
+    pub(super) fn launches(&self, call: u32, functions: &[Function]) -> Option<SubmissionKind> {
+        let (_, call) = &self.0[call as usize];
+        functions[call.function.0 as usize].class.submission_kind()
+    }
+
+    pub(super) fn start_ns(&self, call: u32) -> i64 {
         self.0[call as usize].1.span.start_ns
     }
 }
@@ -319,6 +347,11 @@ impl SourceProcesses {
             result.by_order = true;
         }
         result
+    }
+
+    /// Returns true where several processes may have launched the work of a source.
+    pub(super) fn is_shared(&self, source: u32) -> bool {
+        self.of_source[source as usize] == SourceProcess::Any
     }
 
     /// Returns the process of the events of a source.

@@ -17,6 +17,7 @@ mod kineto;
 mod kineto_documents;
 mod kineto_faults;
 mod kineto_lines;
+mod kineto_shared;
 mod kineto_truth;
 mod kineto_windows;
 mod labels;
