@@ -97,6 +97,9 @@ thresholds! {
     CHANCE_SHARE: f64 = 0.1, Share,
         "Without a recorded wait, work counts as started by the end of other work only within so short a time that ends cover at most this share of the time.",
         "A start at random is then after such an end once in ten times at most, and not for most of the time.";
+    SAME_RANK_SHARE: f64 = 0.75, Share,
+        "A critical path is told as that of one rank where it stays there for this share of its time, also when it goes on with another rank wherever that may have come last within the clocks' error.",
+        "Of two ranks that are alike each has half of such a path.";
     ALONE_SHARE: f64 = 0.5, Share,
         "Communication since the work before on a queue belongs to the critical path from this share of its time on, where the trace does not say what the next work there waited for.",
         "The device was not idle meanwhile, and the host may have waited for it; communication that mostly ran beside that earlier work would hide it.";

@@ -76,6 +76,9 @@ pub struct JointPath {
     pub most_compute_ns: i64,
     /// So much of the communication may be something else, because the clocks of the devices agree only within an error.
     pub error_ns: i64,
+    /// True where the path could as well run through other devices, as these came last to communication within the clocks' error: then no
+    /// device is named.
+    pub runs_through_any: bool,
 }
 
 /// The part of a path on one device.

@@ -255,12 +255,14 @@ impl JointPath {
         }
     }
 
-    /// Returns on which device most of a part of the path is, as the end of a clause; empty where no device has the greater part.
+    /// Returns on which device most of a part of the path is, as the end of a clause; empty where no device has the greater part, or
+    /// another could have it.
     fn mostly(&self, part: impl Fn(&PathParts) -> i64) -> String {
         let all_ns = part(&self.parts());
         let most = self.devices.iter().max_by_key(|device| part(&device.parts));
         let most = most.map(|device| (device, ratio(part(&device.parts), all_ns)));
-        match most.filter(|(_, share)| *share >= IDLE_SHARE && self.devices.len() > 1) {
+        let names = self.devices.len() > 1 && !self.runs_through_any;
+        match most.filter(|(_, share)| *share >= IDLE_SHARE && names) {
             Some((device, share)) => format!(", {} of that on {}", Percent(share), device.name),
             None => String::new(),
         }

@@ -226,6 +226,7 @@ impl Sum {
             }],
             most_compute_ns: self.most_compute_ns,
             error_ns: 0,
+            runs_through_any: false,
         })
     }
 

@@ -320,6 +320,7 @@ fn joint_path(each: &[Times], findings: DeviceFindings, idle: &IdleTime) -> Opti
         devices: devices.collect(),
         most_compute_ns: each.iter().map(Times::most_compute_ns).max()?,
         error_ns: 0,
+        runs_through_any: false,
     })
 }
 

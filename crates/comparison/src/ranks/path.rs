@@ -8,7 +8,8 @@
 //!
 //! Clocks of two ranks agree within an error. Where two ranks came last within that error, either may be on the path: both ways are
 //! followed, and where they lead to two verdicts, the verdict is unknown. Each change of ranks moves the border between
-//! communication and what comes before by the error at most.
+//! communication and what comes before by the error at most. A rank is named only where the path is mostly on that rank however such ties are
+//! broken.
 //!
 //! What this cannot know: clocks of different machines. There the verdict rests on the sums of the ranks' times, and says so.
 
@@ -19,7 +20,7 @@ use super::part::CollectivePart;
 use gapscope_analysis::critical_path::{JointPath, PathOfDevice, PathParts};
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::quantity::ratio;
-use gapscope_timeline::thresholds::UNKNOWN_SHARE;
+use gapscope_timeline::thresholds::{SAME_RANK_SHARE, UNKNOWN_SHARE};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -109,6 +110,8 @@ enum Follow {
     Latest,
     /// The rank that the path is on, where it may have been last.
     Own,
+    /// Another than that, where the other may have been last.
+    Other,
 }
 
 /// A path that was followed.
@@ -142,7 +145,11 @@ pub(super) fn judged(
         return Err("no collectives of the ranks could be matched".to_owned());
     }
     let followed = follow(digests, joints, clocks, Follow::Latest);
-    let path = joint_path(digests, &followed);
+    let elsewhere = follow(digests, joints, clocks, Follow::Other);
+    let path = JointPath {
+        runs_through_any: !is_mostly_on_one(&followed, &elsewhere),
+        ..joint_path(digests, &followed)
+    };
     if ratio(followed.unmatched_ns, path.parts().total_ns()) >= UNKNOWN_SHARE {
         return Err(
             "most of the communication is in collectives that could not be matched".to_owned(),
@@ -225,7 +232,7 @@ fn last_arrival<'a>(
         let arrived_ns = arrived.interval.start_ns;
         let error_ns = clocks.device_error_ns(rank, *other)?;
         let least_ns = match how {
-            Follow::Latest => own_ns,
+            Follow::Latest | Follow::Other => own_ns,
             Follow::Own => own_ns.saturating_add(error_ns),
         };
         let is_later = arrived_ns > least_ns && arrived_ns > last.1.interval.start_ns;
@@ -233,7 +240,28 @@ fn last_arrival<'a>(
             last = (*other, arrived, error_ns);
         }
     }
+    if how == Follow::Other && last.0 == rank {
+        let mut others = joints.find(part)?.iter();
+        let other = others.find_map(|(other, arrived)| {
+            let error_ns = clocks.device_error_ns(rank, *other)?;
+            let may_be_last = arrived.interval.start_ns.saturating_add(error_ns) >= own_ns;
+            let may_be_last = may_be_last && arrived.interval.start_ns < until_ns;
+            (*other != rank && may_be_last).then_some((*other, *arrived, error_ns))
+        });
+        return other.or(Some(last));
+    }
     Some(last)
+}
+
+/// Returns true where the rank with the greatest part of a path keeps most of that part on the other way.
+fn is_mostly_on_one(path: &Followed, elsewhere: &Followed) -> bool {
+    let share = |path: &Followed, rank: usize| {
+        let all_ns = path.by_rank.iter().map(PathParts::total_ns);
+        let all_ns = all_ns.fold(0, i64::saturating_add);
+        ratio(path.by_rank[rank].total_ns(), all_ns)
+    };
+    let longest = (0..path.by_rank.len()).max_by_key(|rank| path.by_rank[*rank].total_ns());
+    longest.is_none_or(|rank| share(elsewhere, rank) >= SAME_RANK_SHARE * share(path, rank))
 }
 
 fn joint_path(digests: &[&RankDigest], followed: &Followed) -> JointPath {
@@ -254,6 +282,7 @@ fn joint_path(digests: &[&RankDigest], followed: &Followed) -> JointPath {
             .max()
             .unwrap_or(0),
         error_ns: followed.error_ns,
+        runs_through_any: false,
     }
 }
 
