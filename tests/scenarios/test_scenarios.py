@@ -23,6 +23,7 @@ from damage import DAMAGES, is_open, timed
 from joint_paths import JOINT_PATHS, JOINT_PROGRAMS
 import other_programs  # noqa: F401  (adds its programs to those of the table)
 import unrecorded_waits  # noqa: F401  (adds its ranks and programs to those of joint paths)
+import unseen_programs  # noqa: F401  (adds to all of them)
 from other_ranks import OTHER_RANKS
 from programs import SCENARIOS, Answer, Scenario
 from several_ranks import RANKS, RanksScenario
