@@ -65,17 +65,15 @@ pub(crate) fn first(findings: &Findings, words: &Words, remarks: &[String]) -> V
     }
     let conditions = findings.conditions.iter().filter(|note| !note.is_usual);
     let notes = findings.notes.len() + conditions.count();
-    let reasons = match (losses.is_empty(), notes) {
-        (true, 0) => None,
-        (true, notes) => Some(number::count_of(notes as u64, "note", "notes")),
-        (false, 0) => Some("The reasons".to_owned()),
-        (false, notes) => {
-            let notes = number::count_of(notes as u64, "note", "notes");
-            Some(format!("The reasons and {notes}"))
-        }
+    let count = number::count_of(notes as u64, "note", "notes");
+    let more = match (losses.is_empty(), notes) {
+        (true, 0) => String::new(),
+        // The next line says what prints all.
+        (true, _) => format!(" {count}."),
+        (false, 0) => " The reasons: --section accuracy.".to_owned(),
+        (false, _) => format!(" The reasons and {count}: --section accuracy."),
     };
-    let more = reasons.map(|reasons| format!(" {reasons}: --section accuracy."));
-    text.push(Tone::Faint, more.unwrap_or_default());
+    text.push(Tone::Faint, more);
     let mut blocks = vec![Block::Apart(text)];
     // Remarks on the reading of a trace are of what is missing or damaged.
     let remarks = remarks
