@@ -342,6 +342,72 @@ def host_and_device_of_one_pace() -> TraceWriter:
     return trace
 
 
+@scenario(
+    "pages of managed memory move for 1.4 ms before each kernel: transfers, and prefetching helps",
+    "transfer-bound",
+    says=(r"Do first: prefetch the pages",),
+    never_advises=(r"pin the memory",),
+)
+def pages_that_move_before_each_kernel() -> TraceWriter:
+    trace = TraceWriter()
+    for step in range(100):
+        start = step * 2000
+        trace.add(
+            "transfers",
+            until=start + 1420,
+            position=0,
+            queue=4,
+            kind="host-to-device",
+            bytes=2_000_000,
+            start_ns=(start + 20) * 1000,
+            duration_ns=1_400_000,
+            submission=None,
+            host_memory="managed",
+        )
+        trace.launch("k", start, start + 1425, 560)
+    return trace
+
+
+@scenario(
+    "a server on Vulkan waits for events in its loop: it has nothing to do, and a graph would not help",
+    "host-bound",
+    "host-late host-waits",
+    says=(r"as an event loop does",),
+    never_says=(r"in code of the program",),
+    never_advises=(r"graph",),
+)
+def event_loop_on_vulkan() -> TraceWriter:
+    trace, start = TraceWriter(api="vulkan"), 0.0
+    stack = trace.stack([("serve", "/home/a/app.js", 5)])
+    for _ in range(60):
+        asleep(trace, stack, start, start + 20_000, "epoll_wait")
+        trace.submitted(start + 20_010, start + 20_040, 900)
+        trace.call("wait-fences", start + 20_045, 905, "vkWaitForFences")
+        start += 20_970
+    return trace
+
+
+@scenario(
+    "the launching thread takes its work from a queue, which another thread fills: that thread and its line are named",
+    "host-bound",
+    "host-late host-waits",
+    headline=(r"waiting for another thread",),
+    says=(r"pre\.py:33",),
+    never_advises=(r"graph",),
+)
+def work_from_a_queue_of_another_thread() -> TraceWriter:
+    trace, start = TraceWriter(), 0.0
+    stack = trace.stack([("main", "/home/a/train.py", 9), ("get", "/usr/lib/python3.12/queue.py", 171)])
+    beside = trace.stack([("worker", "/home/a/pre.py", 33)])
+    for _ in range(60):
+        asleep(trace, stack, start, start + 9000, "futex")
+        trace.samples(beside, start, start + 9000, period=500, thread=12)
+        trace.launch("k", start + 9000, start + 9010, 1800)
+        trace.call("wait-device-idle", start + 9005, 1812, "cudaDeviceSynchronize")
+        start += 10_830
+    return trace
+
+
 def pipeline_with_a_slow_stage(stages: int = 4, batches: int = 8, rounds: int = 12) -> list[TraceWriter]:
     """Returns the stages of a pipeline, of which the third computes for twice as long."""
     ranks = Ranks(stages)
