@@ -21,11 +21,10 @@ WINDOWS = {
 # The kernels of `programs/captured.py decode` inside of its graph: a name, and which of its launches.
 IN_GRAPH = ("Gelu:60", "layer_norm:83", "softmax:11", "nvjet:70", "index:9")
 # Kernels of `programs/captured.py` of which only the pages that they need are kept: the kind, the window, and the pages that they
-# read, where that is known. `sparse` reads a page for each row, and its list of rows of 8 bytes, which may lie on three.
+# read, where that is known. `sparse` reads a page for each of 20 rows, its list of rows, and what prepares the gather.
 SHRUNK = (
-    ("sparse", ("--kernel", "index"), (300, 303)),
+    ("sparse", ("--label", "gather"), (20, 25)),
     ("decode", ("--kernel", "softmax:11"), None),
-    ("train", ("--kernel", "softmax:2"), None),
     ("train", ("--kernel", "layer_norm:2"), None),
 )
 # Kinds of `native/captured.cu` that a capture refuses by name, or whose replay says what differs.

@@ -5,7 +5,7 @@
 
 use crate::args;
 use crate::failure::Failure;
-use crate::output_path;
+use crate::{output_path, page};
 use gapscope_capture::cuda::{CudaCapture, CudaStep};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,6 +31,7 @@ pub fn run(arguments: &args::Replay, capture: &CudaCapture) -> Result<ExitCode, 
         command.arg("--quiet");
     }
     if arguments.profile {
+        page::note("the time on the device has the passes in it that the counters take");
         for (kernel, launches) in profiled(arguments, capture) {
             // A name in a capture may begin with a hyphen.
             command.arg(format!("--profile-kernel={kernel}:{launches}"));
