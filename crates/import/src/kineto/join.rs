@@ -243,6 +243,14 @@ pub(super) struct SourceProcesses {
     pub(super) by_order: bool,
 }
 
+/// A device whose process is not told by a name.
+struct Open {
+    source: u32,
+    device: Option<u32>,
+    /// The processes that have calls before all of its work, in the order of their numbers.
+    candidates: Vec<ProcessId>,
+}
+
 /// What the calls of a process say of the work of a source.
 #[derive(Debug, Clone, Copy, Default)]
 struct Evidence {
@@ -305,7 +313,7 @@ impl SourceProcesses {
             let is_shared = (2..=processes.len()).contains(&count);
             shared[source as usize] += u64::from(is_shared);
         }
-        let mut tied: Vec<(u32, Vec<ProcessId>)> = Vec::new();
+        let mut open: Vec<Open> = Vec::new();
         for (index, source) in (0u32..).zip(sources) {
             let prefix = rank_prefix(&source.pid);
             let with_prefix = |process: &&ProcessId| {
@@ -331,22 +339,50 @@ impl SourceProcesses {
                 [process] => SourceProcess::Process(*process),
                 _ => SourceProcess::Any,
             };
-            if best.len() > 1 && most == totals[index as usize] && most > 0 {
-                tied.push((index, best));
+            if most == totals[index as usize] && most > 0 {
+                open.push(Open {
+                    source: index,
+                    device: source.device,
+                    candidates: best,
+                });
             }
         }
-        // Ranks use the devices in the order of their numbers, and their processes start in that order.
-        let all_alike = tied.first().is_some_and(|(_, first)| {
-            first.len() == tied.len() && tied.iter().all(|(_, best)| best == first)
-        });
-        if all_alike {
-            tied.sort_by_key(|(index, _)| sources[*index as usize].device);
-            for (at, (index, best)) in tied.iter().enumerate() {
-                result.of_source[*index as usize] = SourceProcess::Process(best[at]);
-            }
-            result.by_order = true;
+        // Where each process has a device of its own, a device of which only one process is left is that process's, whoever else has calls
+        // before its work: a late rank has calls before its own work alone, and each rank has calls before that of a late one.
+        if open.len() == processes.len() {
+            result.give_each_its_own(open);
         }
         result
+    }
+
+    /// Gives devices to processes one to one, as far as that can be told: as many devices as processes that come into question are
+    /// theirs. Devices of which none is told from another are given in the order of their numbers: ranks use devices in that order, and
+    /// their processes start in that order.
+    fn give_each_its_own(&mut self, mut open: Vec<Open>) {
+        open.sort_by_key(|one| one.device);
+        loop {
+            let whose = open.iter().find_map(|one| {
+                let alike = open
+                    .iter()
+                    .filter(|other| other.candidates == one.candidates);
+                (alike.count() == one.candidates.len()).then(|| one.candidates.clone())
+            });
+            let Some(whose) = whose.filter(|whose| !whose.is_empty()) else {
+                return;
+            };
+            self.by_order |= whose.len() > 1;
+            let mut given = whose.iter();
+            open.retain_mut(|one| {
+                if one.candidates != whose {
+                    one.candidates.retain(|process| !whose.contains(process));
+                    return true;
+                }
+                if let Some(process) = given.next() {
+                    self.of_source[one.source as usize] = SourceProcess::Process(*process);
+                }
+                false
+            });
+        }
     }
 
     /// Returns true where several processes may have launched the work of a source.

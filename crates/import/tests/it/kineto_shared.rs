@@ -108,3 +108,26 @@ fn work_is_never_of_a_call_that_only_waits() {
         assert_eq!(name, format!("k{pid}"));
     }
 }
+
+#[test]
+fn devices_of_ranks_of_which_some_are_late_are_their_processes() {
+    // Each rank has the same correlations, and calls 30 us after the one before, or 0 us: work follows 10 us after its call.
+    for late in [[0, 0, 30, 0], [0, 30, 60, 90], [30, 0, 0, 30], [0, 0, 0, 0]] {
+        let mut events = Vec::new();
+        for number in 1..=10 {
+            for (device, late) in (0..4).zip(late) {
+                let (pid, at) = (100 * (device + 1), 1000 + number * 200 + late);
+                events.push(call(pid, "cudaLaunchKernel", number, at));
+                let kernel = work("kernel", &format!("k{pid}"), number, at + 10);
+                let kernel = kernel.replace(r#""pid":0"#, &format!(r#""pid":{device}"#));
+                events.push(kernel.replace(r#""device":0"#, &format!(r#""device":{device}"#)));
+            }
+        }
+        let trace = imported(&events);
+        assert_eq!(trace.tables.submissions.len(), 40, "{late:?}");
+        for (name, pid) in processes_of(&trace) {
+            assert_eq!(name, format!("k{pid}"), "{late:?}");
+        }
+        assert_eq!(trace.manifest.losses, [], "{late:?}");
+    }
+}
