@@ -163,7 +163,12 @@ impl Report<'_> {
         };
         let mut first = verdict::first(findings);
         first.extend(self.ranks.iter().flat_map(|ranks| ranks.beside_verdict()));
-        let do_first = do_first::blocks(findings, words);
+        // A late rank, for which the others wait, comes before what is slow on each rank.
+        let late_rank = self.ranks.as_ref().and_then(RanksReport::do_first);
+        let do_first = match late_rank {
+            Some(block) => vec![block],
+            None => do_first::blocks(findings, words),
+        };
         let head = [
             Section {
                 name: "verdict",

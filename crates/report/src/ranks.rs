@@ -121,7 +121,6 @@ impl RanksReport<'_> {
         let count = number::count_of(findings.ranks.len() as u64, "rank", "ranks");
         let mut blocks = vec![Block::Heading("Ranks in this trace".into(), count)];
         blocks.extend(self.verdict());
-        blocks.extend(self.do_first());
         let sentences = findings.sentences.iter();
         blocks.extend(sentences.map(|text| Block::Sentence(text.as_str().into())));
         blocks.extend(self.tables());
@@ -145,7 +144,7 @@ impl RanksReport<'_> {
     }
 
     /// Returns what to do first about a late rank.
-    fn do_first(&self) -> Option<Block> {
+    pub(crate) fn do_first(&self) -> Option<Block> {
         let [action, rest] = first_step(self.findings)?;
         let text = Text::new().strong(format!("Do first: {action}"));
         Some(Block::Apart(text.and(rest)))
