@@ -30,9 +30,13 @@ impl<'a> Clocks<'a> {
         a.host == b.host && !apart
     }
 
-    /// Returns the error within which times of two ranks' hosts can be compared, or `None` where they cannot be.
+    /// Returns the error within which times of two ranks' hosts can be compared, or `None` where they cannot be, or where the traces do not say
+    /// on which machine they were made: wall clocks that agree may be those of two machines.
     pub(super) fn host_error_ns(&self, a: usize, b: usize) -> Option<i64> {
-        self.have_one_clock(a, b).then_some(0)
+        let host = &self.0[a].host;
+        let is_named =
+            host.boot_id.is_some() || !host.system.is_empty() || !host.processor.is_empty();
+        (is_named && self.have_one_clock(a, b)).then_some(0)
     }
 
     /// Returns the error within which times of two ranks' devices can be compared, or `None` where they cannot be.
