@@ -21,7 +21,8 @@ fn the_recorders_own_thread_holds_nobody() {
     assert_eq!(found.changed_ns.unwrap().mid, expected_ns);
 }
 
-/// As autograd does: the main thread prepares a step for 4 ms, hands over to a second thread, which launches, and waits for it.
+/// As autograd does: the main thread prepares a step for 4 ms, hands over to a second thread, which launches, and waits for it. Before and
+/// after that wait it runs code of its own.
 fn handed_over(is_sampled: bool) -> Trace {
     let mut text = String::from(
         "manifest sampling_mode=dispatch
@@ -49,10 +50,18 @@ fn handed_over(is_sampled: bool) -> Trace {
             "host_call process=1 thread=7 call=wait-device-idle start_ns={wait}us duration_ns=3us result=0\n"
         ));
         if is_sampled {
-            for (thread, after) in [(7, 200), (8, 600), (8, 2_600)] {
+            let blocked = "state=blocked system_call=futex";
+            let all = [
+                (7, 60, "state=running"),
+                (7, 120, blocked),
+                (7, 220, "state=running"),
+                (8, 600, blocked),
+                (8, 2_600, blocked),
+            ];
+            for (thread, after, state) in all {
                 let at = t + after;
                 text.push_str(&format!(
-                    "sample process=1 thread={thread} time_ns={at}us stack=1 state=blocked system_call=futex source=sampled\n"
+                    "sample process=1 thread={thread} time_ns={at}us stack=1 {state} source=sampled\n"
                 ));
             }
         }

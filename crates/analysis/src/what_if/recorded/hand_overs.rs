@@ -2,7 +2,7 @@
 //! does in a burst lies inside. The moments of the threads go in; calls that a hand-over held get the thread that held them.
 //!
 //! Traces do not say which thread woke which, so that these are guesses, unless samples show that the silent thread waited for another
-//! one. They are made only where nearly all bursts of the other thread lie so, and only between threads that submit work or wait for
+//! one while the other was at work. They are made only where nearly all bursts of the other thread lie so, and only between threads that submit work or wait for
 //! it: another one, such as that of a recorder which reads its buffers now and then, wakes nobody.
 
 use super::{Kind, Recorded};
@@ -19,9 +19,10 @@ const MIN_SILENCE_NS: i64 = 50_000;
 const MIN_COUNT: usize = 5;
 /// The share of the other thread's calls, and of the silences in which it did anything, that must fit.
 const MIN_SHARE: f64 = 0.8;
-/// Fewer samples in the silences of a thread say too little.
+/// Fewer samples of a thread say too little.
 const MIN_SAMPLES: usize = 10;
-/// Of the samples in its silences, so large a share finds a thread that waits blocked in a wait for another one.
+/// Of the samples while the other thread is at work, so large a share finds a thread that waits blocked in a wait for another one. Before
+/// and after that it may run code of its own.
 const MIN_BLOCKED_SHARE: f64 = 0.9;
 /// Programs with more threads have other patterns.
 const MAX_THREADS: usize = 32;
@@ -43,6 +44,8 @@ struct Handed {
     by_other: bool,
     /// The time from the end of that thread's last call.
     after_ns: i64,
+    /// The time in which that thread was at work, from its first call to the end of its last one.
+    meanwhile: Interval,
 }
 
 /// Finds the hand-overs between threads of one process.
@@ -90,7 +93,7 @@ pub(super) fn find(recorded: &mut Recorded, finder: &GapFinder) {
     facts.recorded += facts.hand_overs - facts.guessed_hand_overs;
 }
 
-/// Returns true where samples show that the thread of these calls waited for another one in its silences before them.
+/// Returns true where samples show that the thread of these calls waited for another one, while that one was at work.
 fn waits_for_a_thread<'h>(
     recorded: &Recorded,
     samples: &ThreadSamples,
@@ -103,8 +106,7 @@ fn waits_for_a_thread<'h>(
         let Kind::Call(call) = &moment.kind else {
             continue;
         };
-        let silence = Interval::new(moment.at_ns - call.own_ns, moment.at_ns);
-        let rows = samples.sampled(recorded.threads[call.thread as usize], silence);
+        let rows = samples.sampled(recorded.threads[call.thread as usize], handed.meanwhile);
         let waits = |row: &&u32| {
             let row = **row as usize;
             let system_call = table.system_call[row].as_deref();
@@ -154,15 +156,19 @@ fn between(first: &[CallOf], other: &[CallOf]) -> Vec<Handed> {
         let is_inside = other[until - 1].end_ns <= after.start_ns;
         let is_apart = from == 0 || other[from - 1].end_ns <= before.end_ns;
         if is_inside && is_apart {
+            let since_ns = from.checked_sub(1).map_or(i64::MIN, |at| other[at].end_ns);
+            let begun = first.partition_point(|call| call.start_ns < since_ns);
             found.push(Handed {
                 moment: other[from].moment,
                 by_other: false,
                 after_ns: other[from].start_ns - before.end_ns,
+                meanwhile: Interval::new(first[begun].start_ns.min(before.start_ns), before.end_ns),
             });
             found.push(Handed {
                 moment: after.moment,
                 by_other: true,
                 after_ns: after.start_ns - other[until - 1].end_ns,
+                meanwhile: Interval::new(other[from].start_ns, other[until - 1].end_ns),
             });
             within += until - from;
         }
