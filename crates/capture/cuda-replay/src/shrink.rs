@@ -47,8 +47,9 @@ impl Fill {
 /// A question to the process that has the GPU.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Request {
-    /// Whether the launches compute the same while these pages have other bytes. Pages are given by ranges of their numbers, in order.
-    Compare(Fill, Vec<Range<u64>>),
+    /// Whether the launches compute the same while these pages have other bytes, and whether that is to be looked at thoroughly. Pages are
+    /// given by ranges of their numbers, in order.
+    Compare(Fill, Vec<Range<u64>>, bool),
     /// Writes the capture in which these pages are zero to a folder that does not exist.
     Write(std::path::PathBuf, Vec<Range<u64>>),
 }

@@ -17,7 +17,7 @@ const HALF_BYTES: usize = 64 << 20;
 const SMALL_HALF_BYTES: usize = 4 << 20;
 
 /// A range of a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
     pub memory: MemoryId,
     pub offset: u64,

@@ -9,11 +9,16 @@ pub trait Compares {
     /// Why no answer can be had.
     type Error;
 
-    /// Returns whether the launches compute the same.
+    /// Returns whether the launches compute the same. An answer that is not thorough is had sooner, and may be wrong.
     ///
     /// # Errors
     /// No answer can be had.
-    fn is_same(&mut self, fill: Fill, pages: &[Range<u64>]) -> Result<bool, Self::Error>;
+    fn is_same(
+        &mut self,
+        fill: Fill,
+        pages: &[Range<u64>],
+        is_thorough: bool,
+    ) -> Result<bool, Self::Error>;
 }
 
 /// The most times that all fills are gone through. A second time is needed where pages are spare with one fill, and are not with
@@ -40,6 +45,7 @@ pub fn find_spare_pages<C: Compares>(
     let mut halving = Halving {
         fill: Fill::Ones,
         part,
+        is_thorough: false,
         spare: Vec::new(),
         comparison,
     };
@@ -68,12 +74,13 @@ fn narrowed<C: Compares>(
     part: u64,
     comparison: &mut C,
 ) -> Result<Vec<Range<u64>>, C::Error> {
-    if candidates.is_empty() || comparison.is_same(fill, &candidates)? {
+    if candidates.is_empty() || comparison.is_same(fill, &candidates, true)? {
         return Ok(candidates);
     }
     let mut halving = Halving {
         fill,
         part,
+        is_thorough: true,
         spare: Vec::new(),
         comparison,
     };
@@ -90,6 +97,7 @@ struct Halving<'c, C> {
     fill: Fill,
     /// Ranges of so many pages are not divided.
     part: u64,
+    is_thorough: bool,
     /// Pages that are spare together, in order.
     spare: Vec<Range<u64>>,
     comparison: &'c mut C,
@@ -100,7 +108,7 @@ impl<C: Compares> Halving<'_, C> {
     fn add(&mut self, range: Range<u64>, has_needed: bool) -> Result<bool, C::Error> {
         if !has_needed {
             let with = joined(&self.spare, &range);
-            if self.comparison.is_same(self.fill, &with)? {
+            if self.is_same(&with)? {
                 self.spare = with;
                 return Ok(true);
             }
@@ -165,8 +173,12 @@ impl<C: Compares> Halving<'_, C> {
 
     /// Returns whether a range is spare together with what is.
     fn is_spare(&mut self, range: &Range<u64>) -> Result<bool, C::Error> {
-        self.comparison
-            .is_same(self.fill, &joined(&self.spare, range))
+        let with = joined(&self.spare, range);
+        self.is_same(&with)
+    }
+
+    fn is_same(&mut self, pages: &[Range<u64>]) -> Result<bool, C::Error> {
+        self.comparison.is_same(self.fill, pages, self.is_thorough)
     }
 }
 
@@ -201,7 +213,12 @@ mod tests {
     impl Compares for Needs {
         type Error = Infallible;
 
-        fn is_same(&mut self, fill: Fill, pages: &[Range<u64>]) -> Result<bool, Infallible> {
+        fn is_same(
+            &mut self,
+            fill: Fill,
+            pages: &[Range<u64>],
+            _: bool,
+        ) -> Result<bool, Infallible> {
             self.runs += 1;
             let mut needed = self.pages.iter().filter(|(_, of)| *of == fill);
             Ok(!needed.any(|(range, _)| pages.iter().any(|page| overlap(page, range))))

@@ -11,6 +11,7 @@ use crate::cells;
 use crate::error::Error;
 use crate::options::Options;
 use crate::session::Session;
+use crate::stash;
 use crate::transfer::{self, Range};
 
 /// The runs with the captured bytes that must all be equal before pages are changed.
@@ -39,8 +40,12 @@ pub struct Trial<'a> {
     captured: Bytes,
     /// The memory that changes there.
     changing: Vec<Range>,
-    /// The bytes that memory has here.
+    /// The bytes that memory has here, where runs have looked at it.
     here: Bytes,
+    /// The pages with other bytes; `None` where what memory has is not known everywhere.
+    known: Option<(Fill, Vec<std::ops::Range<u64>>)>,
+    /// The memory that runs were seen to change since these bytes were put there.
+    touched: Vec<Range>,
     /// What each launch reaches.
     reached: Vec<Vec<Reached>>,
 }
@@ -78,6 +83,8 @@ impl<'a> Trial<'a> {
             captured: first.clone(),
             changing: Vec::new(),
             here: first.clone(),
+            known: None,
+            touched: Vec::new(),
             first,
             reached: Vec::new(),
             session,
@@ -86,7 +93,7 @@ impl<'a> Trial<'a> {
             let contents = &trial.session.stage(stage).contents;
             let ranges = contents
                 .iter()
-                .map(|content| crate::stash::range(&trial.session, content));
+                .map(|content| stash::range(&trial.session, content));
             trial.changing.extend(ranges);
             trial.put_contents_of(stage)?;
             trial.session.time(stage)?;
@@ -118,41 +125,56 @@ impl<'a> Trial<'a> {
         self.session.capture
     }
 
-    /// Returns whether all launches compute the same while pages have other bytes.
+    /// Returns whether all launches compute the same while pages have other bytes. A thorough run looks at all memory that launches reach;
+    /// another one looks at what they changed in the program, and at the pages that have other bytes than in the run before.
     ///
     /// # Errors
     /// A launch fails, which ends all use of the GPU by this process, or memory cannot be copied.
-    pub fn is_same(&mut self, fill: Fill, spare: &[std::ops::Range<u64>]) -> Result<bool, Error> {
-        let ranges = self.pages.ranges(spare);
-        self.set_memory(fill, &ranges)?;
-        self.run(|_| ())
+    pub fn is_same(
+        &mut self,
+        fill: Fill,
+        spare: &[std::ops::Range<u64>],
+        is_thorough: bool,
+    ) -> Result<bool, Error> {
+        if is_thorough {
+            self.forget();
+        }
+        let changed = self.set_memory(fill, spare)?;
+        self.run(changed.as_deref(), |_| ())
     }
 
-    /// Gives memory the captured bytes, but for those of `spare`.
-    pub(super) fn set_memory(&mut self, fill: Fill, spare: &[Range]) -> Result<(), Error> {
-        let capture = self.session.capture;
-        // Of allocations at the same address, the first one has its bytes now, and those of the others follow in the window.
-        let (ended, later): (BTreeSet<_>, BTreeSet<_>) = capture.replaced().unzip();
-        let at_first = self
-            .first
-            .iter()
-            .filter(|(memory, _)| !later.contains(memory));
-        let all = at_first.flat_map(|(memory, bytes)| {
-            let pieces = gapscope_capture::pieces(0, bytes.len() as u64);
-            pieces.map(|(offset, bytes)| Range {
-                memory: *memory,
-                offset,
-                bytes,
-            })
-        });
-        let all: Vec<Range> = all.collect();
+    /// Takes what memory has for unknown, so that all of it is put there anew.
+    pub(super) fn forget(&mut self) {
+        self.known = None;
+    }
+
+    /// Gives memory the captured bytes, but for those of the pages `spare`. Returns the pages that had other bytes before; `None`: not
+    /// known.
+    pub(super) fn set_memory(
+        &mut self,
+        fill: Fill,
+        spare: &[std::ops::Range<u64>],
+    ) -> Result<Option<Vec<Range>>, Error> {
+        let known = self.known.take();
+        let other = known
+            .filter(|(of, _)| *of == fill)
+            .map(|(_, before)| self.pages.ranges(&difference(&before, spare)));
+        let all = match &other {
+            Some(other) => {
+                let touched = self.touched.iter().chain(other);
+                let pieces = touched.flat_map(|range| whole_pieces(&self.first, *range));
+                Vec::from_iter(pieces.collect::<BTreeSet<_>>())
+            }
+            None => self.at_first(),
+        };
+        self.touched.clear();
+        let is_known = other.is_some();
+        let ranges = self.pages.ranges(spare);
+        let spare_ranges = &ranges;
         let changed = transfer::collect_on_all_cores(all.len(), |index| {
             let range = all[index];
             let mut wanted = part(&self.first, range).to_vec();
-            let from = spare.partition_point(|one| {
-                (one.memory, one.offset + one.bytes) <= (range.memory, range.offset)
-            });
-            for one in &spare[from..] {
+            for one in &spare_ranges[first_after(spare_ranges, range)..] {
                 if (one.memory, one.offset) >= (range.memory, range.offset + range.bytes) {
                     break;
                 }
@@ -160,7 +182,7 @@ impl<'a> Trial<'a> {
                 let end = (one.offset + one.bytes - range.offset).min(range.bytes) as usize;
                 fill.put(&mut wanted[start..end]);
             }
-            let is_there = wanted == part(&self.here, range) && !ended.contains(&range.memory);
+            let is_there = is_known && wanted == part(&self.here, range);
             (!is_there).then_some((range, wanted))
         });
         let changed: Vec<_> = changed.into_iter().flatten().collect();
@@ -177,13 +199,36 @@ impl<'a> Trial<'a> {
         for (range, bytes) in changed {
             part_mut(&mut self.here, range).copy_from_slice(&bytes);
         }
-        Ok(())
+        // Allocations at the same address overwrite each other's bytes in the window.
+        let is_told = self.session.capture.replaced().next().is_none();
+        self.known = is_told.then(|| (fill, spare.to_vec()));
+        Ok(other)
     }
 
-    /// Runs all launches on memory as it is, and returns whether each leaves what it left in the program. `after_each` gets the pieces
-    /// that a launch changed here, with their bytes.
+    /// Returns the pieces of the memory that has bytes before the first launch: of allocations at the same address, the first one.
+    fn at_first(&self) -> Vec<Range> {
+        let replaced = self.session.capture.replaced();
+        let later: BTreeSet<_> = replaced.map(|(_, later)| later).collect();
+        let all = self
+            .first
+            .iter()
+            .filter(|(memory, _)| !later.contains(memory));
+        let pieces = all.flat_map(|(memory, bytes)| {
+            let range = Range {
+                memory: *memory,
+                offset: 0,
+                bytes: bytes.len() as u64,
+            };
+            whole_pieces(&self.first, range)
+        });
+        pieces.collect()
+    }
+
+    /// Runs all launches on memory as it is, and returns whether each leaves what it left in the program, in what it changed there and in
+    /// `looked_at`, or in all that it reaches. `after_each` gets the pieces that a launch changed here, with their bytes.
     pub(super) fn run(
         &mut self,
+        looked_at: Option<&[Range]>,
         mut after_each: impl FnMut(&[(Range, Vec<u8>)]),
     ) -> Result<bool, Error> {
         let reached = std::mem::take(&mut self.reached);
@@ -191,7 +236,7 @@ impl<'a> Trial<'a> {
         for range in &self.changing {
             part_mut(&mut captured, *range).copy_from_slice(part(&self.first, *range));
         }
-        let result = self.run_reaching(&reached, &mut captured, &mut after_each);
+        let result = self.run_reaching(&reached, looked_at, &mut captured, &mut after_each);
         (self.reached, self.captured) = (reached, captured);
         result
     }
@@ -199,6 +244,7 @@ impl<'a> Trial<'a> {
     fn run_reaching(
         &mut self,
         reached: &[Vec<Reached>],
+        looked_at: Option<&[Range]>,
         captured: &mut Bytes,
         after_each: &mut impl FnMut(&[(Range, Vec<u8>)]),
     ) -> Result<bool, Error> {
@@ -210,6 +256,17 @@ impl<'a> Trial<'a> {
             )?;
             self.put_contents_of(stage)?;
             self.session.time(stage)?;
+            let is_looked_at = |one: &&Reached| {
+                let overlaps = |all: &[Range]| {
+                    let next = all.get(first_after(all, one.range));
+                    next.is_some_and(|next| {
+                        let end = (one.range.memory, one.range.offset + one.range.bytes);
+                        (next.memory, next.offset) < end
+                    })
+                };
+                one.after.is_some() || looked_at.is_none_or(overlaps)
+            };
+            let reached: Vec<&Reached> = reached.iter().filter(is_looked_at).collect();
             let ranges: Vec<Range> = reached.iter().map(|one| one.range).collect();
             let found = self.read(&ranges, |index, bytes, before| {
                 let original = part(captured, ranges[index]);
@@ -226,6 +283,7 @@ impl<'a> Trial<'a> {
                 is_same &= is_equal;
                 if let Some(bytes) = bytes {
                     part_mut(&mut self.here, one.range).copy_from_slice(&bytes);
+                    self.touched.push(one.range);
                     changed.push((one.range, bytes));
                 }
                 if let Some(after) = &one.after {
@@ -243,6 +301,10 @@ impl<'a> Trial<'a> {
     /// Gives memory what the program put there before a launch of the window.
     fn put_contents_of(&mut self, stage: usize) -> Result<(), Error> {
         let contents = std::mem::take(&mut self.session.plan.stages[stage].contents);
+        let ranges = contents
+            .iter()
+            .map(|content| stash::range(&self.session, content));
+        self.touched.extend(ranges);
         let done = self.session.upload(&contents);
         let put = put_contents(&mut self.here, self.session.capture, &contents);
         self.session.plan.stages[stage].contents = contents;
@@ -264,6 +326,41 @@ impl<'a> Trial<'a> {
             |index, bytes| take(index, bytes, part(here, ranges[index])),
         )
     }
+}
+
+/// Returns the pages that are among one or the other, but not among both.
+fn difference(
+    one: &[std::ops::Range<u64>],
+    other: &[std::ops::Range<u64>],
+) -> Vec<std::ops::Range<u64>> {
+    let ends = one
+        .iter()
+        .chain(other)
+        .flat_map(|range| [range.start, range.end]);
+    let mut ends: Vec<u64> = ends.collect();
+    // Where both begin or end, nothing changes.
+    ends.sort_unstable();
+    let pairs = ends.chunks_exact(2).map(|pair| pair[0]..pair[1]);
+    pairs.filter(|range| !range.is_empty()).collect()
+}
+
+/// Returns the place of the first range that ends behind the start of another one, among ranges in order.
+fn first_after(all: &[Range], range: Range) -> usize {
+    all.partition_point(|one| (one.memory, one.offset + one.bytes) <= (range.memory, range.offset))
+}
+
+/// Returns the pieces of memory that a range overlaps, whole.
+fn whole_pieces(all: &Bytes, range: Range) -> impl Iterator<Item = Range> {
+    let memory_bytes = all.get(&range.memory).map_or(0, Vec::len) as u64;
+    let pieces = gapscope_capture::pieces(range.offset, range.bytes);
+    pieces.map(move |(offset, _)| {
+        let start = offset - offset % gapscope_capture::CHUNK_BYTES;
+        Range {
+            memory: range.memory,
+            offset: start,
+            bytes: gapscope_capture::CHUNK_BYTES.min(memory_bytes - start),
+        }
+    })
 }
 
 /// Returns the bytes of a range.
@@ -319,7 +416,14 @@ fn left_the_same(captured: [&[u8]; 2], here: [&[u8]; 2]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::left_the_same;
+    use super::{difference, left_the_same};
+
+    #[test]
+    fn pages_that_are_in_both_do_not_differ() {
+        assert_eq!(difference(&[0..4, 8..9], &[0..2, 4..5, 8..9]), [2..4, 4..5]);
+        assert_eq!(difference(&[], &[3..5, 7..8]), [3..5, 7..8]);
+        assert_eq!(difference(&[1..9, 20..21], &[1..3, 5..9]), [3..5, 20..21]);
+    }
 
     #[test]
     fn bytes_that_nobody_changed_may_have_any_value() {

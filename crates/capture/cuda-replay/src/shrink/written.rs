@@ -20,10 +20,11 @@ impl Trial<'_> {
     /// The launches do not compute the same, or the folder cannot be written.
     pub fn write(&mut self, folder: &Path, spare: &[std::ops::Range<u64>]) -> Result<(), Error> {
         let ranges = self.pages().ranges(spare);
-        self.set_memory(Fill::Zeros, &ranges)?;
+        self.forget();
+        self.set_memory(Fill::Zeros, spare)?;
         let keeps_outputs = keeps_outputs(self.capture());
         let mut outcomes = Vec::new();
-        let is_same = self.run(|changed| {
+        let is_same = self.run(None, |changed| {
             outcomes.push(Left::new(changed, keeps_outputs));
         })?;
         if !is_same {

@@ -32,16 +32,22 @@ pub fn run(
     folder: &Path,
     problem: Option<&Problem>,
 ) -> Result<ExitCode, Failure> {
-    if folder.exists() {
-        return Err(failure!(
-            "{} exists: give another name to --shrink",
-            folder.display()
-        ));
-    }
+    // The search may take minutes: that the folder can be made is found out first.
+    let is_made = std::fs::create_dir(folder);
+    is_made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            failure!("{} exists: give another name to --shrink", folder.display())
+        }
+        _ => failure!("{} cannot be made: {error}", folder.display()),
+    })?;
+    let _ = std::fs::remove_dir(folder);
     let shrunk = progress::while_running("finding the pages that the launches need", || {
         shrink(arguments, capture, folder)
     })?;
-    own_captures::remember(folder);
+    // The code of a stranger's capture is a stranger's in the smaller one, too.
+    if own_captures::has(&arguments.capture) {
+        own_captures::remember(folder);
+    }
     let notes = remarks(capture.end.as_ref(), problem);
     let status = exit::after_reading(problem.is_none());
     if arguments.json {
@@ -113,9 +119,14 @@ struct Runner<'a> {
 impl Compares for Runner<'_> {
     type Error = Failure;
 
-    fn is_same(&mut self, fill: Fill, pages: &[Range<u64>]) -> Result<bool, Failure> {
+    fn is_same(
+        &mut self,
+        fill: Fill,
+        pages: &[Range<u64>],
+        is_thorough: bool,
+    ) -> Result<bool, Failure> {
         self.runs += 1;
-        match self.ask(&Request::Compare(fill, pages.to_vec()))? {
+        match self.ask(&Request::Compare(fill, pages.to_vec(), is_thorough))? {
             Reply::Compared(is_same) => Ok(is_same),
             Reply::LaunchFailed => {
                 self.failed_runs += 1;
@@ -256,7 +267,9 @@ pub fn serve(arguments: &args::Replay, capture: &CudaCapture) -> Result<ExitCode
 
 fn answer(trial: &mut Trial<'_>, request: &Request) -> Reply {
     let answer = match request {
-        Request::Compare(fill, pages) => trial.is_same(*fill, pages).map(Reply::Compared),
+        Request::Compare(fill, pages, is_thorough) => {
+            (trial.is_same(*fill, pages, *is_thorough)).map(Reply::Compared)
+        }
         Request::Write(folder, pages) => trial.write(folder, pages).map(|()| Reply::Written),
     };
     answer.unwrap_or_else(|error| match error {
