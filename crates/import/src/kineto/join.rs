@@ -244,7 +244,7 @@ pub(super) struct SourceProcesses {
 }
 
 /// A device whose process is not told by a name.
-struct Open {
+struct OpenDevice {
     source: u32,
     device: Option<u32>,
     /// The processes that have calls before all of its work, in the order of their numbers.
@@ -313,7 +313,7 @@ impl SourceProcesses {
             let is_shared = (2..=processes.len()).contains(&count);
             shared[source as usize] += u64::from(is_shared);
         }
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenDevice> = Vec::new();
         for (index, source) in (0u32..).zip(sources) {
             let prefix = rank_prefix(&source.pid);
             let with_prefix = |process: &&ProcessId| {
@@ -340,7 +340,7 @@ impl SourceProcesses {
                 _ => SourceProcess::Any,
             };
             if most == totals[index as usize] && most > 0 {
-                open.push(Open {
+                open.push(OpenDevice {
                     source: index,
                     device: source.device,
                     candidates: best,
@@ -358,7 +358,7 @@ impl SourceProcesses {
     /// Gives devices to processes one to one, as far as that can be told: as many devices as processes that come into question are
     /// theirs. Devices of which none is told from another are given in the order of their numbers: ranks use devices in that order, and
     /// their processes start in that order.
-    fn give_each_its_own(&mut self, mut open: Vec<Open>) {
+    fn give_each_its_own(&mut self, mut open: Vec<OpenDevice>) {
         open.sort_by_key(|one| one.device);
         loop {
             let whose = open.iter().find_map(|one| {
