@@ -8,7 +8,7 @@ mod structured;
 use fuzz::{replay, targets};
 use std::path::Path;
 
-/// Changes of kept inputs for each target: together about a minute of one core, without optimisation.
+/// Changes of kept inputs for each target: together about two minutes of one core, without optimisation.
 macro_rules! targets {
     ($($name:ident: $changed:literal,)+) => {
         $(

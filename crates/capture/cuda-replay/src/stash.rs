@@ -1,6 +1,7 @@
 //! Keeps copies of memory on the GPU: of the bytes that launches change, so that each run begins with the same bytes, and of
 //! content that replaces bytes between two launches.
 
+use gapscope_capture::cuda::CudaCapture;
 use gapscope_capture::model::Content;
 
 use crate::driver::Driver;
@@ -34,7 +35,12 @@ impl Stash {
                 offset: outcome.offset,
                 bytes: outcome.bytes,
             }));
-            ranges.extend(stage.contents.iter().map(|content| range(session, content)));
+            ranges.extend(
+                stage
+                    .contents
+                    .iter()
+                    .map(|content| range(session.capture, content)),
+            );
         }
         Stash::new(session, merged(ranges))
     }
@@ -108,18 +114,18 @@ impl Stash {
         session.upload(contents)?;
         let ranges = contents
             .iter()
-            .map(|content| range(session, content))
+            .map(|content| range(session.capture, content))
             .collect();
         Stash::new(session, merged(ranges))
     }
 }
 
 /// Returns the range of a content.
-pub fn range(session: &Session<'_>, content: &Content) -> Range {
+pub fn range(capture: &CudaCapture, content: &Content) -> Range {
     Range {
         memory: content.memory,
         offset: content.offset,
-        bytes: session.capture.total_bytes(&content.chunks),
+        bytes: capture.total_bytes(&content.chunks),
     }
 }
 

@@ -2,8 +2,8 @@
 //! does in a burst lies inside. The moments of the threads go in; calls that a hand-over held get the thread that held them.
 //!
 //! Traces do not say which thread woke which, so that these are guesses, unless samples show that the silent thread waited for another
-//! one while the other was at work. They are made only where nearly all bursts of the other thread lie so, and only between threads that submit work or wait for
-//! it: another one, such as that of a recorder which reads its buffers now and then, wakes nobody.
+//! one while the other was at work. They are made only where nearly all bursts of the other thread lie so, and only between threads that
+//! submit work or wait for it: another one, such as that of a recorder which reads its buffers now and then, wakes nobody.
 
 use super::{Kind, Recorded};
 use crate::gaps::GapFinder;

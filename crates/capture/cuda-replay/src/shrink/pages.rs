@@ -26,11 +26,7 @@ impl Pages {
     pub fn from_capture(capture: &CudaCapture) -> Result<Pages, Error> {
         let plan = Plan::new(capture)?;
         let first = plan.first.iter();
-        let ranges = first.map(|content| transfer::Range {
-            memory: content.memory,
-            offset: content.offset,
-            bytes: capture.total_bytes(&content.chunks),
-        });
+        let ranges = first.map(|content| stash::range(capture, content));
         Ok(Pages::new(stash::merged(ranges.collect())))
     }
 

@@ -93,7 +93,7 @@ impl<'a> Trial<'a> {
             let contents = &trial.session.stage(stage).contents;
             let ranges = contents
                 .iter()
-                .map(|content| stash::range(&trial.session, content));
+                .map(|content| stash::range(capture, content));
             trial.changing.extend(ranges);
             trial.put_contents_of(stage)?;
             trial.session.time(stage)?;
@@ -303,7 +303,7 @@ impl<'a> Trial<'a> {
         let contents = std::mem::take(&mut self.session.plan.stages[stage].contents);
         let ranges = contents
             .iter()
-            .map(|content| stash::range(&self.session, content));
+            .map(|content| stash::range(self.session.capture, content));
         self.touched.extend(ranges);
         let done = self.session.upload(&contents);
         let put = put_contents(&mut self.here, self.session.capture, &contents);
