@@ -103,9 +103,10 @@ describe("a saved page", () => {
   });
 });
 
-describe("a million dispatches", () => {
-  test("are drawn soon, and drawn again within a frame", async () => {
-    const page = await show(writeSyntheticTrace(folder, 1_000_000, "million"), undefined, { height: 1600 });
+describe("a trace of 200,000 dispatches", () => {
+  // `cargo xtask bench` draws ten million dispatches in a release build, and measures the times.
+  test("is drawn, and drawn again while the wheel turns", async () => {
+    const page = await show(writeSyntheticTrace(folder, 200_000, "large"), undefined, { height: 1600 });
     const first = Number(await page.locator("#app").getAttribute("data-full-draw-ms"));
     // This is a debug build, perhaps on a busy machine, so only a gross regression fails. `cargo xtask bench` measures the times.
     expect(first).toBeLessThan(60_000);
@@ -121,7 +122,7 @@ describe("a million dispatches", () => {
     await page.keyboard.up("Control");
     times.sort((a, b) => a - b);
     expect(times[20]).toBeLessThan(250);
-    expect((await state(page)).events).toBeGreaterThanOrEqual(1_000_000);
+    expect((await state(page)).events).toBeGreaterThanOrEqual(200_000);
     expect(pages.opened.errors).toEqual([]);
   });
 });

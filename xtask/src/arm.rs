@@ -25,15 +25,13 @@ use emulation::Emulation;
 /// The target triple of ARM Linux.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
-/// The crates that run in recorded programs; below are the crates that read their output and whose tests start
-/// programs. `cargo xtask test` runs the tests of both lists.
+/// The crates that run in recorded programs, and the drivers that start programs with them. `cargo xtask test` runs
+/// the tests of both.
 const HOOKS: &[&str] = &["gapscope-spool", "gapscope-cuda", "gapscope-vulkan"];
-const WITH_PROGRAMS: &[&str] = &[
-    "gapscope-recorder",
-    "gapscope-stacks",
-    "fake-cuda",
-    "fake-vulkan-driver",
-];
+const DRIVERS: &[&str] = &["fake-cuda", "fake-vulkan-driver"];
+/// The crates that read what hooks write. Their dependencies take long to build, so that only `cargo xtask arm` runs
+/// their tests.
+const READERS: &[&str] = &["gapscope-recorder", "gapscope-stacks"];
 /// The packages that `cargo xtask arm` also builds: the command, the SDK, and the end-to-end tests.
 const PRODUCT: &[&str] = &["gapscope", "gapscope-sdk", "planted", "end-to-end"];
 /// The end-to-end tests that need only gapscope's own programs. One of them uses the software GPU, for which
@@ -94,8 +92,8 @@ pub fn run() -> Result<()> {
         return Ok(());
     }
     let arm = Arm::find(sysroot::WITH_GPU)?;
-    arm.test()?;
-    let all: Vec<&str> = [HOOKS, WITH_PROGRAMS, PRODUCT].concat();
+    arm.test(&[DRIVERS, READERS].concat())?;
+    let all: Vec<&str> = [HOOKS, DRIVERS, READERS, PRODUCT].concat();
     command::run(arm.cargo("build", &all).args(["--lib", "--bins"]))?;
     let mut tests = arm.cargo("test", &all);
     tests.args(["--test=end-to-end", "--no-fail-fast"]);
@@ -122,12 +120,12 @@ fn cross() -> Result<impl Fn(&mut Command)> {
     })
 }
 
-/// Runs the tests for ARM that `cargo xtask test` includes.
-pub fn run_recorder() -> Result<()> {
+/// Runs the tests for ARM that `cargo xtask test` includes: those of what runs in recorded programs.
+pub fn run_hooks() -> Result<()> {
     if is_arm() {
         return Ok(());
     }
-    Arm::find(sysroot::LOADER)?.test()
+    Arm::find(sysroot::LOADER)?.test(DRIVERS)
 }
 
 /// Adds to a `cargo test` the arguments of its test binaries: leaves out the tests that emulation makes impossible,
@@ -184,13 +182,14 @@ impl Arm {
         command::run(&mut self.emulation.command(cargo))
     }
 
-    /// Runs the tests of the recorder, and prints which tests were left out.
-    fn test(&self) -> Result<()> {
+    /// Runs the tests of the hooks and, where programs can be started, of the packages `with_programs`. Prints which
+    /// tests were left out.
+    fn test(&self, with_programs: &[&str]) -> Result<()> {
         let mut packages = HOOKS.to_vec();
         if self.emulation.starts_programs {
-            packages.extend(WITH_PROGRAMS);
+            packages.extend(with_programs);
         } else {
-            let left_out = WITH_PROGRAMS.join(", ");
+            let left_out = with_programs.join(", ");
             eprintln!("arm: not run under emulation: {left_out}: their tests start programs");
         }
         // The tests load the layer and the drivers as files, which cargo does not build for tests.

@@ -45,9 +45,9 @@ enum Task {
     Darwin,
     /// Builds for ARM Linux, and runs under emulation the tests that can run there
     Arm {
-        /// The recorder's tests alone, which are a part of all tests
+        /// The tests of the hooks alone, which are a part of all tests
         #[arg(long)]
-        recorder: bool,
+        hooks: bool,
     },
     /// Does all set-up for the tests and runs them
     Test,
@@ -96,8 +96,8 @@ fn run() -> Result<()> {
         Task::Demo => demo::run(),
         Task::Setup => test::set_up(),
         Task::Darwin => darwin::run(),
-        Task::Arm { recorder: false } => arm::run(),
-        Task::Arm { recorder: true } => arm::run_recorder(),
+        Task::Arm { hooks: false } => arm::run(),
+        Task::Arm { hooks: true } => arm::run_hooks(),
         Task::Test => test::run(),
         Task::Python => python::run(),
         Task::Dist { arm: false } => python::dist(|_| {}),
