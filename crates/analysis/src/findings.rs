@@ -69,15 +69,26 @@ pub struct Options {
     /// The names of the labels of two parts that do equal work, the part before the change first: `("eager",
     /// "compiled")`.
     pub equal_work: Option<(String, String)>,
-    /// True to replay what changes would bring ([`Findings::gains`]). Default: true.
-    pub predicts_gains: bool,
+    /// What is replayed for [`Findings::gains`]. Default: changes and the critical path.
+    pub replays: Replays,
+}
+
+/// What is replayed to rank what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replays {
+    /// Nothing, for findings whose gains nobody shows.
+    None,
+    /// The changes that findings name.
+    Changes,
+    /// The changes; and parts of the critical path and kernels, for their bounds and slack, which takes most of all replays.
+    ChangesAndPath,
 }
 
 impl Options {
-    /// Returns the options for findings whose gains nobody shows: replays take a part of the time of all analyses.
+    /// Returns the options for findings whose gains nobody shows.
     pub fn without_gains() -> Options {
         Options {
-            predicts_gains: false,
+            replays: Replays::None,
             ..Options::default()
         }
     }
@@ -91,7 +102,7 @@ impl Default for Options {
             gap_threshold_ns: 0,
             longest: 10,
             equal_work: None,
-            predicts_gains: true,
+            replays: Replays::ChangesAndPath,
         }
     }
 }
@@ -306,8 +317,9 @@ impl Findings {
             findings.folded_labels = labels.folded.into();
             findings.operators = operators.into();
             let mut findings = findings.without_unread(&timeline.trace.unread);
-            if options.predicts_gains && !timeline.is_filtered() && findings.knows(CAUSES) {
-                findings.gains = Gains::new(finder, &findings.named());
+            if options.replays != Replays::None && !timeline.is_filtered() && findings.knows(CAUSES)
+            {
+                findings.gains = Gains::new(finder, &findings.named(), options.replays);
             }
             (findings, beside)
         })

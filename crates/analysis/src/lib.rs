@@ -58,4 +58,4 @@ pub mod what_if;
 mod work_advice;
 
 pub use activity::{activity, explained_activity};
-pub use findings::{Findings, Options};
+pub use findings::{Findings, Options, Replays};

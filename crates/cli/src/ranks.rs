@@ -5,7 +5,7 @@ use crate::args::{Report, row_limit};
 use crate::failure::Failure;
 use crate::trace::choose_rank;
 use crate::{exit, page, trace};
-use gapscope_analysis::{Findings, Options};
+use gapscope_analysis::{Findings, Options, Replays};
 use gapscope_comparison::ranks::{RankDigest, RankFindings, list, ranks};
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Terminal, markdown};
@@ -53,7 +53,7 @@ fn compare(
     let (mut first, mut whole) = (None, true);
     // The comparison of ranks has no place for the gains of each.
     let options = &Options {
-        predicts_gains: false,
+        replays: Replays::None,
         ..options.clone()
     };
     for (rank, path) in paths {

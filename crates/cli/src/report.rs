@@ -8,7 +8,7 @@ use gapscope_analysis::activity::Activity;
 use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::several_ranks::note;
 use gapscope_analysis::unread::CAUSES;
-use gapscope_analysis::{Findings, Options, explained_activity};
+use gapscope_analysis::{Findings, Options, Replays, explained_activity};
 use gapscope_companion::state_folder;
 use gapscope_report::source_lines::{self, SourceAccess};
 use gapscope_report::{Terminal, command_line, json, markdown, slices};
@@ -33,6 +33,10 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
         return ranks::report(arguments, &of_ranks, names);
     }
     let options = Options {
+        replays: match shows_path(arguments) {
+            true => Replays::ChangesAndPath,
+            false => Replays::Changes,
+        },
         exclude_warm_up: !arguments.all,
         equal_work: arguments.compare_labels.clone(),
         ..Options::default()
@@ -79,6 +83,15 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
     })??;
     page::write(&text)?;
     Ok(exit::after_reading(whole))
+}
+
+/// Returns true if the critical path is a part of the report that was asked for.
+fn shows_path(arguments: &Report) -> bool {
+    let sections = &arguments.section;
+    arguments.json
+        || arguments.full
+        || arguments.markdown && sections.is_empty()
+        || sections.iter().any(|section| section == "gains")
 }
 
 /// Returns the text of the report in the format that was asked for; a failure if labels are to be compared and
@@ -167,7 +180,10 @@ fn after_recording(path: &Path, terminal: &Terminal) -> Result<String, Failure> 
     if !of_ranks.is_empty() {
         return ranks::after_recording(path, &of_ranks, terminal);
     }
-    let options = Options::default();
+    let options = Options {
+        replays: Replays::Changes,
+        ..Options::default()
+    };
     let sources = SourceAccess::for_trace(path, None, &[], state_folder().as_deref());
     trace::with_timeline(path, &Findings::selection(), |trace, timeline, remarks| {
         let gaps = GapFinder::new(timeline);

@@ -15,6 +15,7 @@
 use super::change::{Change, Code, Target, To, What};
 use super::{Extent, KernelSlack, PathPart, WhatIf};
 use crate::code::Code as IdleCode;
+use crate::findings::Replays;
 use crate::gaps::{Advice, AdviceSubject, Cause, GapFinder, Side};
 use crate::kernels::Kernel;
 use crate::stacks::own;
@@ -48,10 +49,11 @@ pub struct Gains {
     /// The part of the run that was replayed, of whose length gains are shares; absent where nothing was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gains_window: Option<Interval>,
-    /// The critical path of that part: what its time was spent on, the greatest part first. Absent where nothing was replayed.
+    /// The critical path of that part: what its time was spent on, the greatest part first. Absent where nothing or [`Replays::Changes`]
+    /// alone was replayed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathPart>,
-    /// How much longer the launches of the kernels with the most time could be; absent where nothing was replayed.
+    /// How much longer the launches of the kernels with the most time could be; absent where the path is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slack: Vec<KernelSlack>,
     /// The number of steps in that part; absent where it has no whole number of them.
@@ -159,7 +161,7 @@ impl Gains {
     }
 
     /// Replays the changes that findings name.
-    pub(crate) fn new(finder: &GapFinder, named: &Named) -> Gains {
+    pub(crate) fn new(finder: &GapFinder, named: &Named, replays: Replays) -> Gains {
         let asked = asked(named);
         let extent = Extent::from_steps(finder.timeline(), named.steps, named.analysed_window);
         let Some(extent) = extent.filter(|_| !asked.is_empty()) else {
@@ -190,7 +192,9 @@ impl Gains {
             gains_of_steps: whole.steps(),
             ..Gains::default()
         };
-        if let Ok(unchanged) = whole.answer(&[]) {
+        if replays == Replays::ChangesAndPath
+            && let Ok(unchanged) = whole.answer(&[])
+        {
             gains.path = unchanged.path;
             gains.slack = unchanged.slack;
         }

@@ -3,7 +3,7 @@
 use crate::any_trace::{CALLS, KINDS, STREAMS, garbage, time};
 use gapscope_analysis::gaps::GapFinder;
 use gapscope_analysis::what_if::{Change, Extent, WhatIf};
-use gapscope_analysis::{Findings, Options, activity};
+use gapscope_analysis::{Findings, Options, Replays, activity};
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::{LabelFilter, Timeline};
 use gapscope_trace::Trace;
@@ -138,7 +138,7 @@ proptest! {
             gap_threshold_ns: threshold,
             longest,
             equal_work: Some(("0".to_owned(), "1".to_owned())),
-            predicts_gains: true,
+            replays: Replays::ChangesAndPath,
         };
         let findings = Findings::new(&trace, &options);
         check(&findings, threshold)?;
@@ -166,7 +166,7 @@ proptest! {
         let options = Options {
             longest,
             equal_work: Some(("0".to_owned(), "1".to_owned())),
-            predicts_gains: true,
+            replays: Replays::ChangesAndPath,
             ..Options::default()
         };
         let timeline = Timeline::new(&trace);
