@@ -2,6 +2,7 @@
 //! its answer any more. The query goes to the program's standard input. Of its standard output the first line has the
 //! columns and each other line a row, both as JSON; of its standard error each line is a sentence.
 
+use crate::priority::put_back;
 use crate::protocol::{Catalogue, SqlAnswer, SqlColumn};
 use gapscope_companion::{
     INCOMPLETE, QUERY_PROGRAM, companion, one_line, without_os_error_numbers,
@@ -171,6 +172,7 @@ async fn run(mut command: Command, sql: &str) -> std::io::Result<ProgramOutput> 
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
+    put_back(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let asking = async {
         if let Some(mut stdin) = stdin {
