@@ -177,7 +177,7 @@ impl StepSums {
             ));
         }
         if self.found.by == StepsFoundBy::Launches {
-            sentences.push("Repeating launches tell them.".to_owned());
+            sentences.push("Steps are told by launches that repeat.".to_owned());
         }
         sentences
     }

@@ -12,6 +12,9 @@ use gapscope_timeline::thresholds::{
 use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 
+/// What work without known times may have done while kernels computed.
+const BESIDE_KERNELS: &str = " may have run beside the kernels";
+
 impl Times<'_> {
     /// Returns the verdict, and the evidence for it.
     pub(crate) fn verdict(&self) -> (Bound, Evidence) {
@@ -104,8 +107,10 @@ impl Times<'_> {
             true => "they",
             false => "it",
         };
-        // A doubt about what ran is no detail.
-        let from = text.find(" may have ").unwrap_or(0);
+        // A doubt about what ran is no detail; that other work may have run beside kernels, which ran, is.
+        let from = text.find(" may have ");
+        let from = from.filter(|at| !text[*at..].starts_with(BESIDE_KERNELS));
+        let from = from.unwrap_or(0);
         let end = text[from..].find([';', ':']);
         let text = &text[..end.map_or(text.len(), |end| from + end)];
         let (lead, subject) = match text.strip_prefix("at least, ") {
@@ -358,7 +363,7 @@ impl Times<'_> {
         text.extend(self.filled());
         if busy.beside_compute_ns > 0 {
             text += &format!(
-                "; of this, for {} ({} of the time), work without known times may have run beside the kernels",
+                "; of this, for {} ({} of the time), work without known times{BESIDE_KERNELS}",
                 Nanoseconds(busy.beside_compute_ns),
                 Percent(self.share(busy.beside_compute_ns))
             );

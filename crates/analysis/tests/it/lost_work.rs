@@ -135,6 +135,20 @@ fn what_ran_beside_work_without_times_is_unknown() {
             .map(|part| part.total_ns)
             .sum();
         assert_eq!(Some(sum), findings.verdict_evidence.window_ns, "{name}");
+        // Sentences say that other work may have run beside kernels; the short evidence says what ran.
+        let parts = &findings.verdict_evidence.parts;
+        let computed = parts.iter().find(|part| part.what == "compute");
+        assert!(
+            computed.is_none_or(|part| part.clause == "it computed"),
+            "{name}: {computed:?}"
+        );
+        if name == "copies are lost" {
+            let sentence = &computed.unwrap().sentence;
+            assert!(
+                sentence.contains("may have run beside the kernels"),
+                "{sentence}"
+            );
+        }
         if name.contains("beside all-reduces") {
             assert_eq!(share.communication_only_ns, None);
             assert_eq!(share.communication_overlapped_ns, None);
