@@ -389,27 +389,31 @@ impl Findings {
             // As the gaps, the code behind them is of the whole devices.
             || HostCode::new(finder),
         );
-        let (judged, (phase_sums, step_sums, beside)) = parallel::both(
-            || {
-                Judgement::of_idle_time(
-                    finder,
-                    analysed_window,
-                    idle_time,
-                    threshold_ns,
-                    options.longest,
-                    host_code.as_ref(),
-                )
-            },
-            || {
-                let window = analysed_window.filter(|_| !timeline.is_filtered());
-                let window = window.filter(|window| !window.is_empty());
-                let steps = window.and_then(|window| {
-                    let found = FoundSteps::new(timeline)?;
-                    Some(StepSums::new(explainer, found, window, threshold_ns))
-                });
-                let phases = window.map(|window| PhaseSums::new(explainer, window));
-                (phases, steps, beside())
-            },
+        let judge = || {
+            Judgement::of_idle_time(
+                finder,
+                analysed_window,
+                idle_time,
+                threshold_ns,
+                options.longest,
+                host_code.as_ref(),
+            )
+        };
+        let summed_window = analysed_window.filter(|_| !timeline.is_filtered());
+        let summed_window = summed_window.filter(|window| !window.is_empty());
+        let steps = || {
+            let found = FoundSteps::new(timeline)?;
+            Some(StepSums::new(
+                explainer,
+                found,
+                summed_window?,
+                threshold_ns,
+            ))
+        };
+        let phases = || summed_window.map(|window| PhaseSums::new(explainer, window));
+        let ((judged, phase_sums), (step_sums, beside)) = parallel::both(
+            || parallel::both(judge, phases),
+            || parallel::both(steps, beside),
         );
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);

@@ -46,7 +46,8 @@ impl Returns {
                 let segment = threads[call.thread as usize].1.at(call.segment as usize);
                 (segment.since_ns, call.thread, call.segment)
             };
-            calls.sort_unstable_by(|a, b| {
+            // The calls of each thread are in order already, which the stable sort makes use of.
+            calls.sort_by(|a, b| {
                 let ends = a.end_ns.cmp(&b.end_ns);
                 ends.then_with(|| rest(a).cmp(&rest(b)))
             });
