@@ -224,6 +224,15 @@ impl HostThreads {
         threads.flat_map(|(thread, calls)| calls.all().map(move |call| (*thread, call)))
     }
 
+    /// Returns the segments of all threads that overlap `window`, thread after thread.
+    pub fn segments_within(&self, window: Interval) -> impl Iterator<Item = (HostThread, Segment)> {
+        let threads = self.threads.iter();
+        threads.flat_map(move |(thread, calls)| {
+            let calls = calls.within(window);
+            calls.map(move |call| (*thread, call))
+        })
+    }
+
     /// Returns the segments of all threads of a process.
     pub fn segments_of_process(&self, process: ProcessId) -> impl Iterator<Item = Segment> {
         let threads = self.threads.iter();

@@ -10,6 +10,7 @@ use gapscope_timeline::{Content, Timeline, WorkKind};
 use gapscope_trace::lookup::NONE;
 use gapscope_trace::tables::{HostCallKind, Table};
 use rustc_hash::FxHashMap;
+use std::collections::BinaryHeap;
 
 /// A call that hands over work, or allocates memory, and takes longer may have waited for the device.
 const LONG_CALL_NS: i64 = 50_000;
@@ -84,14 +85,21 @@ impl<'a> Builder<'a> {
     fn cut(&mut self, most_moments: usize) {
         let window = self.recorded.window;
         let submissions = &self.timeline.trace.tables.submissions;
-        let mut starts: Vec<i64> = (submissions.start_ns.iter().copied())
-            .filter(|at_ns| window.contains(*at_ns))
-            .collect();
         // A submission comes with its work, a call and often a wait.
         let most = most_moments / 4;
-        if starts.len() > most {
-            let (_, end_ns, _) = starts.select_nth_unstable(most);
-            self.recorded.window.end_ns = *end_ns;
+        // The first starts, and the one after them, which ends the window.
+        let mut first = BinaryHeap::new();
+        for at_ns in submissions.start_ns.iter().copied() {
+            let is_late = first.len() > most && first.peek().is_some_and(|last| at_ns >= *last);
+            if window.contains(at_ns) && !is_late {
+                first.push(at_ns);
+                if first.len() > most + 1 {
+                    first.pop();
+                }
+            }
+        }
+        if let Some(end_ns) = first.pop().filter(|_| first.len() == most) {
+            self.recorded.window.end_ns = end_ns;
             self.recorded.facts.is_cut = true;
         }
     }
@@ -147,11 +155,10 @@ impl<'a> Builder<'a> {
         let targets = self.targets_of_waits();
         let mut before: Option<(HostThread, i64)> = None;
         let mut wait_since: Option<i64> = None;
-        for (thread, segment) in timeline.host_threads().all_segments() {
+        // A call that ends as the window begins sets when its thread went on.
+        let around = Interval::new(window.start_ns.saturating_sub(1), window.end_ns);
+        for (thread, segment) in timeline.host_threads().segments_within(around) {
             let Interval { start_ns, end_ns } = segment.interval;
-            if end_ns < window.start_ns || start_ns >= window.end_ns {
-                continue;
-            }
             if !processes.contains(&thread.process) {
                 continue;
             }
