@@ -22,7 +22,7 @@ mod wire;
 use crate::Target;
 
 /// All targets.
-pub const ALL: [Target; 14] = [
+pub const ALL: [Target; 15] = [
     manifest::TARGET,
     table::TARGET,
     rows::TARGET,
@@ -35,6 +35,7 @@ pub const ALL: [Target; 14] = [
     imported::PERFETTO,
     imported::XPLANE,
     imported::GGML,
+    imported::MEMORY_SNAPSHOT,
     imported::COUNTERS_CSV,
     interpreter::TARGET,
 ];

@@ -33,7 +33,7 @@ pub struct Options {
     /// Afterwards, keeps in fuzz/corpus the smallest inputs that reach all that was reached
     #[arg(long)]
     keep: bool,
-    /// Only these: manifest, table, rows, events, spool, xctrace, capture, database, perfetto, xplane, ggml, counters_csv, kineto, interpreter
+    /// Only these: manifest, table, rows, events, spool, xctrace, capture, database, perfetto, xplane, ggml, memory_snapshot, counters_csv, kineto, interpreter
     targets: Vec<String>,
 }
 

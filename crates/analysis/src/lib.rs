@@ -37,6 +37,7 @@ pub mod latency;
 pub mod launch_sizes;
 pub mod launches;
 pub mod limits;
+pub mod memory_owners;
 pub mod memory_timeline;
 mod occupancy;
 pub mod operators;

@@ -1,8 +1,9 @@
 //! Sums up the allocations of device memory over the recording, by device and heap: peak, total and remaining bytes.
 //!
-//! Figures are of device memory that the recorded programs asked the API for, without memory that the driver takes for itself
-//! or that other programs hold. The API does not tell how much of an allocation is in use.
+//! Figures are of device memory that the recorded programs asked the API for, without memory that the driver takes for
+//! itself or that other programs hold. The API does not tell how much of an allocation is in use.
 
+use crate::memory_owners::{AllocatorPeak, MemoryOwner, memory_owners};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::allocations::{MemoryChange, MemoryStep, each_step};
 use schemars::JsonSchema;
@@ -34,11 +35,27 @@ pub struct MemoryRow {
     pub live_count: u64,
     /// Frees of memory whose allocation is not in the trace: the figures may lack that memory.
     pub unmatched_free_count: u64,
+    /// The memory of the program's own allocator, such as PyTorch's, when its blocks took most; absent without its
+    /// history, and in rows of heaps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<AllocatorPeak>,
+    /// Who holds that memory then, the greatest first; empty without the history.
+    pub owners: Vec<MemoryOwner>,
 }
 
 /// Returns the device memory by device, each followed by its heaps.
 pub fn memory_timeline(timeline: &Timeline) -> Vec<MemoryRow> {
     let mut result: BTreeMap<(u32, Option<u32>), MemoryRow> = BTreeMap::new();
+    for (gpu, (peak, owners)) in memory_owners(timeline) {
+        let row = MemoryRow {
+            device: gpu,
+            heap_bytes: heap_bytes(timeline, gpu, None),
+            allocator: Some(peak),
+            owners,
+            ..MemoryRow::default()
+        };
+        result.insert((gpu, None), row);
+    }
     each_step(timeline, |step| {
         let gpu = step.gpu as u32;
         for heap in [None, Some(step.heap)] {

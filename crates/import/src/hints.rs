@@ -27,7 +27,7 @@ const RENDERDOC: &str =
     "a capture of RenderDoc, which has no timeline: record the program with `gapscope record`";
 const GFXR: &str = "a capture of GFXReconstruct, which has no timeline: record its replay, `gapscope record -- gfxrecon-replay FILE`";
 const HOST_SAMPLES: &str = "a profile of the host's processors, which has no GPU work: import a profile that has the GPU's timeline";
-const SNAPSHOT: &str = "a pickled Python object, such as PyTorch's snapshot of memory, which has no timeline: import what `export_chrome_trace` writes";
+const SNAPSHOT: &str = "a pickled Python object and no snapshot of PyTorch's memory: import what `torch.cuda.memory._dump_snapshot` or `export_chrome_trace` writes";
 const TENSORBOARD: &str =
     "a log of TensorBoard: import the profile in its folder `plugins/profile`, an `.xplane.pb`";
 const ROCM_CSV: &str = "a table of rocprof, which lacks what joins calls and kernels: record with `rocprofv3 --sys-trace --output-format pftrace`, or import the database (`PID_results.db`) that rocprofv3 writes by default";

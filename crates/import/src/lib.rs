@@ -24,6 +24,7 @@ mod inventory;
 mod joined;
 pub mod kineto;
 mod line_prefix;
+pub mod memory_snapshot;
 mod nested;
 pub mod nsys;
 mod offset;
@@ -71,6 +72,7 @@ pub const IMPORTERS: &[Importer] = &[
     xplane::IMPORTER,
     counters_csv::IMPORTER,
     ggml::IMPORTER,
+    memory_snapshot::IMPORTER,
 ];
 
 /// Imports files with the first importer that recognises one of them, and writes the trace `output`, which must not

@@ -320,6 +320,16 @@ kind! {
 }
 
 kind! {
+    /// What a piece of memory is to an allocator of the program.
+    AllocatorMemoryKind {
+        /// Memory that the allocator reserved from the driver.
+        Segment = "segment",
+        /// Memory that it gave to the program.
+        Block = "block",
+    }
+}
+
+kind! {
     /// The kind of code that a frame belongs to.
     FrameKind {
         /// Python, with its line.

@@ -28,10 +28,10 @@ pub use conditions::{Condition, THERMAL_STATE};
 pub use graphs::{GraphChange, GraphId, GraphNodeId};
 pub use hardware::HardwareCounter;
 pub use kinds::{
-    Access, Api, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HostCallKind, MODULE_DOMAIN,
-    MarkerScope, MemoryEvent, MemoryPlace, NOT_RECORDED_CALL, NameSource, OPERATOR_DOMAIN,
-    OPERATOR_RANGE_DOMAIN, OpaqueWorkKind, SampleSource, StreamKind, SubmissionKind, ThreadState,
-    Timing, TransferKind, UNKNOWN_RESULT,
+    Access, AllocatorMemoryKind, Api, CounterUnit, FrameKind, HOST_CODE_DOMAINS, HostCallKind,
+    MODULE_DOMAIN, MarkerScope, MemoryEvent, MemoryPlace, NOT_RECORDED_CALL, NameSource,
+    OPERATOR_DOMAIN, OPERATOR_RANGE_DOMAIN, OpaqueWorkKind, SampleSource, StreamKind,
+    SubmissionKind, ThreadState, Timing, TransferKind, UNKNOWN_RESULT,
 };
 pub use loss::{Ledger, Loss, LossKind};
 pub use span::{BETWEEN_POLLS_NS, OverheadKind, Span, WaitKind};

@@ -346,7 +346,12 @@ pub(crate) fn sections(
             TRANSFERS,
             transfers::blocks(findings),
         ),
-        section("memory", "memory", MEMORY, memory::blocks(findings, places)),
+        section(
+            "memory",
+            "memory",
+            MEMORY,
+            memory::blocks(findings, top, places),
+        ),
         section(
             "counters",
             "counters",

@@ -19,6 +19,7 @@ mod input;
 pub mod kernel_accesses;
 mod labels;
 mod launches;
+pub mod memory_snapshot;
 mod output;
 mod overheads;
 mod polls;

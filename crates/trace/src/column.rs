@@ -432,6 +432,7 @@ macro_rules! kind_columns {
 
 kind_columns!(
     Access,
+    AllocatorMemoryKind,
     CounterUnit,
     FrameKind,
     HostCallKind,

@@ -1,6 +1,7 @@
 //! The tables of a trace. Times are nanoseconds of the host's monotonic clock; an absent time is unknown, and the
 //! manifest's losses say why.
 
+mod allocator_memory;
 mod graph_nodes;
 mod kernel_metrics;
 mod pc_samples;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 pub use crate::kinds::*;
 pub use crate::table::{ColumnFacts, Table};
+pub use allocator_memory::{AllocatorMemory, AllocatorRow};
 pub use graph_nodes::{GraphNode, GraphNodes};
 pub use kernel_metrics::{KernelMetric, KernelMetrics};
 pub use pc_samples::{PcSample, PcSamples};
@@ -496,6 +498,7 @@ macro_rules! for_each_table {
             samples: Samples,
             stacks: Stacks,
             frames: Frames,
+            allocator_memory: AllocatorMemory,
             graph_nodes: GraphNodes,
             kernel_metrics: KernelMetrics,
             pc_samples: PcSamples,

@@ -3,8 +3,8 @@
 use crate::column::{Column, Texts};
 use crate::kinds::SubmissionKind;
 use crate::tables::{
-    CounterValues, Counters, Frames, GraphNodes, HostCalls, KernelMetrics, PcSamples, Samples,
-    Stacks, Submissions, Table,
+    AllocatorMemory, CounterValues, Counters, Frames, GraphNodes, HostCalls, KernelMetrics,
+    PcSamples, Samples, Stacks, Submissions, Table,
 };
 use crate::text_column::TextColumn;
 use arrow_array::cast::AsArray;
@@ -24,7 +24,13 @@ pub fn has_table(format_version: u32, table: &str) -> bool {
 
 /// Returns true for a table that only some traces have. Without its file, it is empty and nothing is missing.
 pub fn is_optional(table: &str) -> bool {
-    [GraphNodes::NAME, KernelMetrics::NAME, PcSamples::NAME].contains(&table)
+    [
+        AllocatorMemory::NAME,
+        GraphNodes::NAME,
+        KernelMetrics::NAME,
+        PcSamples::NAME,
+    ]
+    .contains(&table)
 }
 
 /// Returns true for a column that was not nullable in version 1 (every row had a value), which wrote 0 for an unknown

@@ -80,6 +80,9 @@ impl Trace {
                 .at(row)
                 .is_some_and(|id| submissions.contains(&id))
         });
+        tables.allocator_memory = rows(&from.allocator_memory, |t, row| {
+            ours(t.process[row]) && t.allocated_ns.at(row).is_none_or(|at_ns| at_ns <= end_ns)
+        });
         tables.graph_nodes = rows(&from.graph_nodes, |t, row| ours(t.process[row]));
         tables.host_calls = rows(&from.host_calls, |t, row| {
             ours(t.process[row]) && touches(t.start_ns[row], t.duration_ns[row])

@@ -7,7 +7,9 @@ use crate::bytes::{self, MutateBytes};
 use crate::outcome::{self, Choice};
 use crate::{Target, scratch};
 use fastrand::Rng;
-use gapscope_import::{Error, Imported, Importer, Options, counters_csv, ggml, perfetto, xplane};
+use gapscope_import::{
+    Error, Imported, Importer, Options, counters_csv, ggml, memory_snapshot, perfetto, xplane,
+};
 use gapscope_trace::{Diagnostic, Selection, Trace, read};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,13 @@ pub const GGML: Target = Target {
     name: "ggml",
     read: |input| import(&ggml::IMPORTER, input),
     mutate: |input, rng, mutate_bytes| change(input, rng, mutate_bytes, bytes::change_lines),
+};
+
+/// Snapshots of PyTorch's memory: a pickle.
+pub const MEMORY_SNAPSHOT: Target = Target {
+    name: "memory_snapshot",
+    read: |input| import(&memory_snapshot::IMPORTER, input),
+    mutate: |input, rng, mutate_bytes| change(input, rng, mutate_bytes, bytes::change_value),
 };
 
 /// Perfetto's traces: packets of protobuf.

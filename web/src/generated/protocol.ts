@@ -16,6 +16,11 @@ export interface Advice {
   cause: string; text: string;
 }
 
+/** The memory of a program's own allocator when its blocks took most. */
+export interface AllocatorPeak {
+  at_ns: number | null; block_count: number; bytes: number; reserved_bytes: number | null; unused_bytes: number | null;
+}
+
 /** How the tracks of a trace are arranged, as the page writes it into its address. All absent: as at first. */
 export interface Arrangement {
   order?: string | null; text?: string | null; tracks?: string | null;
@@ -660,10 +665,20 @@ export interface MeasuredPeaks {
   write_bytes_per_s: number | null;
 }
 
+/** Who holds a part of the memory at the peak. */
+export interface MemoryOwner {
+  block_count: number; bytes: number; is_before_history: boolean; label: string | null; line: string | null; operation: string | null;
+  phase: MemoryPhase | null; share: number;
+}
+
+/** A phase of training. */
+export type MemoryPhase = "forward" | "backward" | "optimizer";
+
 /** Device memory over the recording, by device and heap. */
 export interface MemoryRow {
-  allocation_count: number; device: number; free_count: number; heap: number | null; heap_bytes: number | null; live_bytes: number; live_count: number;
-  peak_at_ns: number | null; peak_bytes: number; total_bytes: number; unmatched_free_count: number;
+  allocation_count: number; allocator?: AllocatorPeak | null; device: number; free_count: number; heap: number | null; heap_bytes: number | null;
+  live_bytes: number; live_count: number; owners: MemoryOwner[]; peak_at_ns: number | null; peak_bytes: number; total_bytes: number;
+  unmatched_free_count: number;
 }
 
 /** A metric with its value. */

@@ -4,9 +4,9 @@ use super::{Findings, Options};
 use crate::equal_work;
 use gapscope_trace::Selection;
 use gapscope_trace::tables::{
-    Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames, HostCalls,
-    KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples, Stacks,
-    Submissions, Transfers,
+    AllocatorMemory, Bindings, Buffers, CounterValues, Counters, Dependencies, Dispatches, Frames,
+    HostCalls, KernelMetrics, Kernels, Labels, Markers, Memory, OpaqueWork, PcSamples, Samples,
+    Stacks, Submissions, Transfers,
 };
 
 impl Findings {
@@ -91,6 +91,7 @@ impl Findings {
             .with::<Dependencies>()
             .with::<Labels>()
             .with::<Memory>()
+            .with::<AllocatorMemory>()
             .with::<Counters>()
             .with::<CounterValues>()
             .with::<Buffers>()

@@ -22,6 +22,7 @@ mod kineto_truth;
 mod kineto_windows;
 mod labels;
 mod live_and_imported;
+mod memory_snapshot;
 mod named_ranks;
 mod nsys;
 mod nsys_graphs;

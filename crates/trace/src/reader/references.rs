@@ -186,6 +186,7 @@ pub(super) fn check(trace: &Trace, selection: &Selection, diagnostics: &mut Vec<
         counter_values { counter -> counters, }
         samples { process -> processes, stack -> stacks, }
         stacks { parent -> stacks, frame -> frames, }
+        allocator_memory { process -> processes, device -> devices, label -> labels, stack -> stacks, }
         graph_nodes { process -> processes, label -> labels, }
         kernel_metrics { kernel -> kernels, submission -> submissions, }
         pc_samples { process -> processes, device -> devices, kernel -> kernels, }
