@@ -34,7 +34,7 @@ use crate::transfers::{self, TransferRow};
 use crate::unread::{CAUSES, CONDITIONS, KERNELS, WORK};
 use crate::verdict::{Bound, Evidence, Judgement, Phase, PhaseSums};
 use crate::warm_up::{self, FirstUses, WarmUp};
-use crate::what_if::gains::{Gains, Named};
+use crate::what_if::gains::{Gains, Named, Replays};
 use crate::work_advice::work_advice;
 use code::{CodeKeys, code_keys, sampled_host};
 use gapscope_timeline::Timeline;
@@ -71,17 +71,6 @@ pub struct Options {
     pub equal_work: Option<(String, String)>,
     /// What is replayed for [`Findings::gains`]. Default: changes and the critical path.
     pub replays: Replays,
-}
-
-/// What is replayed to rank what to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replays {
-    /// Nothing, for findings whose gains nobody shows.
-    None,
-    /// The changes that findings name.
-    Changes,
-    /// The changes; and parts of the critical path and kernels, for their bounds and slack, which takes most of all replays.
-    ChangesAndPath,
 }
 
 impl Options {

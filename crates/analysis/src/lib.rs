@@ -59,4 +59,5 @@ pub mod what_if;
 mod work_advice;
 
 pub use activity::{activity, explained_activity};
-pub use findings::{Findings, Options, Replays};
+pub use findings::{Findings, Options};
+pub use what_if::gains::Replays;

@@ -15,7 +15,6 @@
 use super::change::{Change, Code, Target, To, What};
 use super::{Extent, KernelSlack, PathPart, WhatIf};
 use crate::code::Code as IdleCode;
-use crate::findings::Replays;
 use crate::gaps::{Advice, AdviceSubject, Cause, GapFinder, Side};
 use crate::kernels::Kernel;
 use crate::stacks::own;
@@ -34,6 +33,17 @@ const MAX_GAINS: usize = 5;
 const MAX_ASKED: usize = 3;
 /// The ranking replays so many moments at most, of a longer run its first part: a report must stay quick.
 const MAX_MOMENTS: usize = 1 << 16;
+
+/// What is replayed to rank what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replays {
+    /// Nothing, for findings whose gains nobody shows.
+    None,
+    /// The changes that findings name.
+    Changes,
+    /// The changes; and parts of the critical path and kernels, for their bounds and slack, which takes most of all replays.
+    ChangesAndPath,
+}
 
 /// What changes to the program would bring, by replays of the recorded run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
