@@ -36,6 +36,7 @@ mod digest;
 mod findings;
 mod joined;
 mod late;
+mod late_group;
 mod late_reason;
 mod links;
 mod loading;
@@ -47,7 +48,6 @@ mod parts;
 mod path;
 mod pipelines;
 mod ranges;
-mod rank_list;
 mod rank_row;
 mod sentences;
 
@@ -61,8 +61,10 @@ pub use findings::{
     WhyLate,
 };
 use gapscope_analysis::joint_verdict::joint_verdict;
+pub use gapscope_timeline::rank_list::{list, named};
 pub use joined::{JoinedRanks, joined};
 pub use late::{Doing, LateCause};
+pub use late_group::{LateAlone, LateGroup, LateHow};
 pub use late_reason::LateReason;
 use links::Links;
 pub use links::{SlowLink, SlowLinkBasis};
@@ -73,7 +75,6 @@ use path::Joints;
 pub use path::{RankOnPath, RanksPath};
 pub use pipelines::Pipeline;
 use pipelines::Pipelines;
-pub use rank_list::list;
 pub use rank_row::{Idle, RankRow};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,6 +170,7 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         sentence = format!("{sentence} {left_out}");
     }
     let late_ranks = comparison.late_ranks(&digests);
+    let straggler = comparison.straggler(&digests, &late_ranks);
     let mut findings = RankFindings {
         world_size,
         verdict,
@@ -180,7 +182,8 @@ pub fn ranks(digests: &[RankDigest], longest: usize) -> RankFindings {
         clock_error_ns: clocks.worst_error_ns(),
         communicators: rows,
         bandwidth: bandwidths.rows(),
-        straggler: comparison.straggler(&digests, &late_ranks),
+        late_group: comparison.late_group(straggler.as_ref(), &late_ranks),
+        straggler,
         late_ranks,
         slow_links: links.slow(),
         outliers: outliers::outliers(&digests, &pipelines),

@@ -1,22 +1,19 @@
 //! Says what to do first about the ranks of a program: a late rank, for which the others wait, comes before what is slow on each rank.
 //!
-//! A rank comes first only where the critical path through all ranks runs through that rank for longest. The bound is the time by
-//! which the rank came later than the second to last, or than the median rank where several are late: so long the others would
-//! not have waited.
+//! Late ranks come first only where the critical path through all ranks runs through one of them for longest. The bound is how much less the
+//! others would have waited for the next rank: so ranks that are late together are named together.
 
 use crate::number;
-use gapscope_comparison::ranks::{LateReason, RankFindings, RankOnPath, WhyLate};
+use gapscope_comparison::ranks::{
+    LateGroup, LateHow, LateReason, RankFindings, RankOnPath, WhyLate, named,
+};
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
 
 /// Returns the action with a full stop, and the sentence behind it with a space before it; `None` where no rank is late, or where that costs
 /// less than advice is given for.
 pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
-    let (rank, why, cost_ns) = match (&findings.straggler, findings.late_ranks.first()) {
-        (Some(straggler), _) => (straggler.rank, &straggler.why, straggler.cost_ns),
-        (None, Some(late)) => (late.rank, &late.why, late.late_ns),
-        (None, None) => return None,
-    };
+    let group = findings.late_group.as_ref()?;
     // Where the critical path runs through other ranks, nothing is gained by this one.
     let is_on_path = findings.critical_path.as_ref().is_none_or(|path| {
         let whole_ns = |of: &RankOnPath| {
@@ -31,44 +28,88 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
             parts.into_iter().fold(0i64, i64::saturating_add)
         };
         let longest = path.ranks.iter().max_by_key(|of| whole_ns(of));
-        longest.is_none_or(|of| of.rank == rank)
+        longest.is_none_or(|of| group.ranks.contains(&of.rank))
     });
     if !is_on_path {
         return None;
     }
     let windows = findings.ranks.iter().filter_map(|rank| rank.idle);
     let window_ns = windows.map(|idle| idle.window_ns).max()?;
-    if ratio(cost_ns, window_ns) < ADVICE_SHARE {
+    if ratio(group.cost_ns, window_ns) < ADVICE_SHARE {
         return None;
     }
-    let action = format!("{}.", action(rank, why));
+    let action = format!("{}.", action(group, reason(findings, group)));
+    let (their, them) = match group.ranks.as_slice() {
+        [one] => ("its", format!(" for rank {one}")),
+        _ => ("their", String::new()),
+    };
     let bound = format!(
-        " Without its lateness the other ranks would wait at most {} ({} of the time) less for rank {rank}.",
-        number::duration(cost_ns),
-        number::share_of(cost_ns, window_ns)
+        " Without {their} lateness the other ranks would wait at most {} ({} of the time) less{them}.{}",
+        number::duration(group.cost_ns),
+        number::share_of(group.cost_ns, window_ns),
+        alone(group, window_ns)
     );
     Some([action, bound])
 }
 
-/// Returns what to do about a late rank.
-fn action(rank: u32, why: &WhyLate) -> String {
-    match why.reason {
-        Some(LateReason::MoreWork) => format!("give rank {rank} as little work as the other ranks"),
+/// Returns a sentence on what one rank of a group would bring alone.
+fn alone(group: &LateGroup, window_ns: i64) -> String {
+    let Some(most) = group.most_alone().filter(|_| group.ranks.len() > 1) else {
+        return String::new();
+    };
+    let cost = number::duration(most.cost_ns);
+    match ratio(most.cost_ns, window_ns) < ADVICE_SHARE {
+        true => format!(" One of them alone would bring next to nothing: at most {cost}."),
+        false => format!(
+            " Rank {} alone would bring at most {cost} ({}).",
+            most.rank,
+            number::share_of(most.cost_ns, window_ns)
+        ),
+    }
+}
+
+/// Returns the reason that all ranks of a group have in common.
+fn reason(findings: &RankFindings, group: &LateGroup) -> Option<LateReason> {
+    let why = |rank: u32| -> Option<&WhyLate> {
+        let straggler = findings.straggler.as_ref().filter(|row| row.rank == rank);
+        let late = || findings.late_ranks.iter().find(|row| row.rank == rank);
+        straggler.map(|row| &row.why).or_else(|| Some(&late()?.why))
+    };
+    let mut reasons = (group.ranks.iter()).map(|rank| why(*rank).and_then(|why| why.reason));
+    let first = reasons.next()?;
+    first.filter(|_| reasons.all(|other| other == first))
+}
+
+/// Returns what to do about late ranks.
+fn action(group: &LateGroup, reason: Option<LateReason>) -> String {
+    let (who, many) = (named(&group.ranks), group.ranks.len() > 1);
+    let (gpu, runs, each, it) = match many {
+        true => ("GPUs", "run", "each of them", "them"),
+        false => ("GPU", "runs", "the rank", "the rank"),
+    };
+    match reason {
+        Some(LateReason::MoreWork) => format!("give {who} as little work as the other ranks"),
         Some(LateReason::SlowerClock) => format!(
-            "find out why the GPU of rank {rank} runs at a lower clock, or move the rank to another GPU"
+            "find out why the {gpu} of {who} {runs} at a lower clock, or move {each} to another GPU"
         ),
         Some(LateReason::Heat) => {
-            format!("cool the GPU of rank {rank}, or move the rank to another GPU")
+            format!("cool the {gpu} of {who}, or move {each} to another GPU")
         }
         Some(LateReason::Power) => format!(
-            "give the GPU of rank {rank} the power that the others have, or move the rank to another GPU"
+            "give the {gpu} of {who} the power that the others have, or move {each} to another GPU"
         ),
         Some(LateReason::DataLoading) => {
-            format!("load the data of rank {rank} ahead, in more worker processes")
+            format!("load the data of {who} ahead, in more worker processes")
         }
         Some(LateReason::Network) => {
-            format!("look for the slow link of rank {rank}, or move the rank to another machine")
+            let links = if many { "links" } else { "link" };
+            format!("look for the slow {links} of {who}, or move {it} to another machine")
         }
-        None => format!("find out why rank {rank} is late"),
+        None => match group.how {
+            LateHow::Alone => format!("find out why {who} is late"),
+            LateHow::Together => format!("find out why {who} are late together"),
+            LateHow::InTurns => format!("find out why {who} are late in turns"),
+            LateHow::Both => format!("find out why {who} are late"),
+        },
     }
 }

@@ -27,6 +27,7 @@ pub mod launch_size;
 pub mod lost_work;
 pub mod nearby;
 pub mod quantity;
+pub mod rank_list;
 pub mod submit_calls;
 pub mod thresholds;
 mod timeline;

@@ -82,6 +82,9 @@ thresholds! {
     TRANSFER_SHARE: f64 = 0.5, Share,
         "Transfers are the verdict from this share of the time on.",
         "From half on, nothing else can cost as much.";
+    TURNS_OVERLAP_SHARE: f64 = 0.1, Share,
+        "Devices take turns where at most this share of the time in which one of them works is time in which several do.",
+        "Work that is handed from one device to the next overlaps at its ends.";
     DEVICE_SHARE: f64 = 0.75, Share,
         "The device is the verdict from this share of computing and transfers on.",
         "While a quarter is left to all else, a third more speed can be had there, and the verdict is mixed.";
@@ -214,6 +217,12 @@ thresholds! {
     FALSE_BLAME: f64 = 0.01, Share,
         "A rank is called late where equal ranks would have one as late in at most this share of programs.",
         "Of a hundred programs with equal ranks, one at most sends its reader after a rank.";
+    LATE_GROUP_SHARE: f64 = 0.8, Share,
+        "Of late ranks, the fewest are named whose lateness has this share of what all of it costs the other ranks.",
+        "Who mends the ranks that are named has most of what there is to win, and looks for nobody else.";
+    LATE_TOGETHER_SHARE: f64 = 0.2, Share,
+        "Ranks are late together where one of them in time would bring at most this share of what all of them would.",
+        "As long as the next one is as late, the others wait for that.";
     LATE_PART_SHARE: f64 = 0.5, Share,
         "A rank that is late in a stretch of at most this share of the time is called late in that stretch.",
         "What holds for the greater part of the time is said of all of it.";

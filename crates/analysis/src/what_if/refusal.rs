@@ -8,6 +8,7 @@ use crate::gaps::Side;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::lost_work::lost_work;
 use gapscope_timeline::quantity::{Percent, count, ratio};
+use gapscope_timeline::rank_list::{list, named};
 use gapscope_trace::manifest::SamplingMode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +25,8 @@ const MAX_WIDTH_OF_GAIN: f64 = 0.5;
 const MAX_WIDTH_OF_TIME: f64 = 0.01;
 /// Of communication that is not matched across the ranks the time may have this share: it holds the waiting for other ranks.
 const MAX_UNMATCHED_SHARE: f64 = 0.01;
+/// For so large a share of the time the host may be outside of calls until the device's work ends.
+const MAX_POLLED_SHARE: f64 = 0.5;
 /// So large a share of submissions may have work without times.
 const MAX_UNTIMED_SHARE: f64 = 0.01;
 
@@ -37,31 +40,98 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Returns a refusal.
-    pub fn new(because: String, instead: &str) -> Refusal {
+    /// Returns the refusal of ranks whose times do not compare, for a reason that is the end of a sentence.
+    pub fn of_clocks(reason: &str) -> Refusal {
+        Refusal::new(
+            format!("The times of the ranks do not compare: {reason}."),
+            "Record all ranks on one machine, with gapscope itself.",
+        )
+    }
+
+    /// Returns the refusal of a program of `size` ranks of which only some have a trace.
+    pub fn of_missing_ranks(size: u32, traced: &[u32]) -> Refusal {
+        Refusal::new(
+            format!(
+                "The program has {size} ranks, and only {} {} a trace.",
+                named(traced),
+                if traced.len() == 1 { "has" } else { "have" }
+            ),
+            "Record all ranks.",
+        )
+    }
+
+    /// Returns the refusal of ranks that have no collective in common.
+    pub fn of_no_collective() -> Refusal {
+        Refusal::new(
+            "No collective of the ranks could be matched, so that nobody knows which rank waits for which."
+                .to_owned(),
+            "Record a program whose ranks communicate by NCCL; `gapscope report` says what could not be matched.",
+        )
+    }
+
+    /// Returns the refusal of collectives that were not matched as they ran, for a reason that is a sentence.
+    pub(super) fn of_order(problem: String) -> Refusal {
+        Refusal::new(problem, FROM_THE_START)
+    }
+
+    fn new(because: String, instead: &str) -> Refusal {
         Refusal {
             because,
             instead: instead.to_owned(),
         }
     }
-
-    /// Returns the refusal with its rank; `None` for a run that is replayed alone.
-    pub(super) fn of_rank(self, rank: Option<u32>) -> Refusal {
-        match rank {
-            Some(rank) => Refusal {
-                because: format!("Rank {rank}: {}", self.because),
-                ..self
-            },
-            None => self,
-        }
-    }
 }
 
-/// Returns the reasons that lie in the trace of a program, or of one of several ranks that are replayed together.
+/// What to record where collectives could not be matched.
+const FROM_THE_START: &str = "Record all ranks from their start, with NCCL 2.25 or newer; `gapscope report` says what could not be matched.";
+
+/// Returns refusals, each with the rank that it is of, or none for a run that is replayed alone. Those of several ranks that differ in nothing
+/// but figures are one, with the figures of the first.
+pub(super) fn of_each_rank(refusals: Vec<(Option<u32>, Refusal)>) -> Vec<Refusal> {
+    let without_figures = |text: &str| -> String {
+        let figures =
+            |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | ',' | '<' | '>');
+        text.split(figures).collect()
+    };
+    let mut kinds: Vec<(String, Refusal, Vec<u32>, bool)> = Vec::new();
+    for (rank, refusal) in refusals {
+        let kind = without_figures(&refusal.because);
+        let known = kinds
+            .iter_mut()
+            .find(|(known, _, ranks, _)| *known == kind && !ranks.is_empty());
+        match (known, rank) {
+            (Some((_, first, ranks, differ)), Some(rank)) => {
+                *differ |= first.because != refusal.because;
+                ranks.push(rank);
+            }
+            (_, rank) => kinds.push((kind, refusal, rank.into_iter().collect(), false)),
+        }
+    }
+    let each = kinds.into_iter().map(|(_, refusal, mut ranks, differ)| {
+        ranks.dedup();
+        let who = match ranks.as_slice() {
+            [] => return refusal,
+            [one] => format!("Rank {one}"),
+            many => format!("Ranks {}", list(many)),
+        };
+        let figures = match differ {
+            true => format!(" (with the figures of rank {})", ranks[0]),
+            false => String::new(),
+        };
+        Refusal {
+            because: format!("{who}{figures}: {}", refusal.because),
+            ..refusal
+        }
+    });
+    each.collect()
+}
+
+/// Returns the reasons that lie in the trace of a program, or of one of several ranks that are replayed together; `None` for ranks that could
+/// not be joined, of which that says it all.
 pub(super) fn of_trace(
     timeline: &Timeline,
     recorded: &Recorded,
-    is_of_ranks: bool,
+    is_of_ranks: Option<bool>,
 ) -> Vec<Refusal> {
     let manifest = &timeline.trace.manifest;
     let mut refused = Vec::new();
@@ -116,7 +186,7 @@ pub(super) fn of_trace(
             "Ask about one window: import its file alone.",
         ));
     }
-    refused.extend(of_communication(recorded, is_of_ranks));
+    refused.extend(is_of_ranks.and_then(|is_of_ranks| of_communication(recorded, is_of_ranks)));
     refused
 }
 
@@ -140,7 +210,7 @@ fn of_communication(recorded: &Recorded, is_of_ranks: bool) -> Option<Refusal> {
                  for all of them.",
                 Percent(share)
             ),
-            "Record all ranks from their start, with NCCL 2.25 or newer; `gapscope report` says what could not be matched.",
+            FROM_THE_START,
         )
     })
 }
@@ -152,11 +222,20 @@ pub(super) fn of_replay(pooled_error: Option<f64>) -> Option<Refusal> {
         format!(
             "A replay with usual delays and nothing changed is {} off the recording, and at most {} would be believed: the run's \
                  delays differ too much, or something waited for what the trace does not have.",
-            Percent(error.abs()),
+            more_than(error.abs(), MAX_POOLED_ERROR),
             Percent(MAX_POOLED_ERROR)
         ),
         "Record on a quiet machine, and more steps after the warm-up; `--step` chooses them.",
     ))
+}
+
+/// Formats a share with so many digits that it reads as more than a limit.
+fn more_than(share: f64, limit: f64) -> String {
+    let text = Percent(share).to_string();
+    match text == Percent(limit).to_string() {
+        true => format!("{:.3} %", (share * 1e5).ceil() / 1e3),
+        false => text,
+    }
 }
 
 /// Returns the reasons that lie in what a trace does not know.
@@ -172,6 +251,17 @@ pub(super) fn of_unknown(recorded: &Recorded) -> Vec<Refusal> {
                 Percent(unexplained)
             ),
             "Record on a quiet machine; where this is an import, record the waits of streams, too (PyTorch's profiler: `enable_cuda_sync_events`).",
+        ));
+    }
+    let polled = ratio(facts.polled_ns, window_ns);
+    if polled > MAX_POLLED_SHARE {
+        refused.push(Refusal::new(
+            format!(
+                "For {} of the time the host was outside of calls until the device's work ended, and called right after: it may have \
+                 waited for the device without a call, as by reading mapped memory, or worked.",
+                Percent(polled)
+            ),
+            "Wait with a call, such as cudaStreamSynchronize, and record again.",
         ));
     }
     let unknown = ratio(facts.unknown_wait_ns, window_ns);

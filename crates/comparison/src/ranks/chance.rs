@@ -19,7 +19,11 @@
 //! An error of the clocks could make one rank look late at every collective. A rank is therefore tested as if it had arrived earlier by the
 //! error: its own leads are shorter by it, and those of the ranks that it was last but one behind are longer.
 //!
+//! Ranks that take turns in being late are told as a set (`chance/in_turns.rs`).
+//!
 //! What this cannot know: whether noise lasts for longer than a block, which is at least a 64th of a communicator's collectives.
+
+mod in_turns;
 
 use super::part::Communicator;
 use gapscope_timeline::intervals::Interval;
@@ -321,10 +325,10 @@ mod tests {
     use super::*;
 
     /// A linear congruential generator: the same numbers in each run.
-    struct Noise(u64);
+    pub(super) struct Noise(pub(super) u64);
 
     impl Noise {
-        fn below(&mut self, end: i64) -> i64 {
+        pub(super) fn below(&mut self, end: i64) -> i64 {
             self.0 = (self.0)
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
@@ -435,12 +439,12 @@ mod tests {
     }
 
     /// Plays collectives as [`play`] does, and compares each rank with the median rank.
-    fn play_behind(
+    pub(super) fn behind(
         ranks: usize,
         count: i64,
         error_ns: i64,
         mut late_ns: impl FnMut(i64, usize) -> i64,
-    ) -> Vec<usize> {
+    ) -> LateRanks {
         let mut all = LateRanks::default();
         for number in 0..count {
             let arrivals: Vec<i64> = (0..ranks).map(|rank| late_ns(number, rank)).collect();
@@ -457,7 +461,19 @@ mod tests {
                 late: later.filter(|(_, ns, _)| *ns > 0).collect(),
             });
         }
-        let late = all.beyond_chance(0.005).into_iter();
+        all
+    }
+
+    /// Returns the ranks that are later than the median rank beyond chance.
+    fn play_behind(
+        ranks: usize,
+        count: i64,
+        error_ns: i64,
+        late_ns: impl FnMut(i64, usize) -> i64,
+    ) -> Vec<usize> {
+        let late = behind(ranks, count, error_ns, late_ns)
+            .beyond_chance(0.005)
+            .into_iter();
         let mut late: Vec<usize> = late.map(|late| late.rank).collect();
         late.sort_unstable();
         late

@@ -6,6 +6,7 @@ use super::chance::{BehindMedian, LastArrival, LateRank, LateRanks};
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, LateRankRow, Straggler, WhyLate};
 use super::late::{LateCause, Lateness, UsualParts};
+use super::late_group::{Arrived, LateGroup};
 use super::late_reason;
 use super::matched::{KindCounts, Matched, later_parts, median_part};
 use super::part::CollectivePart;
@@ -48,6 +49,8 @@ pub(super) struct Comparison {
     behind_count: Vec<u64>,
     /// The number of collectives of which that is known.
     ordered_count: u64,
+    /// The arrivals at the collectives that tell lateness.
+    arrived: Arrived,
     kinds: BTreeMap<&'static str, Compared>,
     /// The collectives with the greatest skews, and some more.
     all: Vec<Collective>,
@@ -55,10 +58,9 @@ pub(super) struct Comparison {
     longest: usize,
 }
 
-/// The share of programs of equal ranks in which one may be called late by its leads.
-const BY_LEADS: f64 = FALSE_BLAME / 2.0;
-/// The same by what is later than the median rank, and again by what is earlier.
-const BY_MEDIAN: f64 = FALSE_BLAME / 4.0;
+/// The share of programs of equal ranks in which one may be called late by its leads, by what is later than the median rank, by turns, and by
+/// what is earlier than the median rank: each of the four.
+const BY_EACH: f64 = FALSE_BLAME / 4.0;
 
 /// The figures of the collectives of one kind.
 #[derive(Default)]
@@ -92,6 +94,7 @@ impl Comparison {
             late_of_several: vec![Lateness::default(); digests.len()],
             behind_count: vec![0; digests.len()],
             ordered_count: 0,
+            arrived: Arrived::default(),
             kinds: BTreeMap::new(),
             all: Vec::new(),
             longest,
@@ -171,6 +174,7 @@ impl Comparison {
             });
         }
         if tells_lateness {
+            self.arrived.add(one);
             self.add_behind(one, &error_ns);
             self.add_ahead(one, &error_ns);
         }
@@ -292,9 +296,15 @@ impl Comparison {
     pub(super) fn late_ranks(&self, digests: &[&RankDigest]) -> Vec<LateRankRow> {
         let counts =
             |late: &LateRank| late.lead_ns as f64 >= ADVICE_SHARE * late.whole.length_ns() as f64;
-        let mut late = self.behind.beyond_chance(BY_MEDIAN);
-        let mut early = self.ahead.beyond_chance(BY_MEDIAN);
+        let mut late = self.behind.beyond_chance(BY_EACH);
         late.retain(counts);
+        late.extend(
+            self.behind
+                .in_turns(&late, BY_EACH)
+                .into_iter()
+                .filter(counts),
+        );
+        let mut early = self.ahead.beyond_chance(BY_EACH);
         early.retain(counts);
         let is_in = |set: &[LateRank], rank: usize| set.iter().any(|row| row.rank == rank);
         let took_part = |rank: &usize| self.rows[*rank].last_count.is_some();
@@ -422,7 +432,7 @@ impl Comparison {
         digests: &[&RankDigest],
         late_ranks: &[LateRankRow],
     ) -> Option<Straggler> {
-        let late = self.leads.beyond_chance(BY_LEADS).into_iter();
+        let late = self.leads.beyond_chance(BY_EACH).into_iter();
         let late = late.max_by_key(|late| (late.lead_ns, Reverse(late.rank)))?;
         let worst = late.rank;
         let is_late = |at: &usize| late_ranks.iter().any(|row| row.rank == self.rows[*at].rank);
@@ -431,7 +441,7 @@ impl Comparison {
             let mut again = self
                 .leads
                 .among(&together)
-                .beyond_chance(BY_LEADS)
+                .beyond_chance(BY_EACH)
                 .into_iter();
             again.find(|late| late.rank == worst)?;
         }
@@ -452,6 +462,23 @@ impl Comparison {
             chance: late.chance,
             why,
         })
+    }
+}
+
+impl Comparison {
+    /// Returns the late ranks that the others wait for.
+    pub(super) fn late_group(
+        &self,
+        straggler: Option<&Straggler>,
+        late_ranks: &[LateRankRow],
+    ) -> Option<LateGroup> {
+        let late = late_ranks.iter().map(|row| row.rank);
+        let late: BTreeSet<u32> = late.chain(straggler.map(|row| row.rank)).collect();
+        let all = 0..self.rows.len();
+        let late: Vec<usize> = all
+            .filter(|at| late.contains(&self.rows[*at].rank))
+            .collect();
+        self.arrived.group(&late, |at| self.rows[at].rank)
     }
 }
 

@@ -138,6 +138,9 @@ impl RankDigest {
             rank: known.map_or(rank, |r| r.rank),
             local_rank: known.and_then(|r| r.local_rank),
             devices: findings.devices.iter().map(|d| d.name.clone()).collect(),
+            device_ids: (findings.devices.iter())
+                .flat_map(|d| d.device_ids.iter().copied())
+                .collect(),
             verdict: findings.verdict,
             verdict_sentence: findings.verdict_evidence.sentence.clone(),
             verdict_evidence: findings.verdict_evidence.parts.clone(),
@@ -319,6 +322,7 @@ fn of_device(
     let row = RankRow {
         rank: number.unwrap_or(rank),
         devices: (devices.find(|d| d.id == device)).map_or_else(Vec::new, |d| vec![device_name(d)]),
+        device_ids: vec![device],
         verdict: judged.map_or(Bound::Unknown, |device| device.verdict),
         verdict_sentence: judged.map_or_else(String::new, |device| device.verdict_sentence.clone()),
         verdict_evidence: times.parts(),

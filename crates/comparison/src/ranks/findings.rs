@@ -3,6 +3,7 @@
 
 use super::bandwidth::Bandwidth;
 use super::late::LateCause;
+use super::late_group::LateGroup;
 use super::late_reason::LateReason;
 use super::links::SlowLink;
 use super::outliers::Outlier;
@@ -56,6 +57,8 @@ pub struct RankFindings {
     /// The ranks that arrive later than the median rank by more than chance, the latest first: the straggler, and ranks that are late with it or
     /// with each other; where most ranks are late, all but those in time. Of two ranks there is the straggler alone.
     pub late_ranks: Vec<LateRankRow>,
+    /// Those of the straggler and the late ranks that the others wait for, with what all of them and each alone cost. Absent where no rank is late.
+    pub late_group: Option<LateGroup>,
     /// Ranks whose network is slower than the others', or pairs and groups of them whose collectives take longer than those of others.
     pub slow_links: Vec<SlowLink>,
     /// Ranks that are stages of a pipeline, whose order of arrivals says nothing of lateness.

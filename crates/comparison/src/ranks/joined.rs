@@ -5,7 +5,6 @@ use super::clocks::Clocks;
 use super::comparison::Comparison;
 use super::digest::RankDigest;
 use super::matched::{communicators, matched};
-use super::rank_list::list;
 use gapscope_analysis::what_if::{RankPart, Refusal};
 use gapscope_timeline::collectives::facts;
 
@@ -30,23 +29,16 @@ pub fn joined(digests: &[RankDigest]) -> JoinedRanks {
         refused: Vec::new(),
     };
     if let Some(reason) = clocks.not_comparable() {
-        joined.refused.push(Refusal::new(
-            format!("The times of the ranks do not compare: {reason}."),
-            "Record all ranks on one machine, with gapscope itself.",
-        ));
+        joined.refused.push(Refusal::of_clocks(&reason));
         return joined;
     }
     let claimed = digests.iter().filter_map(|rank| rank.world_size).max();
     let traced: Vec<u32> = digests.iter().map(|rank| rank.row.rank).collect();
     let missing = |size: u32| size as usize > traced.len();
     if let Some(size) = claimed.filter(|size| missing(*size)) {
-        joined.refused.push(Refusal::new(
-            format!(
-                "The program has {size} ranks, and only ranks {} have a trace.",
-                list(&traced)
-            ),
-            "Record all ranks.",
-        ));
+        joined
+            .refused
+            .push(Refusal::of_missing_ranks(size, &traced));
         return joined;
     }
     let error_ns = |a, b| clocks.device_error_ns(a, b);
@@ -89,11 +81,7 @@ pub fn joined(digests: &[RankDigest]) -> JoinedRanks {
         },
     );
     if collective == 0 {
-        joined.refused.push(Refusal::new(
-            "No collective of the ranks could be matched, so that nobody knows which rank waits for which."
-                .to_owned(),
-            "Record a program whose ranks communicate by NCCL; `gapscope report` says what could not be matched.",
-        ));
+        joined.refused.push(Refusal::of_no_collective());
     }
     joined
 }

@@ -13,8 +13,8 @@
 
 use super::digest::RankDigest;
 use super::pipelines::Pipelines;
-use super::rank_list::list;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
+use gapscope_timeline::rank_list::list;
 use gapscope_timeline::thresholds::{
     ADVICE_SHARE, FEW_RANKS, OUTLIER_MOST, OUTLIER_SHARE, OUTLIER_SPREADS,
 };

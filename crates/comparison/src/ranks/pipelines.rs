@@ -10,9 +10,9 @@
 use super::digest::RankDigest;
 use super::matched::{Matched, Ranks};
 use super::part::Communicator;
-use super::rank_list::list;
 use gapscope_timeline::collectives::SEND_RECV;
 use gapscope_timeline::quantity::{Percent, ratio};
+use gapscope_timeline::rank_list::list;
 use gapscope_timeline::thresholds::OUTLIER_SHARE;
 use schemars::JsonSchema;
 use serde::Serialize;

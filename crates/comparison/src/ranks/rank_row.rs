@@ -3,6 +3,7 @@
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::verdict::{Bound, VerdictPart};
 use gapscope_trace::UnreadTable;
+use gapscope_trace::ids::DeviceId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,6 +18,8 @@ pub struct RankRow {
     pub machine: Option<String>,
     /// The names of the rank's devices.
     pub devices: Vec<String>,
+    /// The ids of the rank's devices in its trace.
+    pub device_ids: Vec<DeviceId>,
     /// What bounds the rank. Unknown where nothing of it was timed.
     pub verdict: Bound,
     /// The verdict in a sentence.

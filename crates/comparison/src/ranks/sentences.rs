@@ -4,11 +4,11 @@
 use super::digest::RankDigest;
 use super::findings::{LateRankRow, RankFindings, Straggler, WhyLate};
 use super::late::Doing;
-use super::rank_list::list;
 use gapscope_analysis::gaps::Cause;
 use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
+use gapscope_timeline::rank_list::list;
 use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -90,6 +90,8 @@ pub(super) fn sentences(findings: &RankFindings, numbered: bool, origin_ns: i64)
         let mean_ns = mean(others.filter_map(|rank| rank.waited_ns));
         costs.push((mean_ns, late(straggler, origin_ns)));
     }
+    let group = findings.late_group.as_ref();
+    costs.extend(group.and_then(|group| Some((i64::MAX, group.sentence.clone()?))));
     let straggler = findings.straggler.as_ref().map(|straggler| straggler.rank);
     let others = findings
         .late_ranks

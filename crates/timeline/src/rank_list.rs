@@ -23,9 +23,27 @@ pub fn list(numbers: &[u32]) -> String {
     }
 }
 
+/// Returns ranks as the subject of a sentence, such as `ranks 2 and 5`.
+pub fn named(numbers: &[u32]) -> String {
+    match numbers {
+        [one] => format!("rank {one}"),
+        [first, second] => format!("ranks {first} and {second}"),
+        [first, second, third] => format!("ranks {first}, {second} and {third}"),
+        many => format!("ranks {}", list(many)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_are_the_subject_of_a_sentence() {
+        assert_eq!(named(&[3]), "rank 3");
+        assert_eq!(named(&[2, 5]), "ranks 2 and 5");
+        assert_eq!(named(&[1, 2, 3]), "ranks 1, 2 and 3");
+        assert_eq!(named(&[1, 2, 3, 4, 7]), "ranks 1 to 4, 7");
+    }
 
     #[test]
     fn ranks_are_listed_in_runs() {
