@@ -126,6 +126,9 @@ pub struct Findings {
     /// none waited for another or for transfers and communication.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joint_critical_paths: Vec<CriticalPath>,
+    /// True where communication hides waits for other ranks: the trace is of one rank, and that alone does not tell both apart. Absent where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hides_waits_for_ranks: bool,
     /// Device times that contradict host times; absent where none do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
@@ -446,6 +449,7 @@ impl Findings {
             window: analysed_window,
             wall_ns,
         });
+        let hides_waits_for_ranks = judged.hides_waits_for_ranks();
         let judged_ns = judged.evidence.window_ns.unwrap_or(0);
         let is_worth_it = |gap: &&CauseSummary| {
             ratio(gap.total_ns, judged_ns) >= ADVICE_SHARE && !gap.advice.is_empty()
@@ -465,6 +469,7 @@ impl Findings {
             step_summary,
             critical_paths: judged.critical_paths.by_device,
             joint_critical_paths: judged.critical_paths.joint,
+            hides_waits_for_ranks,
             contradictions: judged.contradictions,
             sampling_mode: manifest.sampling_mode,
             clock_error_ns: clock_error_ns(selected),

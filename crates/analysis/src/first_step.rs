@@ -14,14 +14,19 @@
 //! Where a replay of the run knows what lowering that cost would bring ([`Gains`](crate::what_if::gains::Gains)), the first step is the
 //! change with the greatest gain, whatever the verdict.
 //!
+//! Of several devices that share a program, one that has most of the work comes first, since idle time of the others is of no consequence.
+//! Where they take turns, and no replay knows of a change that brings something, that comes first. A cost of which a replay knows that to
+//! lower it brings nothing is not named.
+//!
 //! Costs are of the judged window, without warm-up. Where one gap is most of that window, such as the start of a program, the costs are
 //! those of the rest, of which there is no verdict: the greatest is taken. A cost below [`FIRST_STEP_SHARE`] of the time is told as
 //! one that would not help much.
 //!
 //! The bound is what the trace itself allows: the time that the costs are of, without that idle time, kernel or transfer, all else equal. Of
-//! the rest of the run, such as warm-up, it says nothing. Of several devices there is none, since what one device no longer waits for, another
+//! the rest of the run, such as warm-up, it says nothing. Of causes on several devices there is none, since what one device no longer waits for, another
 //! may still need.
 
+use crate::device_balance::{Turns, Uneven, turns, uneven};
 use crate::fill::KernelFill;
 use crate::findings::Findings;
 use crate::gaps::{Cause, Gap, GapTotal, Side};
@@ -83,6 +88,10 @@ pub enum Cost<'a> {
     Transfers,
     /// Communication that nothing computed beside.
     Communication,
+    /// A device has most of the work of several: the saving is to split the work evenly.
+    Uneven(Uneven<'a>),
+    /// Devices take turns: the saving is that they work while the busiest one does.
+    Turns(Turns),
 }
 
 /// Returns what to do first; `None` where the verdict is unknown, and where nothing that is worth it helps.
@@ -109,12 +118,30 @@ pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
             costs.large(costs.part("communication", Cost::Communication)),
         ]),
     };
-    let (cost, cost_ns) = first?;
-    if costs.long_gap.is_none()
+    let is_judged = verdict != Bound::Unknown && costs.long_gap.is_none();
+    let moves_data = matches!(verdict, Bound::TransferBound | Bound::CommunicationBound);
+    if is_judged
+        && !moves_data
+        && let Some(uneven) = uneven(findings)
+    {
+        return Some(costs.of_devices(Cost::Uneven(uneven), uneven.saves_ns));
+    }
+    if is_judged
+        && let Some((cost, _)) = first
         && is_replayed(cost, &findings.gains)
         && let Some(step) = greatest_gain(findings, costs.window())
     {
         return Some(step);
+    }
+    if is_judged
+        && !moves_data
+        && let Some(turns) = turns(findings)
+    {
+        return Some(costs.of_devices(Cost::Turns(turns), turns.saves_ns));
+    }
+    let (cost, cost_ns) = first?;
+    if costs.long_gap.is_none() && is_replayed(cost, &findings.gains) {
+        return None;
     }
     Some(FirstStep {
         cost,
@@ -217,6 +244,25 @@ impl<'a> Costs<'a> {
                 None if self.findings.wall_ns.is_some_and(is_whole) => CostPart::Run,
                 None => CostPart::Judged,
             },
+        }
+    }
+
+    /// Returns the step about how devices share the work.
+    fn of_devices(&self, cost: Cost<'a>, saves_ns: i64) -> FirstStep<'a> {
+        // Other costs are of the time of all devices together, and how they share the work is one of the run's.
+        let length_ns = self
+            .findings
+            .analysed_window
+            .map_or(0, |window| window.length_ns());
+        FirstStep {
+            cost,
+            saves_ns: Some(saves_ns),
+            costs_of: CostWindow {
+                length_ns,
+                ..self.window()
+            },
+            is_small: ratio(saves_ns, length_ns) < FIRST_STEP_SHARE,
+            gain: None,
         }
     }
 

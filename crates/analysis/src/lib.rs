@@ -18,6 +18,7 @@ pub mod contradictions;
 pub mod copy_sizes;
 pub mod critical_path;
 pub mod dataflow;
+pub mod device_balance;
 pub mod drift;
 pub mod equal_work;
 pub mod fill;

@@ -127,6 +127,17 @@ impl Transfers {
     }
 }
 
+/// Returns what to do where the trace is of one rank, and nobody knows whether it communicates or waits for the others.
+fn other_ranks(timeline: &Timeline) -> String {
+    let of = match timeline.trace.manifest.rank {
+        Some(rank) => format!("all {} ranks", rank.world_size),
+        None => "all ranks".to_owned(),
+    };
+    format!(
+        "the trace of one rank does not tell communication from waiting for the others: bring the traces of {of} into one folder, and report on that"
+    )
+}
+
 /// Returns the advice on communication.
 fn for_communication(timeline: &Timeline, words: &Words, judged: &Judgement) -> String {
     let works = timeline.gpus.iter().flat_map(|gpu| gpu.works.iter());
@@ -144,6 +155,7 @@ fn for_communication(timeline: &Timeline, words: &Words, judged: &Judgement) -> 
             count_of(count, "collective or message", "collectives and messages"),
             duration(mean_ns)
         ),
+        _ if judged.hides_waits_for_ranks() => other_ranks(timeline),
         Some(win) => format!(
             "send each part as soon as it is ready, on a {} of its own beside computing, which would win at most {} of the time",
             words.queue.one,

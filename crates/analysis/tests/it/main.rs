@@ -13,6 +13,7 @@ mod conditions;
 mod context_switches;
 mod critical_path;
 mod cuda;
+mod device_balance;
 mod emulated;
 mod equal_work;
 mod evaluations;

@@ -7,6 +7,11 @@ use gapscope_analysis::verdict::Bound;
 /// A program of 100 turns, each of `length` us with `rows`, in which `T` is the turn's begin in us, `+N` a time in it, and `ID` a number of
 /// its own.
 fn turns(length: i64, rows: &[(&str, i64, i64)]) -> Findings {
+    turns_of(1, length, rows)
+}
+
+/// The same of so many ranks, each with a GPU of the one process.
+fn turns_of(ranks: i64, length: i64, rows: &[(&str, i64, i64)]) -> Findings {
     let mut text = String::from(
         "manifest sampling_mode=dispatch
          process id=1 pid=10 hook=cuda executable=/usr/bin/app
@@ -16,10 +21,28 @@ fn turns(length: i64, rows: &[(&str, i64, i64)]) -> Findings {
          kernel id=2 process=1 name=ncclDevKernel_AllReduce_Sum_f32_RING_LL
          submission id=1 process=1 queue=1 thread=7 start_ns=-20us duration_ns=10us kind=kernel function=cuLaunchKernel\n",
     );
-    for turn in 0..100 {
+    for rank in 1..ranks {
+        let (device, queue) = (rank + 1, 2 * rank);
+        text += &format!(
+            "device id={device} process=1 api=cuda name=GPU uuid=aa{device} clock.error_ns=0
+             queue id={} device={device}\nqueue id={} device={device}
+             submission id={device} process=1 queue={} thread={device} start_ns=-20us duration_ns=10us kind=kernel function=cuLaunchKernel\n",
+            queue + 1,
+            queue + 2,
+            queue + 1,
+        );
+    }
+    for (turn, rank) in (0..100).flat_map(|turn| (0..ranks).map(move |rank| (turn, rank))) {
         for (row, start, length_us) in rows {
             let start = turn * length + start;
-            text += &format!("{row} submission=1 start_ns={start}us duration_ns={length_us}us\n");
+            let row = match row.contains("queue=1") {
+                true => row.replace("queue=1", &format!("queue={}", 2 * rank + 1)),
+                false => row.replace("queue=2", &format!("queue={}", 2 * rank + 2)),
+            };
+            let submission = rank + 1;
+            text += &format!(
+                "{row} submission={submission} start_ns={start}us duration_ns={length_us}us\n"
+            );
         }
     }
     findings_of(&text)
@@ -79,7 +102,7 @@ fn transfers_are_told_what_can_help_them() {
 #[test]
 fn communication_is_told_what_can_help_it() {
     let told = |rows: &[(&str, i64, i64)]| {
-        let findings = turns(1_000, rows);
+        let findings = turns_of(2, 1_000, rows);
         advised(&findings, Bound::CommunicationBound, "communication")
     };
     let overlap = "beside computing";
@@ -96,6 +119,20 @@ fn communication_is_told_what_can_help_it() {
     let small: Vec<_> = (0..60).map(|at| (ALL_REDUCE, at * 10, 10)).collect();
     let small = told(&[&small[..], &[(GEMM, 600, 400)]].concat());
     assert!(small.contains("join small messages"), "{small}");
+}
+
+#[test]
+fn one_rank_alone_is_told_to_bring_the_others() {
+    for rows in [
+        [(ALL_REDUCE, 0, 600), (GEMM, 600, 400)],
+        [(ALL_REDUCE, 0, 970), (GEMM, 970, 30)],
+    ] {
+        let findings = turns(1_000, &rows);
+        let told = advised(&findings, Bound::CommunicationBound, "communication");
+        assert!(told.contains("bring the traces of all ranks"), "{told}");
+        assert!(findings.hides_waits_for_ranks);
+        assert!(!turns_of(2, 1_000, &rows).hides_waits_for_ranks);
+    }
 }
 
 #[test]

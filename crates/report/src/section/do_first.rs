@@ -6,11 +6,13 @@ use crate::document::{Block, Text};
 use crate::number;
 use crate::what_if::gain_text;
 use gapscope_analysis::Findings;
+use gapscope_analysis::device_balance::{Turns, Uneven};
 use gapscope_analysis::first_step::{Cost, CostPart, FirstStep, first_step};
 use gapscope_analysis::gaps::{AdviceSubject, Cause, GapTotal};
 use gapscope_analysis::limits::KernelLimit;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::what_if::gains::{GainSubject, PredictedGain};
+use gapscope_timeline::busy::{DeviceBusy, names};
 use gapscope_timeline::vocabulary::Words;
 
 /// Makes the section; none where there is no first step.
@@ -79,15 +81,24 @@ fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
             )),
         ),
         Cost::Transfers => transfers(findings),
+        Cost::Communication if findings.hides_waits_for_ranks => (
+            "bring the traces of all ranks into one folder, and report on that".to_owned(),
+            Some(
+                "The trace of one rank does not tell communication from waiting for the others"
+                    .to_owned(),
+            ),
+        ),
         Cost::Communication => (
             "communicate less, or communicate while kernels compute".to_owned(),
             None,
         ),
+        Cost::Uneven(uneven) => self::uneven(findings, &uneven),
+        Cost::Turns(turns) => self::turns(&turns),
     };
     let reason = reason.map_or(String::new(), |reason| format!(" {reason}."));
     let bound = match first.gain {
         Some(gain) => Some(gained(findings, gain, &first, words)),
-        None => bound(&first, words),
+        None => bound(&first, words, findings.hides_waits_for_ranks),
     };
     let bound = bound.map_or(String::new(), |bound| format!(" {bound}."));
     if first.is_small {
@@ -111,6 +122,50 @@ fn transfers(findings: &Findings) -> (String, Option<String>) {
             longest_transfers(findings),
         ),
     }
+}
+
+/// Returns what to do about a device that has most of the work, with the reason.
+fn uneven(findings: &Findings, uneven: &Uneven) -> (String, Option<String>) {
+    let names = names(&findings.devices);
+    let name = |device: &DeviceBusy| {
+        names
+            .get(device.index as usize)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let most = name(uneven.most);
+    let (to, others) = match uneven.others {
+        1 => {
+            let least = name(uneven.least);
+            (least.clone(), format!("{least} for"))
+        }
+        count => (
+            "the other GPUs".to_owned(),
+            format!("the other {count} GPUs for a mean of"),
+        ),
+    };
+    (
+        format!("move work from {most} to {to}"),
+        Some(format!(
+            "{most} holds the run: it was busy for {} of the time, {others} {}",
+            number::share(uneven.most_share),
+            number::share(uneven.others_share)
+        )),
+    )
+}
+
+/// Returns what to do about devices that take turns, with the reason.
+fn turns(turns: &Turns) -> (String, Option<String>) {
+    (
+        "let the GPUs work at the same time, such as on parts of a batch one after the other"
+            .to_owned(),
+        Some(format!(
+            "The {} GPUs take turns: one of them works for {} of the time, and several do for {} of that",
+            turns.devices,
+            number::share(turns.any_share),
+            number::share(turns.overlap_share)
+        )),
+    )
 }
 
 /// Returns what to do about a kernel that has too few workgroups.
@@ -146,7 +201,7 @@ fn gained(findings: &Findings, gain: &PredictedGain, first: &FirstStep, words: &
 }
 
 /// Returns by how much the time that the costs are of gets shorter at most, as a sentence without its full stop.
-fn bound(first: &FirstStep, words: &Words) -> Option<String> {
+fn bound(first: &FirstStep, words: &Words, hides_waits: bool) -> Option<String> {
     let saves_ns = first.saves_ns?;
     let without = match first.cost {
         Cost::Idle(total) => format!(
@@ -157,7 +212,11 @@ fn bound(first: &FirstStep, words: &Words) -> Option<String> {
         Cost::Kernel(_) => "Without it".to_owned(),
         Cost::Underfilled(_) => "With the GPU filled".to_owned(),
         Cost::Transfers => "Without copies that nothing runs beside".to_owned(),
+        // What is waiting for others goes away with the others' lateness.
+        Cost::Communication if hides_waits => return None,
         Cost::Communication => "Without communication that nothing computes beside".to_owned(),
+        Cost::Uneven(_) => "With the same work split evenly".to_owned(),
+        Cost::Turns(_) => "With the others at work while the busiest one is".to_owned(),
     };
     let whole = match first.costs_of.part {
         CostPart::Run => "the run",
