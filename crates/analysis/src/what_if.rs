@@ -57,6 +57,8 @@ pub struct WhatIf<'f, 'a> {
     runs: Vec<Run<'f, 'a>>,
     collectives: Collectives,
     steps: Option<u64>,
+    /// The length of the median step.
+    median_ns: Option<i64>,
     refused: Vec<Refusal>,
     pooled_error: Option<f64>,
     /// The choices that the trace leaves besides [`Choices::RECORDED`], each with the length of its replay of nothing changed.
@@ -84,7 +86,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     /// Lays out a part of a run, of a long one so much from its start that it has about `most` moments.
     fn with_most_moments(finder: &'f GapFinder<'a>, extent: Extent, most: usize) -> WhatIf<'f, 'a> {
         let run = Run::new(finder, extent.window, most);
-        WhatIf::of_runs(vec![run], extent.steps, Vec::new())
+        WhatIf::of_runs(vec![run], extent, Vec::new())
     }
 
     /// Lays out the ranks of a distributed program as one run: the time from the first of their extents to the last. `refused` are the reasons
@@ -93,32 +95,40 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         let windows = ranks.iter().map(|rank| rank.extent.window);
         let window = windows.reduce(Interval::hull).unwrap_or_default();
         let runs = Run::of_ranks(ranks, window, MAX_MOMENTS);
-        let first = ranks.first().and_then(|rank| rank.extent.steps);
-        let is_same = ranks.iter().all(|rank| rank.extent.steps == first);
-        WhatIf::of_runs(runs, first.filter(|_| is_same), refused)
+        let first = ranks.first().map(|rank| rank.extent);
+        let steps = first.and_then(|extent| extent.steps);
+        let is_same = ranks.iter().all(|rank| rank.extent.steps == steps);
+        let extent = Extent {
+            window,
+            steps: steps.filter(|_| is_same),
+            median_ns: first.and_then(|extent| extent.median_ns),
+        };
+        WhatIf::of_runs(runs, extent, refused)
     }
 
     fn of_runs(
         runs: Vec<Run<'f, 'a>>,
-        steps: Option<u64>,
+        extent: Extent,
         mut refused: Vec<Refusal>,
     ) -> WhatIf<'f, 'a> {
         let recorded: Vec<_> = runs.iter().map(|run| &run.recorded).collect();
         let collectives = Collectives::new(&recorded).unwrap_or_else(|problem| {
-            let instead = "Record all ranks from their start, with NCCL 2.25 or newer.";
-            refused.push(Refusal::new(problem, instead));
+            refused.push(Refusal::of_order(problem));
             Collectives::default()
         });
         let mut whole = WhatIf {
             runs,
             collectives,
-            steps,
+            steps: extent.steps,
+            median_ns: extent.median_ns,
             refused,
             pooled_error: None,
             choices: Vec::new(),
         };
+        let is_joined = whole.refused.is_empty();
         let of_trace = whole.of_each_run(|run| {
-            refusal::of_trace(run.timeline(), &run.recorded, run.rank.is_some())
+            let is_of_ranks = (is_joined || run.rank.is_none()).then_some(run.rank.is_some());
+            refusal::of_trace(run.timeline(), &run.recorded, is_of_ranks)
         });
         whole.refused.extend(of_trace);
         let recorded_ns = whole.recorded_ns();
@@ -146,9 +156,9 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     fn of_each_run(&self, refusals: impl Fn(&Run) -> Vec<Refusal>) -> Vec<Refusal> {
         let each = self.runs.iter().flat_map(|run| {
             let refusals = refusals(run).into_iter();
-            refusals.map(|refusal| refusal.of_rank(run.rank))
+            refusals.map(|refusal| (run.rank, refusal))
         });
-        each.collect()
+        refusal::of_each_rank(each.collect())
     }
 
     /// Answers what changes would bring together.
@@ -178,6 +188,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             steps: self.steps(),
             window: self.window(),
             recorded_ns: self.of_step(self.recorded_ns()),
+            median_step_ns: self.steps().and(self.median_ns),
             pooled_error: self.pooled_error,
             changed_ns: None,
             gain: None,
@@ -187,6 +198,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             refused,
             against: None,
             notes: self.notes(),
+            kernels: self.kernels(),
         };
         if !answer.refused.is_empty() {
             return Ok((answer, None));
@@ -196,12 +208,14 @@ impl<'f, 'a> WhatIf<'f, 'a> {
         answer
             .refused
             .extend(refusal::of_interval(answer.recorded_ns, times, hand_overs));
-        for (run, replayed) in self.runs.iter().zip(&replayed.0) {
+        let overlaps = self.runs.iter().zip(&replayed.0);
+        let overlaps = overlaps.filter_map(|(run, replayed)| {
             let overlapped_ns = path::overlapped_ns(run.timeline(), &run.recorded, replayed);
-            let refused = refusal::of_overlap(&run.recorded, overlapped_ns);
-            let refused = refused.map(|refusal| refusal.of_rank(run.rank));
-            answer.refused.extend(refused);
-        }
+            Some((run.rank, refusal::of_overlap(&run.recorded, overlapped_ns)?))
+        });
+        answer
+            .refused
+            .extend(refusal::of_each_rank(overlaps.collect()));
         if !answer.refused.is_empty() {
             return Ok((answer, None));
         }

@@ -4,7 +4,7 @@
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::{fit, number};
 use gapscope_analysis::what_if::{Answer, KernelSlack, PathPart, Times};
-use gapscope_timeline::quantity::Percent;
+use gapscope_timeline::quantity::{Percent, ratio};
 
 /// Returns the document of an answer about a trace.
 pub fn document(name: &str, answer: &Answer, remarks: &[String]) -> Document {
@@ -82,6 +82,9 @@ pub(crate) fn slack(kernels: &[KernelSlack]) -> Option<Text> {
     })
 }
 
+/// Where the mean step takes so many times as long as the median one, both are told.
+const UNEVEN_STEPS: f64 = 1.05;
+
 /// The number of columns for the name of a kernel.
 const NAME_COLUMNS: usize = 40;
 
@@ -96,6 +99,15 @@ fn prediction(answer: &Answer) -> Text {
         count => format!("{unit} of all {count} ranks"),
     };
     let recorded = number::duration(answer.recorded_ns);
+    // Where single steps take long, a step takes longer in the mean than the median one that the report tells.
+    let is_uneven = |median_ns: &i64| ratio(answer.recorded_ns, *median_ns) > UNEVEN_STEPS;
+    let recorded = match answer.median_step_ns.filter(is_uneven) {
+        Some(median_ns) => format!(
+            "a mean of {recorded} (the median one {})",
+            number::duration(median_ns)
+        ),
+        None => recorded,
+    };
     let predicted = answer.changed_ns.zip(answer.mid_gain()).zip(answer.gain);
     let Some(((times, gain), gains)) = predicted.filter(|_| !answer.changes.is_empty()) else {
         return Text::new()

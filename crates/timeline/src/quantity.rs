@@ -115,11 +115,16 @@ pub fn share(part: f64) -> String {
     let percent = part * 100.0;
     if !percent.is_finite() {
         "unknown".to_owned()
+    } else if percent == 0.0 {
+        // Zero has a sign, too.
+        "0 %".to_owned()
     } else if percent > 0.0 && percent < 0.05 {
         "<0.1 %".to_owned()
+    } else if percent < 0.0 && percent > -0.05 {
+        ">-0.1 %".to_owned()
     } else if (99.95..100.0).contains(&percent) {
         ">99.9 %".to_owned()
-    } else if percent == 100.0 || percent == 0.0 {
+    } else if percent == 100.0 {
         format!("{percent:.0} %")
     } else {
         format!("{percent:.1} %")
@@ -233,6 +238,18 @@ pub fn listed<T: AsRef<str>>(items: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_share_is_minus_nothing() {
+        for (part, text) in [
+            (-0.0, "0 %"),
+            (-0.0001, ">-0.1 %"),
+            (0.0001, "<0.1 %"),
+            (-0.02, "-2.0 %"),
+        ] {
+            assert_eq!(share(part), text);
+        }
+    }
 
     #[test]
     fn a_duration_never_shows_a_thousand_of_a_unit() {

@@ -2,8 +2,10 @@
 
 use super::{KernelSlack, PathPart, Refusal, Times, WhatIf};
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::{Percent, ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a change would bring. Times are those of a step, or of the whole part of the run where no steps are known.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -17,8 +19,10 @@ pub struct Answer {
     pub steps: Option<u64>,
     /// The part of the run that was replayed.
     pub window: Interval,
-    /// How long a step took.
+    /// How long a step took, in the mean.
     pub recorded_ns: i64,
+    /// How long the median step took; null where the times are those of the whole part of the run.
+    pub median_step_ns: Option<i64>,
     /// How far a replay with usual delays is off the recording, without a change. Null where nothing was replayed.
     pub pooled_error: Option<f64>,
     /// How long a step would take. Null where the answer is refused.
@@ -38,6 +42,9 @@ pub struct Answer {
     pub against: Option<Recording>,
     /// What to know about the answer, in sentences.
     pub notes: Vec<String>,
+    /// The time of each kernel in the recorded run.
+    #[serde(skip)]
+    pub(super) kernels: BTreeMap<String, i64>,
 }
 
 /// A recording of the changed program.
@@ -53,6 +60,12 @@ pub struct Recording {
     pub is_inside: Option<bool>,
     /// The number of its steps; null where it has none.
     pub steps: Option<u64>,
+    /// The share of the time of kernels, of this recording or the predicted one, that kernels have which are in both, by their names: the
+    /// greater share of both. Null where one of them has no kernels.
+    pub same_kernels: Option<f64>,
+    /// The time of each kernel.
+    #[serde(skip)]
+    kernels: BTreeMap<String, i64>,
 }
 
 impl Recording {
@@ -64,6 +77,8 @@ impl Recording {
             error: None,
             is_inside: None,
             steps: run.steps(),
+            same_kernels: None,
+            kernels: run.kernels(),
         }
     }
 }
@@ -90,13 +105,37 @@ impl Answer {
             let note = "One of the traces has steps and the other has none: their times are of different things.";
             self.notes.push(note.to_owned());
         }
+        let same_kernels = same_kernels(&self.kernels, &recording.kernels);
+        if same_kernels.is_some_and(|share| share < SAME_PROGRAM_SHARE) {
+            self.notes.push(format!(
+                "The traces have hardly a kernel in common ({} of their time): {} may be of another program, and then the comparison says \
+                 nothing.",
+                Percent(same_kernels.unwrap_or(0.0)),
+                recording.trace
+            ));
+        }
         let times = self.changed_ns.filter(|_| is_same_unit);
         self.against = Some(Recording {
             error: times.map(error),
             is_inside: times.map(is_inside),
+            same_kernels,
             ..recording
         });
     }
+}
+
+/// Traces whose kernels have less of their time in common may be of two programs.
+const SAME_PROGRAM_SHARE: f64 = 0.5;
+
+/// Returns the share of the time of kernels that those have which are in both runs, of the run where that is greater.
+fn same_kernels(a: &BTreeMap<String, i64>, b: &BTreeMap<String, i64>) -> Option<f64> {
+    let share = |of: &BTreeMap<String, i64>, other: &BTreeMap<String, i64>| {
+        let all_ns = of.values().copied().fold(0, i64::saturating_add);
+        let same = of.iter().filter(|(name, _)| other.contains_key(*name));
+        let same_ns = same.fold(0i64, |sum, (_, ns)| sum.saturating_add(*ns));
+        (all_ns > 0).then(|| ratio(same_ns, all_ns))
+    };
+    Some(share(a, b)?.max(share(b, a)?))
 }
 
 /// An interval of gains.

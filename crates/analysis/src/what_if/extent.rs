@@ -4,6 +4,7 @@ use crate::steps::Step;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::label_match::LabelName;
+use gapscope_timeline::thresholds::LEAST_STEPS;
 use gapscope_trace::tables::Table;
 
 /// The part of a run that is asked about.
@@ -13,10 +14,12 @@ pub struct Extent {
     pub window: Interval,
     /// The number of steps in it; `None` where it is a run without steps.
     pub steps: Option<u64>,
+    /// The length of the median step; of an even number the shorter of both in the middle.
+    pub median_ns: Option<i64>,
 }
 
 impl Extent {
-    /// Returns the steps of the program that are not in its warm-up, or else the part of the run that the verdict is about; `None`
+    /// Returns the steps of the program that are not in its warm-up, without a first and a last one that were cut or are not like the others, or else the part of the run that the verdict is about; `None`
     /// without work. Without steps it begins with the calls that submitted the first work.
     pub fn from_steps(
         timeline: &Timeline,
@@ -30,15 +33,29 @@ impl Extent {
                 step.start_ns.saturating_add(step.duration_ns),
             )
         });
-        let count = ranges.clone().count() as u64;
-        match ranges.reduce(Interval::hull) {
+        let mut ranges: Vec<Interval> = ranges.collect();
+        let median_ns = median_ns(&ranges);
+        let is_cut = |range: &Interval| {
+            let usual_ns = median_ns.unwrap_or(0);
+            range.length_ns() > usual_ns.saturating_mul(2) || range.length_ns() < usual_ns / 2
+        };
+        if ranges.len() > LEAST_STEPS && ranges.first().is_some_and(is_cut) {
+            ranges.remove(0);
+        }
+        if ranges.len() > LEAST_STEPS && ranges.last().is_some_and(is_cut) {
+            ranges.pop();
+        }
+        let count = ranges.len() as u64;
+        match ranges.into_iter().reduce(Interval::hull) {
             Some(window) => Some(Extent {
                 window,
                 steps: Some(count),
+                median_ns,
             }),
             None => Some(Extent {
                 window: with_first_calls(timeline, analysed_window?),
                 steps: None,
+                median_ns: None,
             }),
         }
     }
@@ -68,18 +85,28 @@ impl Extent {
         let mut ranges: Vec<Interval> = ranges.collect();
         ranges.sort_unstable();
         // Ranges inside of others, or of other threads at the same time, belong to one step.
-        let (mut count, mut end_ns) = (0, i64::MIN);
-        for range in &ranges {
-            count += u64::from(range.start_ns >= end_ns);
-            end_ns = end_ns.max(range.end_ns);
+        let mut steps: Vec<Interval> = Vec::new();
+        for range in ranges {
+            match steps.last_mut() {
+                Some(last) if range.start_ns < last.end_ns => *last = last.hull(range),
+                _ => steps.push(range),
+            }
         }
-        let window = ranges.into_iter().reduce(Interval::hull);
+        let window = steps.iter().copied().reduce(Interval::hull);
         let window = window.ok_or_else(|| format!("no range of it is called {name:?}"))?;
         Ok(Extent {
             window,
-            steps: Some(count),
+            steps: Some(steps.len() as u64),
+            median_ns: median_ns(&steps),
         })
     }
+}
+
+/// Returns the length of the median step.
+fn median_ns(steps: &[Interval]) -> Option<i64> {
+    let mut lengths: Vec<i64> = steps.iter().map(|step| step.length_ns()).collect();
+    let middle = lengths.len().checked_sub(1)? / 2;
+    Some(*lengths.select_nth_unstable(middle).1)
 }
 
 /// Returns a window that begins with the calls that submitted its first work on each device, where they lie before it.

@@ -17,6 +17,7 @@ mod arms;
 mod awaited;
 mod gathered;
 mod hand_overs;
+mod polls;
 
 use super::rank_part::RankPart;
 use crate::gaps::GapFinder;
@@ -63,6 +64,8 @@ pub(super) struct Facts {
     pub(super) guessed: u64,
     /// The time of waits of which not even times tell the work.
     pub(super) unknown_wait_ns: i64,
+    /// The time in which the host may have waited for the device without a call.
+    pub(super) polled_ns: i64,
     /// The time in which queues were idle for no reason in the trace.
     pub(super) unexplained_ns: i64,
     pub(super) hand_overs: u64,
@@ -265,6 +268,7 @@ impl Recorded {
             slot_of_row,
         } = Gathered::new(timeline, window, most_moments, parts);
         hand_overs::find(&mut recorded, finder);
+        recorded.facts.polled_ns = polls::polled_ns(&recorded);
         let order = finder.explainer.order();
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);

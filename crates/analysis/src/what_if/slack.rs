@@ -11,6 +11,7 @@ use gapscope_trace::parallel;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use wildmatch::WildMatch;
 
 /// The most kernels whose slack is found.
@@ -94,8 +95,29 @@ impl WhatIf<'_, '_> {
         }
     }
 
+    /// Returns the time of each kernel that is known by its name.
+    pub(super) fn kernels(&self) -> BTreeMap<String, i64> {
+        let sums = self.kernel_sums().into_iter();
+        sums.map(|(name, kernel)| (name.to_owned(), kernel.total_ns))
+            .collect()
+    }
+
     /// Returns the kernels with the most time, the kernel with the most time first.
     pub(super) fn longest_kernels(&self) -> Vec<LongKernel> {
+        let kernels = self.kernel_sums().into_iter();
+        let mut kernels: Vec<LongKernel> = kernels
+            .map(|(name, kernel)| LongKernel {
+                name: name.to_owned(),
+                ..kernel
+            })
+            .collect();
+        kernels.sort_by(|a, b| (b.total_ns.cmp(&a.total_ns)).then_with(|| a.name.cmp(&b.name)));
+        kernels.truncate(MAX_KERNELS);
+        kernels
+    }
+
+    /// Returns the launches and times of all kernels by their names.
+    fn kernel_sums(&self) -> FxHashMap<&str, LongKernel> {
         let mut sums: FxHashMap<&str, LongKernel> = FxHashMap::default();
         for run in &self.runs {
             let names = &run.timeline().kernel_names;
@@ -111,15 +133,6 @@ impl WhatIf<'_, '_> {
                 }
             }
         }
-        let kernels = sums.into_iter();
-        let mut kernels: Vec<LongKernel> = kernels
-            .map(|(name, kernel)| LongKernel {
-                name: name.to_owned(),
-                ..kernel
-            })
-            .collect();
-        kernels.sort_by(|a, b| (b.total_ns.cmp(&a.total_ns)).then_with(|| a.name.cmp(&b.name)));
-        kernels.truncate(MAX_KERNELS);
-        kernels
+        sums
     }
 }

@@ -115,6 +115,7 @@ fn unchanged(acts: &[Act]) -> Answer {
     let extent = Extent {
         window: Interval::new(0, end_ns + 1),
         steps: None,
+        median_ns: None,
     };
     WhatIf::new(&finder, extent).answer(&[]).unwrap()
 }

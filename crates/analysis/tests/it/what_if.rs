@@ -4,6 +4,7 @@
 use crate::emulated::Act::{self, Host, WaitDevice, WaitQueue};
 use crate::emulated::{GAP_NS, Machine, SAME, dependent, kernel, run, transfer};
 use gapscope_analysis::gaps::GapFinder;
+use gapscope_analysis::steps::Step;
 use gapscope_analysis::what_if::{Answer, Change, Extent, WhatIf};
 use gapscope_timeline::Timeline;
 use gapscope_timeline::intervals::Interval;
@@ -53,6 +54,7 @@ pub fn answer(trace: &Trace, end_ns: i64, changes: &[&str]) -> Answer {
     let extent = Extent {
         window: Interval::new(0, end_ns + 1),
         steps: None,
+        median_ns: None,
     };
     let changes: Vec<Change> = changes.iter().map(|c| Change::read(c).unwrap()).collect();
     WhatIf::new(&GapFinder::new(&timeline), extent)
@@ -222,6 +224,7 @@ fn queues_that_wait_for_each_other_are_told_from_such_that_do_not() {
     let extent = Extent {
         window: Interval::new(0, end_ns + 1),
         steps: None,
+        median_ns: None,
     };
     let change = Change::read("queues=independent").unwrap();
     let found_ns = WhatIf::new(&GapFinder::new(&timeline), extent).replayed_ns(&[change]);
@@ -247,6 +250,7 @@ fn transfers_are_changed_by_their_kind() {
     let extent = Extent {
         window: Interval::new(0, end_ns + 1),
         steps: Some(60),
+        median_ns: None,
     };
     let other = Change::read("transfer:d2h=0").unwrap();
     let problem = WhatIf::new(&GapFinder::new(&timeline), extent)
@@ -289,7 +293,7 @@ proptest! {
     fn a_replay_is_exact_and_monotone(acts in prop::collection::vec(act(), 1..80), factor in 1.0f64..4.0) {
         let (trace, end_ns) = run(&acts, SAME);
         let timeline = Timeline::new(&trace);
-        let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None };
+        let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None, median_ns: None };
         let finder = GapFinder::new(&timeline);
         let whole = WhatIf::new(&finder, extent);
         let length = |text: &str| whole.replayed_ns(&[Change::read(text).unwrap()]);
@@ -317,7 +321,7 @@ proptest! {
         let machine = Machine { kernel, host, ..SAME };
         let (_, expected_ns) = run(&acts, machine);
         let timeline = Timeline::new(&trace);
-        let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None };
+        let extent = Extent { window: Interval::new(0, end_ns + 1), steps: None, median_ns: None };
         let changes = [format!("kernel:work={kernel}x"), format!("host={host}x")];
         let changes = changes.map(|change| Change::read(&change).unwrap());
         let found = WhatIf::new(&GapFinder::new(&timeline), extent).replayed_ns(&changes).unwrap();
@@ -416,6 +420,7 @@ fn copies_back_from_the_device_wait_for_their_kernels() {
     let extent = Extent {
         window: Interval::new(0, 62_000_000),
         steps: None,
+        median_ns: None,
     };
     let change = Change::read("transfer=overlap").unwrap();
     let problem = WhatIf::new(&GapFinder::new(&timeline), extent)
@@ -468,10 +473,46 @@ fn one_time_is_not_changed_twice() {
     let extent = Extent {
         window: Interval::new(0, end_ns + 1),
         steps: None,
+        median_ns: None,
     };
     let changes = ["host=0.5x", "code:f=0"].map(|change| Change::read(change).unwrap());
     let problem = WhatIf::new(&GapFinder::new(&timeline), extent)
         .answer(&changes)
         .unwrap_err();
     assert!(problem.contains("the same time"), "{problem}");
+}
+
+#[test]
+fn a_host_that_may_have_waited_without_a_call_is_not_taken_for_one_that_works() {
+    let is_refused = |host_ns: i64| {
+        let step = [kernel(0, 600_000), Host(host_ns)];
+        let acts = [step.repeat(100), vec![WaitDevice]].concat();
+        let (trace, end_ns) = run(&acts, SAME);
+        let found = answer(&trace, end_ns, &["kernel:work=0.5x"]);
+        (found.refused.iter()).any(|refusal| refusal.because.contains("without a call"))
+    };
+    // It submits again as soon as the kernel has ended.
+    assert!(is_refused(620_000));
+    // It submits long after that, or long before.
+    assert!(!is_refused(900_000));
+    assert!(!is_refused(300_000));
+}
+
+#[test]
+fn a_first_step_that_was_cut_is_no_step() {
+    let step = |at: i64, length_ns: i64| Step {
+        start_ns: at,
+        duration_ns: length_ns,
+        ..Step::default()
+    };
+    let (trace, _) = run(&waited(), SAME);
+    let timeline = Timeline::new(&trace);
+    let mut steps: Vec<Step> = (1..10).map(|at| step(at * 1_000, 1_000)).collect();
+    let extent = |steps: &[Step]| Extent::from_steps(&timeline, steps, None).unwrap();
+    let whole = extent(&steps);
+    assert_eq!((whole.steps, whole.median_ns), (Some(9), Some(1_000)));
+    steps.insert(0, step(-9_000, 10_000));
+    steps.push(step(10_000, 100));
+    let cut = extent(&steps);
+    assert_eq!((cut.window, cut.steps), (whole.window, Some(9)));
 }

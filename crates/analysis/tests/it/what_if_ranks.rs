@@ -22,6 +22,7 @@ fn asked<R>(ran: &RanRanks, clock_error_ns: i64, ask: impl Fn(&WhatIf) -> R) -> 
         extent: Extent {
             window: Interval::new(0, ran.end_ns + 1),
             steps: None,
+            median_ns: None,
         },
         parts: parts.clone(),
         clock_error_ns,
@@ -195,6 +196,7 @@ fn ranks_that_do_not_exist_are_named() {
     let extent = Extent {
         window: Interval::new(0, ran.end_ns),
         steps: None,
+        median_ns: None,
     };
     let alone = WhatIf::new(&finder, extent);
     let problem = alone.answer(&read(&["rank:0.host=0"])).unwrap_err();

@@ -1,6 +1,7 @@
 //! The arguments of `gapscope what-if`, which clap reads. Doc comments here are the texts of `--help`.
 
 use super::Width;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use gapscope_analysis::what_if::Change;
 use std::path::PathBuf;
@@ -47,7 +48,7 @@ pub struct WhatIf {
     pub changes: Vec<Change>,
 
     /// Replay the steps with this label: the part of the run from the first to the last of them
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", value_parser = NonEmptyStringValueParser::new())]
     pub step: Option<String>,
 
     /// Compare the prediction with another recording, of the changed program
