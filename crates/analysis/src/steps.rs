@@ -134,6 +134,38 @@ impl FoundSteps {
     /// Finds the steps of a timeline; `None` where nothing tells them.
     pub(crate) fn new(timeline: &Timeline) -> Option<FoundSteps> {
         let found = markers::find(timeline).or_else(|| launches::find(timeline));
-        found.filter(|found| found.ranges.len() <= MAX_STEPS)
+        let mut found = found.filter(|found| found.ranges.len() <= MAX_STEPS)?;
+        found.leave_out_pauses(timeline);
+        Some(found)
+    }
+
+    /// Takes times out of the steps of which the trace has nothing, as between two windows of a profiler. What lies before such a time in a
+    /// step is the pause after the step before where the devices did nothing in it; else the step was cut, and is none.
+    fn leave_out_pauses(&mut self, timeline: &Timeline) {
+        let pauses = timeline.host_threads().not_recorded();
+        if pauses.is_empty() {
+            return;
+        }
+        let worked = |time: Interval| {
+            timeline.gpus.iter().any(|gpu| {
+                let works = &gpu.works;
+                let from = works.partition_point(|work| work.interval.end_ns <= time.start_ns);
+                let first = works.get(from);
+                first.is_some_and(|work| work.interval.start_ns < time.end_ns)
+            })
+        };
+        let mut keeps = vec![true; self.ranges.len()];
+        for (range, keeps) in self.ranges.iter_mut().zip(&mut keeps) {
+            let inside = (pauses.iter()).rfind(|pause| !pause.intersection(*range).is_empty());
+            let Some(pause) = inside else { continue };
+            let before = Interval::new(range.start_ns, pause.start_ns.max(range.start_ns));
+            *keeps = !worked(before) && pause.end_ns < range.end_ns;
+            range.start_ns = pause.end_ns.min(range.end_ns);
+        }
+        let mut kept = keeps.iter();
+        self.ranges.retain(|_| kept.next().copied().unwrap_or(true));
+        let mut kept = keeps.iter();
+        self.numbers
+            .retain(|_| kept.next().copied().unwrap_or(true));
     }
 }
