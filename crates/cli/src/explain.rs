@@ -3,7 +3,9 @@
 
 use crate::args::Explain;
 use crate::failure::Failure;
+use crate::ranks::RanksInTrace;
 use crate::{exit, page, trace};
+use gapscope_analysis::several_ranks::note;
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::command_line;
 use gapscope_report::explanation::Explanation;
@@ -26,10 +28,16 @@ pub fn run(arguments: &Explain) -> Result<ExitCode, Failure> {
     };
     let explained = trace::with_timeline(path, &Findings::selection(), |trace, timeline, said| {
         let findings = Findings::from_timeline(timeline, &options);
-        let explanation = Explanation::new(&trace::name(path), timeline, &findings, said);
-        (explanation, trace.is_whole())
+        let ranks = match note(timeline) {
+            Some(_) => Some(RanksInTrace::read(path, &Options::default(), None)?),
+            None => None,
+        };
+        let ranks = ranks.as_ref().map(RanksInTrace::findings);
+        let name = trace::name(path);
+        let explanation = Explanation::of_ranks(&name, timeline, &findings, said, ranks);
+        Ok::<_, Failure>((explanation, trace.is_whole()))
     });
-    let (explanation, whole) = explained?;
+    let (explanation, whole) = explained??;
     match arguments.json {
         true => page::write(&explanation.json()?)?,
         false => {

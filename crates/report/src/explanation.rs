@@ -6,10 +6,13 @@
 
 mod claims;
 mod page;
+mod ranks;
 mod sentences;
 
 use gapscope_analysis::Findings;
+use gapscope_comparison::ranks::RankFindings;
 use gapscope_timeline::Timeline;
+use ranks::RanksInTrace;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -119,11 +122,23 @@ impl Explanation {
         findings: &Findings,
         remarks: &[String],
     ) -> Explanation {
+        Explanation::of_ranks(trace, timeline, findings, remarks, None)
+    }
+
+    /// Returns the explanation of a trace with these findings, which says of which rank each thing is where the trace has several.
+    pub fn of_ranks(
+        trace: &str,
+        timeline: &Timeline,
+        findings: &Findings,
+        remarks: &[String],
+        ranks: Option<&RankFindings>,
+    ) -> Explanation {
+        let ranks = ranks.map(|ranks| RanksInTrace::new(findings, ranks));
         Explanation {
             explanation_version: 1,
             trace: trace.to_owned(),
             verdict: findings.verdict.as_str().to_owned(),
-            claims: claims::claims(timeline, findings, remarks),
+            claims: claims::claims(timeline, findings, remarks, ranks),
         }
     }
 

@@ -161,7 +161,8 @@ impl Report<'_> {
             origin_ns: self.manifest.start_ns,
             span_ns: self.activity.window.length_ns(),
         };
-        let mut first = verdict::first(findings);
+        let of_ranks = || self.ranks.as_ref().and_then(RanksReport::headline);
+        let mut first = verdict::first(findings, of_ranks());
         first.extend(self.ranks.iter().flat_map(|ranks| ranks.beside_verdict()));
         // A late rank, for which the others wait, comes before what is slow on each rank.
         let late_rank = self.ranks.as_ref().and_then(RanksReport::do_first);
@@ -173,7 +174,7 @@ impl Report<'_> {
             Section {
                 name: "verdict",
                 title: "the verdict",
-                blocks: verdict::blocks(findings, words),
+                blocks: verdict::blocks(findings, words, of_ranks()),
                 first,
                 ..Section::default()
             },

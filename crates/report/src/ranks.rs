@@ -127,20 +127,22 @@ impl RanksReport<'_> {
         blocks
     }
 
+    /// Returns the verdict on the ranks in a trace where it is the verdict on the whole: where the critical path through them could be followed.
+    pub(crate) fn headline(&self) -> Option<(Bound, Text)> {
+        let findings = self.findings;
+        let known = findings.critical_path.is_some() && findings.verdict != Bound::Unknown;
+        match self.verdict()? {
+            Block::Sentence(text) if known => Some((findings.verdict, text)),
+            _ => None,
+        }
+    }
+
     /// Returns the sentences on ranks that belong to the verdict on a trace with several.
     pub(crate) fn beside_verdict(&self) -> Vec<Block> {
         let count = number::count_of(self.findings.ranks.len() as u64, "rank", "ranks");
         let lead = format!("{count} are in this trace, and its figures are of all of them: ");
-        let mut text = Text::new().strong(lead);
-        if let Some(Block::Sentence(verdict)) = self.verdict() {
-            verdict
-                .spans
-                .into_iter()
-                .for_each(|(tone, span)| text.push(tone, span));
-            text.push(Tone::Plain, " ");
-        }
-        text.push(Tone::Plain, self.findings.sentences.join(" "));
-        vec![Block::Sentence(text)]
+        let text = Text::new().strong(lead);
+        vec![Block::Sentence(text.and(self.findings.sentences.join(" ")))]
     }
 
     /// Returns what to do first about a late rank.

@@ -1,5 +1,6 @@
 //! Makes the claims of an explanation (texts with their figures, rows and queries) from the findings on a trace.
 
+use super::ranks::RanksInTrace;
 use super::sentences::sentences;
 use super::{Claim, ClaimKind, Figure, MAX_WORKS, Row};
 use crate::head::HeadSentences;
@@ -22,17 +23,24 @@ const MAX_VARIANTS: usize = 3;
 
 /// Returns all claims, in the order in which they are read: what the program did, the verdict (what bounds its
 /// speed), the largest costs, all else that the report says, what is unknown.
-pub(super) fn claims(timeline: &Timeline, findings: &Findings, remarks: &[String]) -> Vec<Claim> {
+pub(super) fn claims(
+    timeline: &Timeline,
+    findings: &Findings,
+    remarks: &[String],
+    ranks: Option<RanksInTrace>,
+) -> Vec<Claim> {
     let vocabulary = Vocabulary::new(&timeline.trace.manifest);
     let teller = Teller {
         timeline,
         findings,
         words: vocabulary.words(),
+        ranks,
     };
     let mut claims = vec![teller.program()];
     claims.extend(teller.command());
     let head = HeadSentences::new(&timeline.trace.manifest, findings, teller.words);
     claims.extend(Teller::beside_verdict(head.before));
+    claims.extend(teller.ranks.iter().flat_map(RanksInTrace::claims));
     claims.push(teller.verdict());
     claims.extend(Teller::beside_verdict(head.notes));
     let devices = verdict::devices(findings).map(|text| text.plain_text());
@@ -65,6 +73,8 @@ struct Teller<'a> {
     timeline: &'a Timeline<'a>,
     findings: &'a Findings,
     words: &'a Words,
+    /// The ranks in the trace; `None` where it has one.
+    ranks: Option<RanksInTrace<'a>>,
 }
 
 impl Teller<'_> {
@@ -241,6 +251,10 @@ impl Teller<'_> {
         // Of several gaps with the same part the first is taken, which is the longest.
         let longest = longest.iter().rev().max_by_key(part_ns);
         let longest = longest.filter(|gap| part_ns(gap) > 0);
+        if let Some(ranks) = &self.ranks {
+            let devices = idle_by_gpu(self.findings, total.cause);
+            text.push_str(&ranks.shares(devices));
+        }
         if let Some((gap, row)) = longest.and_then(|gap| Some((gap, self.row_of(gap)?))) {
             more = format!(
                 ", (select max(gap_ns) from gaps where gap = {}) as gap_ns",
@@ -285,6 +299,10 @@ impl Teller<'_> {
             gap.before.name,
             gap.after.name,
         );
+        let rank = self.ranks.as_ref();
+        if let Some(rank) = rank.and_then(|ranks| ranks.of_gpu(gap.device as usize)) {
+            text.push_str(&format!(" on {rank}"));
+        }
         rows.push(row);
         if let Some(path) = &gap.after.label {
             text.push_str(&format!(", under the label {path}"));
@@ -351,6 +369,9 @@ impl Teller<'_> {
             ));
         }
         text.push('.');
+        if let Some(ranks) = &self.ranks {
+            text.push_str(&ranks.of_kernel(self.timeline, &kernel.name));
+        }
         if kernel.untimed_count > 0 {
             let runs = number::count_of(kernel.untimed_count, "run", "runs");
             text.push_str(&format!(" The times of {runs} are unknown and not in it."));
@@ -475,6 +496,16 @@ impl Teller<'_> {
         claims.extend(findings.notes.iter().chain(remarks).cloned().map(plain));
         claims
     }
+}
+
+/// Returns the idle time of each GPU that a cause has.
+fn idle_by_gpu(findings: &Findings, cause: Cause) -> impl Iterator<Item = (usize, i64)> {
+    let devices = findings.idle_time.devices.iter();
+    devices.map(move |device| {
+        let causes = device.causes.iter().filter(|total| total.cause == cause);
+        let ns = causes.fold(0i64, |sum, total| sum.saturating_add(total.total_ns));
+        (device.device as usize, ns)
+    })
 }
 
 /// Returns a figure that the report has at a JSON pointer.

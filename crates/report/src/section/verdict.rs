@@ -19,8 +19,14 @@ use gapscope_trace::tables::{CommandBuffers, Dispatches, Submissions, Table, Tra
 use std::cmp::Reverse;
 
 /// Makes the section: the verdict, its evidence, kernels that fill little of the GPU, each device, and the totals.
-pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
-    let mut blocks = verdict(findings, String::new());
+///
+/// `of_ranks` is the verdict on ranks in the trace, where that is the verdict on all.
+pub(crate) fn blocks(
+    findings: &Findings,
+    words: &Words,
+    of_ranks: Option<(Bound, Text)>,
+) -> Vec<Block> {
+    let mut blocks = verdict(findings, String::new(), of_ranks);
     for part in &findings.verdict_evidence.parts {
         blocks.push(Block::Item(Text::new().and(part.sentence.as_str())));
     }
@@ -35,8 +41,8 @@ pub(crate) fn blocks(findings: &Findings, words: &Words) -> Vec<Block> {
 }
 
 /// Makes the part for the first screen: the verdict, what the rest of the time was, and the verdicts on several devices.
-pub(crate) fn first(findings: &Findings) -> Vec<Block> {
-    let mut blocks = verdict(findings, rest_of_time(findings));
+pub(crate) fn first(findings: &Findings, of_ranks: Option<(Bound, Text)>) -> Vec<Block> {
+    let mut blocks = verdict(findings, rest_of_time(findings), of_ranks);
     blocks.extend(devices_by_verdict(findings).into_iter().map(Block::Item));
     blocks
 }
@@ -94,8 +100,9 @@ fn devices_by_verdict(findings: &Findings) -> Vec<Text> {
     }
 }
 
-/// Makes the verdict, with `more` behind its sentence, and the notes that belong to it.
-fn verdict(findings: &Findings, more: String) -> Vec<Block> {
+/// Makes the verdict, with `more` behind its sentence, and the notes that belong to it. Where it is that on ranks, the sums of the devices' times
+/// are told after it.
+fn verdict(findings: &Findings, more: String, of_ranks: Option<(Bound, Text)>) -> Vec<Block> {
     let bound = findings.verdict;
     let tone = match bound {
         Bound::DeviceBound => Tone::Good,
@@ -106,7 +113,12 @@ fn verdict(findings: &Findings, more: String) -> Vec<Block> {
     if !evidence.sentence.is_empty() {
         text = text.and("  ").strong(evidence.sentence.as_str());
     }
-    text = text.and(more);
+    text = text.and(more.as_str());
+    let mut sums = None;
+    if let Some((of_ranks, headline)) = of_ranks {
+        text = headline;
+        sums = by_sums(findings, of_ranks, &more);
+    }
     // Times that contradict each other come before the verdict, which they may make wrong.
     let (before, after): (Vec<_>, Vec<_>) =
         (findings.headline.iter()).partition(|note| note.kind == HeadlineKind::Contradiction);
@@ -119,8 +131,20 @@ fn verdict(findings: &Findings, more: String) -> Vec<Block> {
     };
     let mut blocks: Vec<Block> = before.into_iter().map(sentence).collect();
     blocks.push(Block::Sentence(text));
+    blocks.extend(sums.map(Block::Sentence));
     blocks.extend(after.into_iter().map(sentence));
     blocks
+}
+
+/// Returns what the times of all devices together say, where that is not what the verdict on the ranks is.
+fn by_sums(findings: &Findings, of_ranks: Bound, more: &str) -> Option<Text> {
+    let evidence = &findings.verdict_evidence;
+    (findings.verdict != of_ranks && !evidence.sentence.is_empty()).then(|| {
+        Text::new().and(format!(
+            "The times of all devices together, in which ranks that wait for each other communicate, would say {}: {}{more}",
+            findings.verdict, evidence.sentence
+        ))
+    })
 }
 
 /// Returns a sentence on the kernels that leave most of a device idle, where that costs enough.
