@@ -26,7 +26,9 @@ import unrecorded_waits  # noqa: F401  (adds its ranks and programs to those of 
 import unseen_programs  # noqa: F401  (adds to all of them)
 from other_ranks import OTHER_RANKS
 from programs import SCENARIOS, Answer, Scenario
+from questions import Question
 from several_ranks import RANKS, RanksScenario
+from shared_blame import QUESTIONS
 from trace_writer import TraceWriter
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +125,14 @@ def check_ranks(ranks: RanksScenario) -> list[str]:
         return wrong
 
 
+def check_question(question: Question) -> list[str]:
+    """Returns what is wrong in the answer to a question."""
+    with tempfile.TemporaryDirectory() as folder:
+        question.write(Path(folder))
+        arguments = [argument.replace("FOLDER", folder) for argument in question.arguments]
+        return question.contradictions(*ask(*arguments, str(Path(folder) / "program.gapscope")))
+
+
 DAMAGED = (
     "two_processes_in_turns",
     "kernels_wait_for_copies",
@@ -169,6 +179,7 @@ def table() -> str:
     lines += [f"| `{program.name}` | {program.answer.text} |" for program in [*SCENARIOS, *JOINT_PROGRAMS]]
     lines += [f"| `{comparison.name}` | {comparison.text} |" for comparison in COMPARISONS]
     lines += [f"| `{ranks.name}` | {ranks.text} |" for ranks in [*RANKS, *OTHER_RANKS, *JOINT_PATHS]]
+    lines += [f"| `{question.name}` | {question.text} |" for question in QUESTIONS]
     return "\n".join(lines) + "\n"
 
 
@@ -193,6 +204,10 @@ class Scenarios(unittest.TestCase):
     def test_ranks(self) -> None:
         """A rank is blamed only where it is late, with the reason."""
         self.check(check_ranks, [*RANKS, *OTHER_RANKS, *JOINT_PATHS])
+
+    def test_questions(self) -> None:
+        """Each question has its answer."""
+        self.check(check_question, QUESTIONS)
 
     def test_damages(self) -> None:
         """A damaged trace has the verdict of the whole one, an open one, or a report that says so."""
