@@ -444,7 +444,12 @@ QUESTIONS = [
         "an explanation of ranks in one trace names the rank of each time",
         alone(lambda: in_processes(late_hosts(4, lambda number, step: 1500 if number in (1, 2) else 0))),
         ("explain",),
-        says=(r"Ranks 1 and 2 are late together", r"By rank: rank [12] 1\d\d ms, rank [12] 1\d\d ms", r"is between .{0,200} on rank \d"),
+        says=(
+            r"Ranks 1 and 2 are late together",
+            r"Do first: find out why ranks 1 and 2 are late together",
+            r"By rank: rank [12] 1\d\d ms, rank [12] 1\d\d ms",
+            r"is between .{0,200} on rank \d",
+        ),
     ),
     Question(
         "ranks_whose_clocks_are_unknown",

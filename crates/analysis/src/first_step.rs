@@ -16,7 +16,7 @@
 //!
 //! Of several devices that share a program, one that has most of the work comes first, since idle time of the others is of no consequence.
 //! Where they take turns, and no replay knows of a change that brings something, that comes first. A cost of which a replay knows that to
-//! lower it brings nothing is not named.
+//! lower it brings nothing is told as one that would not help much.
 //!
 //! Costs are of the judged window, without warm-up. Where one gap is most of that window, such as the start of a program, the costs are
 //! those of the rest, of which there is no verdict: the greatest is taken. A cost below [`FIRST_STEP_SHARE`] of the time is told as
@@ -140,14 +140,12 @@ pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
         return Some(costs.of_devices(Cost::Turns(turns), turns.saves_ns));
     }
     let (cost, cost_ns) = first?;
-    if costs.long_gap.is_none() && is_replayed(cost, &findings.gains) {
-        return None;
-    }
+    let brings_little = costs.long_gap.is_none() && is_replayed(cost, &findings.gains);
     Some(FirstStep {
         cost,
-        saves_ns: Some(cost_ns).filter(|ns| *ns > 0 && costs.is_one_device),
+        saves_ns: Some(cost_ns).filter(|ns| *ns > 0 && costs.is_one_device && !brings_little),
         costs_of: costs.window(),
-        is_small: ratio(cost_ns, costs.window_ns) < FIRST_STEP_SHARE,
+        is_small: brings_little || ratio(cost_ns, costs.window_ns) < FIRST_STEP_SHARE,
         gain: None,
     })
 }

@@ -12,7 +12,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The maximum number of arrivals that are kept of a collective: the latest ones and the first.
-const KEPT_ARRIVALS: usize = 64;
+const KEPT_ARRIVALS: usize = 32;
+
+/// Of more late ranks than these none is left out, as each would have to be tried.
+const MAX_TRIED: usize = 8;
 
 /// The ranks that the others wait for, and what their lateness costs the others.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -96,7 +99,7 @@ impl Arrived {
                 .filter(|other| *other != rank)
                 .collect()
         };
-        while group.len() > 1 {
+        while (2..=MAX_TRIED).contains(&group.len()) {
             let smaller = group.iter().map(|rank| without(&group, *rank));
             let costs = smaller.map(|group| (self.cost_ns(&group), group));
             let Some((cost_ns, smaller)) = costs.max_by_key(|(cost_ns, _)| *cost_ns) else {

@@ -45,7 +45,9 @@ pub(super) fn claims(
     claims.extend(Teller::beside_verdict(head.notes));
     let devices = verdict::devices(findings).map(|text| text.plain_text());
     claims.extend(Teller::beside_verdict(devices.collect()));
-    let do_first = do_first::plain_text(findings, teller.words);
+    // As in the report, a late rank comes before what is slow on each rank.
+    let of_ranks = teller.ranks.as_ref().and_then(RanksInTrace::do_first);
+    let do_first = of_ranks.or_else(|| do_first::plain_text(findings, teller.words));
     let do_first = do_first.filter(|_| findings.knows(CAUSES));
     claims.extend(Teller::beside_verdict(do_first.into_iter().collect()));
     claims.extend(Teller::beside_verdict(head.details));

@@ -2,6 +2,7 @@
 
 use super::{Claim, ClaimKind};
 use crate::number;
+use crate::rank_first_step::first_step;
 use gapscope_analysis::Findings;
 use gapscope_comparison::ranks::{RankFindings, named};
 use gapscope_timeline::Timeline;
@@ -49,6 +50,12 @@ impl<'a> RanksInTrace<'a> {
             text,
             ..Claim::default()
         })
+    }
+
+    /// Returns what to do first about late ranks, as the report says it.
+    pub(super) fn do_first(&self) -> Option<String> {
+        let [action, rest] = first_step(self.ranks)?;
+        Some(format!("Do first: {action}{rest}"))
     }
 
     /// Returns the ranks of a GPU as text; `None` where it is of none.
