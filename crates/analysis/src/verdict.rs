@@ -107,13 +107,14 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Returns true where devices communicate with others that the trace does not have, so that communication may be waiting.
+    /// Returns true where one device communicates with others that the trace does not have, so that communication may be waiting.
     pub(crate) fn hides_waits_for_ranks(&self) -> bool {
         let communicates = |device: &DeviceBusy| {
             let share = device.analysed.as_ref();
             share.is_some_and(|share| share.parts.communication_ns > 0)
         };
-        !self.critical_paths.has_joined_kernels && self.devices.iter().any(communicates)
+        let communicating = self.devices.iter().filter(|device| communicates(device));
+        !self.critical_paths.has_joined_kernels && communicating.count() == 1
     }
 
     /// Judges `window`. Without a window, the verdict says that nothing was timed. Gaps shorter than

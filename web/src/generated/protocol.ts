@@ -374,7 +374,7 @@ export interface Findings {
   equal_work: WorkComparison | null; exit: Exit | null; fill: DeviceFill[] | null; folded_labels: FoldedLabel[] | null; gains: PredictedGain[];
   gains_of_steps?: number | null; gains_unknown?: UnknownGain[]; gains_window?: Interval | null; gap_notes: CauseNote[]; gaps: CauseSummary[] | null;
   gapscope_version: string; generation: number; gpu_busy_ns: number | null; gpu_busy_unknown_because?: string | null; head: HeadSentences;
-  headline: HeadlineNote[]; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; joint_gain?: JointGain | null;
+  headline: HeadlineNote[]; hides_waits_for_ranks?: boolean; idle_time: IdleTime | null; joint_critical_paths?: CriticalPath[]; joint_gain?: JointGain | null;
   kernel_limits?: KernelLimits | null; kernel_rows: KernelRows[]; kernels: Kernel[] | null; label: string | null; label_names: (number | null)[];
   labels: LabelRow[] | null; launch_latency: QueueLatency[] | null; losses: Loss[]; memory: MemoryRow[] | null; notes: string[];
   operators: OperatorRow[] | null; path?: PathPart[]; phases?: Phase[]; profiled_kernels?: ProfiledKernel[] | null; ranks?: JudgedRanks | null;
@@ -520,9 +520,10 @@ export interface JointGain {
 /** The findings on ranks with what to do first, in a folder of ranks as in one trace. */
 export interface JudgedRanks {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  critical_path: RanksPath | null; first_step: string | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[];
-  not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[];
-  slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; first_step: string | null; late_group: LateGroup | null; late_ranks: LateRankRow[]; longest: Collective[];
+  missing_ranks: number[]; not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[];
+  ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[]; straggler: Straggler | null; verdict: Bound; verdict_evidence: VerdictPart[];
+  verdict_sentence: string; world_size: number | null;
 }
 
 /** All dispatches of the kernels with one name and one code, over the whole recording. */
@@ -597,10 +598,23 @@ export interface LabelWork {
   p99_ns: number | null; timed_count: number; total_ns: number | null; transfer_count: number;
 }
 
+/** What the lateness of one rank of a group costs the others. */
+export interface LateAlone {
+  cost_ns: number; rank: number;
+}
+
 /** An activity on which a late rank spent longer than the others. */
 export interface LateCause {
   longer_ns: number; share: number; what: string;
 }
+
+/** The ranks that the others wait for, and what their lateness costs the others. */
+export interface LateGroup {
+  alone: LateAlone[]; cost_ns: number; how: LateHow; ranks: number[]; sentence: string | null;
+}
+
+/** How ranks of a group are late. */
+export type LateHow = "alone" | "together" | "in-turns" | "both";
 
 /** A rank that is late, alone or with others. */
 export interface LateRankRow {
@@ -860,17 +874,19 @@ export interface RankOnPath {
 
 /** One rank. */
 export interface RankRow {
-  collective_count: number | null; collective_ns: number | null; devices: string[]; dispatch_count: number | null; gpu_busy_ns: number | null;
-  idle: Idle | null; last_count: number | null; last_skew_ns: number | null; local_rank: number | null; machine: string | null; rank: number;
-  unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; waited_ns: number | null; wall_ns: number | null;
+  collective_count: number | null; collective_ns: number | null; device_ids: DeviceId[]; devices: string[]; dispatch_count: number | null;
+  gpu_busy_ns: number | null; idle: Idle | null; last_count: number | null; last_skew_ns: number | null; local_rank: number | null; machine: string | null;
+  rank: number; unread: UnreadTable[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; waited_ns: number | null;
+  wall_ns: number | null;
 }
 
 /** The ranks of the program compared, with the collectives of the greatest skews under `longest`. */
 export interface RanksAnswer {
   bandwidth: Bandwidth[]; clock_error_ns: number | null; collective_calls: CollectiveKind[]; collectives: CollectiveKind[]; communicators: CommunicatorRow[];
-  critical_path: RanksPath | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[]; not_comparable_because: string | null;
-  not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[]; slow_links: SlowLink[];
-  straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string; world_size: number | null;
+  critical_path: RanksPath | null; late_group: LateGroup | null; late_ranks: LateRankRow[]; longest: Collective[]; missing_ranks: number[];
+  not_comparable_because: string | null; not_matched_because: string | null; outliers: Outlier[]; pipelines: Pipeline[]; ranks: RankRow[]; sentences: string[];
+  slow_links: SlowLink[]; straggler: Straggler | null; traces: number[]; verdict: Bound; verdict_evidence: VerdictPart[]; verdict_sentence: string;
+  world_size: number | null;
 }
 
 /** The critical path through all ranks. */

@@ -58,9 +58,14 @@ pub(super) struct Comparison {
     longest: usize,
 }
 
-/// The share of programs of equal ranks in which one may be called late by its leads, by what is later than the median rank, by turns, and by
-/// what is earlier than the median rank: each of the four.
-const BY_EACH: f64 = FALSE_BLAME / 4.0;
+/// The share of programs of equal ranks in which one may be called late by its leads.
+const BY_LEADS: f64 = FALSE_BLAME / 2.0;
+/// The same by what is earlier than the median rank.
+const BY_EARLINESS: f64 = FALSE_BLAME / 4.0;
+/// The same by what is later than the median rank.
+const BY_LATENESS: f64 = FALSE_BLAME * 3.0 / 16.0;
+/// The same by turns.
+const BY_TURNS: f64 = FALSE_BLAME / 16.0;
 
 /// The figures of the collectives of one kind.
 #[derive(Default)]
@@ -296,15 +301,15 @@ impl Comparison {
     pub(super) fn late_ranks(&self, digests: &[&RankDigest]) -> Vec<LateRankRow> {
         let counts =
             |late: &LateRank| late.lead_ns as f64 >= ADVICE_SHARE * late.whole.length_ns() as f64;
-        let mut late = self.behind.beyond_chance(BY_EACH);
+        let mut late = self.behind.beyond_chance(BY_LATENESS);
         late.retain(counts);
         late.extend(
             self.behind
-                .in_turns(&late, BY_EACH)
+                .in_turns(&late, BY_TURNS)
                 .into_iter()
                 .filter(counts),
         );
-        let mut early = self.ahead.beyond_chance(BY_EACH);
+        let mut early = self.ahead.beyond_chance(BY_EARLINESS);
         early.retain(counts);
         let is_in = |set: &[LateRank], rank: usize| set.iter().any(|row| row.rank == rank);
         let took_part = |rank: &usize| self.rows[*rank].last_count.is_some();
@@ -432,7 +437,7 @@ impl Comparison {
         digests: &[&RankDigest],
         late_ranks: &[LateRankRow],
     ) -> Option<Straggler> {
-        let late = self.leads.beyond_chance(BY_EACH).into_iter();
+        let late = self.leads.beyond_chance(BY_LEADS).into_iter();
         let late = late.max_by_key(|late| (late.lead_ns, Reverse(late.rank)))?;
         let worst = late.rank;
         let is_late = |at: &usize| late_ranks.iter().any(|row| row.rank == self.rows[*at].rank);
@@ -441,7 +446,7 @@ impl Comparison {
             let mut again = self
                 .leads
                 .among(&together)
-                .beyond_chance(BY_EACH)
+                .beyond_chance(BY_LEADS)
                 .into_iter();
             again.find(|late| late.rank == worst)?;
         }
