@@ -23,6 +23,7 @@ mod join_shared;
 pub(crate) mod joined;
 mod json;
 mod lanes;
+mod log;
 mod manifest;
 mod merged;
 mod metadata;

@@ -74,6 +74,7 @@ loss_kinds! {
     DispatchStarts = "starts of dispatches",
     DispatchTimes = "dispatch times",
     Dispatches = "dispatches",
+    DroppedCudaActivities = "dropped CUDA activities",
     Events = "events",
     EventsOnQueues = "events on queues",
     FileParts = "parts of files",

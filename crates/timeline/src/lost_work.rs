@@ -1,7 +1,8 @@
 //! Says what a loss takes from the GPU work of a trace. The kind of a loss goes in; out comes [`LostWork`], or nothing for losses that
 //! leave the work whole, such as those of labels. Whoever asks whether work is missing asks here.
 
-use gapscope_trace::LossKind;
+use gapscope_trace::manifest::Manifest;
+use gapscope_trace::{Loss, LossKind};
 
 /// What a loss takes from the GPU work of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +17,22 @@ pub enum LostWork {
     FileParts,
 }
 
+/// Returns the losses from the time that a trace covers. The CUDA activities that the profiler of another tool left out lie outside of
+/// the time that its file covers.
+pub fn losses_inside(manifest: &Manifest) -> impl Iterator<Item = &Loss> {
+    let mut processes = manifest.processes.iter();
+    let is_imported = processes.any(|process| process.other_tool().is_some());
+    let losses = manifest.losses.iter();
+    losses.filter(move |loss| !is_imported || loss.kind != LossKind::CudaActivities)
+}
+
+/// Returns the losses that take something from the GPU work of the time that a trace covers, with what they take.
+pub fn losses_of_work(manifest: &Manifest) -> impl Iterator<Item = (&Loss, LostWork)> {
+    losses_inside(manifest).filter_map(|loss| Some((loss, lost_work(&loss.kind)?)))
+}
+
 /// Returns what a loss of a kind takes from the GPU work; `None` where it takes nothing.
-pub fn lost_work(kind: &LossKind) -> Option<LostWork> {
+fn lost_work(kind: &LossKind) -> Option<LostWork> {
     use LossKind::*;
     match kind {
         Copies
@@ -28,6 +43,7 @@ pub fn lost_work(kind: &LossKind) -> Option<LostWork> {
         | CudaWork
         | DispatchRows
         | Dispatches
+        | DroppedCudaActivities
         | Fills
         | GpuIntervals
         | Transfers => Some(LostWork::Pieces),

@@ -2,9 +2,9 @@
 //! are the rows and the losses of a trace; output is a list of counts, each with a lower bound and a reason.
 
 use crate::Timeline;
-use crate::lost_work::{LostWork, lost_work};
+use crate::lost_work::{LostWork, losses_inside, losses_of_work};
 use gapscope_trace::LossKind;
-use gapscope_trace::manifest::{Api, Loss};
+use gapscope_trace::manifest::Api;
 use gapscope_trace::tables::{OpaqueWorkKind, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,19 +66,11 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         .iter()
         .any(|process| process.other_tool().is_some());
     let lost = |kinds: &[LossKind]| {
-        let losses = manifest
-            .losses
-            .iter()
-            .filter(|loss| kinds.contains(&loss.kind));
-        // Activities that the profiler of another tool did not take lie outside of the time that its file covers.
-        let is_inside = |loss: &Loss| !is_imported || loss.kind != LossKind::CudaActivities;
-        let mut losses = losses.peekable();
-        let because = losses.peek()?.reason.to_string();
-        Some((because, losses.any(is_inside)))
+        let loss = losses_inside(manifest).find(|loss| kinds.contains(&loss.kind))?;
+        Some((loss.reason.to_string(), true))
     };
     if !has_work && submissions == 0 && is_imported {
-        let is_lost =
-            (manifest.losses.iter()).any(|loss| lost_work(&loss.kind) == Some(LostWork::Pieces));
+        let is_lost = losses_of_work(manifest).any(|(_, lost)| lost == LostWork::Pieces);
         let because = match is_lost {
             true => "the file has no rows of the GPU work that its calls launched",
             false => "the file has no GPU work and no calls that launch any",
@@ -109,6 +101,7 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         SecondaryContents,
         CudaActivities,
         CudaActivitiesAtSuddenEnd,
+        DroppedCudaActivities,
         GpuIntervals,
     ];
     let kinds = [&in_all[..], &[Dispatches, DispatchRows, UnlistedDispatches]].concat();
@@ -154,6 +147,7 @@ pub fn unknown_counts(timeline: &Timeline) -> Vec<UnknownCount> {
         GraphLaunches,
         CudaActivities,
         CudaActivitiesAtSuddenEnd,
+        DroppedCudaActivities,
     ];
     if let Some(because) = without_command_buffers.or_else(|| lost(&kinds)) {
         add(Count::CommandBuffers, command_buffers, because);

@@ -6,7 +6,7 @@ use super::change::{Change, Target, To, What};
 use super::recorded::Recorded;
 use crate::gaps::Side;
 use gapscope_timeline::Timeline;
-use gapscope_timeline::lost_work::lost_work;
+use gapscope_timeline::lost_work::losses_of_work;
 use gapscope_timeline::quantity::{Percent, count, ratio};
 use gapscope_timeline::rank_list::{list, named};
 use gapscope_trace::manifest::SamplingMode;
@@ -151,9 +151,8 @@ pub(super) fn of_trace(
             "Record with `--sampling dispatch`.",
         ));
     }
-    let lost = (manifest.losses.iter()).filter(|loss| lost_work(&loss.kind).is_some());
-    let lost: Vec<String> = lost
-        .map(|loss| loss.kind.phrase(loss.count, &count(loss.count)))
+    let lost: Vec<String> = losses_of_work(manifest)
+        .map(|(loss, _)| loss.kind.phrase(loss.count, &count(loss.count)))
         .collect();
     if !lost.is_empty() {
         refused.push(Refusal::new(

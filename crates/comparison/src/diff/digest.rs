@@ -15,15 +15,15 @@ use gapscope_timeline::bound_bytes::BindingSets;
 use gapscope_timeline::command::short_command;
 use gapscope_timeline::counters;
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::lost_work::{LostWork, lost_work};
+use gapscope_timeline::lost_work::{LostWork, losses_of_work};
 use gapscope_timeline::quantity;
 use gapscope_timeline::thresholds::MISSING_WORK_SHARE;
 use gapscope_timeline::unknown_counts::{Count, unknown_counts};
 use gapscope_timeline::vocabulary::Vocabulary;
 use gapscope_timeline::{Gpu, Timeline};
+use gapscope_trace::Selection;
 use gapscope_trace::manifest::{Api, Manifest, SamplingMode};
 use gapscope_trace::tables::{Dispatches, Table};
-use gapscope_trace::{LossKind, Selection, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl RunDigest {
@@ -115,11 +115,9 @@ impl RunDigest {
     fn forget_what_is_not_whole(&mut self, timeline: &Timeline) {
         let trace = timeline.trace;
         let transfers = &trace.tables.transfers;
-        let losses = trace.manifest.losses.iter();
-        let lost = losses
-            .filter(|loss| lost_work(&loss.kind) == Some(LostWork::Pieces))
-            .filter(|loss| is_inside(trace, &loss.kind))
-            .fold(0, |sum: u64, loss| sum.saturating_add(loss.count));
+        let lost = losses_of_work(&trace.manifest)
+            .filter(|(_, lost)| *lost == LostWork::Pieces)
+            .fold(0, |sum: u64, (loss, _)| sum.saturating_add(loss.count));
         let rows = timeline.dispatches.count() as u64 + transfers.len() as u64;
         let untimed = match trace.manifest.sampling_mode {
             SamplingMode::Dispatch => {
@@ -251,11 +249,6 @@ impl Machine {
 fn is_imported(manifest: &Manifest) -> bool {
     let mut processes = manifest.processes.iter();
     processes.any(|process| process.other_tool().is_some())
-}
-
-/// Returns true where a loss is of the time that a trace is of: the activities that the profiler of another tool did not take lie outside.
-fn is_inside(trace: &Trace, kind: &LossKind) -> bool {
-    *kind != LossKind::CudaActivities || !is_imported(&trace.manifest)
 }
 
 /// Returns true where a figure is unknown if a table is not complete.

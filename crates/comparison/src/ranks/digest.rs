@@ -18,15 +18,15 @@ use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::collectives::{ProcessDevice, kind_of};
 use gapscope_timeline::counters::{self, CounterOwner};
 use gapscope_timeline::intervals::{Interval, union_length_ns};
-use gapscope_timeline::lost_work::{LostWork, lost_work};
+use gapscope_timeline::lost_work::{LostWork, losses_of_work};
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::{LATE_CAUSE_SHARE, UNCERTAIN_SHARE};
 use gapscope_timeline::vocabulary::device_name;
 use gapscope_timeline::{Timeline, WorkKind};
+use gapscope_trace::Selection;
 use gapscope_trace::ids::DeviceId;
 use gapscope_trace::manifest::Host;
 use gapscope_trace::tables::{Condition, Dispatches, Table as _};
-use gapscope_trace::{LossKind, Selection};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The data that a comparison needs of one rank, so that not all traces have to be in memory at once.
@@ -197,7 +197,7 @@ impl RankDigest {
             offset_ns: (manifest.start_unix_ns).map(|ns| ns.saturating_sub(manifest.start_ns)),
             clock_error_ns: None,
             members: BTreeMap::new(),
-            has_lost_work: manifest.losses.iter().any(|loss| is_of_work(&loss.kind)),
+            has_lost_work: losses_of_work(manifest).any(|(_, lost)| is_of_work(lost)),
             has_payloads: (ranges.calls.iter()).any(|call| call.call.bytes.is_some()),
             kernels: BTreeMap::new(),
             clock: Vec::new(),
@@ -234,9 +234,9 @@ impl RankDigest {
 }
 
 /// Returns true for losses of work or of its times, without which a kernel is in no collective.
-fn is_of_work(kind: &LossKind) -> bool {
+fn is_of_work(lost: LostWork) -> bool {
     use LostWork::{Details, FileParts, Pieces};
-    matches!(lost_work(kind), Some(Pieces | Details | FileParts))
+    matches!(lost, Pieces | Details | FileParts)
 }
 
 /// Returns the clock of a GPU's multiprocessors over the time for which it is known.

@@ -33,7 +33,7 @@ impl Collector<'_, '_> {
         for (_, summary) in files {
             self.count_unread(summary);
         }
-        self.count_losses();
+        self.metadata.log.count_losses(&mut self.profile.inventory);
         let (tool, hook) = match self.metadata.is_kineto {
             true => ("PyTorch's profiler (Kineto)", "Kineto"),
             false => ("a profiler that writes Chrome's JSON", "Chrome JSON"),
@@ -104,14 +104,6 @@ impl Collector<'_, '_> {
             "If rows of the file are a GPU's, name them to import them: gapscope import --gpu 'pid=…,tid=…', where * stands for any. Its rows are {}.",
             listed.join(", ")
         ))
-    }
-
-    /// Counts what the document has and the trace lacks.
-    fn count_losses(&mut self) {
-        let reason = "the profiler's log says that they were outside of what it was to record";
-        let lost = self.metadata.out_of_range.unwrap_or(0);
-        let inventory = &mut self.profile.inventory;
-        inventory.lose(LossKind::CudaActivities, lost, reason);
     }
 
     /// Counts what could not be read.

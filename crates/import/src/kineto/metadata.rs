@@ -2,6 +2,7 @@
 //! which times count.
 
 use super::json::{self, bare, elements, members};
+use super::log::Log;
 use super::number::whole;
 use gapscope_trace::manifest::{DeviceProperties, Rank};
 
@@ -27,8 +28,8 @@ pub(super) struct Metadata {
     pub(super) host_name: Option<String>,
     /// The version of CUDA's driver, such as `CUDA 12.9`.
     pub(super) driver: Option<String>,
-    /// The number of events that the profiler's log reports as left out.
-    pub(super) out_of_range: Option<u64>,
+    /// The profiler's log.
+    pub(super) log: Log,
 }
 
 impl Metadata {
@@ -45,20 +46,8 @@ impl Metadata {
             b"host_name" => self.host_name = Some(text(value)),
             b"cuda_driver_version" => self.driver = whole(value).and_then(|n| version("CUDA", n)),
             b"hip_driver_version" => self.driver = Some(format!("HIP {}", text(value))),
-            b"INFO" | b"WARNING" => self.log(value),
+            b"INFO" | b"WARNING" | b"ERROR" => self.log.read(value),
             _ => {}
-        }
-    }
-
-    /// Reads the number of events that were left out from a line of the log such as
-    /// `Record counts: Out-of-range = 3829, …`.
-    fn log(&mut self, lines: &[u8]) {
-        for line in elements(lines) {
-            let line = String::from_utf8_lossy(line);
-            if let Some((_, rest)) = line.split_once("Out-of-range = ") {
-                let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
-                self.out_of_range = digits.and_then(|digits| digits.parse().ok());
-            }
         }
     }
 }
@@ -128,13 +117,11 @@ mod tests {
         );
         metadata.member(b"baseTimeNanoseconds", b"1751410836000000000");
         metadata.member(b"cuda_driver_version", b"12090");
-        metadata.member(b"INFO", br#"["x Out-of-range = 3829, Blocklisted"]"#);
         let device = &metadata.devices[0];
         assert_eq!((device.id, &*device.name), (Some(1), "H100"));
         assert_eq!(device.limits.compute_capability.as_deref(), Some("9.0"));
         assert_eq!(metadata.rank.map(|r| (r.rank, r.world_size)), Some((3, 8)));
         assert_eq!(metadata.base_ns, Some(1_751_410_836_000_000_000));
         assert_eq!(metadata.driver.as_deref(), Some("CUDA 12.9"));
-        assert_eq!(metadata.out_of_range, Some(3829));
     }
 }

@@ -10,7 +10,7 @@ use super::host_waits::HostWaits;
 use gapscope_timeline::Timeline;
 use gapscope_timeline::host::HostThread;
 use gapscope_timeline::intervals::Interval;
-use gapscope_timeline::lost_work::{LostWork, lost_work};
+use gapscope_timeline::lost_work::{LostWork, losses_of_work};
 use gapscope_timeline::thresholds::UNKNOWN_SHARE;
 use gapscope_trace::ids::ProcessId;
 use gapscope_trace::lookup::NONE;
@@ -20,10 +20,8 @@ use std::collections::HashMap;
 /// Returns true where unread parts of a file may have held work of any time: of most of the work that was read no calls were, so that no
 /// calls tell which work is missing.
 pub(super) fn may_lack_work(timeline: &Timeline) -> bool {
-    let losses = &timeline.trace.manifest.losses;
-    let mut parts =
-        (losses.iter()).filter(|loss| lost_work(&loss.kind) == Some(LostWork::FileParts));
-    if !parts.any(|loss| loss.count > 0) {
+    let mut losses = losses_of_work(&timeline.trace.manifest);
+    if !losses.any(|(loss, lost)| lost == LostWork::FileParts && loss.count > 0) {
         return false;
     }
     let (mut works, mut without_calls) = (0u64, 0u64);
@@ -36,9 +34,10 @@ pub(super) fn may_lack_work(timeline: &Timeline) -> bool {
 
 /// Returns how many pieces of work have no rows.
 pub(crate) fn lost_works(timeline: &Timeline) -> u64 {
-    let losses = timeline.trace.manifest.losses.iter();
-    let lost = losses.filter(|loss| lost_work(&loss.kind) == Some(LostWork::Pieces));
-    lost.map(|loss| loss.count).fold(0, u64::saturating_add)
+    let losses = losses_of_work(&timeline.trace.manifest);
+    let lost = losses.filter(|(_, lost)| *lost == LostWork::Pieces);
+    lost.map(|(loss, _)| loss.count)
+        .fold(0, u64::saturating_add)
 }
 
 /// Returns the times of each queue in which such work may have run, a time for each launch; empty where nothing is lost.
