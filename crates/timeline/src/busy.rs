@@ -17,7 +17,7 @@ use crate::intervals::{Busy, Interval, union};
 use crate::quantity::ratio;
 use crate::thresholds::MISSING_WORK_SHARE;
 use crate::timeline::{Content, Gpu, Timeline, WorkKind};
-use crate::vocabulary::{UNKNOWN_DEVICE, Vocabulary, device_name};
+use crate::vocabulary::{Gpus, UNKNOWN_DEVICE, Vocabulary, device_name};
 use gapscope_trace::ids::{DeviceId, ProcessId, QueueId};
 use gapscope_trace::manifest::{Api, ClockMethod};
 use schemars::JsonSchema;
@@ -30,6 +30,9 @@ pub struct DeviceBusy {
     pub index: u32,
     /// Name.
     pub name: String,
+    /// The number by which the file of another tool calls it, as in `GPU 3`.
+    #[serde(skip)]
+    pub label: Option<String>,
     /// `vulkan`, `cuda`, `metal`.
     #[schemars(with = "String")]
     pub api: Api,
@@ -236,12 +239,17 @@ pub fn busy_beside<'u>(
     analysed: Option<Interval>,
     unmeasured: impl Fn(u32) -> &'u [Interval],
 ) -> Vec<DeviceBusy> {
+    let named = Gpus::new(&timeline.trace.manifest);
     (0..timeline.gpus.len())
-        .map(|index| device_busy(timeline, index, analysed, unmeasured(index as u32)))
+        .map(|index| DeviceBusy {
+            label: named.label(index),
+            ..device_busy(timeline, index, analysed, unmeasured(index as u32))
+        })
         .collect()
 }
 
-/// Returns names that tell GPUs apart: their own names where these differ, else `GPU 0` and so on by index.
+/// Returns names that tell GPUs apart: their own names where these differ, else `GPU 0` and so on, by the numbers of the file that was
+/// imported or by index.
 pub fn names(devices: &[DeviceBusy]) -> Vec<String> {
     let mut own: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
     own.sort_unstable();
@@ -249,7 +257,7 @@ pub fn names(devices: &[DeviceBusy]) -> Vec<String> {
     (devices.iter())
         .map(|device| match distinct {
             true => device.name.clone(),
-            false => format!("GPU {}", device.index),
+            false => (device.label.clone()).unwrap_or_else(|| format!("GPU {}", device.index)),
         })
         .collect()
 }
@@ -506,6 +514,7 @@ fn device_busy(
     DeviceBusy {
         index: index as u32,
         name: first.map_or(UNKNOWN_DEVICE.to_owned(), |device| device_name(device)),
+        label: None,
         api: first.map_or(Api::Unknown, |device| device.api),
         driver: first.map_or(String::new(), |device| device.driver.clone()),
         uuid: first.map_or(String::new(), |device| device.uuid.clone()),

@@ -175,6 +175,7 @@ fn without_busy(device: DeviceBusy) -> DeviceBusy {
     DeviceBusy {
         index: device.index,
         name: device.name,
+        label: device.label,
         api: device.api,
         driver: device.driver,
         uuid: device.uuid,

@@ -28,6 +28,8 @@ struct PhysicalGpu {
     ids: Vec<DeviceId>,
     /// The driver's name of the first device; empty where it has none.
     name: String,
+    /// The number of the first device in a file of another tool, and the pid of its process.
+    number: Option<(u32, u32)>,
 }
 
 impl Gpus {
@@ -46,6 +48,10 @@ impl Gpus {
                     rows: Vec::new(),
                     ids: Vec::new(),
                     name: device.name.clone(),
+                    number: device.number.map(|number| {
+                        let process = manifest.process(device.process);
+                        (number, process.map_or(0, |process| process.pid))
+                    }),
                 });
             }
             result.gpus[gpu].rows.push(row);
@@ -101,8 +107,24 @@ impl Gpus {
         }
     }
 
-    /// Returns the name with the GPU's number, from 1: `GPU 1: Example`.
+    /// Returns the name with the GPU's number, from 1: `GPU 1: Example`; or with that of the file that the trace was imported from.
     pub fn title(&self, gpu: usize) -> String {
-        format!("GPU {}: {}", gpu + 1, self.name(gpu))
+        let label = self.label(gpu);
+        let label = label.unwrap_or_else(|| format!("GPU {}", gpu + 1));
+        format!("{label}: {}", self.name(gpu))
+    }
+
+    /// Returns the number by which the file of another tool calls a GPU, as in `GPU 3`, with the process where several have GPUs of that
+    /// number. `None` where the file does not number all GPUs, or only has the first one.
+    pub fn label(&self, gpu: usize) -> Option<String> {
+        let numbers: Option<Vec<(u32, u32)>> = self.gpus.iter().map(|gpu| gpu.number).collect();
+        let numbers = numbers.filter(|numbers| !matches!(numbers.as_slice(), [(0, _)]))?;
+        let (number, pid) = *numbers.get(gpu)?;
+        let same = numbers.iter().filter(|(other, _)| *other == number);
+        Some(match (same.count(), pid) {
+            (1, _) => format!("GPU {number}"),
+            (_, 0) => format!("GPU {number} of an unknown process"),
+            (_, pid) => format!("GPU {number} of process {pid}"),
+        })
     }
 }
