@@ -6,6 +6,7 @@ use crate::capture_json::Captured;
 use crate::failure::Failure;
 use crate::page;
 use crate::replay::json::{Answer, DumpedBuffer, ExportedFolder, FindNan, Fused, ShrunkCapture};
+use gapscope_timeline::similar::{join_or, similar};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use std::process::ExitCode;
@@ -142,10 +143,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(name) => {
             let found = ALL.iter().find(|one| one.name == *name);
             let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
-            let found = found.ok_or_else(|| {
-                let names = names.join(", ");
-                failure!("no schema \"{name}\": there are {names}")
-            })?;
+            let found =
+                found.ok_or_else(|| match similar(name, names.iter().copied()).as_slice() {
+                    [] => failure!("no schema \"{name}\": there are {}", names.join(", ")),
+                    alike => failure!("no schema \"{name}\": did you mean {}?", join_or(alike)),
+                })?;
             found.text()?
         }
         None => {

@@ -25,7 +25,6 @@ pub mod saved;
 mod scan;
 mod schema;
 mod session;
-mod similar;
 mod source;
 mod statement;
 mod steps;

@@ -28,6 +28,7 @@ pub mod lost_work;
 pub mod nearby;
 pub mod quantity;
 pub mod rank_list;
+pub mod similar;
 pub mod submit_calls;
 pub mod thresholds;
 mod timeline;

@@ -19,5 +19,7 @@ fn schemas_are_listed_and_printed() {
     }
     let none = workplace.run(&["schema", "reports"]);
     assert_status(&none, 1);
-    assert!(text(&none.stderr).starts_with("gapscope: no schema \"reports\": there are report, "));
+    assert!(text(&none.stderr).starts_with("gapscope: no schema \"reports\": did you mean report"));
+    let none = workplace.run(&["schema", "zebra"]);
+    assert!(text(&none.stderr).starts_with("gapscope: no schema \"zebra\": there are report, "));
 }

@@ -3,6 +3,7 @@
 
 use super::metric::{Metric, Unit};
 use gapscope_analysis::gaps::Cause;
+use gapscope_timeline::similar::{join_or, similar};
 use thiserror::Error;
 
 /// A limit on a change, such as `gpu_time > 3%`.
@@ -50,7 +51,7 @@ pub struct GateError {
 enum Flaw {
     #[error("write `METRIC > LIMIT`, such as `gpu_time > 3%`")]
     NoLimit,
-    #[error("`{name}` is none of {}", gate_metrics().join(", "))]
+    #[error("`{name}` is none of {}", meant_metric(name))]
     UnknownMetric { name: String },
     #[error("a limit begins with a number, such as `3%` or `5ms`")]
     NoNumber,
@@ -63,6 +64,15 @@ pub fn gate_metrics() -> Vec<String> {
     let whole = Metric::WHOLE.into_iter().map(Metric::key);
     let of_parts = ["idle_time(CAUSE)", "kernel(\"NAME\")", "launches"];
     whole.chain(of_parts.map(str::to_owned)).collect()
+}
+
+/// Says which figures there are, or which of them a misspelt name may stand for.
+fn meant_metric(name: &str) -> String {
+    let known = gate_metrics();
+    match similar(name, known.iter().map(String::as_str)).as_slice() {
+        [] => known.join(", "),
+        alike => format!("the figures: did you mean {}?", join_or(alike)),
+    }
 }
 
 impl Gate {

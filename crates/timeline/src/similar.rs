@@ -1,7 +1,7 @@
-//! Finds the known names of tables, columns or queries that are most similar to a misspelt one.
+//! Finds the known names, as of tables, columns or figures, that are most similar to a misspelt one.
 
 /// Returns up to three names of `known` that are most similar to `name`, the best first; none if no likeness is 0.8.
-pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_lowercase();
     let mut scored: Vec<(f64, &str)> = known
         .into_iter()
@@ -22,7 +22,7 @@ fn likeness(a: &str, b: &str) -> f64 {
 }
 
 /// Joins names for a sentence: `a`, `a or b`, `a, b or c`.
-pub(crate) fn join_or(names: &[&str]) -> String {
+pub fn join_or(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
