@@ -10,6 +10,7 @@ use gapscope_comparison::ranks::{RankDigest, joined};
 use gapscope_report::what_if;
 use gapscope_timeline::Timeline;
 use gapscope_trace::rank_folders;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -37,7 +38,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             page::print(&document, &arguments.width)?;
         }
     }
-    Ok(match answer.refused.is_empty() {
+    // Whoever cannot know the answer of a damaged trace might know it of the whole one.
+    Ok(match answer.refused.is_empty() || !remarks.is_empty() {
         true => exit::after_reading(remarks.is_empty()),
         false => ExitCode::from(exit::REFUSED),
     })
@@ -55,12 +57,45 @@ fn with_run<R>(
         true => trace::with_timeline(path, &Findings::selection(), |_, timeline, remarks| {
             let finder = GapFinder::new(timeline);
             let findings = Findings::from_gaps(&finder, &Options::without_gains());
-            let run = WhatIf::new(&finder, extent(arguments, timeline, &findings)?);
-            Ok((show(&run)?, remarks.to_vec()))
+            let extent = extent(arguments, timeline, &findings, remarks)?;
+            Ok((show(&WhatIf::new(&finder, extent))?, remarks.to_vec()))
         })?,
         false => with_ranks(arguments, &of_ranks, show)?,
     };
-    shown.map_err(|problem: String| failure!("{}: {problem}", path.display()))
+    shown.map_err(|problem: Problem| {
+        failure!("{}: {problem}", path.display()).status(problem.status)
+    })
+}
+
+/// Why there is nothing to show of a trace.
+struct Problem {
+    sentence: String,
+    status: u8,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl From<String> for Problem {
+    fn from(sentence: String) -> Problem {
+        let status = exit::FAILED;
+        Problem { sentence, status }
+    }
+}
+
+/// Returns the problem of a trace without GPU work, with the first of the remarks on what could not be read of it.
+fn without_work(remarks: &[String]) -> Problem {
+    let problem = "it has no GPU work with known times";
+    match remarks.first() {
+        Some(remark) => format!("{problem}; {}", remark.trim_end_matches('.')).into(),
+        None => Problem {
+            sentence: problem.to_owned(),
+            status: exit::REFUSED,
+        },
+    }
 }
 
 /// Reads the traces of ranks, given by number and path, and calls a function with their runs joined to one.
@@ -68,7 +103,7 @@ fn with_ranks<R>(
     arguments: &Arguments,
     ranks: &[(u32, PathBuf)],
     show: impl Fn(&WhatIf) -> Result<R, String>,
-) -> Result<Result<(R, Vec<String>), String>, Failure> {
+) -> Result<Result<(R, Vec<String>), Problem>, Failure> {
     let mut remarks = Vec::new();
     let mut traces = Vec::new();
     for (rank, path) in ranks {
@@ -91,9 +126,15 @@ fn with_ranks<R>(
             ));
         }
         digests.extend(of_rank);
-        match extent(arguments, timeline, &findings) {
+        let said: Vec<String> = (remarks.iter())
+            .filter_map(|remark| Some(remark.strip_prefix(&format!("Rank {rank}: "))?.to_owned()))
+            .collect();
+        match extent(arguments, timeline, &findings, &said) {
             Ok(extent) => extents.push(extent),
-            Err(problem) => return Ok(Err(format!("rank {rank}: {problem}"))),
+            Err(Problem { sentence, status }) => {
+                let sentence = format!("rank {rank}: {sentence}");
+                return Ok(Err(Problem { sentence, status }));
+            }
         }
     }
     let joined = joined(&digests);
@@ -110,18 +151,20 @@ fn with_ranks<R>(
             },
         );
     let runs: Vec<RankRun> = runs.collect();
-    Ok(show(&WhatIf::of_ranks(&runs, joined.refused)).map(|shown| (shown, remarks)))
+    let shown = show(&WhatIf::of_ranks(&runs, joined.refused));
+    Ok(shown.map(|shown| (shown, remarks)).map_err(Problem::from))
 }
 
-/// Returns the part of a run that is asked about.
+/// Returns the part of a run that is asked about. `remarks` say what could not be read of its trace.
 fn extent(
     arguments: &Arguments,
     timeline: &Timeline,
     findings: &Findings,
-) -> Result<Extent, String> {
+    remarks: &[String],
+) -> Result<Extent, Problem> {
     match &arguments.step {
-        Some(label) => Extent::from_label(timeline, label),
+        Some(label) => Ok(Extent::from_label(timeline, label)?),
         None => Extent::from_steps(timeline, &findings.steps, findings.analysed_window)
-            .ok_or("it has no GPU work with known times".to_owned()),
+            .ok_or_else(|| without_work(remarks)),
     }
 }

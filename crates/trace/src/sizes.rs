@@ -1,9 +1,12 @@
 //! Measures the sizes of a trace's tables without reading their rows.
 
+use crate::damage::Damage;
+use crate::manifest::FORMAT_VERSION;
 use crate::reader::{find_parts, load};
+use crate::table_file::TableFile;
 use crate::tables::*;
 use crate::versions::{has_table, is_optional};
-use crate::{Error, for_each_table, part};
+use crate::{Diagnostic, Error, for_each_table, part};
 use gapscope_files::ContainedPath;
 use std::path::Path;
 
@@ -39,7 +42,7 @@ pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>,
             let of_table = files(name);
             let is_there = !is_optional(name) || of_table.iter().any(|file| file.exists());
             if has_table(format_version, name) && is_there {
-                sizes.push(size::<$table>(&of_table));
+                sizes.push(size::<$table>(&of_table, format_version));
             }
         )+};
     }
@@ -48,9 +51,15 @@ pub fn table_sizes(folder: &Path, format_version: u32) -> Result<Vec<TableSize>,
 }
 
 /// Returns the size of a table with these files.
-fn size<T: Table>(files: &[ContainedPath]) -> TableSize {
+fn size<T: Table>(files: &[ContainedPath], format_version: u32) -> TableSize {
     let bytes = files.iter().filter_map(|file| file.bytes().ok());
-    let opened: Result<Vec<_>, _> = files.iter().map(|file| load::open::<T>(file)).collect();
+    // Tables of before lack columns of today, which reading makes up for.
+    let is_of_today = format_version == FORMAT_VERSION;
+    let opened = files.iter().map(|file| match is_of_today {
+        true => open::<T>(file),
+        false => load::open::<T>(file),
+    });
+    let opened: Result<Vec<_>, _> = opened.collect();
     let rows = opened
         .as_ref()
         .map(|files| files.iter().map(|file| file.rows() as u64).sum());
@@ -59,5 +68,21 @@ fn size<T: Table>(files: &[ContainedPath]) -> TableSize {
         rows: rows.ok(),
         unread: opened.err().map(|diagnostic| diagnostic.to_string()),
         bytes: bytes.sum(),
+    }
+}
+
+/// Opens a file of a table. A file without a column that every row has is another table's, and says nothing of this one's rows.
+fn open<T: Table>(path: &ContainedPath) -> Result<TableFile, Diagnostic> {
+    let file = load::open::<T>(path)?;
+    let mut table = T::default();
+    let columns = T::COLUMNS.iter().zip(table.columns_mut());
+    let mut missing = columns.filter(|(name, values)| !values.nullable() && !file.has(name));
+    match missing.next() {
+        Some((column, _)) => Err(Diagnostic::UnreadableFile {
+            table: T::NAME,
+            path: path.path().to_owned(),
+            reason: Damage::Column { column },
+        }),
+        None => Ok(file),
     }
 }

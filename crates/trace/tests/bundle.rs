@@ -491,3 +491,20 @@ fn a_table_that_only_some_traces_have_is_written_with_rows_only() {
     let kernel_metrics = sizes.iter().find(|size| size.table == "kernel_metrics");
     assert_eq!(kernel_metrics.and_then(|size| size.rows), Some(2));
 }
+
+#[test]
+fn the_size_of_a_table_is_unknown_where_its_file_is_another_tables() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("swapped.gapscope");
+    write(&folder, &trace());
+    std::fs::copy(
+        folder.join("submissions.parquet"),
+        folder.join("dispatches.parquet"),
+    )
+    .unwrap();
+    let version = gapscope_trace::manifest::FORMAT_VERSION;
+    let sizes = gapscope_trace::table_sizes(&folder, version).expect("readable");
+    let unread = sizes.iter().filter(|size| size.rows.is_none());
+    let unread: Vec<&str> = unread.map(|size| size.table).collect();
+    assert_eq!(unread, ["dispatches"]);
+}

@@ -12,7 +12,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::{own_captures, page, progress};
 use gapscope_capture::Problem;
-use gapscope_capture::cuda::CudaCapture;
+use gapscope_capture::cuda::{CudaCapture, CudaStep};
 use gapscope_cuda_replay::{Error, Options, Replayed, Unsteady, process};
 use gapscope_replay::{DeviceChoice, Extent, Schedule};
 use gapscope_report::Document;
@@ -28,6 +28,13 @@ pub fn run(
     problem: Option<&Problem>,
 ) -> Result<ExitCode, Failure> {
     refuse_options_of_vulkan(arguments)?;
+    let is_launch = |step: &CudaStep| matches!(step, CudaStep::Launch(_));
+    if let Some(problem) = problem.filter(|_| !capture.steps.iter().any(is_launch)) {
+        return Err(failure!(
+            "{} is damaged, and no launch of it can be read: {problem}",
+            arguments.capture.display()
+        ));
+    }
     if let Some(folder) = &arguments.export {
         // Nothing of the capture runs.
         return export::run(arguments, capture, folder, problem);
