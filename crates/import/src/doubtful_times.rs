@@ -1,5 +1,5 @@
-//! Takes away the times of a file that cannot be true: those of 0, which stand for unknown times, those that end before
-//! they start, those that contradict other work of their queue (`queues.rs`), and those of work that ends after the recording
+//! Takes away the times of a file that cannot be true: those of 0, which stand for unknown times, those before the clock began, those that
+//! end before they start, those that contradict other work of their queue (`queues.rs`), and those of work that ends after the recording
 //! did. What a file has more than once counts once (`repeated.rs`). Rows of a [`Profile`] go in. Work
 //! stays without times, and everything else is dropped and counted as a loss.
 
@@ -26,6 +26,9 @@ const AFTER_END_NS: i64 = 1_000_000;
 /// The reason of losses of what has the time 0.
 pub(crate) const AT_ZERO: &str = "the file has the time 0 for them";
 
+/// The reason of losses of what has a time before 0.
+const BEFORE_ZERO: &str = "the file has times before 0 for them";
+
 /// The reason of losses of work without times.
 pub(crate) const IMPOSSIBLE: &str =
     "the file has the time 0 for them, or times that are impossible";
@@ -36,6 +39,9 @@ pub(crate) struct Starts {
     /// The first and the last start other than 0, from the time at which the file's clock is 0.
     other_ns: Option<(i64, i64)>,
     has_zeros: bool,
+    /// The number of starts before 0, and of those after it.
+    before_zero: u64,
+    after_zero: u64,
 }
 
 impl Starts {
@@ -44,6 +50,10 @@ impl Starts {
         if start_ns == 0 {
             self.has_zeros = true;
             return;
+        }
+        match start_ns < 0 {
+            true => self.before_zero += 1,
+            false => self.after_zero += 1,
         }
         let (first_ns, last_ns) = self.other_ns.unwrap_or((start_ns, start_ns));
         self.other_ns = Some((first_ns.min(start_ns), last_ns.max(start_ns)));
@@ -58,11 +68,19 @@ impl Starts {
     }
 }
 
+impl Starts {
+    /// Returns whether times before 0 are impossible: a clock counts from its beginning, unless most of the file is before 0, as where times
+    /// count from a moment that somebody chose.
+    pub fn negative_is_impossible(&self) -> bool {
+        (1..self.after_zero).contains(&self.before_zero)
+    }
+}
+
 impl Profile {
     /// Takes all times away that cannot be true.
     pub(super) fn doubt_times(&mut self) {
         let mut works = std::mem::take(&mut self.recorded.work);
-        self.forget_zero_times(&mut works, |(_, _, work)| work);
+        self.forget_zero_times(&mut works, |(_, _, work)| work, true);
         self.recorded.work = works;
         self.refuse_impossible();
         self.drop_repeated();
@@ -71,11 +89,13 @@ impl Profile {
     }
 
     /// Takes the times of 0 away from work, and drops what else has them, where 0 stands for an unknown time: all other
-    /// times of the file are far from 0. `work_of` returns the work of an element.
+    /// times of the file are far from 0. Does the same with times before 0 where most are after it and `clock_begins` says that the
+    /// file's clock begins there. `work_of` returns the work of an element.
     pub(crate) fn forget_zero_times<W>(
         &mut self,
         works: &mut [W],
         work_of: impl Fn(&mut W) -> &mut DeviceWork,
+        clock_begins: bool,
     ) {
         let zero_ns = self.times.zero_ns;
         let recorded = &mut self.recorded;
@@ -91,34 +111,49 @@ impl Profile {
         (recorded.ranges.iter()).for_each(|range| look(range.start_ns));
         (recorded.overheads.iter()).for_each(|(_, overhead)| look(overhead.span.start_ns));
         self.memory.iter().for_each(|row| look(row.at_ns));
-        if !starts.has_zeros {
-            return;
-        }
-        let is_far = starts.zero_is_unknown();
-        let is_zero = |start_ns: i64| is_far && start_ns == zero_ns;
-        for work in works {
-            let work = work_of(work);
+        if starts.zero_is_unknown() {
+            self.forget_starts(works, &work_of, AT_ZERO, |start_ns| start_ns == zero_ns);
+        } else if starts.has_zeros {
             // No work takes no time: tracing libraries write twice 0 where they do not know the times.
             let nothing = |span: Span| span.start_ns == zero_ns && span.duration_ns == 0;
-            work.span = (work.span).filter(|span| !is_zero(span.start_ns) && !nothing(*span));
+            for work in works.iter_mut() {
+                let work = work_of(work);
+                work.span = work.span.filter(|span| !nothing(*span));
+            }
+        }
+        if clock_begins && starts.negative_is_impossible() {
+            self.forget_starts(works, &work_of, BEFORE_ZERO, |start_ns| start_ns < zero_ns);
+        }
+    }
+
+    /// Takes times with such a start away from work, and drops what else has them.
+    fn forget_starts<W>(
+        &mut self,
+        works: &mut [W],
+        work_of: &impl Fn(&mut W) -> &mut DeviceWork,
+        reason: &'static str,
+        is_unknown: impl Fn(i64) -> bool,
+    ) {
+        for work in works {
+            let work = work_of(work);
+            work.span = work.span.filter(|span| !is_unknown(span.start_ns));
         }
         let mut lose = |kind: LossKind, before: usize, after: usize| {
             let count = before.saturating_sub(after) as u64;
-            self.inventory.lose(kind, count, AT_ZERO);
+            self.inventory.lose(kind, count, reason);
         };
+        let recorded = &mut self.recorded;
         let before = recorded.calls.len();
-        recorded
-            .calls
-            .retain(|(_, call)| !is_zero(call.span.start_ns));
+        (recorded.calls).retain(|(_, call)| !is_unknown(call.span.start_ns));
         lose(LossKind::HostCalls, before, recorded.calls.len());
         let before = recorded.ranges.len();
-        recorded.ranges.retain(|range| !is_zero(range.start_ns));
+        recorded.ranges.retain(|range| !is_unknown(range.start_ns));
         lose(LossKind::Labels, before, recorded.ranges.len());
         let before = recorded.overheads.len();
-        (recorded.overheads).retain(|(_, overhead)| !is_zero(overhead.span.start_ns));
+        (recorded.overheads).retain(|(_, overhead)| !is_unknown(overhead.span.start_ns));
         lose(LossKind::Overheads, before, recorded.overheads.len());
         let before = self.memory.len();
-        self.memory.retain(|row| !is_zero(row.at_ns));
+        self.memory.retain(|row| !is_unknown(row.at_ns));
         lose(LossKind::MemoryEvents, before, self.memory.len());
     }
 

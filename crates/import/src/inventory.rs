@@ -23,6 +23,9 @@ const UNKNOWN_NUMBER: u32 = u32::MAX;
 /// The beginning of the names of devices that a file does not describe.
 pub(crate) const UNKNOWN_GPU: &str = "unknown GPU";
 
+/// The name of processes whose number and name are not known.
+pub(crate) const UNKNOWN_PROCESS: &str = "unknown process";
+
 /// A kernel as the profiler describes it. Each distinct description becomes a row of the table `kernels`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct KernelFacts {
@@ -121,7 +124,7 @@ impl Inventory {
         if let Some(id) = self.by_pid.get(&pid) {
             return *id;
         }
-        let name = if pid == 0 { "unknown process" } else { "" };
+        let name = if pid == 0 { UNKNOWN_PROCESS } else { "" };
         let id = self.add_process(pid, name);
         self.by_pid.insert(pid, id);
         id
@@ -191,6 +194,7 @@ impl Inventory {
                 id,
                 process,
                 name: UNKNOWN_GPU.to_owned(),
+                number,
                 clock: Clock {
                     nanoseconds_per_tick: 1.0,
                     ..Clock::default()
@@ -460,6 +464,8 @@ impl Inventory {
                 device.clock.method = ClockMethod::Calibrated;
             }
         }
+        // Whoever lists GPUs lists them in the order of the file's numbers.
+        (self.devices).sort_by_key(|device| device.number.unwrap_or(u32::MAX));
         let tables = trace.tables_mut();
         self.labels.push_into(&mut tables.labels);
         let text = |text: TextId| self.labels.shared_text(text);

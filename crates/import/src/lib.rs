@@ -86,6 +86,7 @@ pub fn import(
     options: &Options,
     progress: Progress,
 ) -> Result<Imported, Error> {
+    inputs.iter().try_for_each(|path| is_file_or_folder(path))?;
     let left_out = folder::left_out(inputs);
     let options = &Options {
         notes: [&*options.notes, &*left_out].concat(),
@@ -96,6 +97,21 @@ pub fn import(
         left_out,
         ..imported
     })
+}
+
+/// Refuses what is neither a file nor a folder: a pipe may never end, and none can be read twice.
+fn is_file_or_folder(path: &Path) -> Result<(), Error> {
+    // Whoever opens the file says why that fails.
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    if metadata.is_file() || metadata.is_dir() {
+        return Ok(());
+    }
+    let source = std::io::Error::other(
+        "it is neither a file nor a folder, such as a pipe: write what it holds to a file first",
+    );
+    Err(Error::read(path)(source))
 }
 
 fn import_files(

@@ -26,6 +26,7 @@ mod launches;
 mod markers;
 mod metrics;
 mod strings;
+mod unnamed;
 
 use crate::output::{NewTrace, Output};
 use crate::profile::Profile;

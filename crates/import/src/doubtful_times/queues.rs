@@ -80,24 +80,32 @@ fn forget_no_lengths(works: &mut [TimedWork<'_>]) {
 }
 
 /// Takes the times away from work that starts together with other work of its queue: from any where [`STARTS_TOGETHER`] do, and
-/// from that of a stream of CUDA where a quarter or more does. Work that is no longer than what profilers round may do so.
-/// `works` are in order of their starts. Returns how many there are.
+/// from that of a stream of CUDA where a quarter or more does. Work that is no longer than what profilers round may do so, but not
+/// so many kernels. `works` are in order of their starts. Returns how many there are.
 fn forget_equal_starts(works: &mut [TimedWork<'_>], is_stream: bool) -> u64 {
-    let is_long =
-        |work: &&mut TimedWork| work.span.is_some_and(|span| span.duration_ns > ROUNDING_NS);
-    let mut works: Vec<_> = works.iter_mut().filter(is_long).collect();
-    let start_ns = |work: &&mut TimedWork| work.span.map(|span| span.start_ns);
+    let is_long = |work: &TimedWork| work.span.is_some_and(|span| span.duration_ns > ROUNDING_NS);
+    let start_ns = |work: &TimedWork| work.span.map(|span| span.start_ns);
+    let long = works.iter().filter(|work| is_long(work)).count();
     let groups = works.chunk_by(|a, b| start_ns(a) == start_ns(b));
-    let together: usize = groups.map(<[_]>::len).filter(|len| *len > 1).sum();
-    let least = match is_stream && together * 4 >= works.len() {
+    let together = groups.map(|group| group.iter().filter(|work| is_long(work)).count());
+    let together: usize = together.filter(|count| *count > 1).sum();
+    let least = match is_stream && together * 4 >= long {
         true => 2,
         false => STARTS_TOGETHER,
     };
     let mut count = 0;
     for group in works.chunk_by_mut(|a, b| start_ns(a) == start_ns(b)) {
-        if group.len() >= least {
-            count += group.len() as u64;
-            group.iter_mut().for_each(|work| *work.span = None);
+        let kernels_or_long = |work: &&mut TimedWork| work.is_kernel || is_long(work);
+        let of_any_length = group.iter_mut().filter(kernels_or_long).count();
+        let long = group.iter().filter(|work| is_long(work)).count();
+        let takes_all = of_any_length >= STARTS_TOGETHER;
+        if takes_all || long >= least {
+            let impossible =
+                (group.iter_mut()).filter(|work| is_long(work) || takes_all && work.is_kernel);
+            impossible.for_each(|work| {
+                *work.span = None;
+                count += 1;
+            });
         }
     }
     count

@@ -7,7 +7,7 @@ use super::collectives::{DOMAIN, function_of_payload};
 use super::described_calls::DescribedCalls;
 use super::facts::STEP;
 use super::join::{CollectedWork, Joined, Launches, SourceProcesses};
-use crate::inventory::{KernelFacts, UNKNOWN_GPU};
+use crate::inventory::{KernelFacts, UNKNOWN_GPU, UNKNOWN_PROCESS};
 use crate::profile::{
     ApiCall, CallQueue, DeviceWorkKind, FileReasons, FileTimes, HostEventWait, HostRange,
     StreamEvent, StreamPlace,
@@ -48,7 +48,15 @@ impl Collector<'_, '_> {
         let pids = self.lanes.pids();
         let (works, sources) = (&self.works, &self.sources);
         let sources = SourceProcesses::new(&launches, works, sources, &pids, calls, self.main);
-        let (joined, collisions) = launches.join(works, &sources, calls, &recorded.functions);
+        let unknown = self.lanes.unknown_process();
+        let functions = &recorded.functions;
+        let (joined, collisions) = launches.join(works, &sources, calls, functions, unknown);
+        if joined.iter().any(|joined| joined.process == unknown)
+            && unknown.0 as usize == self.lanes.processes.len()
+        {
+            self.lanes.process(b"");
+            self.profile.inventory.add_process(0, UNKNOWN_PROCESS);
+        }
         self.add_copied_bytes(&joined);
         let inventory = &mut self.profile.inventory;
         let reason = "several calls of their process have their correlation: the nearest one before them is taken";
@@ -63,6 +71,8 @@ impl Collector<'_, '_> {
             collisions.of_processes,
             reason,
         );
+        let reason = "calls of several processes have their correlation, and work of some of them is missing: nothing tells whose work this is";
+        inventory.lose("processes of GPU work", collisions.of_nobody, reason);
         if sources.by_order {
             inventory.note("The file has several processes that used the same correlations at the same time: devices are given to them in the order of their numbers.");
         }
@@ -81,6 +91,9 @@ impl Collector<'_, '_> {
             work: Reasons {
                 untimed: reasons.work.untimed,
                 without_call: match has_calls {
+                    true if collisions.of_nobody > 0 => {
+                        "the file has no call with their correlation, or calls of several processes"
+                    }
                     true => "the file has no call with their correlation",
                     false => "the file has no calls of a runtime",
                 },
@@ -98,14 +111,15 @@ impl Collector<'_, '_> {
             end_ns: self.end_ns,
             streams_are_queues: self.metadata.is_kineto,
         };
-        let mut forget = |zero_ns| {
+        let mut forget = |zero_ns, clock_begins| {
             self.profile.times.zero_ns = zero_ns;
-            (self.profile).forget_zero_times(&mut self.works, |collected| &mut collected.work);
+            let works = &mut self.works;
+            (self.profile).forget_zero_times(works, |one| &mut one.work, clock_begins);
         };
-        forget(shift_ns);
+        forget(shift_ns, true);
         // Events before the first time that is not 0 have not been shifted.
         if shift_ns != 0 {
-            forget(0);
+            forget(0, false);
         }
         self.profile.times.zero_ns = shift_ns;
     }

@@ -4,14 +4,14 @@
 //! A correlation (the number that the profiler gives a call and its work) counts inside of one process. An event of a
 //! device does not name its process of the host. Where several processes have calls, as in the merged files of ranks,
 //! the device's events belong to the process whose name in the file has the same prefix (`[TP00] `), or else to the
-//! process with calls before most of the work. Work of several processes under one number of a device, whose correlations
-//! come once for each, belongs to calls of its kind in their order ([`super::join_shared`]), and else to the nearest call before it of any
-//! process. Where a process uses a correlation again, work belongs to the nearest call before it.
+//! process with calls before most of the work. Work of several processes under one number of a device belongs to calls of its kind in their
+//! order, as far as that is told ([`super::join_shared`]); without a call it is of the process of the other work of its stream. Else its process
+//! is unknown. Where a process uses a correlation again, work belongs to the nearest call before it.
 
 use crate::profile::{ApiCall, Correlation, DeviceWork};
 use gapscope_model::SubmissionKind;
 use gapscope_timeline_builder::Function;
-use gapscope_trace::ids::ProcessId;
+use gapscope_trace::ids::{ProcessId, QueueId};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -20,6 +20,9 @@ const NEXT_USE: u64 = 1 << 33;
 
 /// The maximum number of calls with one correlation that are looked at to find the process of a device's events.
 const MAX_CANDIDATES: usize = 64;
+
+/// A device is shared where at least one of so many pieces of work that another process may have launched cannot be the first one's.
+const LEAST_SHARED: u64 = 20;
 
 /// The events of one device in the file, which are of one process as far as the file is not merged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -121,7 +124,7 @@ impl Launches {
 
     /// Returns the call of a process that work with a correlation and a start belongs to: the only one, or the latest
     /// that started before the work. Without such a call it is the first one.
-    fn call(
+    pub(super) fn call(
         &self,
         process: ProcessId,
         correlation: Correlation,
@@ -142,62 +145,94 @@ impl Launches {
         }
     }
 
+    /// Returns the number of calls of a process with a correlation.
+    fn uses(&self, process: ProcessId, correlation: Correlation) -> usize {
+        let key = (process, correlation);
+        let again = self.again.get(&key).map(Vec::len);
+        again.unwrap_or_else(|| usize::from(self.first.contains_key(&key)))
+    }
+
     /// Returns the process and the call of each piece of work, and the number of pieces whose correlation does not say which call is theirs.
+    /// Work of which nothing tells the process is given to the process `unknown`.
     pub(super) fn join(
         &self,
         works: &[CollectedWork],
         sources: &SourceProcesses,
         calls: &[(ProcessId, ApiCall)],
         functions: &[Function],
+        unknown: ProcessId,
     ) -> (Vec<Joined>, Collisions) {
         let calls = Calls(calls);
-        let in_order = self.in_order(works, sources, &calls, functions);
+        let shared = self.join_shared(works, sources, &calls, functions);
         let mut collisions = Collisions {
-            in_process: 0,
-            of_processes: in_order.ambiguous,
+            in_process: shared.in_process,
+            of_processes: shared.ambiguous,
+            of_nobody: 0,
         };
-        let joined = (0u32..).zip(works).map(|(at, collected)| {
-            if let Some(joined) = in_order.joined.get(&at) {
-                return *joined;
-            }
+        let mut joined = Vec::with_capacity(works.len());
+        // The work of which the file has no call, which may be told by other work of its stream.
+        let mut open: Vec<usize> = Vec::new();
+        for (at, collected) in (0u32..).zip(works) {
             let start_ns = collected.work.span.map(|span| span.start_ns);
-            let of = |process| {
-                let call = self.call(process, collected.correlation?, start_ns, &calls);
-                call.map(|call| (process, call))
-            };
-            let found = match sources.of_source[collected.source as usize] {
-                SourceProcess::Process(process) => of(process),
-                // The latest launch before the work, whatever its process is.
-                SourceProcess::Any => (self.processes.iter())
-                    .filter_map(|process| of(*process))
-                    .max_by_key(|(_, call)| {
-                        let call_ns = calls.start_ns(*call);
-                        let is_before = start_ns.is_none_or(|start_ns| call_ns <= start_ns);
-                        let is_launch = calls.launches(*call, functions).is_some();
-                        (
-                            is_launch,
-                            is_before,
-                            if is_before { call_ns } else { -call_ns },
-                        )
-                    }),
-            };
-            let process = match sources.of_source[collected.source as usize] {
-                SourceProcess::Process(process) => process,
-                SourceProcess::Any => found.map_or(sources.main, |(process, _)| process),
-            };
-            if let Some((process, correlation)) =
-                found.map(|(process, _)| process).zip(collected.correlation)
-            {
-                collisions.in_process += u64::from(
-                    !self.again.is_empty() && self.again.contains_key(&(process, correlation)),
-                );
+            joined.push(match sources.of_source[collected.source as usize] {
+                SourceProcess::Process(process) => {
+                    let key = collected
+                        .correlation
+                        .map(|correlation| (process, correlation));
+                    let call = key.and_then(|(process, correlation)| {
+                        self.call(process, correlation, start_ns, &calls)
+                    });
+                    let is_used_again = !self.again.is_empty()
+                        && key.is_some_and(|key| self.again.contains_key(&key));
+                    collisions.in_process += u64::from(is_used_again && call.is_some());
+                    Joined { process, call }
+                }
+                SourceProcess::Any => {
+                    let found = shared.joined.get(&at);
+                    match found {
+                        None => open.push(at as usize),
+                        Some(None) => collisions.of_nobody += 1,
+                        Some(Some(_)) => {}
+                    }
+                    found.copied().flatten().unwrap_or(Joined {
+                        process: unknown,
+                        call: None,
+                    })
+                }
+            });
+        }
+        give_by_stream(works, &mut joined, &open, unknown);
+        (joined, collisions)
+    }
+}
+
+/// Gives work without a call to the process that all other work of its stream is of, or else all other work of its device.
+fn give_by_stream(
+    works: &[CollectedWork],
+    joined: &mut [Joined],
+    open: &[usize],
+    unknown: ProcessId,
+) {
+    if open.is_empty() {
+        return;
+    }
+    let stream = |work: &CollectedWork| (work.source, Some(work.work.queue));
+    let device = |work: &CollectedWork| (work.source, None);
+    let mut owners: FxHashMap<(u32, Option<QueueId>), ProcessId> = FxHashMap::default();
+    for (work, joined) in works.iter().zip(joined.iter()) {
+        if joined.call.is_some() {
+            for place in [stream(work), device(work)] {
+                let owner = owners.entry(place).or_insert(joined.process);
+                if *owner != joined.process {
+                    *owner = unknown;
+                }
             }
-            Joined {
-                process,
-                call: found.map(|(_, call)| call),
-            }
-        });
-        (joined.collect(), collisions)
+        }
+    }
+    for at in open {
+        let owner = |place| owners.get(&place).copied();
+        let found = owner(stream(&works[*at])).or_else(|| owner(device(&works[*at])));
+        joined[*at].process = found.unwrap_or(unknown);
     }
 }
 
@@ -208,6 +243,8 @@ pub(super) struct Collisions {
     pub(super) in_process: u64,
     /// Those whose correlation calls of several processes have, before the work of all of them.
     pub(super) of_processes: u64,
+    /// Those whose correlation calls of several processes have, while the work of some of these calls is missing.
+    pub(super) of_nobody: u64,
 }
 
 /// The calls of a file.
@@ -307,11 +344,16 @@ impl SourceProcesses {
                 }
             }
         }
-        // Where a correlation of a device's work comes once for each of several processes, they share its number.
+        // Where a device has more work of a correlation than any one process has calls with it, several share the device's number.
         let mut shared = vec![0u64; sources.len()];
-        for ((source, _), count) in uses {
-            let is_shared = (2..=processes.len()).contains(&count);
-            shared[source as usize] += u64::from(is_shared);
+        for ((source, correlation), count) in uses.into_iter().filter(|(_, count)| *count > 1) {
+            let calls = processes.iter().take(MAX_CANDIDATES);
+            let calls = calls.map(|process| launches.uses(*process, correlation));
+            let (most, all) =
+                calls.fold((0, 0), |(most, all), calls| (calls.max(most), all + calls));
+            if (most + 1..=all).contains(&count) {
+                shared[source as usize] += (count - most) as u64;
+            }
         }
         let mut open: Vec<OpenDevice> = Vec::new();
         for (index, source) in (0u32..).zip(sources) {
@@ -333,7 +375,7 @@ impl SourceProcesses {
                 .collect();
             let others = processes.iter().filter(|process| !best.contains(process));
             let next = others.map(of).max().unwrap_or(0);
-            let is_shared = next > 0 && shared[index as usize] * 2 >= next;
+            let is_shared = next > 0 && shared[index as usize] * LEAST_SHARED >= next;
             result.of_source[index as usize] = match best.as_slice() {
                 _ if most < totals[index as usize] || is_shared => SourceProcess::Any,
                 [process] => SourceProcess::Process(*process),

@@ -7,6 +7,7 @@ use super::facts::{Lane, Names};
 use super::json::{self, bare, members};
 use super::number::whole;
 use crate::functions::class_of;
+use crate::inventory::UNKNOWN_PROCESS;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -154,12 +155,18 @@ impl Lanes {
         self.processes.push(HostProcess {
             pid: number.unwrap_or(0),
             name: number.is_none().then(|| match json::text(pid) {
-                text if text.is_empty() => "unknown process".to_owned(),
+                text if text.is_empty() => UNKNOWN_PROCESS.to_owned(),
                 text => text.into_owned(),
             }),
         });
         self.by_pid.insert(pid.into(), id);
         id
+    }
+
+    /// Returns the process of events that name none, as it is or would be.
+    pub(super) fn unknown_process(&self) -> ProcessId {
+        let known = self.by_pid.get(&b""[..]).copied();
+        known.unwrap_or(ProcessId(self.processes.len() as u32))
     }
 
     /// Returns the pid of each process as the file writes it.

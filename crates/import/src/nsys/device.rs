@@ -111,7 +111,15 @@ impl Import {
             };
             let mangled = text(3);
             let name = text(1).or_else(|| text(2)).or(mangled);
-            let name = name.unwrap_or_else(|| import.profile.text("unknown kernel"));
+            let name = name.unwrap_or_else(|| {
+                // The number of its text tells a kernel apart from others.
+                let id = row.integer(OWN + 1).or_else(|| row.integer(OWN + 2));
+                import.unnamed.kernels += u64::from(id.is_some());
+                import.profile.text(&match id {
+                    Some(id) => format!("unknown kernel {id}"),
+                    None => "unknown kernel".to_owned(),
+                })
+            });
             let kernel = import.profile.inventory.kernel(KernelFacts {
                 entry_point: mangled.or(Some(name)),
                 local: std::array::from_fn(|at| row.small(OWN + 7 + at)),

@@ -18,9 +18,16 @@ impl Import {
             self.scan_spans(table, &columns, |import, row, (process, thread, span)| {
                 let name = row.integer(4).unwrap_or(-1);
                 let function = *functions.entry(name).or_insert_with(|| {
-                    let name = import.strings.get(name);
-                    let name = name.unwrap_or("unknown function".into());
-                    import.profile.function(&name)
+                    let text = import.strings.get(name).filter(|text| !text.is_empty());
+                    match text {
+                        Some(text) => import.profile.function(&text),
+                        None => {
+                            let name = format!("unknown function {name}");
+                            let function = import.profile.function(&name);
+                            import.unnamed.functions.insert(function);
+                            function
+                        }
+                    }
                 });
                 let call = ApiCall {
                     thread,

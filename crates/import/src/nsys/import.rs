@@ -3,6 +3,7 @@
 
 use super::Amend;
 use super::strings::Strings;
+use super::unnamed::Unnamed;
 use crate::inventory::NO_PLACE;
 use crate::output::Output;
 use crate::profile::{FileReasons, Profile};
@@ -48,6 +49,8 @@ pub(super) struct Import {
     pub(super) damage: Damage,
     /// The offset that puts the times on the clock of the first rank.
     pub(super) shift_ns: i64,
+    /// What has no name because its text is missing.
+    pub(super) unnamed: Unnamed,
     /// The names of the tables that were read or hold no events.
     pub(super) used: Vec<&'static str>,
 }
@@ -63,6 +66,7 @@ impl Import {
             queues: FxHashMap::default(),
             damage,
             shift_ns: 0,
+            unnamed: Unnamed::default(),
             used: Vec::new(),
         }
     }
@@ -150,8 +154,9 @@ impl Import {
         })?;
         self.damage.add(labels.damage);
         self.used.append(&mut labels.used);
+        self.unnamed.labels += labels.unnamed.labels;
         self.profile.take_labels(labels.profile);
-        Ok(())
+        self.classify_unnamed()
     }
 
     /// Scans a table, calls `take` with each row of the given columns, and returns whether the table exists. A table

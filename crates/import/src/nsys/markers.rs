@@ -98,6 +98,11 @@ impl Import {
                 return;
             };
             let (text, details) = import.label(row, &mut texts);
+            let is_unnamed = row.text(4).is_none()
+                && row
+                    .integer(6)
+                    .is_some_and(|id| import.strings.get(id).is_none());
+            import.unnamed.labels += u64::from(is_unnamed);
             let payload = import.payload(row).or(details);
             places.push((domain, category));
             import.profile.recorded.ranges.push(HostRange {
@@ -153,7 +158,11 @@ impl Import {
         if let Some(known) = texts.by_id.get(&id) {
             return *known;
         }
-        let text = self.strings.get(id).unwrap_or_default().into_owned();
+        let text = match self.strings.get(id) {
+            Some(text) => text.into_owned(),
+            None if id < 0 => String::new(),
+            None => format!("unknown label {id}"),
+        };
         let split = self.split(&text);
         texts.by_id.insert(id, split);
         split

@@ -131,3 +131,134 @@ fn devices_of_ranks_of_which_some_are_late_are_their_processes() {
         assert_eq!(trace.manifest.losses, [], "{late:?}");
     }
 }
+
+/// Returns the count of a loss whose reason has a text.
+fn lost(trace: &Trace, text: &str) -> u64 {
+    let losses = trace.manifest.losses.iter();
+    let losses = losses.filter(|loss| loss.reason.contains(text));
+    losses.map(|loss| loss.count).sum()
+}
+
+const NOBODYS: &str = "nothing tells whose work this is";
+
+#[test]
+fn work_that_either_of_two_processes_may_have_launched_is_nobodys() {
+    let mut events = Vec::new();
+    for number in 1..=10 {
+        let at = 1000 + number * 100;
+        events.push(call(100, "cudaLaunchKernel", number, at));
+        events.push(call(200, "cudaLaunchKernel", number, at + 2));
+        // The kernel of the process 200 is missing, or that of the process 100.
+        events.push(work("kernel", "k0", number, at + 10));
+    }
+    let trace = imported(&events);
+    assert_eq!(trace.tables.dispatches.len(), 10);
+    assert_eq!(trace.tables.submissions.len(), 0);
+    assert_eq!(lost(&trace, NOBODYS), 10);
+    assert!(processes_of(&trace).iter().all(|(_, pid)| *pid == 0));
+    let mut processes = trace.manifest.processes.iter();
+    let nobody = processes.find(|process| process.pid == 0).unwrap();
+    assert_eq!(nobody.executable, "unknown process");
+}
+
+#[test]
+fn work_before_the_call_of_the_other_process_has_its_own() {
+    let mut events = Vec::new();
+    for number in 1..=10 {
+        let at = 1000 + number * 100;
+        events.push(call(100, "cudaLaunchKernel", number, at));
+        events.push(work("kernel", "k100", number, at + 10));
+        // Its work is missing.
+        events.push(call(200, "cudaLaunchKernel", number, at + 50));
+    }
+    let trace = imported(&events);
+    assert_eq!(trace.tables.submissions.len(), 10);
+    assert_eq!(lost(&trace, NOBODYS), 0);
+    assert!(processes_of(&trace).iter().all(|(_, pid)| *pid == 100));
+}
+
+#[test]
+fn nodes_of_graphs_are_of_the_launch_of_a_graph() {
+    let mut events = Vec::new();
+    for number in 1..=10 {
+        let at = 1000 + number * 200;
+        events.push(call(100, "cudaGraphLaunch", number, at));
+        events.push(call(200, "cudaLaunchKernel", number, at + 4));
+        for node in 1..=3 {
+            let node_of = work("kernel", "k100", number, at + 10 + 20 * node);
+            let ids = format!(r#""args":{{"graph id":1,"graph node id":{node},"#);
+            events.push(node_of.replace(r#""args":{"#, &ids));
+        }
+        events.push(work("kernel", "k200", number, at + 100));
+    }
+    let trace = imported(&events);
+    assert_eq!(trace.tables.submissions.len(), 20);
+    assert_eq!(trace.tables.command_buffers.len(), 10);
+    assert_eq!(trace.manifest.losses, []);
+    for (name, pid) in processes_of(&trace) {
+        assert_eq!(name, format!("k{pid}"));
+    }
+}
+
+#[test]
+fn a_correlation_that_two_processes_use_again_pairs_each_use() {
+    let mut events = Vec::new();
+    for number in 0..20 {
+        let at = 1000 + number * 100;
+        for (pid, late) in [(100, 0), (200, 50)] {
+            events.push(call(pid, "cudaLaunchKernel", 1 + number % 4, at + late));
+            let kernel = work("kernel", &format!("k{pid}"), 1 + number % 4, at + late + 10);
+            events.push(kernel);
+        }
+    }
+    let trace = imported(&events);
+    assert_eq!(trace.tables.submissions.len(), 40);
+    for (name, pid) in processes_of(&trace) {
+        assert_eq!(name, format!("k{pid}"));
+    }
+}
+
+#[test]
+fn streams_of_their_own_tell_the_work_of_processes_apart() {
+    let on = |stream: u32, event: String| {
+        event.replace(r#""stream":7"#, &format!(r#""stream":{stream}"#))
+    };
+    let mut events = Vec::new();
+    for number in 1..=20 {
+        let at = 1000 + number * 100;
+        events.push(call(100, "cudaLaunchKernel", number, at));
+        // Every second time the other process calls before either kernel runs, and its kernel runs first; now and then a kernel is missing.
+        let late = if number % 2 == 0 { 2 } else { 40 };
+        let runs_at = if number % 2 == 0 { 45 } else { 10 };
+        events.push(call(200, "cudaLaunchKernel", number, at + late));
+        events.push(on(8, work("kernel", "k100", number, at + runs_at)));
+        if number % 5 != 0 {
+            let runs_at = if number % 2 == 0 { 10 } else { 60 };
+            events.push(on(9, work("kernel", "k200", number, at + runs_at)));
+        }
+    }
+    let trace = imported(&events);
+    assert_eq!(lost(&trace, NOBODYS), 0);
+    assert_eq!(trace.tables.submissions.len(), 36);
+    for (name, pid) in processes_of(&trace) {
+        assert_eq!(name, format!("k{pid}"));
+    }
+}
+
+#[test]
+fn work_without_a_call_is_of_the_process_whose_stream_it_is_on() {
+    let mut events = vec![
+        call(200, "cudaStreamSynchronize", 1, 900),
+        call(200, "cudaStreamSynchronize", 2, 910),
+        call(200, "cudaStreamSynchronize", 3, 920),
+    ];
+    for number in 10..12 {
+        events.push(call(100, "cudaLaunchKernel", number, number * 100));
+        events.push(work("kernel", "k100", number, number * 100 + 10));
+    }
+    // Its call was made before the profiler began.
+    events.push(work("kernel", "k100", 5, 950));
+    let trace = imported(&events);
+    assert_eq!(trace.tables.submissions.len(), 2);
+    assert!(processes_of(&trace).iter().all(|(_, pid)| *pid == 100));
+}
