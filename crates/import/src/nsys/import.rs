@@ -3,16 +3,15 @@
 
 use super::Amend;
 use super::strings::Strings;
-use super::unnamed::Unnamed;
 use crate::inventory::NO_PLACE;
 use crate::output::Output;
-use crate::profile::{FileReasons, Profile};
+use crate::profile::{FileReasons, FunctionId, Profile};
 use crate::sqlite::{self, Damage, Database, Row};
 use crate::{Error, Options};
 use gapscope_model::{LossKind, Span};
 use gapscope_trace::ids::{ProcessId, QueueId, ThreadId};
 use gapscope_trace::manifest::{Api, Rank};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The beginnings of the names of tables whose rows are not events, or only details of events.
@@ -34,6 +33,14 @@ const ENDS: [&str; 3] = ["_CALLCHAINS", "_DESCRIPTORS", "_CALLCHAIN"];
 fn says_nothing_of_events(table: &str) -> bool {
     STARTS.iter().any(|start| table.starts_with(start))
         || ENDS.iter().any(|end| table.ends_with(end))
+}
+
+/// What has no name because its text is missing.
+#[derive(Debug, Default)]
+pub(super) struct Unnamed {
+    pub functions: FxHashSet<FunctionId>,
+    pub kernels: u64,
+    pub labels: u64,
 }
 
 /// The state of an import of one export.

@@ -8,7 +8,7 @@ use crate::profile::{ApiCall, Correlation, DeviceWorkKind, FunctionId};
 use gapscope_model::LossKind;
 use gapscope_model::cuda::FunctionClass;
 use gapscope_trace::ids::ProcessId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// The reason of losses of names.
 pub(super) const NO_TEXTS: &str = "the export lacks their texts (table StringIds)";
@@ -18,14 +18,6 @@ type Votes = FxHashMap<FunctionId, Vec<(FunctionClass, u64)>>;
 
 /// The functions of calls by process and correlation.
 type Called = FxHashMap<(ProcessId, Correlation), FunctionId>;
-
-/// What has no name because its text is missing.
-#[derive(Debug, Default)]
-pub(super) struct Unnamed {
-    pub functions: FxHashSet<FunctionId>,
-    pub kernels: u64,
-    pub labels: u64,
-}
 
 impl Import {
     /// Gives functions without names their classes, and counts what has no name.
