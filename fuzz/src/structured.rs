@@ -11,6 +11,7 @@ mod chrome;
 mod databases;
 mod documents;
 mod messages;
+mod pickles;
 
 use crate::outcome::{self, Choice};
 use crate::{bytes, json, scratch};
@@ -55,7 +56,7 @@ pub struct Format {
 }
 
 /// All formats that gapscope imports.
-pub const ALL: [Format; 11] = [
+pub const ALL: [Format; 12] = [
     Format {
         importer: &gapscope_import::kineto::IMPORTER,
         document: chrome::document,
@@ -99,6 +100,10 @@ pub const ALL: [Format; 11] = [
     Format {
         importer: &gapscope_import::drawn::IMPORTER,
         document: documents::drawn,
+    },
+    Format {
+        importer: &gapscope_import::memory_snapshot::IMPORTER,
+        document: pickles::snapshot,
     },
 ];
 

@@ -41,6 +41,7 @@ targets! {
     perfetto: 100,
     xplane: 80,
     ggml: 100,
+    memory_snapshot: 150,
     counters_csv: 100,
     interpreter: 150,
 }

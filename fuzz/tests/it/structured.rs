@@ -53,4 +53,5 @@ formats! {
     xcode_counters: "Xcode",
     instruments: "xctrace",
     own_exports: "gapscope",
+    memory_snapshots: "PyTorch's memory",
 }
