@@ -334,8 +334,7 @@ pub struct Device {
     pub api: Api,
     /// Name.
     pub name: String,
-    /// The number that a file of another tool has for the device, which counts inside of the process; absent where nothing says it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The number that a file of another tool has for the device, which counts inside of the process; null where nothing says it.
     pub number: Option<u32>,
     /// Driver and version.
     pub driver: String,

@@ -278,8 +278,8 @@ export interface DependencySubmission {
 
 /** A device as one process used it. */
 export interface Device {
-  api: string; clock: Clock; driver: string; heaps: number[]; id: DeviceId; limits: DeviceProperties | null; lost: boolean; name: string; process: ProcessId;
-  uuid: string;
+  api: string; clock: Clock; driver: string; heaps: number[]; id: DeviceId; limits: DeviceProperties | null; lost: boolean; name: string; number: number | null;
+  process: ProcessId; uuid: string;
 }
 
 /** A physical GPU: all devices of the trace, of whatever process, with one uuid. */

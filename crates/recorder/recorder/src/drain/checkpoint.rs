@@ -18,7 +18,7 @@ pub const STATE_FILE: &str = "parts/state";
 /// The most bytes of [`STATE_FILE`]. It holds what command buffers do that may run again, and what has no end yet.
 const MAX_STATE_BYTES: u64 = 4 << 30;
 /// The version of [`STATE_FILE`]. It changes with everything in the file, so that a gapscope reads only its own.
-pub const STATE_VERSION: u32 = 17;
+pub const STATE_VERSION: u32 = 18;
 
 /// The state of a recording. The version comes first in the file, so that it can be read from any version.
 #[derive(Serialize, Deserialize)]
