@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Imports snapshots of PyTorch's memory.
 pub const IMPORTER: Importer = Importer {
     name: "PyTorch's memory",
-    reads: "snapshots of PyTorch's memory (torch.cuda.memory._dump_snapshot)",
+    reads: "snapshots of PyTorch's memory (.pickle)",
     recognises,
     read,
     joins_named_ranks: false,

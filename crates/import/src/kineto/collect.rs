@@ -211,8 +211,9 @@ impl<'o, 'p> Collector<'o, 'p> {
     fn span(&mut self, event: &Event) -> Option<Span> {
         let times = event.start_ns.zip(event.end_ns());
         let span = self.placed(times)?;
-        // A start of 0 may stand for an unknown time.
-        if event.start_ns != Some(0) {
+        // A start of 0 may stand for an unknown time, and one before 0 may be impossible. Rows that keep such a time extend the trace
+        // when they are written.
+        if event.start_ns > Some(0) {
             self.profile.inventory.spans(span.start_ns, span.end_ns());
         }
         Some(span)
@@ -247,7 +248,7 @@ impl<'o, 'p> Collector<'o, 'p> {
     pub(super) fn moment(&mut self, event: &Event) -> Option<i64> {
         let at_ns = event.start_ns.map(|ns| (ns, ns));
         let at_ns = self.placed(at_ns)?.start_ns;
-        if event.start_ns != Some(0) {
+        if event.start_ns > Some(0) {
             self.profile.inventory.spans(at_ns, at_ns);
         }
         Some(at_ns)
