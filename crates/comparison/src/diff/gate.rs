@@ -229,7 +229,8 @@ mod tests {
         for (text, part) in [
             ("gpu_time", "column 9"),
             ("gputime > 3%", "column 1"),
-            ("gputime > 3%", "gpu_time, "),
+            ("gputime > 3%", "did you mean gpu_time?"),
+            ("zebra > 3%", "gpu_time, "),
             ("gpu_time > x", "column 12"),
             ("gpu_time > 3 KiB", "ms or s"),
             ("dispatches > 3ms", "or nothing"),

@@ -22,6 +22,8 @@ fn every_example_runs() {
         let counters = Trace::from_text(counters).unwrap().tables;
         trace.tables.counters = counters.counters;
         trace.tables.counter_values = counters.counter_values;
+        let memory = "allocator_row process=1 device=1 kind=block address=4096 bytes=512";
+        trace.tables.allocator_memory = Trace::from_text(memory).unwrap().tables.allocator_memory;
         folder.write(&format!("runs/rank={seed}"), trace);
     }
     let session = folder.session(&["runs/rank=*"]);
@@ -33,7 +35,7 @@ fn every_example_runs() {
         assert!(rows > 0 || sql.contains("losses"), "{sql}\n{answer}");
         examples += 1;
     }
-    assert_eq!(examples, 8);
+    assert_eq!(examples, 9);
 }
 
 #[test]
