@@ -106,7 +106,7 @@ describe("a saved page", () => {
 describe("a trace of 200,000 dispatches", () => {
   // `cargo xtask bench` draws ten million dispatches in a release build, and measures the times.
   test("is drawn, and drawn again while the wheel turns", async () => {
-    const page = await show(writeSyntheticTrace(folder, 200_000, "large"), undefined, { height: 1600 });
+    const page = await show(writeSyntheticTrace(folder, 200_000, "turned"), undefined, { height: 1600 });
     const first = Number(await page.locator("#app").getAttribute("data-full-draw-ms"));
     // This is a debug build, perhaps on a busy machine, so only a gross regression fails. `cargo xtask bench` measures the times.
     expect(first).toBeLessThan(60_000);
