@@ -94,6 +94,9 @@ pub(crate) fn memory_owners(
     timeline: &Timeline,
 ) -> BTreeMap<u32, (AllocatorPeak, Vec<MemoryOwner>)> {
     let rows = &timeline.trace.tables.allocator_memory;
+    if rows.is_empty() {
+        return BTreeMap::new();
+    }
     let gpus = Gpus::new(&timeline.trace.manifest);
     let mut by_gpu: BTreeMap<u32, [Vec<usize>; 2]> = BTreeMap::new();
     for row in 0..rows.len() {

@@ -50,6 +50,7 @@ use path::Lever;
 use replay::{Choices, Replayed};
 use runs::Run;
 use slack::LongKernel;
+use std::collections::BTreeMap;
 
 /// A run that can be replayed under changes. It is laid out once for many questions.
 pub struct WhatIf<'f, 'a> {
@@ -167,6 +168,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
     /// A sentence without a full stop, where a change is about nothing in the run.
     pub fn answer(&self, changes: &[Change]) -> Result<Answer, String> {
         let (mut answer, run) = self.predicted(changes)?;
+        answer.kernels = self.kernels();
         if let Some(Predicted { effects, replayed }) = run {
             let kernels = self.longest_kernels();
             answer.path = self.path(&effects, &replayed, &kernels);
@@ -198,7 +200,7 @@ impl<'f, 'a> WhatIf<'f, 'a> {
             refused,
             against: None,
             notes: self.notes(),
-            kernels: self.kernels(),
+            kernels: BTreeMap::new(),
         };
         if !answer.refused.is_empty() {
             return Ok((answer, None));

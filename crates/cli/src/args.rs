@@ -721,6 +721,28 @@ fn two_labels(text: &str) -> Result<(String, String)> {
     }
 }
 
+/// The parts of a report that are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages<'a> {
+    /// The first screen, which has what a reader needs first.
+    FirstScreen,
+    /// All sections.
+    All,
+    /// The sections with these names.
+    Sections(&'a [String]),
+}
+
+impl Report {
+    /// Returns the parts that are drawn: all of them in Markdown, where nobody scrolls past a first screen.
+    pub fn pages(&self) -> Pages<'_> {
+        match self.section.as_slice() {
+            [] if self.full || self.markdown => Pages::All,
+            [] => Pages::FirstScreen,
+            names => Pages::Sections(names),
+        }
+    }
+}
+
 /// Returns how many rows a table has by `--top`, of which 0 means all.
 pub fn row_limit(top: usize) -> usize {
     if top == 0 { usize::MAX } else { top }

@@ -1,7 +1,7 @@
 //! Compares the ranks (processes) of a distributed program, from a folder of traces or from one trace, and prints
 //! the report.
 
-use crate::args::{Report, row_limit};
+use crate::args::{Pages, Report, row_limit};
 use crate::failure::Failure;
 use crate::trace::choose_rank;
 use crate::{exit, page, trace};
@@ -153,10 +153,10 @@ pub fn report(
     }
     let name = trace::name(&arguments.trace);
     let report = compared.report(&name, row_limit(arguments.top));
-    let document = match arguments.section.as_slice() {
-        [] if arguments.full || arguments.markdown => report.document(),
-        [] => report.first_screen(),
-        sections => report.some_sections(sections),
+    let document = match arguments.pages() {
+        Pages::FirstScreen => report.first_screen(),
+        Pages::All => report.document(),
+        Pages::Sections(names) => report.some_sections(names),
     };
     let text = if arguments.json {
         report.json()?

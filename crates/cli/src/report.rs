@@ -1,6 +1,6 @@
 //! `gapscope report`: prints why the GPU of a trace was idle or slow, as text, Markdown or JSON.
 
-use crate::args::{Report, row_limit};
+use crate::args::{Pages, Report, row_limit};
 use crate::failure::Failure;
 use crate::ranks::RanksInTrace;
 use crate::{exit, kernel_names, page, progress, ranks, trace, view};
@@ -93,11 +93,12 @@ pub fn run(arguments: &Report) -> Result<ExitCode, Failure> {
 
 /// Returns true if the critical path is a part of the report that was asked for.
 fn shows_path(arguments: &Report) -> bool {
-    let sections = &arguments.section;
-    arguments.json
-        || arguments.full
-        || arguments.markdown && sections.is_empty()
-        || sections.iter().any(|section| section == "gains")
+    let is_drawn = match arguments.pages() {
+        Pages::FirstScreen => false,
+        Pages::All => true,
+        Pages::Sections(names) => names.iter().any(|name| name == "gains"),
+    };
+    is_drawn || arguments.json
 }
 
 /// Returns the text of the report in the format that was asked for; a failure if labels are to be compared and
@@ -144,10 +145,10 @@ fn text(
             (None, None) => json::text(&report),
         }?);
     }
-    let document = match arguments.section.as_slice() {
-        [] if arguments.full || arguments.markdown => report.document(),
-        [] => report.first_screen(),
-        sections => report.some_sections(sections),
+    let document = match arguments.pages() {
+        Pages::FirstScreen => report.first_screen(),
+        Pages::All => report.document(),
+        Pages::Sections(names) => report.some_sections(names),
     };
     Ok(match arguments.markdown {
         true => markdown::draw(&document),

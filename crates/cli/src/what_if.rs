@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             page::print(&document, &arguments.width)?;
         }
     }
-    // Whoever cannot know the answer of a damaged trace might know it of the whole one.
+    // Nobody knows whether the whole trace would tell what the damaged one cannot.
     Ok(match answer.refused.is_empty() || !remarks.is_empty() {
         true => exit::after_reading(remarks.is_empty()),
         false => ExitCode::from(exit::REFUSED),
@@ -104,18 +104,14 @@ fn with_ranks<R>(
     ranks: &[(u32, PathBuf)],
     show: impl Fn(&WhatIf) -> Result<R, String>,
 ) -> Result<Result<(R, Vec<String>), Problem>, Failure> {
-    let mut remarks = Vec::new();
-    let mut traces = Vec::new();
-    for (rank, path) in ranks {
-        let opened = trace::open(path, &RankDigest::selection())?;
-        let said = opened.remarks.iter();
-        remarks.extend(said.map(|remark| format!("Rank {rank}: {remark}")));
-        traces.push(opened.trace);
-    }
-    let timelines: Vec<Timeline> = traces.iter().map(Timeline::new).collect();
+    let opened = ranks.iter();
+    let opened = opened.map(|(_, path)| trace::open(path, &RankDigest::selection()));
+    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+    let traces = opened.iter().map(|opened| &opened.trace);
+    let timelines: Vec<Timeline> = traces.map(Timeline::new).collect();
     let finders: Vec<GapFinder> = timelines.iter().map(GapFinder::new).collect();
     let (mut digests, mut extents) = (Vec::new(), Vec::new());
-    for ((rank, path), finder) in ranks.iter().zip(&finders) {
+    for (((rank, path), finder), opened) in ranks.iter().zip(&finders).zip(&opened) {
         let timeline = finder.timeline();
         let findings = Findings::from_gaps(finder, &Options::without_gains());
         let of_rank = RankDigest::from_timeline(timeline, &findings, *rank);
@@ -126,10 +122,7 @@ fn with_ranks<R>(
             ));
         }
         digests.extend(of_rank);
-        let said: Vec<String> = (remarks.iter())
-            .filter_map(|remark| Some(remark.strip_prefix(&format!("Rank {rank}: "))?.to_owned()))
-            .collect();
-        match extent(arguments, timeline, &findings, &said) {
+        match extent(arguments, timeline, &findings, &opened.remarks) {
             Ok(extent) => extents.push(extent),
             Err(Problem { sentence, status }) => {
                 let sentence = format!("rank {rank}: {sentence}");
@@ -151,6 +144,11 @@ fn with_ranks<R>(
             },
         );
     let runs: Vec<RankRun> = runs.collect();
+    let remarks = ranks.iter().zip(&opened).flat_map(|((rank, _), opened)| {
+        let said = opened.remarks.iter();
+        said.map(move |remark| format!("Rank {rank}: {remark}"))
+    });
+    let remarks = remarks.collect();
     let shown = show(&WhatIf::of_ranks(&runs, joined.refused));
     Ok(shown.map(|shown| (shown, remarks)).map_err(Problem::from))
 }

@@ -115,6 +115,14 @@ pub fn program(process: &Process) -> &str {
     file_name(&process.executable)
 }
 
+/// Returns a text with a capital as its first letter.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next();
+    let capital = first.map(|first| first.to_uppercase().to_string());
+    capital.unwrap_or_default() + letters.as_str()
+}
+
 /// Returns the last part of a path of any system.
 pub fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or_default()

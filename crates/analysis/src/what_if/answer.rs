@@ -42,7 +42,7 @@ pub struct Answer {
     pub against: Option<Recording>,
     /// What to know about the answer, in sentences.
     pub notes: Vec<String>,
-    /// The time of each kernel in the recorded run.
+    /// The time of each kernel in the recorded run, for the comparison with another recording.
     #[serde(skip)]
     pub(super) kernels: BTreeMap<String, i64>,
 }
@@ -106,11 +106,11 @@ impl Answer {
             self.notes.push(note.to_owned());
         }
         let same_kernels = same_kernels(&self.kernels, &recording.kernels);
-        if same_kernels.is_some_and(|share| share < SAME_PROGRAM_SHARE) {
+        if let Some(share) = same_kernels.filter(|share| *share < SAME_PROGRAM_SHARE) {
             self.notes.push(format!(
                 "The traces have hardly a kernel in common ({} of their time): {} may be of another program, and then the comparison says \
                  nothing.",
-                Percent(same_kernels.unwrap_or(0.0)),
+                Percent(share),
                 recording.trace
             ));
         }

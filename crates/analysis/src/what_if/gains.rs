@@ -34,7 +34,7 @@ const MAX_ASKED: usize = 3;
 /// The ranking replays so many moments at most, of a longer run its first part: a report must stay quick.
 const MAX_MOMENTS: usize = 1 << 16;
 
-/// What is replayed to rank what to do.
+/// The replays by which a ranking of changes is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replays {
     /// Nothing, for findings whose gains nobody shows.

@@ -1,6 +1,7 @@
 //! The checks of `gapscope doctor` and their results, in the form of its JSON. A check's id and group ([`Subject`])
 //! with a result makes a [`Check`]; all checks make [`Examined`].
 
+use gapscope_timeline::vocabulary::capitalized;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -139,12 +140,11 @@ impl Check {
 /// Returns the text with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
-    let mut characters = text.chars();
-    match characters.next() {
+    match text {
+        "" => String::new(),
         // The name of a library keeps its lower-case first letter.
-        Some(first) if text.starts_with("lib") => format!("{first}{}.", characters.as_str()),
-        Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
-        None => String::new(),
+        _ if text.starts_with("lib") => format!("{text}."),
+        _ => format!("{}.", capitalized(text)),
     }
 }
 

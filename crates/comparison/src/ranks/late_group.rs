@@ -8,6 +8,7 @@ use super::matched::Matched;
 use gapscope_timeline::quantity::Nanoseconds;
 use gapscope_timeline::rank_list::named;
 use gapscope_timeline::thresholds::{LATE_GROUP_SHARE, LATE_TOGETHER_SHARE};
+use gapscope_timeline::vocabulary::capitalized;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -160,8 +161,7 @@ impl LateGroup {
     }
 
     fn sentence(&self) -> Option<String> {
-        let who = named(&self.ranks);
-        let who = who[..1].to_uppercase() + &who[1..];
+        let who = capitalized(&named(&self.ranks));
         let how = match self.how {
             LateHow::Alone => return None,
             LateHow::Together => "are late together",

@@ -9,6 +9,7 @@ use gapscope_analysis::verdict::Bound;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, count_of, ratio};
 use gapscope_timeline::rank_list::list;
+use gapscope_timeline::vocabulary::capitalized;
 use gapscope_trace::manifest::Api;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -254,8 +255,7 @@ fn verdicts(findings: &RankFindings) -> Option<String> {
                     many => format!("{} ranks are {verdict}", many.len()),
                 })
                 .collect();
-            let text = parts.join(", ");
-            text[..1].to_uppercase() + &text[1..]
+            capitalized(&parts.join(", "))
         }
     };
     let idles: Vec<_> = findings.ranks.iter().filter_map(|rank| rank.idle).collect();

@@ -145,11 +145,12 @@ impl Launches {
         }
     }
 
-    /// Returns the number of calls of a process with a correlation.
-    fn uses(&self, process: ProcessId, correlation: Correlation) -> usize {
+    /// Returns the indices of a process's calls with a correlation, in order of time.
+    pub(super) fn uses(&self, process: ProcessId, correlation: Correlation) -> &[u32] {
         let key = (process, correlation);
-        let again = self.again.get(&key).map(Vec::len);
-        again.unwrap_or_else(|| usize::from(self.first.contains_key(&key)))
+        let first = self.first.get(&key).map(std::slice::from_ref);
+        let again = self.again.get(&key).map(Vec::as_slice);
+        again.or(first).unwrap_or_default()
     }
 
     /// Returns the process and the call of each piece of work, and the number of pieces whose correlation does not say which call is theirs.
@@ -348,7 +349,7 @@ impl SourceProcesses {
         let mut shared = vec![0u64; sources.len()];
         for ((source, correlation), count) in uses.into_iter().filter(|(_, count)| *count > 1) {
             let calls = processes.iter().take(MAX_CANDIDATES);
-            let calls = calls.map(|process| launches.uses(*process, correlation));
+            let calls = calls.map(|process| launches.uses(*process, correlation).len());
             let (most, all) =
                 calls.fold((0, 0), |(most, all), calls| (calls.max(most), all + calls));
             if (most + 1..=all).contains(&count) {

@@ -140,10 +140,8 @@ impl Launches {
     ) -> Vec<Call> {
         let mut found = Vec::new();
         for process in &self.processes {
-            let key = (*process, correlation);
-            let first = self.first.get(&key).map(std::slice::from_ref);
-            let all = self.again.get(&key).map(Vec::as_slice).or(first);
-            found.extend(all.unwrap_or_default().iter().map(|index| Call {
+            let uses = self.uses(*process, correlation).iter();
+            found.extend(uses.map(|index| Call {
                 start_ns: calls.start_ns(*index),
                 index: *index,
                 kind: match calls.launches(*index, functions) {

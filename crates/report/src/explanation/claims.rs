@@ -12,7 +12,7 @@ use gapscope_analysis::kernels::Kernel;
 use gapscope_analysis::transfers::TransferRow;
 use gapscope_analysis::unread::{CAUSES, KERNELS, TRANSFERS};
 use gapscope_timeline::thresholds::ADVICE_SHARE;
-use gapscope_timeline::vocabulary::Words;
+use gapscope_timeline::vocabulary::{Words, capitalized};
 use gapscope_timeline::{Timeline, Vocabulary};
 use gapscope_trace::lookup::LabelPaths;
 use gapscope_trace::tables::{CommandBuffers, Dispatches, Table, Transfers};
@@ -146,8 +146,7 @@ impl Teller<'_> {
             ),
         };
         for part in &evidence.parts {
-            let (first, rest) = part.what.split_at(part.what.len().min(1));
-            let what = first.to_uppercase() + rest;
+            let what = capitalized(part.what);
             text.push_str(&format!(" {what}: {}", part.sentence));
         }
         let mut figures = Vec::new();

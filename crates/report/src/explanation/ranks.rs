@@ -92,6 +92,7 @@ impl<'a> RanksInTrace<'a> {
     /// Returns the same for a kernel: how long its launches took on each GPU.
     pub(super) fn of_kernel(&self, timeline: &Timeline, name: &str) -> String {
         let names = &timeline.kernel_names;
+        let is_meant: Vec<bool> = names.all().iter().map(|of| of.name == name).collect();
         let times = timeline.gpus.iter().enumerate().map(|(gpu, of_gpu)| {
             let works = of_gpu.works.iter();
             let mine = works.filter(|work| {
@@ -99,7 +100,7 @@ impl<'a> RanksInTrace<'a> {
                     .then(|| timeline.kernel_row(work.row()))
                     .flatten();
                 let index = row.and_then(|row| names.index_of_row(row));
-                index.is_some_and(|index| names.all()[index].name == name)
+                index.is_some_and(|index| is_meant[index])
             });
             let ns = mine.fold(0i64, |sum, work| {
                 sum.saturating_add(work.interval.length_ns())
