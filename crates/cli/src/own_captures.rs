@@ -3,7 +3,6 @@
 //! A cubin is code for the GPU, which reads and writes the memory of the replaying process. The file of records has the hashes of
 //! all content, so that its own hash stands for the whole capture.
 
-#[cfg(target_os = "linux")]
 use crate::page;
 use gapscope_capture::RECORDS;
 use gapscope_companion::state_folder;
@@ -11,8 +10,7 @@ use gapscope_trace::ContainedPath;
 use gapscope_trace::own_hashes::OwnHashes;
 use std::path::Path;
 
-/// Remembers a capture that was made just now, which only Linux can do. A failure is printed, as replays then ask for `--trust`.
-#[cfg(target_os = "linux")]
+/// Remembers a capture that was made just now. A failure is printed, as replays then ask for `--trust`.
 pub fn remember(capture: &Path) {
     let Some(own) = own() else {
         return;
