@@ -84,18 +84,14 @@ impl Pools {
                 let _ = std::os::unix::fs::symlink(self.link_to(&kept.file), &kept.path);
             }
         }
-        if let Some(handover) = self.handover.take() {
-            handover.answer(|| {
+        if let Some(mut handover) = self.handover.take() {
+            handover.renew(&self.root.clone(), || {
                 let kept = self.make().ok()?;
                 let file = kept.file.try_clone();
                 self.claimed.push(kept);
                 file.ok()
             });
             self.handover = Some(handover);
-        }
-        // Somebody may have deleted the socket.
-        if !Handover::is_found(&self.root) {
-            self.handover = Handover::listen(&self.root).ok();
         }
     }
 
@@ -136,7 +132,8 @@ impl Pools {
         let file = pool::create(&format!("gapscope-{own}-{number}"))?;
         let path = self.root.join(pool::pool_name(own, number));
         std::os::unix::fs::symlink(self.link_to(&file), &path)?;
-        let (pool, _) = Pool::open(&path).map_err(io::Error::other)?;
+        // The name is not used, because somebody may have deleted it by now.
+        let pool = Pool::of(&file)?;
         Ok(KeptPool { pool, file, path })
     }
 
