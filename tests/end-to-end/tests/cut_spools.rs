@@ -235,7 +235,9 @@ fn a_spool_that_is_cut_costs_nothing_where_the_program_has_its_own_pid_namespace
 fn a_spool_that_is_cut_costs_nothing_where_more_processes_start_at_once_than_have_memory_ready() {
     let fake = Fake::new(&[("DISPATCH_NS", "100")]);
     let script = format!(
-        "for child in $(seq 40); do '{}' host-sleep --n 10 --iterations 20 --sleep-us 50000 & done; wait",
+        "children=; for child in $(seq 40); do
+             '{}' host-sleep --n 10 --iterations 20 --sleep-us 50000 & children=\"$children $!\"
+         done; for child in $children; do wait $child || exit $?; done",
         product::built("planted").display()
     );
     meddled(&script, &fake, 40);
