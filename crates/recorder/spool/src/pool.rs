@@ -178,7 +178,7 @@ impl Pool {
     /// It is gone, or no pool that nobody can cut.
     pub fn open(path: &Path) -> Result<(Pool, PathBuf), Error> {
         let file = open(path).map_err(|e| Error::io(path, e))?;
-        let pool = Pool::of(&file).map_err(|e| Error::io(path, e))?;
+        let pool = Pool::map_whole(&file).map_err(|e| Error::io(path, e))?;
         let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let name = name.unwrap_or_default().into_os_string().into_string();
         let name = name.unwrap_or_default();
@@ -189,7 +189,7 @@ impl Pool {
     ///
     /// # Errors
     /// The system refuses the memory.
-    pub fn of(file: &File) -> io::Result<Pool> {
+    pub fn map_whole(file: &File) -> io::Result<Pool> {
         Pool::map(file, POOL_BYTES)
     }
 

@@ -133,7 +133,7 @@ impl Pools {
         let path = self.root.join(pool::pool_name(own, number));
         std::os::unix::fs::symlink(self.link_to(&file), &path)?;
         // The name is not used, because somebody may have deleted it by now.
-        let pool = Pool::of(&file)?;
+        let pool = Pool::map_whole(&file)?;
         Ok(KeptPool { pool, file, path })
     }
 
