@@ -891,6 +891,28 @@ def pictures(period: float, work: float) -> TraceWriter:
 
 
 @scenario(
+    "the host waits for the frame before the last in vkAcquireNextImageKHR while the device draws: bound by the device, and a faster kernel helps",
+    "device-bound",
+    says=(r"Do first: make the kernel shade faster",),
+    never_says=(r"At half its time, the replayed part",),
+)
+def image_of_a_frame_still_drawn() -> TraceWriter:
+    trace, host, free, ends = TraceWriter(api="vulkan"), 100.0, 0.0, []
+    for frame in range(100):
+        if frame >= 2:
+            drawn = max(host + 10, ends[frame - 2] + 60)
+            trace.call("acquire-image", host, drawn - host, "vkAcquireNextImageKHR")
+            host = drawn
+        begins = max(host + 80, free + 2)
+        trace.submitted(host, begins, 24_000, "shade")
+        free = begins + 24_000
+        ends.append(free)
+        trace.call("present", host + 30, 30, "vkQueuePresentKHR")
+        host += 70
+    return trace
+
+
+@scenario(
     "the host signals a timeline semaphore 5 ms after the submission: the device waits for the host",
     "sync-bound host-bound mixed",
     "host-signal",

@@ -77,7 +77,7 @@ pub(super) struct Facts {
     /// The time in communication between devices whose end the replay does not know.
     pub(super) communication_ns: i64,
     pub(super) untimed_submissions: u64,
-    /// The time of long calls that hand over work, or allocate and free memory: they may have waited for the device.
+    /// The time of long calls that hand over work, allocate and free memory, or take and give images: they may have waited for the device.
     pub(super) blocked_ns: i64,
     /// True where only the first part of the run is replayed.
     pub(super) is_cut: bool,
@@ -269,6 +269,8 @@ impl Recorded {
         } = Gathered::new(timeline, window, most_moments, parts);
         hand_overs::find(&mut recorded, finder);
         recorded.facts.polled_ns = polls::polled_ns(&recorded);
+        let images_ns = polls::awaited_images_ns(&recorded);
+        recorded.facts.blocked_ns = recorded.facts.blocked_ns.saturating_add(images_ns);
         let order = finder.explainer.order();
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);

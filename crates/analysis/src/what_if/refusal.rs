@@ -313,7 +313,8 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[&Change]) -> Vec<Refusa
     if changes_work && blocked > MAX_UNKNOWN_SHARE {
         refused.push(Refusal::new(
             format!(
-                "Long calls that hand over work, or allocate and free memory, take {} of the time, and may have waited for the device.",
+                "Long calls that hand over work, allocate and free memory, or take and give images last for {} of the time, and may have waited \
+                 for the device.",
                 Percent(blocked)
             ),
             "Ask about these calls, with call:FUNCTION; `gapscope report` says what they wait for.",
