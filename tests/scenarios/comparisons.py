@@ -116,10 +116,10 @@ def uneven(seed: int, factor: float = 1.0) -> TraceWriter:
     return trace
 
 
-def at_clock(hertz: float, factor: float, seed: int) -> TraceWriter:
-    """Returns the usual program on a GPU of another clock."""
+def at_clock(hertz: float, factor: float, seed: int, readings: int = 1) -> TraceWriter:
+    """Returns the usual program on a GPU of another clock, which is read each millisecond."""
     trace = steps(seed, slower={"gemm": factor, "softmax": factor, "add": factor})
-    trace.counter("SM clock", "hertz", [(0, hertz)])
+    trace.counter("SM clock", "hertz", [(number * 1000, hertz) for number in range(readings)])
     return trace
 
 
@@ -142,6 +142,13 @@ COMPARISONS = [
         lambda: at_clock(1410e6, 1.404, 1),
         lambda: at_clock(1980e6, 1, 0),
         says=(r"clock",),
+    ),
+    Comparison(
+        "another_clock_that_was_read",
+        "the GPU ran at another clock, and both clocks are said",
+        lambda: at_clock(1410e6, 1.404, 1, 38),
+        lambda: at_clock(1980e6, 1, 0, 27),
+        says=(r"ran at 1980 MHz before and at 1410 MHz after",),
     ),
     Comparison(
         "two_kernels_in_one",

@@ -9,6 +9,8 @@ use gapscope_timeline::quantity::{bytes, share};
 use gapscope_timeline::vocabulary::Gpus;
 use gapscope_trace::tables::Condition;
 
+/// The ratio of the clocks of both sides from which on it is reported. The clock of one GPU varies by less within a run that is not limited.
+const OTHER_CLOCK: f64 = 1.03;
 /// The share of the recording from which on a limit of the clock is reported.
 const LIMITED_SHARE: f64 = 0.1;
 
@@ -93,6 +95,20 @@ pub(super) fn differences(before: &[RunDigest], after: &[RunDigest]) -> Vec<Stri
         })
     };
     let mut sentences = Vec::new();
+    if let [Some(first), Some(second)] =
+        sides(|of| of.clocks.map(|[start, end]| (start + end) / 2.0))
+        && first.max(second) >= OTHER_CLOCK * first.min(second)
+    {
+        let (slower, ratio) = match first < second {
+            true => ("before", second / first),
+            false => ("after", first / second),
+        };
+        sentences.push(format!(
+            "A GPU ran at {:.0} MHz before and at {:.0} MHz after: by that alone kernels may take up to {ratio:.2} times as long {slower}.",
+            first / 1e6,
+            second / 1e6
+        ));
+    }
     match sides(|of| of.power_capped) {
         [Some(first), Some(second)] if (first - second).abs() >= LIMITED_SHARE => {
             sentences.push(format!(
