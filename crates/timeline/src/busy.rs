@@ -30,8 +30,7 @@ pub struct DeviceBusy {
     pub index: u32,
     /// Name.
     pub name: String,
-    /// The number by which the file of another tool calls it, as in `GPU 3`.
-    #[serde(skip)]
+    /// The number by which the file of another tool calls it, as in `GPU 3`. Absent where its number is the index.
     pub label: Option<String>,
     /// `vulkan`, `cuda`, `metal`.
     #[schemars(with = "String")]

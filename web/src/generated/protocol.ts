@@ -286,7 +286,7 @@ export interface Device {
 export interface DeviceBusy {
   after_last_ns: number | null; analysed: BusyShare | null; api: string; before_first_ns: number | null; busy_ns: number | null; clock_error_ns: number | null;
   clock_method: string; clock_tool: string | null; command_buffers_counted_whole: number; command_buffers_untimed: number; counted_whole_ns: number | null;
-  device_ids: DeviceId[]; driver: string; index: number; lost: boolean; name: string; process_ids: ProcessId[]; queues: QueueBusy[];
+  device_ids: DeviceId[]; driver: string; index: number; label: string | null; lost: boolean; name: string; process_ids: ProcessId[]; queues: QueueBusy[];
   transfer_only_ns: number | null; uuid: string; work_window: Interval | null;
 }
 

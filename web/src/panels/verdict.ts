@@ -176,9 +176,9 @@ function each(label: string, verdicts: readonly NamedVerdict[]): HTMLElement {
 
 /** Returns the name of a device; its number, too, where several have the same name. */
 function deviceName({ devices }: Findings, device: number): string {
-  const name = devices[device]?.name;
+  const { name, label } = devices[device] ?? {};
   const alike = devices.filter((other) => other.name === name).length > 1;
-  return name && !alike ? name : `GPU ${device + 1}${name ? ` (${name})` : ""}`;
+  return name && !alike ? name : `${label ?? `GPU ${device}`}${name ? ` (${name})` : ""}`;
 }
 
 /** Draws the parts of the judged time as a bar, each with its sentence. */

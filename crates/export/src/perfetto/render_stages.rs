@@ -186,7 +186,7 @@ impl RenderStages {
                     continue;
                 };
                 // Older versions show the queues of all GPUs in one list.
-                let number = self.gpu(place).unwrap_or_default() + 1;
+                let number = self.gpu(place).unwrap_or_default();
                 let name = match several {
                     true => format!("GPU {number} · {}", track.name),
                     false => track.name.clone(),

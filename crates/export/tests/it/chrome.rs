@@ -191,10 +191,10 @@ fn counters_of_the_trace_have_their_names_units_and_groups() {
         .collect();
     found.sort_by_key(ToString::to_string);
     let expected = serde_json::json!([
-        ["GPU 1: GPU", "memory clock", 100_000, {"hertz": 1_500_000_000}],
-        ["GPU 1: GPU", "memory clock", 300_000, {"hertz": 900_000_000.5}],
-        ["GPU 1: GPU", "queue 0.0 · occupancy", 20_000, {"percent": 12.5}],
-        ["GPU 1: GPU", "queue 0.0 · occupancy", 50_000, {"percent": 50}],
+        ["GPU 0: GPU", "memory clock", 100_000, {"hertz": 1_500_000_000}],
+        ["GPU 0: GPU", "memory clock", 300_000, {"hertz": 900_000_000.5}],
+        ["GPU 0: GPU", "queue 0.0 · occupancy", 20_000, {"percent": 12.5}],
+        ["GPU 0: GPU", "queue 0.0 · occupancy", 50_000, {"percent": 50}],
         ["host", "load", 0, {"percent": 75}],
         ["host", "load", 500_000, {"percent": 25}],
     ]);

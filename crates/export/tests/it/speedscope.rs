@@ -51,8 +51,8 @@ fn every_queue_lane_and_thread_has_a_profile() {
     for name in [
         "worker (101) — program (pid 100)",
         "thread 7 — process 9 (unknown)",
-        "compute — GPU 1: Some GPU",
-        "compute · lane 3 — GPU 1: Some GPU",
+        "compute — GPU 0: Some GPU",
+        "compute · lane 3 — GPU 0: Some GPU",
     ] {
         assert!(
             names.iter().any(|other| **other == name),

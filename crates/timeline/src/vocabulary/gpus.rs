@@ -107,10 +107,10 @@ impl Gpus {
         }
     }
 
-    /// Returns the name with the GPU's number, from 1: `GPU 1: Example`; or with that of the file that the trace was imported from.
+    /// Returns the number and the name of a GPU, `GPU 0: Example`. The number is that of the file that the trace was imported from, else the
+    /// index.
     pub fn title(&self, gpu: usize) -> String {
-        let label = self.label(gpu);
-        let label = label.unwrap_or_else(|| format!("GPU {}", gpu + 1));
+        let label = self.label(gpu).unwrap_or_else(|| format!("GPU {gpu}"));
         format!("{label}: {}", self.name(gpu))
     }
 

@@ -43,7 +43,7 @@ fn the_overview_says_what_there_is() {
         ["p1.t4712.calls", 3, "worker (4712)"],
     ]);
     assert_eq!(tracks.collect::<Vec<_>>(), list(&expected));
-    assert_eq!(trace["groups"][0]["name"], "GPU 1: Fast GPU");
+    assert_eq!(trace["groups"][0]["name"], "GPU 0: Fast GPU");
     assert_eq!(trace["groups"][1]["name"], "demo (pid 4711)");
 }
 
