@@ -293,7 +293,7 @@ RANKS = [
         says=(
             r"rank 2",
             r"launched 1\.20 times as many kernels",
-            r"Do first: give rank 2 as little work as the other ranks\. Without its lateness the other ranks would wait at most",
+            r"Do first: give rank 2 as little work as the other ranks\. Without its lateness each of the other ranks would wait at most",
         ),
     ),
     RanksScenario(

@@ -65,7 +65,7 @@ pub use gapscope_timeline::rank_list::{list, named};
 pub use joined::{JoinedRanks, joined};
 pub use late::{Doing, LateCause};
 pub use late_group::{LateAlone, LateGroup, LateHow};
-pub use late_reason::LateReason;
+pub use late_reason::{LateReason, calls_to_mend};
 use links::Links;
 pub use links::{SlowLink, SlowLinkBasis};
 use matched::{communicators, matched};

@@ -5,7 +5,7 @@
 
 use crate::number;
 use gapscope_comparison::ranks::{
-    LateGroup, LateHow, LateReason, RankFindings, RankOnPath, WhyLate, named,
+    Doing, LateGroup, LateHow, LateReason, RankFindings, RankOnPath, WhyLate, calls_to_mend, named,
 };
 use gapscope_timeline::quantity::ratio;
 use gapscope_timeline::thresholds::ADVICE_SHARE;
@@ -38,13 +38,18 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
     if ratio(group.cost_ns, window_ns) < ADVICE_SHARE {
         return None;
     }
-    let action = format!("{}.", action(group, reason(findings, group)));
+    let reason = in_common(findings, group, |why| why.reason);
+    let calls = in_common(findings, group, |why| match why.cause?.what {
+        Doing::Idle(cause) => calls_to_mend(cause),
+        _ => None,
+    });
+    let action = format!("{}.", action(group, reason, calls));
     let (their, them) = match group.ranks.as_slice() {
         [one] => ("its", format!(" for rank {one}")),
         _ => ("their", String::new()),
     };
     let bound = format!(
-        " Without {their} lateness the other ranks would wait at most {} ({} of the time) less{them}.{}",
+        " Without {their} lateness each of the other ranks would wait at most {} ({} of the time) less{them}.{}",
         number::duration(group.cost_ns),
         number::share_of(group.cost_ns, window_ns),
         alone(group, window_ns)
@@ -68,20 +73,24 @@ fn alone(group: &LateGroup, window_ns: i64) -> String {
     }
 }
 
-/// Returns the reason that all ranks of a group have in common.
-fn reason(findings: &RankFindings, group: &LateGroup) -> Option<LateReason> {
+/// Returns what is known of all ranks of a group alike, such as the reason why they are late.
+fn in_common<T: PartialEq>(
+    findings: &RankFindings,
+    group: &LateGroup,
+    of: impl Fn(&WhyLate) -> Option<T>,
+) -> Option<T> {
     let why = |rank: u32| -> Option<&WhyLate> {
         let straggler = findings.straggler.as_ref().filter(|row| row.rank == rank);
         let late = || findings.late_ranks.iter().find(|row| row.rank == rank);
         straggler.map(|row| &row.why).or_else(|| Some(&late()?.why))
     };
-    let mut reasons = (group.ranks.iter()).map(|rank| why(*rank).and_then(|why| why.reason));
-    let first = reasons.next()?;
-    first.filter(|_| reasons.all(|other| other == first))
+    let mut known = (group.ranks.iter()).map(|rank| why(*rank).and_then(&of));
+    let first = known.next()?;
+    first.filter(|first| known.all(|other| other.as_ref() == Some(first)))
 }
 
-/// Returns what to do about late ranks.
-fn action(group: &LateGroup, reason: Option<LateReason>) -> String {
+/// Returns what to do about late ranks. `calls` is what to do about calls that are the reason by themselves.
+fn action(group: &LateGroup, reason: Option<LateReason>, calls: Option<&str>) -> String {
     let (who, many) = (named(&group.ranks), group.ranks.len() > 1);
     let (gpu, runs, each, it) = match many {
         true => ("GPUs", "run", "each of them", "them"),
@@ -105,6 +114,7 @@ fn action(group: &LateGroup, reason: Option<LateReason>) -> String {
             let links = if many { "links" } else { "link" };
             format!("look for the slow {links} of {who}, or move {it} to another machine")
         }
+        None if let Some(calls) = calls => format!("on {who}, {calls}"),
         None => match group.how {
             LateHow::Alone => format!("find out why {who} is late"),
             LateHow::Together => format!("find out why {who} are late together"),

@@ -221,7 +221,7 @@ thresholds! {
         "Of late ranks, the fewest are named whose lateness has this share of what all of it costs the other ranks.",
         "Who mends the ranks that are named has most of what there is to win, and looks for nobody else.";
     LATE_TOGETHER_SHARE: f64 = 0.2, Share,
-        "Ranks are late together where one of them in time would bring at most this share of what all of them would.",
+        "Ranks are late together where all of them but one in time would bring at most this share of what all of them would.",
         "As long as the next one is as late, the others wait for that.";
     LATE_PART_SHARE: f64 = 0.5, Share,
         "A rank that is late in a stretch of at most this share of the time is called late in that stretch.",

@@ -1,7 +1,8 @@
 //! Finds which late ranks must be in time together for the others to wait less, and by how much.
 //!
 //! At each collective the others wait for the last arrival. Without the lateness of some ranks they would wait for the last of the other ranks:
-//! the difference, added up over all collectives, is the most that it can bring. Of ranks that are late alike, one alone brings nothing,
+//! the difference, added up over the collectives of a rank, is the most that it can bring to that rank. The rank with the greatest sum bounds
+//! what it can bring to the run: lateness goes from one communicator to the next, where other ranks wait for it again. Of ranks that are late alike, one alone brings nothing,
 //! since the others wait for the next one all the same.
 
 use super::matched::Matched;
@@ -11,6 +12,7 @@ use gapscope_timeline::thresholds::{LATE_GROUP_SHARE, LATE_TOGETHER_SHARE};
 use gapscope_timeline::vocabulary::capitalized;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The maximum number of arrivals that are kept of a collective: the latest ones and the first.
 const KEPT_ARRIVALS: usize = 32;
@@ -25,7 +27,7 @@ pub struct LateGroup {
     pub ranks: Vec<u32>,
     /// How they are late.
     pub how: LateHow,
-    /// The others would have waited at most so much less without the lateness of all these ranks, in nanoseconds.
+    /// Each of the others would have waited at most so much less without the lateness of all these ranks, in nanoseconds.
     pub cost_ns: i64,
     /// The same without the lateness of one of them alone, in the order of `ranks`.
     pub alone: Vec<LateAlone>,
@@ -39,7 +41,7 @@ pub struct LateGroup {
 pub enum LateHow {
     /// It is one rank.
     Alone,
-    /// The ranks are late at the same collectives, so that one of them in time brings next to nothing.
+    /// The ranks are late at the same collectives, so that all of them but one in time bring next to nothing.
     Together,
     /// The ranks are late at different collectives.
     InTurns,
@@ -52,13 +54,19 @@ pub enum LateHow {
 pub struct LateAlone {
     /// The number of the rank.
     pub rank: u32,
-    /// The others would have waited at most so much less had this rank alone been in time, in nanoseconds.
+    /// Each of the others would have waited at most so much less had this rank alone been in time, in nanoseconds.
     pub cost_ns: i64,
 }
 
-/// The arrivals at collectives, the latest first, each by the index of the rank.
+/// The arrivals at one collective, the latest first, each by the index of the rank.
+type Arrivals = Box<[(usize, i64)]>;
+
+/// The arrivals at collectives.
 #[derive(Debug, Default)]
-pub(super) struct Arrived(Vec<Box<[(usize, i64)]>>);
+pub(super) struct Arrived {
+    /// For each set of ranks that take part together, by index, its collectives.
+    of_sets: BTreeMap<Box<[usize]>, Vec<Arrivals>>,
+}
 
 impl Arrived {
     pub(super) fn add(&mut self, one: &Matched) {
@@ -72,19 +80,31 @@ impl Arrived {
             arrivals.truncate(KEPT_ARRIVALS - 1);
             arrivals.push(first);
         }
-        self.0.push(arrivals.into_boxed_slice());
+        let mut set: Box<[usize]> = one.parts.iter().map(|(rank, _)| *rank).collect();
+        set.sort_unstable();
+        let collectives = self.of_sets.entry(set).or_default();
+        collectives.push(arrivals.into_boxed_slice());
     }
 
-    /// Returns how much less the others would have waited, at most, without the lateness of some ranks.
+    /// Returns how much less any of the others would have waited, at most, without the lateness of some ranks.
     fn cost_ns(&self, of: &[usize]) -> i64 {
-        let costs = self.0.iter().filter_map(|arrivals| {
-            let (_, last_ns) = arrivals.first()?;
-            let others = arrivals.iter().find(|(rank, _)| !of.contains(rank));
-            // Where all ranks of a communicator are late, they would wait for the first of them.
-            let (_, next_ns) = others.or(arrivals.last())?;
-            Some(last_ns.saturating_sub(*next_ns))
-        });
-        costs.fold(0, i64::saturating_add)
+        let mut of_ranks: BTreeMap<usize, i64> = BTreeMap::new();
+        for (set, collectives) in &self.of_sets {
+            let costs = collectives.iter().filter_map(|arrivals| {
+                let (_, last_ns) = arrivals.first()?;
+                let others = arrivals.iter().find(|(rank, _)| !of.contains(rank));
+                // Where all ranks of a communicator are late, they would wait for the first of them.
+                let (_, next_ns) = others.or(arrivals.last())?;
+                Some(last_ns.saturating_sub(*next_ns))
+            });
+            let cost_ns = costs.fold(0, i64::saturating_add);
+            let all_are_late = set.iter().all(|rank| of.contains(rank));
+            for rank in set.iter().filter(|rank| all_are_late || !of.contains(rank)) {
+                let sum_ns = of_ranks.entry(*rank).or_default();
+                *sum_ns = sum_ns.saturating_add(cost_ns);
+            }
+        }
+        of_ranks.into_values().max().unwrap_or(0)
     }
 
     /// Returns those of the late ranks, given by index, whose lateness costs the others most of what all of it costs. `number` returns a
@@ -126,21 +146,26 @@ impl Arrived {
             alone: alone.collect(),
             sentence: None,
         };
-        found.how = found.how();
+        found.how = found.how(|left_out| self.cost_ns(&without(&group, group[left_out])));
         found.sentence = found.sentence();
         Some(found)
     }
 }
 
 impl LateGroup {
-    fn how(&self) -> LateHow {
+    /// Returns how the ranks are late. `cost_without` returns what the lateness of all of them costs but of the one at an index.
+    fn how(&self, cost_without: impl Fn(usize) -> i64) -> LateHow {
+        let next_to_nothing =
+            |cost_ns: i64| cost_ns as f64 <= LATE_TOGETHER_SHARE * self.cost_ns as f64;
         let costs = self.alone.iter().map(|alone| alone.cost_ns);
         let (sum_ns, most_ns) = costs.fold((0i64, 0), |(sum, most), ns| {
             (sum.saturating_add(ns), most.max(ns))
         });
         if self.ranks.len() < 2 {
             LateHow::Alone
-        } else if most_ns as f64 <= LATE_TOGETHER_SHARE * self.cost_ns as f64 {
+        } else if next_to_nothing(most_ns)
+            && (0..self.ranks.len()).map(cost_without).all(next_to_nothing)
+        {
             LateHow::Together
         } else if sum_ns as f64 >= LATE_GROUP_SHARE * self.cost_ns as f64 && self.each_counts() {
             LateHow::InTurns
@@ -172,7 +197,7 @@ impl LateGroup {
         };
         let most = self.most_alone()?;
         Some(format!(
-            "{who} {how}: without their lateness the others would have waited at most {} less, and without that of rank {} alone at most {}.",
+            "{who} {how}: without their lateness each of the others would have waited at most {} less, and without that of rank {} alone at most {}.",
             Nanoseconds(self.cost_ns),
             most.rank,
             Nanoseconds(most.cost_ns),

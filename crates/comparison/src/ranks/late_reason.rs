@@ -7,9 +7,11 @@
 use super::digest::RankDigest;
 use super::late::{Doing, LateCause, Lateness};
 use gapscope_analysis::conditions::ConditionKind;
+use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::intervals::Interval;
 use gapscope_timeline::quantity::{Bytes, Nanoseconds};
 use gapscope_timeline::thresholds::LATE_CAUSE_SHARE;
+use gapscope_trace::manifest::Api;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -60,6 +62,8 @@ pub(super) fn reason(
                 let line = lines.find(|line| line.cause == idle);
                 let evidence = line.map(|line| format!("its host was mostly at {}", line.text));
                 let evidence = evidence.or_else(|| ranks.stalled());
+                let call = calls_to_mend(idle).map(str::to_owned);
+                let evidence = evidence.or(call);
                 return (None, evidence.unwrap_or_else(|| NOT_SHOWN.to_owned()));
             }
         },
@@ -69,6 +73,12 @@ pub(super) fn reason(
         Some((reason, evidence)) => (Some(reason), evidence),
         None => (None, NOT_SHOWN.to_owned()),
     }
+}
+
+/// Returns what to do about calls that are by themselves the reason why a rank is late: its host allocates, or loads and builds code.
+pub fn calls_to_mend(idle: Cause) -> Option<&'static str> {
+    let is_reason = matches!(idle, Cause::HostAllocate | Cause::HostCompile);
+    is_reason.then(|| idle.facts(Api::Cuda).advice)
 }
 
 /// Returns true where a ratio explains enough of a greater one.

@@ -376,7 +376,9 @@ fn why(why: &WhyLate) -> String {
     };
     let longer = Nanoseconds(cause.longer_ns);
     let mut text = match cause.what {
-        Doing::Compute => format!(" Before them it computed {longer} longer than the others did"),
+        Doing::Compute => {
+            format!(" Before them its GPU worked {longer} longer than the others' did")
+        }
         Doing::Communication => {
             format!(
                 " Before them it was in collectives of other groups {longer} longer than the others were"

@@ -218,7 +218,7 @@ fn what_the_straggler_did_longer_is_the_cause() {
     // Of the first collective there is none before.
     assert_eq!((cause.what, cause.longer_ns), (Doing::Compute, 5 * 60 * US));
     assert!((cause.share - 1.0).abs() < 1e-9);
-    assert_says(&found, "it computed 300 µs longer than the others");
+    assert_says(&found, "its GPU worked 300 µs longer than the others'");
     let found = compare(&[busy(0, 100, 0), busy(1, 100, 60), busy(2, 100, 0)]);
     let cause = found.straggler.as_ref().unwrap().why.cause.unwrap();
     assert_eq!(cause.what, Doing::Idle(Cause::HostLate));
