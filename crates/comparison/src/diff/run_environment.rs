@@ -9,7 +9,7 @@ use gapscope_timeline::quantity::{bytes, share};
 use gapscope_timeline::vocabulary::Gpus;
 use gapscope_trace::tables::Condition;
 
-/// The ratio of the clocks of both sides from which on it is reported. The clock of one GPU varies by less within a run that is not limited.
+/// The ratio of the clocks of both sides from which on the clocks are reported. The value is chosen and not measured.
 const OTHER_CLOCK: f64 = 1.03;
 /// The share of the recording from which on a limit of the clock is reported.
 const LIMITED_SHARE: f64 = 0.1;

@@ -2,8 +2,8 @@
 //!
 //! At each collective the others wait for the last arrival. Without the lateness of some ranks they would wait for the last of the other ranks:
 //! the difference, added up over the collectives of a rank, is the most that it can bring to that rank. The rank with the greatest sum bounds
-//! what it can bring to the run: lateness goes from one communicator to the next, where other ranks wait for it again. Of ranks that are late alike, one alone brings nothing,
-//! since the others wait for the next one all the same.
+//! what it can bring to the run: lateness goes from one communicator to the next, where other ranks wait for it again. Of ranks that are late
+//! alike, one alone brings nothing, since the others wait for the next one all the same.
 
 use super::matched::Matched;
 use gapscope_timeline::quantity::Nanoseconds;

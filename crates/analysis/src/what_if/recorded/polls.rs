@@ -2,7 +2,7 @@
 //!
 //! - Without a call, as by reading mapped memory: the host was outside of calls until the work of the device ended, and called right after.
 //! - In a call that takes an image from the display or gives one back, while the device worked all the time. Such a call waits for an image
-//!   that the device still draws, or for the display; of the latter the device sees nothing, and is mostly done by then.
+//!   that the device still draws, or for the display. A device that is done with its work does not work all the time of the call.
 //!
 //! A host whose own code takes about as long as the device's work looks the same. So nobody knows what the host did, and a replay that takes
 //! the time for the host's own code would say that nothing else holds the run.
