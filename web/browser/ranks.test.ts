@@ -126,7 +126,7 @@ test("ranks in one trace have a verdict for each device, and are joined, too", a
   const page = await pages.open(`${one.url}#p=ranks`, { width: 1440, height: 1200 });
   await page.waitForSelector(`.ranks-panel[data-ranks="${RANKS}"]`);
   expect(await page.locator(".ranks-sentences").innerText()).toContain(`Rank ${LATE} arrived last at ${STEPS} of ${STEPS} collectives`);
-  expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device + 1} (Made GPU) host-bound`));
+  expect(await page.locator(".each-verdict li").allInnerTexts()).toEqual(Array.from({ length: RANKS }, (_, device) => `GPU ${device} (Made GPU) host-bound`));
   await expect.poll(() => page.locator(".collective-waits .wait").count()).toBe(STEPS * (RANKS - 1));
   // The bar lies on the track of its own queue.
   const { wait, over } = await placed(page, '.collective-waits .wait[data-rank="0"]', '[data-track="q1.work"]');
