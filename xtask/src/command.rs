@@ -16,14 +16,17 @@ thread_local! {
     static OUTPUT: RefCell<Option<File>> = const { RefCell::new(None) };
 }
 
-/// Runs a task beside others. The output of its commands is kept in a file and printed when the task has ended, so
-/// that the outputs of two tasks do not mix.
+/// Runs a task beside others. The output of its commands is kept in a file, so that the outputs of two tasks do not mix.
+/// It is printed if the task fails.
 pub fn beside<T>(output: &Path, task: impl FnOnce() -> Result<T>) -> Result<T> {
     let file =
         File::create(output).with_context(|| format!("cannot write {}", output.display()))?;
     OUTPUT.set(Some(file));
     let result = task();
     OUTPUT.set(None);
+    if result.is_ok() {
+        return result;
+    }
     let copied = File::open(output).and_then(|mut file| io::copy(&mut file, &mut io::stderr()));
     copied.with_context(|| format!("cannot print {}", output.display()))?;
     result

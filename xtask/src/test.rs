@@ -58,12 +58,16 @@ pub fn run() -> Result<()> {
     })?;
     // The end-to-end tests run alone, because they measure shares of time.
     let crates = run_tests();
-    // The browsers and the emulator use about one core each.
+    // Two browsers use about one core, as do the emulator and then the tests in Python.
     let (page, others) = timed("browsers, Python and other systems", || {
         std::thread::scope(|scope| {
-            let others =
-                scope.spawn(|| command::beside(&target("other-systems.log"), other_systems));
-            let page = web::test_in_browsers().and(python::test());
+            let others = scope.spawn(|| {
+                command::beside(&target("other-systems.log"), || {
+                    let (others, python) = (other_systems(), python::test());
+                    python.and(others)
+                })
+            });
+            let page = web::test_in_browsers();
             let others = others
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
