@@ -123,6 +123,26 @@ def at_clock(hertz: float, factor: float, seed: int, readings: int = 1) -> Trace
     return trace
 
 
+def reduced(seed: int, beside: bool = True, allocating: float = 0) -> TraceWriter:
+    """Returns a program whose reduction runs beside the kernels of the next step or behind them, and which may allocate before each step."""
+    noise, trace, start, stream_free = random.Random(seed), TraceWriter(), 1000.0, 0.0
+    for _ in range(60):
+        if allocating:
+            trace.call("allocate-memory", start, allocating, "cudaMalloc")
+            start += allocating
+        for kernel, usual in (("gemm", 800), ("softmax", 200), ("norm", 160)):
+            duration = usual * math.exp(noise.gauss(0, 0.01))
+            trace.launch(kernel, start - 15, start, duration, call_duration=3)
+            start += duration + 1
+        reduction = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+        stream_free = max(start, stream_free) + 3
+        trace.launch(reduction, start - 10, stream_free, 500, 2 if beside else 1, call_duration=3)
+        stream_free += 500
+        if not beside:
+            start = stream_free + 1
+    return trace
+
+
 NO_CHANGE = "no-difference"
 
 COMPARISONS = [
@@ -167,6 +187,33 @@ COMPARISONS = [
         "no difference: one kernel runs on a stream of its own",
         lambda: steps(1, queues={"softmax": 2}),
         verdict=NO_CHANGE,
+    ),
+    Comparison(
+        "an_overlap_that_was_lost",
+        "slower, because a reduction no longer runs beside kernels; no kernel is blamed",
+        lambda: reduced(1, beside=False),
+        lambda: reduced(2),
+        verdict="slower",
+        says=(r"29\.\d ms of work no longer\s+ran beside other work",),
+        never_says=(r"`\w+` takes",),
+    ),
+    Comparison(
+        "an_overlap_that_is_new",
+        "faster, because a reduction runs beside kernels now",
+        lambda: reduced(1),
+        lambda: reduced(2, beside=False),
+        verdict="faster",
+        says=(r"29\.\d ms more work ran\s+beside other work",),
+        never_says=(r"`\w+` takes",),
+    ),
+    Comparison(
+        "a_new_cause_of_idle_time",
+        "slower, because the program allocates before each step",
+        lambda: reduced(1, beside=False, allocating=300),
+        lambda: reduced(2, beside=False),
+        verdict="slower",
+        says=(r"1[67]\.\d ms more idle\s+\(host allocates\)",),
+        never_says=(r"beside other work",),
     ),
     Comparison("same_program", "no difference", lambda: steps(1), verdict=NO_CHANGE, equal_work=(True,)),
     Comparison(

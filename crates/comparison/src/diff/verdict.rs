@@ -12,15 +12,17 @@ use gapscope_timeline::thresholds::HOPELESS_FACTOR;
 const MAX_REASONS: usize = 3;
 /// The least share of the greatest change that makes another change a reason.
 const MIN_REASON_SHARE: f64 = 0.1;
+/// The share of a change from which on something that was not tested by itself is told as its reason.
+const MIN_CAUSE_SHARE: f64 = 0.5;
+/// The share of the busy time that kernels and transfers may lack.
+const MAX_LACKING_SHARE: f64 = 0.01;
 
 /// Returns the verdict of a comparison, then its sentence.
 pub(super) fn verdict(diff: &Diff) -> (Verdict, String) {
-    let find = |metric: Metric| {
-        let key = metric.key();
-        let of = |c: &&Change| matches!(c.kind, ChangeKind::Time) && c.name == key;
-        diff.changes.iter().find(of)
-    };
-    let (wall, gpu) = (find(Metric::WallTime), find(Metric::GpuTime));
+    let (wall, gpu) = (
+        figure(diff, Metric::WallTime),
+        figure(diff, Metric::GpuTime),
+    );
     let known = |change: Option<&Change>| change.is_some_and(|change| change.ratio.is_some());
     if !known(wall) && !known(gpu) {
         return (Verdict::Unknown, incomparable(diff, wall));
@@ -173,7 +175,7 @@ fn headline(change: &Change) -> String {
 fn reasons(diff: &Diff) -> Vec<String> {
     let told = |change: &&Change| match change.kind {
         ChangeKind::Kernel => change.significant || change.has_typical_change(),
-        ChangeKind::Idle => change.significant,
+        ChangeKind::Idle => change.significant || is_new_idle(diff, change),
         _ => false,
     };
     let weight = |change: &Change| change.by().map_or(0.0, f64::abs);
@@ -192,11 +194,60 @@ fn reasons(diff: &Diff) -> Vec<String> {
         ChangeKind::Idle => idle(group[0]),
         _ => kernel(diff, &group),
     };
-    groups
-        .into_iter()
-        .take(MAX_REASONS)
-        .filter_map(reason)
-        .collect()
+    let texts = groups.into_iter().take(MAX_REASONS).filter_map(reason);
+    match overlap(diff).filter(|(by, _)| by.abs() >= MIN_REASON_SHARE * most) {
+        Some((by, text)) if by.abs() > most => std::iter::once(text).chain(texts).collect(),
+        Some((_, text)) => texts.chain([text]).collect(),
+        None => texts.collect(),
+    }
+}
+
+/// Returns true for idle time of a cause that one side has none of, so that it has no ratio to be tested, where all idle time changed and
+/// most of that change is this one.
+fn is_new_idle(diff: &Diff, change: &Change) -> bool {
+    let is_new = change.before == Some(0.0) || change.after == Some(0.0);
+    let all = figure(diff, Metric::IdleTime).filter(|all| all.significant);
+    let all = all.and_then(Change::by);
+    is_new && (change.by().zip(all)).is_some_and(|(by, all)| by / all >= MIN_CAUSE_SHARE)
+}
+
+/// Returns the change of a figure of the whole run.
+fn figure(diff: &Diff, metric: Metric) -> Option<&Change> {
+    let key = metric.key();
+    let mut changes = diff.changes.iter();
+    changes.find(|change| change.kind != ChangeKind::Kernel && change.name == key)
+}
+
+/// Returns by how much less work ran at the same time as other work after than before, in nanoseconds, and a text on that; `None` unless
+/// that is most of the change of the time in which the one GPU was busy.
+fn overlap(diff: &Diff) -> Option<(f64, String)> {
+    let busy = figure(diff, Metric::GpuTime).filter(|busy| busy.significant || is_likely(busy))?;
+    if diff.before.devices.len() != 1 || diff.after.devices.len() != 1 {
+        return None;
+    }
+    let works = diff.changes.iter().filter(|change| {
+        change.kind == ChangeKind::Kernel || change.name == Metric::TransferTime.key()
+    });
+    let (mut before, mut after) = (-busy.before?, -busy.after?);
+    for work in works {
+        before += work.before?;
+        after += work.after?;
+    }
+    // Work that is neither a kernel nor a transfer, such as a graph that was timed as a whole, makes a GPU busier than these.
+    let unknown = [(before, busy.before?), (after, busy.after?)];
+    if unknown
+        .iter()
+        .any(|(overlap, busy)| *overlap < -MAX_LACKING_SHARE * busy)
+    {
+        return None;
+    }
+    let by = before - after;
+    let time = quantity::duration_f64(by.abs());
+    let text = match by > 0.0 {
+        true => format!("{time} of work no longer ran beside other work"),
+        false => format!("{time} more work ran beside other work"),
+    };
+    (by / busy.by()? >= MIN_CAUSE_SHARE).then_some((by, text))
 }
 
 /// Returns true for two changes of one kernel under different labels.
@@ -289,14 +340,9 @@ fn takes(ratio: f64) -> String {
 /// Returns texts on launches and submissions, which are as many as before where their numbers are the same, and on gaps and GPU time, of which
 /// only the changes are known that could have been told.
 fn unchanged(diff: &Diff) -> Vec<String> {
-    let find = |metric: Metric| {
-        let key = metric.key();
-        let mut changes = diff.changes.iter();
-        changes.find(|c| c.name == key && c.kind != ChangeKind::Kernel)
-    };
     let mut texts = Vec::new();
     let is_same = |metric: Metric| {
-        find(metric).is_some_and(|change| {
+        figure(diff, metric).is_some_and(|change| {
             change.before.is_some()
                 && change.before == change.after
                 && change.at_least == [false; 2]
@@ -310,7 +356,7 @@ fn unchanged(diff: &Diff) -> Vec<String> {
         ));
     }
     let unclear = |(metric, name): (Metric, &'static str)| {
-        let change = find(metric)?;
+        let change = figure(diff, metric)?;
         let both = change.before.is_some() && change.after.is_some();
         (both && !change.significant && change.at_least == [false; 2]).then_some((name, change))
     };
