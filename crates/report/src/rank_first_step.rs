@@ -4,6 +4,7 @@
 //! others would have waited for the next rank: so ranks that are late together are named together.
 
 use crate::number;
+use gapscope_analysis::gaps::Cause;
 use gapscope_comparison::ranks::{
     Doing, LateGroup, LateHow, LateReason, RankFindings, RankOnPath, WhyLate, calls_to_mend, named,
 };
@@ -16,17 +17,6 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
     let group = findings.late_group.as_ref()?;
     // Where the critical path runs through other ranks, nothing is gained by this one.
     let is_on_path = findings.critical_path.as_ref().is_none_or(|path| {
-        let whole_ns = |of: &RankOnPath| {
-            let parts = [
-                of.compute_ns,
-                of.communication_ns,
-                of.transfer_ns,
-                of.host_ns,
-                of.sync_ns,
-                of.launch_ns,
-            ];
-            parts.into_iter().fold(0i64, i64::saturating_add)
-        };
         let longest = path.ranks.iter().max_by_key(|of| whole_ns(of));
         longest.is_none_or(|of| group.ranks.contains(&of.rank))
     });
@@ -40,6 +30,9 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
     }
     let reason = in_common(findings, group, |why| why.reason);
     let calls = in_common(findings, group, |why| match why.cause?.what {
+        Doing::Idle(Cause::SubmitCall) => {
+            Some("find out why launch calls take longer than on the other ranks")
+        }
         Doing::Idle(cause) => calls_to_mend(cause),
         _ => None,
     });
@@ -55,6 +48,19 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
         alone(group, window_ns)
     );
     Some([action, bound])
+}
+
+/// Returns the known time of the critical path on a rank.
+pub(crate) fn whole_ns(of: &RankOnPath) -> i64 {
+    let parts = [
+        of.compute_ns,
+        of.communication_ns,
+        of.transfer_ns,
+        of.host_ns,
+        of.sync_ns,
+        of.launch_ns,
+    ];
+    parts.into_iter().fold(0i64, i64::saturating_add)
 }
 
 /// Returns a sentence on what one rank of a group would bring alone.

@@ -4,7 +4,7 @@
 
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::number;
-use crate::rank_first_step::first_step;
+use crate::rank_first_step::{first_step, whole_ns};
 use crate::section::{duration, or_unknown};
 use crate::stable_json::pretty;
 use gapscope_analysis::verdict::Bound;
@@ -104,7 +104,7 @@ impl RanksReport<'_> {
         };
         let mut blocks = vec![Block::Title(short_command(self.manifest), aside)];
         blocks.extend(self.verdict());
-        blocks.extend(self.do_first());
+        blocks.extend(self.do_first().or_else(|| self.see_one_rank()));
         for (at, sentence) in findings.sentences.iter().enumerate() {
             let text = Text::new();
             blocks.push(Block::Sentence(match at {
@@ -150,6 +150,23 @@ impl RanksReport<'_> {
         let [action, rest] = first_step(self.findings)?;
         let text = Text::new().strong(format!("Do first: {action}"));
         Some(Block::Apart(text.and(rest)))
+    }
+
+    /// Returns where to look first where no late rank comes before what is slow on each rank: the report on the rank that the critical path
+    /// runs through for longest.
+    fn see_one_rank(&self) -> Option<Block> {
+        let findings = self.findings;
+        if findings.verdict == Bound::Unknown {
+            return None;
+        }
+        let path = findings.critical_path.iter().flat_map(|path| &path.ranks);
+        let longest = path.max_by_key(|of| (whole_ns(of), Reverse(of.rank)));
+        let rank = longest.map_or(findings.ranks.first()?.rank, |of| of.rank);
+        let text = Text::new().strong(format!("Do first: what the report on rank {rank} says"));
+        Some(Block::Apart(text.and(format!(
+            ", as no late rank holds up the others for long: gapscope report {}/rank={rank}",
+            self.folder
+        ))))
     }
 
     /// Returns a sentence on what bounds the speed of all ranks together.
@@ -263,7 +280,7 @@ impl RanksReport<'_> {
                 Text::new().with(Tone::Warning, format!("{}{machine}", list(&row.ranks)))
             })
             .name("of", |row| match (row.what, &row.kernel) {
-                (Unlike::Computes, _) => "computing",
+                (Unlike::Computes, _) => "work outside of collectives",
                 (Unlike::Idles, _) => "idle",
                 (Unlike::Awaited, _) => "in collectives",
                 (Unlike::Kernel, None) => "a kernel",

@@ -5,7 +5,7 @@
 use super::chance::{BehindMedian, LastArrival, LateRank, LateRanks};
 use super::digest::RankDigest;
 use super::findings::{Arrival, Collective, CollectiveKind, LateRankRow, Straggler, WhyLate};
-use super::late::{LateCause, Lateness, UsualParts};
+use super::late::{LateCause, Lateness, LatenessByCommunicator, UsualParts};
 use super::late_group::{Arrived, LateGroup};
 use super::late_reason;
 use super::matched::{KindCounts, Matched, later_parts, median_part};
@@ -30,7 +30,7 @@ pub(super) struct Comparison {
     /// For each rank, the times for which it waited for other ranks.
     waits: Vec<Vec<Interval>>,
     /// For each rank, what it did for longer than the others where it was last.
-    late: Vec<Lateness>,
+    late: Vec<LatenessByCommunicator>,
     /// For each rank, the leads of its late arrivals.
     leads: LateRanks,
     /// For each rank, by how much it arrived later than the median rank.
@@ -42,9 +42,9 @@ pub(super) struct Comparison {
     /// For each rank, the number of collectives at which it arrived earlier than the median rank, by more than the clocks' error.
     ahead_count: Vec<u64>,
     /// For each rank, what it did for longer than the mean of all ranks.
-    unlike_mean: Vec<Lateness>,
+    unlike_mean: Vec<LatenessByCommunicator>,
     /// For each rank, what it did for longer than the ranks that were not late, where it arrived later than the median rank.
-    late_of_several: Vec<Lateness>,
+    late_of_several: Vec<LatenessByCommunicator>,
     /// For each rank, the number of collectives at which it arrived later than the median rank, by more than the clocks' error.
     behind_count: Vec<u64>,
     /// The number of collectives of which that is known.
@@ -89,14 +89,14 @@ impl Comparison {
         Comparison {
             rows: digests.iter().map(|d| d.row.clone()).collect(),
             waits: vec![Vec::new(); digests.len()],
-            late: vec![Lateness::default(); digests.len()],
+            late: vec![LatenessByCommunicator::default(); digests.len()],
             leads: LateRanks::default(),
             behind: LateRanks::default(),
             ahead: LateRanks::default(),
             offset_ns: vec![0; digests.len()],
             ahead_count: vec![0; digests.len()],
-            unlike_mean: vec![Lateness::default(); digests.len()],
-            late_of_several: vec![Lateness::default(); digests.len()],
+            unlike_mean: vec![LatenessByCommunicator::default(); digests.len()],
+            late_of_several: vec![LatenessByCommunicator::default(); digests.len()],
             behind_count: vec![0; digests.len()],
             ordered_count: 0,
             arrived: Arrived::default(),
@@ -200,7 +200,7 @@ impl Comparison {
             row.last_count = row.last_count.map(|count| count + 1);
             row.last_skew_ns = row.last_skew_ns.map(|ns| ns.saturating_add(skew_ns));
             if let Some(usual) = UsualParts::new(one, of_parts.clone().filter(|at| *at != last)) {
-                self.late[rank].add(one.parts[last].1, &usual, errors[first]);
+                self.late[rank].add(one, one.parts[last].1, &usual, errors[first]);
             }
         }
         let mut arrivals: Vec<Arrival> = of_parts
@@ -249,7 +249,7 @@ impl Comparison {
                 let (rank, part) = one.parts[*at];
                 self.behind_count[rank] += 1;
                 if let Some(usual) = &usual {
-                    self.late_of_several[rank].add(part, usual, *error_ns);
+                    self.late_of_several[rank].add(one, part, usual, *error_ns);
                 }
             }
         }
@@ -279,7 +279,7 @@ impl Comparison {
         }
         if let Some(usual) = UsualParts::new(one, 0..one.parts.len()) {
             for (rank, part) in &one.parts {
-                self.unlike_mean[*rank].add(part, &usual, 0);
+                self.unlike_mean[*rank].add(one, part, &usual, 0);
             }
         }
         for (at, ..) in ahead.iter().filter(|(_, ns, error_ns)| ns > error_ns) {
@@ -321,7 +321,7 @@ impl Comparison {
             let others = (0..digests.len()).filter(|rank| !is_in(&late, *rank));
             let why = WhyLate::new(
                 late_rank,
-                &self.late_of_several[late_rank.rank],
+                &self.late_of_several[late_rank.rank].greatest(),
                 digests,
                 others,
             );
@@ -342,7 +342,7 @@ impl Comparison {
                     lead_ns: self.offset_ns[*rank].saturating_sub(latest_ns.unwrap_or(0)),
                     ..*first
                 };
-                let others: Vec<&Lateness> =
+                let others: Vec<&LatenessByCommunicator> =
                     in_time.iter().map(|at| &self.unlike_mean[*at]).collect();
                 let lateness = self.unlike_mean[*rank].against(&others);
                 let why = WhyLate::new(&late_rank, &lateness, digests, in_time.iter().copied());
@@ -366,6 +366,7 @@ impl Comparison {
             late_count,
             of_count: self.ordered_count,
             late_ns: late.lead_ns,
+            group_count: self.arrived.group_count(late.rank),
             later_than,
             chance: late.chance,
             why,
@@ -456,12 +457,13 @@ impl Comparison {
         let row = &self.rows[worst];
         let (last_count, skew_ns) = (row.last_count?, row.last_skew_ns?);
         let others = (0..digests.len()).filter(|rank| *rank != worst);
-        let why = WhyLate::new(&late, &self.late[late.rank], digests, others);
+        let why = WhyLate::new(&late, &self.late[late.rank].greatest(), digests, others);
         Some(Straggler {
             rank: row.rank,
             last_count,
             of_count: rows.filter_map(|row| row.last_count).sum(),
             skew_ns,
+            group_count: self.arrived.group_count(worst),
             share: ratio(skew_ns, total_ns),
             cost_ns: late.lead_ns,
             chance: late.chance,

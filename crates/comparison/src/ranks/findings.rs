@@ -183,7 +183,9 @@ pub struct Straggler {
     pub of_count: u64,
     /// The sum of the skews of those at which the rank arrived last.
     pub skew_ns: i64,
-    /// The same as a share of all skews.
+    /// The number of groups of ranks over whose collectives the skews are added up. At the same time several groups may wait for the rank.
+    pub group_count: usize,
+    /// `skew_ns` as a share of all skews.
     pub share: f64,
     /// The time by which it arrived later than the second to last, in all: what the others would not have waited without it.
     pub cost_ns: i64,
@@ -206,6 +208,8 @@ pub struct LateRankRow {
     pub of_count: u64,
     /// The time by which it arrived later than the median rank, or than the latest of those in `later_than`, in all, in nanoseconds.
     pub late_ns: i64,
+    /// The number of groups of ranks over whose collectives the times are added up. At the same time several groups may wait for the rank.
+    pub group_count: usize,
     /// The numbers of the ranks in time, where most ranks are late and these are compared with them; empty where the rank is compared
     /// with the median rank.
     pub later_than: Vec<u32>,

@@ -2,7 +2,7 @@
 //! longer before its arrivals than the others' devices.
 
 use super::matched::Matched;
-use super::part::{CollectivePart, WorkTotals};
+use super::part::{CollectivePart, Communicator, WorkTotals};
 use gapscope_analysis::gaps::Cause;
 use gapscope_timeline::quantity::ratio;
 use schemars::JsonSchema;
@@ -53,7 +53,12 @@ pub struct LateCause {
     pub share: f64,
 }
 
-/// Sums of the time that one rank spent longer than the others on each activity, before the collectives where it
+/// The lateness of one rank in each communicator. The stretches before collectives of two communicators overlap, so that their times are
+/// never added up.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LatenessByCommunicator(BTreeMap<Communicator, Lateness>);
+
+/// Sums of the time that one rank spent longer than the others on each activity, before the collectives of one communicator where it
 /// arrived last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lateness {
@@ -157,9 +162,41 @@ impl UsualParts {
     }
 }
 
+impl LatenessByCommunicator {
+    /// Adds a collective, as [`Lateness::add`] does.
+    pub(super) fn add(
+        &mut self,
+        one: &Matched,
+        late: &CollectivePart,
+        usual: &UsualParts,
+        error_ns: i64,
+    ) {
+        let lateness = self.0.entry(one.communicator).or_default();
+        lateness.add(late, usual, error_ns);
+    }
+
+    /// Returns the lateness in the communicator where it is greatest.
+    pub(super) fn greatest(&self) -> Lateness {
+        let greatest = self.0.values().max_by_key(|lateness| lateness.late_ns);
+        greatest.cloned().unwrap_or_default()
+    }
+
+    /// Returns what the rank spent longer than the mean of some others, in the communicator where it is latest. All must have been compared
+    /// with the same usual parts.
+    pub(super) fn against(&self, others: &[&LatenessByCommunicator]) -> Lateness {
+        let each = self.0.iter().filter_map(|(communicator, lateness)| {
+            let others = others.iter().filter_map(|other| other.0.get(communicator));
+            let others: Vec<&Lateness> = others.collect();
+            (!others.is_empty()).then(|| lateness.against(&others))
+        });
+        let greatest = each.max_by_key(|lateness| lateness.late_ns);
+        greatest.unwrap_or_default()
+    }
+}
+
 impl Lateness {
     /// Adds a collective with this rank's part in it; times of that compare with the usual ones within `error_ns`.
-    pub(super) fn add(&mut self, late: &CollectivePart, usual: &UsualParts, error_ns: i64) {
+    fn add(&mut self, late: &CollectivePart, usual: &UsualParts, error_ns: i64) {
         let Some(before) = &late.before else {
             return;
         };
@@ -182,7 +219,7 @@ impl Lateness {
     }
 
     /// Returns what the rank spent longer than the mean of some others, where all of them were compared with the same usual parts.
-    pub(super) fn against(&self, others: &[&Lateness]) -> Lateness {
+    fn against(&self, others: &[&Lateness]) -> Lateness {
         let count = others.len().max(1);
         let mean = |ns: &dyn Fn(&Lateness) -> i64| {
             let sum = others

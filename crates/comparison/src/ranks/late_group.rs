@@ -86,6 +86,12 @@ impl Arrived {
         collectives.push(arrivals.into_boxed_slice());
     }
 
+    /// Returns the number of sets of ranks with which a rank takes part.
+    pub(super) fn group_count(&self, rank: usize) -> usize {
+        let sets = self.of_sets.keys();
+        sets.filter(|set| set.contains(&rank)).count()
+    }
+
     /// Returns how much less any of the others would have waited, at most, without the lateness of some ranks.
     fn cost_ns(&self, of: &[usize]) -> i64 {
         let mut of_ranks: BTreeMap<usize, i64> = BTreeMap::new();

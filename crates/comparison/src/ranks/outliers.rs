@@ -14,10 +14,11 @@
 use super::digest::RankDigest;
 use super::pipelines::Pipelines;
 use gapscope_timeline::quantity::{Nanoseconds, Percent, ratio};
-use gapscope_timeline::rank_list::list;
+use gapscope_timeline::rank_list::named;
 use gapscope_timeline::thresholds::{
     ADVICE_SHARE, FEW_RANKS, OUTLIER_MOST, OUTLIER_SHARE, OUTLIER_SPREADS,
 };
+use gapscope_timeline::vocabulary::capitalized;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -226,10 +227,14 @@ fn sentence(outlier: &Outlier) -> String {
     let usual = Nanoseconds(outlier.usual_ns);
     let value = Nanoseconds(outlier.value_ns);
     let more = Percent((outlier.ratio - 1.0).abs());
-    match outlier.what {
-        Unlike::Computes => format!(
-            "{who} compute{s} for {more} longer than the median rank ({value} instead of {usual})."
-        ),
+    let text = match outlier.what {
+        Unlike::Computes => {
+            let gpus = if one { "GPU" } else { "GPUs" };
+            let work = if one { "works" } else { "work" };
+            format!(
+                "the {gpus} of {who} {work} for {more} longer than the median rank's outside of collectives ({value} instead of {usual})."
+            )
+        }
         Unlike::Idles => {
             let are = if one { "is" } else { "are" };
             format!("{who} {are} idle for {value}, the median rank for {usual}.")
@@ -245,17 +250,19 @@ fn sentence(outlier: &Outlier) -> String {
             outlier.ratio,
             outlier.kernel.as_deref().unwrap_or("a kernel"),
         ),
-    }
+    };
+    capitalized(&text)
 }
 
 /// Returns the text for an outlier's ranks.
 fn who(outlier: &Outlier) -> String {
-    let text = list(&outlier.ranks);
-    match (&outlier.machine, outlier.ranks.as_slice()) {
-        (_, [_]) => format!("Rank {text}"),
-        (Some(_), _) => format!("Ranks {text}, all of one machine,"),
-        (None, _) => format!("Ranks {text}"),
-    }
+    let all_of_one = outlier.machine.is_some() && outlier.ranks.len() > 1;
+    let machine = if all_of_one {
+        ", all of one machine,"
+    } else {
+        ""
+    };
+    format!("{}{machine}", named(&outlier.ranks))
 }
 
 #[cfg(test)]

@@ -334,6 +334,14 @@ fn mostly_in(stretch: Option<Interval>, origin_ns: i64) -> String {
     })
 }
 
+/// Returns words on the groups of ranks over whose collectives times are added up, where these are several: they may wait at the same time.
+fn added_up(group_count: usize) -> String {
+    match group_count {
+        0 | 1 => String::new(),
+        _ => format!(", added up over its {group_count} groups of ranks"),
+    }
+}
+
 /// Returns a sentence on a rank that is late together with others, and why.
 fn late_with_others(row: &LateRankRow, origin_ns: i64) -> String {
     let than = match row.later_than.as_slice() {
@@ -342,11 +350,12 @@ fn late_with_others(row: &LateRankRow, origin_ns: i64) -> String {
         ranks => format!("ranks {}", list(ranks)),
     };
     format!(
-        "Rank {} is late: it arrived later than {than} at {} of {}, by {} in all{}.{}",
+        "Rank {} is late: it arrived later than {than} at {} of {}, by {} in all{}{}.{}",
         row.rank,
         row.late_count,
         count_of(row.of_count, "collective", "collectives"),
         Nanoseconds(row.late_ns),
+        added_up(row.group_count),
         mostly_in(row.why.stretch, origin_ns),
         why(&row.why)
     )
@@ -355,11 +364,12 @@ fn late_with_others(row: &LateRankRow, origin_ns: i64) -> String {
 /// Returns a sentence on the rank that is late, and why.
 fn late(straggler: &Straggler, origin_ns: i64) -> String {
     format!(
-        "Rank {} arrived last at {} of {}, by {} in all: {} of all skew{}.{}",
+        "Rank {} arrived last at {} of {}, by {} in all{}: {} of all skew{}.{}",
         straggler.rank,
         straggler.last_count,
         count_of(straggler.of_count, "collective", "collectives"),
         Nanoseconds(straggler.skew_ns),
+        added_up(straggler.group_count),
         Percent(straggler.share),
         mostly_in(straggler.why.stretch, origin_ns),
         why(&straggler.why)
