@@ -26,10 +26,11 @@ use std::path::Path;
 /// Writing to `out` fails.
 pub fn write(scene: &Scene, out: &mut (impl Write + Send)) -> io::Result<Exported> {
     let mut drawing = Sealing::new(&mut *out);
+    let mut any = false;
     begin(&mut drawing)?;
-    let exported = write_part(scene, false, &mut drawing)?;
+    let exported = write_part(scene, &mut any, &mut drawing)?;
     if let Some(folder) = &scene.embedded {
-        embed(folder, &mut drawing)?;
+        embed(folder, any, &mut drawing)?;
     }
     end(&scene.trace.manifest, scene.origin_ns, out)?;
     Ok(exported)
@@ -40,10 +41,10 @@ pub(crate) fn begin(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"drawnBy\":\"gapscope\",\"traceEvents\":[")
 }
 
-/// Writes the events of a trace. `any` is true if events precede them in the file.
+/// Writes the events of a trace. `any` says whether events precede what is written next in the file.
 pub(crate) fn write_part(
     scene: &Scene,
-    any: bool,
+    any: &mut bool,
     out: &mut (impl Write + Send),
 ) -> io::Result<Exported> {
     let mut writer = Writer {
@@ -72,10 +73,10 @@ pub(crate) fn end(manifest: &Manifest, origin_ns: i64, out: &mut impl Write) -> 
 }
 
 /// Writes the trace of a folder as metadata events, which other readers pass over: its files in pieces, then the seal
-/// of the drawing. The importer `drawn` reads them.
-pub(crate) fn embed(folder: &Path, out: &mut Sealing<impl Write>) -> io::Result<()> {
+/// of the drawing. The importer `drawn` reads them. `any` is true if events precede them in the file.
+pub(crate) fn embed(folder: &Path, any: bool, out: &mut Sealing<impl Write>) -> io::Result<()> {
     // The separator belongs to the drawing, so that each piece is a line of its own.
-    out.write_all(SEPARATOR)?;
+    out.write_all(separator(any))?;
     let Seal { bytes, crc32 } = out.seal();
     const BEGIN: &str = "{\"ph\":\"M\",\"name\":\"gapscope trace\",\"pid\":0,\"tid\":0,\"args\":";
     let mut text = String::new();
@@ -103,7 +104,7 @@ struct Writer<'a, W> {
     names: Vec<String>,
     out: &'a mut W,
     /// Whether an event precedes the next one.
-    any: bool,
+    any: &'a mut bool,
     /// The event that is being made; reused for each.
     line: Vec<u8>,
     /// The last `tid` that was given to a lane without a thread; they begin above those of threads.
@@ -195,16 +196,21 @@ impl<W: Write + Send> Writer<'_, W> {
 
     /// Writes the event in `line`, after a comma unless it is the file's first.
     fn end_event(&mut self) -> io::Result<()> {
-        let before: &[u8] = match std::mem::replace(&mut self.any, true) {
-            true => SEPARATOR,
-            false => b"\n",
-        };
-        self.out.write_all(before)?;
+        let any = std::mem::replace(self.any, true);
+        self.out.write_all(separator(any))?;
         self.out.write_all(&self.line)
     }
 }
 
 const SEPARATOR: &[u8] = b",\n";
+
+/// Returns what stands before an event. `any` is true if events precede it in the file.
+fn separator(any: bool) -> &'static [u8] {
+    match any {
+        true => SEPARATOR,
+        false => b"\n",
+    }
+}
 
 /// Writes the slices of a lane, after other events.
 struct LaneWriter<'a> {

@@ -40,6 +40,8 @@ pub struct Joined<W> {
     next_pid: u32,
     /// The number of traces that have been added.
     parts: u32,
+    /// For Chrome: whether an event has been written.
+    any: bool,
     /// For Perfetto: the GPUs of all traces, which are written last.
     gpus: GpuInfo,
     /// For Firefox Profiler: what is written last.
@@ -85,6 +87,7 @@ impl<W: Write + Send> Joined<W> {
             // No system has such pids.
             next_pid: 1_000_000_000,
             parts: 0,
+            any: false,
             gpus: GpuInfo::default(),
             firefox: JoinedProfile::default(),
             frames: Vec::new(),
@@ -120,7 +123,7 @@ impl<W: Write + Send> Joined<W> {
         self.place(name, scene);
         let exported = match self.format {
             JoinedFormat::Perfetto => perfetto::write_part(scene, &mut self.gpus, &mut self.out)?,
-            JoinedFormat::Chrome => chrome::write_part(scene, self.parts > 0, &mut self.out)?,
+            JoinedFormat::Chrome => chrome::write_part(scene, &mut self.any, &mut self.out)?,
             JoinedFormat::Firefox => {
                 self.firefox.write_part(scene, &mut self.out)?;
                 scene.exported_with_samples()
@@ -178,7 +181,7 @@ impl<W: Write + Send> Joined<W> {
             }
             JoinedFormat::Chrome => {
                 if let Some(folder) = &self.embedded {
-                    chrome::embed(folder, &mut self.out)?;
+                    chrome::embed(folder, self.any, &mut self.out)?;
                 }
                 chrome::end(&manifest, self.origin_ns, &mut self.out)?;
             }

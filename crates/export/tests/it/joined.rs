@@ -247,3 +247,66 @@ fn csv_has_the_rank_before_each_row() {
         assert!(folder.path().join(manifest).is_file(), "{manifest}");
     }
 }
+
+/// Returns a trace of which nothing can be drawn.
+fn empty() -> Trace {
+    Trace::from_text("manifest start_ns=0 end_ns=1ms\n").unwrap()
+}
+
+#[test]
+fn files_in_which_nothing_is_drawn_are_json() {
+    let formats = [
+        JoinedFormat::Chrome,
+        JoinedFormat::Firefox,
+        JoinedFormat::Speedscope,
+    ];
+    let crossing = || Trace::from_text(CROSSING).unwrap();
+    for format in formats {
+        for traces in [
+            vec![],
+            vec![empty()],
+            vec![empty(), empty()],
+            vec![empty(), crossing(), empty(), crossing()],
+        ] {
+            let mut out = Vec::new();
+            let mut file = Joined::begin(format, 0, 0, &mut out).unwrap();
+            for trace in &traces {
+                file.add("rank", &mut Scene::new(trace)).unwrap();
+            }
+            file.end().unwrap();
+            let read = serde_json::from_slice::<Value>(&out);
+            assert!(read.is_ok(), "{format:?}, {}: {read:?}", traces.len());
+        }
+    }
+    for write in [
+        gapscope_export::chrome::write,
+        gapscope_export::firefox::write,
+        gapscope_export::speedscope::write,
+    ] {
+        serde_json::from_slice::<Value>(&written(&empty(), write)).unwrap();
+    }
+}
+
+#[test]
+fn traces_in_which_nothing_is_drawn_are_embedded_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty");
+    let trace = empty();
+    let writer = gapscope_trace::TraceWriter::create(&path).unwrap();
+    writer.finish(&trace.manifest).unwrap();
+    let mut scene = Scene::new(&trace);
+    scene.embed(&path);
+    let mut alone = Vec::new();
+    gapscope_export::chrome::write(&scene, &mut alone).unwrap();
+    let mut joined = Vec::new();
+    let mut file = Joined::begin(JoinedFormat::Chrome, 0, 0, &mut joined).unwrap();
+    file.embed(&path).unwrap();
+    file.add("rank", &mut Scene::new(&trace)).unwrap();
+    file.end().unwrap();
+    for out in [alone, joined] {
+        let read: Value = serde_json::from_slice(&out).unwrap();
+        let events = list(&read["traceEvents"]);
+        assert!(events.iter().all(|event| event["name"] == "gapscope trace"));
+        assert!(events.len() > 1);
+    }
+}
