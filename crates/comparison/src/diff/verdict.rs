@@ -175,7 +175,8 @@ fn headline(change: &Change) -> String {
 fn reasons(diff: &Diff) -> Vec<String> {
     let told = |change: &&Change| match change.kind {
         ChangeKind::Kernel => change.significant || change.has_typical_change(),
-        ChangeKind::Idle => change.significant || is_new_idle(diff, change),
+        ChangeKind::Idle => change.significant || is_most_of_idle_time(diff, change),
+        ChangeKind::Time => change.significant && change.name == Metric::TransferTime.key(),
         _ => false,
     };
     let weight = |change: &Change| change.by().map_or(0.0, f64::abs);
@@ -192,6 +193,7 @@ fn reasons(diff: &Diff) -> Vec<String> {
     }
     let reason = |group: Vec<&Change>| match group[0].kind {
         ChangeKind::Idle => idle(group[0]),
+        ChangeKind::Time => transfers(group[0]),
         _ => kernel(diff, &group),
     };
     let texts = groups.into_iter().take(MAX_REASONS).filter_map(reason);
@@ -202,13 +204,14 @@ fn reasons(diff: &Diff) -> Vec<String> {
     }
 }
 
-/// Returns true for idle time of a cause that one side has none of, so that it has no ratio to be tested, where all idle time changed and
-/// most of that change is this one.
-fn is_new_idle(diff: &Diff, change: &Change) -> bool {
-    let is_new = change.before == Some(0.0) || change.after == Some(0.0);
+/// Returns true for idle time of a cause that could not be tested by itself, since one side has none of it or one run does not show its
+/// spread, where all idle time changed and most of that change is this one.
+fn is_most_of_idle_time(diff: &Diff, change: &Change) -> bool {
     let all = figure(diff, Metric::IdleTime).filter(|all| all.significant);
-    let all = all.and_then(Change::by);
-    is_new && (change.by().zip(all)).is_some_and(|(by, all)| by / all >= MIN_CAUSE_SHARE)
+    let all = all
+        .and_then(Change::by)
+        .filter(|_| change.p_noise.is_none());
+    (change.by().zip(all)).is_some_and(|(by, all)| by / all >= MIN_CAUSE_SHARE)
 }
 
 /// Returns the change of a figure of the whole run.
@@ -268,6 +271,12 @@ fn idle(change: &Change) -> Option<String> {
         if by > 0.0 { "more" } else { "less" },
         change.what.trim_start_matches("idle: ")
     ))
+}
+
+/// Returns the text for a change of the time that transfers took.
+fn transfers(change: &Change) -> Option<String> {
+    let takes = takes(change.ratio?).replacen("takes", "take", 1);
+    Some(format!("{} {takes}", change.what))
 }
 
 /// Returns the text for the changes of one kernel, such as "`softmax` takes 2.10 × as long"; `None` if a side is
