@@ -159,12 +159,28 @@ impl RanksReport<'_> {
         if findings.verdict == Bound::Unknown {
             return None;
         }
+        if let Some(once) = findings.late_once() {
+            let text = format!(
+                "Do first: find out why rank {} came {} after rank {} to one collective",
+                once.last_rank,
+                number::duration(once.skew_ns),
+                once.first_rank
+            );
+            return Some(Block::Apart(Text::new().strong(format!("{text}."))));
+        }
+        let is_known = findings.not_comparable_because.is_none()
+            && findings.not_matched_because.is_none()
+            && findings.missing_ranks.is_empty();
+        let reason = match is_known {
+            true => "no rank is late by more than chance, or by enough to begin with",
+            false => "which rank is late is not known",
+        };
         let path = findings.critical_path.iter().flat_map(|path| &path.ranks);
         let longest = path.max_by_key(|of| (whole_ns(of), Reverse(of.rank)));
         let rank = longest.map_or(findings.ranks.first()?.rank, |of| of.rank);
         let text = Text::new().strong(format!("Do first: what the report on rank {rank} says"));
         Some(Block::Apart(text.and(format!(
-            ", as no late rank holds up the others for long: gapscope report {}/rank={rank}",
+            ", as {reason}: gapscope report {}/rank={rank}",
             self.folder
         ))))
     }

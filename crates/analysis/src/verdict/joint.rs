@@ -16,7 +16,7 @@ use crate::gaps::Side;
 use gapscope_timeline::busy::BusyParts;
 use gapscope_timeline::quantity::{Percent, ratio};
 use gapscope_timeline::thresholds::{
-    COMMUNICATION_SHARE, IDLE_SHARE, SLACK_SHARE, TRANSFER_SHARE, UNCERTAIN_SHARE,
+    COMMUNICATION_SHARE, SAME_RANK_SHARE, SLACK_SHARE, TRANSFER_SHARE, UNCERTAIN_SHARE,
 };
 use std::cmp::Reverse;
 
@@ -262,7 +262,7 @@ impl JointPath {
         let most = self.devices.iter().max_by_key(|device| part(&device.parts));
         let most = most.map(|device| (device, ratio(part(&device.parts), all_ns)));
         let names = self.devices.len() > 1 && !self.runs_through_any;
-        match most.filter(|(_, share)| *share >= IDLE_SHARE && names) {
+        match most.filter(|(_, share)| *share >= SAME_RANK_SHARE && names) {
             Some((device, share)) => format!(", {} of that on {}", Percent(share), device.name),
             None => String::new(),
         }

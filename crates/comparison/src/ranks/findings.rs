@@ -14,6 +14,7 @@ use super::rank_row::RankRow;
 use gapscope_analysis::verdict::{Bound, VerdictPart};
 use gapscope_timeline::durations::Durations;
 use gapscope_timeline::intervals::Interval;
+use gapscope_timeline::quantity::ratio;
 use gapscope_trace::ids::QueueId;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,6 +68,24 @@ pub struct RankFindings {
     pub outliers: Vec<Outlier>,
     /// The findings in sentences. What costs most comes first.
     pub sentences: Vec<String>,
+}
+
+/// One collective with this share of all skews is told by itself.
+const ONCE_LATE_SHARE: f64 = 0.5;
+
+impl RankFindings {
+    /// Returns the collective at which most of all waiting was, where no rank is late again and again.
+    pub fn late_once(&self) -> Option<&Collective> {
+        let is_alone = self.straggler.is_none() && self.late_ranks.is_empty();
+        let longest = self.longest.first().filter(|_| is_alone)?;
+        (self.share_of_skews(longest) >= ONCE_LATE_SHARE).then_some(longest)
+    }
+
+    /// Returns the skew of a collective as a share of all skews.
+    pub(super) fn share_of_skews(&self, one: &Collective) -> f64 {
+        let skews = self.ranks.iter().filter_map(|rank| rank.last_skew_ns);
+        ratio(one.skew_ns, skews.fold(0, i64::saturating_add))
+    }
 }
 
 /// Ranks that take part in collectives together.

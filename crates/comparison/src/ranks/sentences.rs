@@ -17,9 +17,6 @@ use std::collections::BTreeMap;
 /// The maximum number of ranks without a trace that a sentence names.
 const LISTED_RANKS: usize = 8;
 
-/// One collective with this share of all skew is told by itself.
-const ONCE_LATE_SHARE: f64 = 0.5;
-
 /// The maximum number of outliers that sentences mention. The table has all of them.
 const LISTED_OUTLIERS: usize = 4;
 
@@ -305,22 +302,17 @@ fn within_chance(findings: &RankFindings) -> Option<String> {
     })
 }
 
-/// Returns a sentence on a rank that came late once, where no rank is late again and again and most of all waiting was at that collective.
+/// Returns a sentence on a rank that came late once.
 fn once_late(findings: &RankFindings, origin_ns: i64) -> Option<String> {
-    let longest = findings.longest.first()?;
-    let skews = findings.ranks.iter().filter_map(|rank| rank.last_skew_ns);
-    let share = ratio(longest.skew_ns, skews.fold(0, i64::saturating_add));
-    let is_alone = findings.straggler.is_none() && findings.late_ranks.is_empty();
-    (is_alone && share >= ONCE_LATE_SHARE).then(|| {
-        format!(
-            "Rank {} came {} after rank {} to one collective, from {} of the recording on: {} of all skew.",
-            longest.last_rank,
-            Nanoseconds(longest.skew_ns),
-            longest.first_rank,
-            Nanoseconds(longest.first_ns.saturating_sub(origin_ns)),
-            Percent(share)
-        )
-    })
+    let once = findings.late_once()?;
+    Some(format!(
+        "Rank {} came {} after rank {} to one collective, from {} of the recording on: {} of all skew.",
+        once.last_rank,
+        Nanoseconds(once.skew_ns),
+        once.first_rank,
+        Nanoseconds(once.first_ns.saturating_sub(origin_ns)),
+        Percent(findings.share_of_skews(once))
+    ))
 }
 
 /// Returns words on the stretch of a rank's lateness, where that is a part of the time only.
