@@ -317,6 +317,16 @@ impl Findings {
         })
     }
 
+    /// Returns true where transfers take a share of the judged time worth advice, be it beside kernels.
+    fn moves_data(&self) -> bool {
+        let rows = self.transfers.known().into_iter().flatten();
+        let busy_ns = rows
+            .filter_map(|row| row.busy_ns)
+            .fold(0, i64::saturating_add);
+        let window = self.analysed_window;
+        window.is_some_and(|window| ratio(busy_ns, window.length_ns()) >= ADVICE_SHARE)
+    }
+
     /// Returns what the findings name that a program could change.
     fn named(&self) -> Named<'_> {
         Named {
@@ -325,6 +335,7 @@ impl Findings {
                 true => &self.kernels,
                 false => &[],
             },
+            moves_data: self.moves_data(),
             code: self.code.as_ref(),
             steps: &self.steps,
             analysed_window: self.analysed_window,

@@ -18,12 +18,14 @@
 //! Where they take turns, and no replay knows of a change that brings something, that comes first. A cost of which a replay knows that to
 //! lower it brings nothing is told as one that would not help much.
 //!
+//! Where the host waits for the display in most gaps, nothing comes first: the display sets the pace.
+//!
 //! Costs are of the judged window, without warm-up. Where one gap is most of that window, such as the start of a program, the costs are
 //! those of the rest, of which there is no verdict: the greatest is taken. A cost below [`FIRST_STEP_SHARE`] of the time is told as
 //! one that would not help much.
 //!
 //! The bound is what the trace itself allows: the time that the costs are of, without that idle time, kernel or transfer, all else equal. Of
-//! the rest of the run, such as warm-up, it says nothing. Of causes on several devices there is none, since what one device no longer waits for, another
+//! the rest of the run, such as warm-up, it says nothing. Of a kernel that runs beside others there is none. Of causes on several devices there is none, since what one device no longer waits for, another
 //! may still need.
 
 use crate::device_balance::{Turns, Uneven, turns, uneven};
@@ -97,6 +99,9 @@ pub enum Cost<'a> {
 /// Returns what to do first; `None` where the verdict is unknown, and where nothing that is worth it helps.
 pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
     let costs = Costs::new(findings)?;
+    if costs.is_paced_by_display() {
+        return None;
+    }
     let verdict = match findings.verdict {
         Bound::Unknown => Bound::Unknown,
         // The gap may be all that the verdict rests on.
@@ -143,7 +148,9 @@ pub fn first_step(findings: &Findings) -> Option<FirstStep<'_>> {
     let brings_little = costs.long_gap.is_none() && is_replayed(cost, &findings.gains);
     Some(FirstStep {
         cost,
-        saves_ns: Some(cost_ns).filter(|ns| *ns > 0 && costs.is_one_device && !brings_little),
+        saves_ns: Some(cost_ns)
+            .filter(|ns| *ns > 0 && costs.is_one_device && !brings_little)
+            .filter(|_| !(matches!(cost, Cost::Kernel(_)) && costs.runs_kernels_at_once())),
         costs_of: costs.window(),
         is_small: brings_little || ratio(cost_ns, costs.window_ns) < FIRST_STEP_SHARE,
         gain: None,
@@ -285,6 +292,21 @@ impl<'a> Costs<'a> {
         self.large(costs.rev().max_by_key(|(_, ns)| *ns)?)
     }
 
+    /// Returns true where the host waits for the display in most gaps. Whatever takes less time, these waits then take as much more, so that
+    /// nothing that the trace names helps.
+    fn is_paced_by_display(&self) -> bool {
+        let Some(idle_time) = self.findings.idle_time.known() else {
+            return false;
+        };
+        let causes = idle_time.causes.iter();
+        let most = causes.clone().map(|total| total.count).max();
+        let mut display = causes.filter(|total| total.cause == Cause::Display);
+        display.next().is_some_and(|display| {
+            let is_long = ratio(display.total_ns, self.window_ns) >= ADVICE_SHARE;
+            is_long && most.is_some_and(|most| 2 * display.count >= most)
+        })
+    }
+
     /// Returns the time of a cause outside of the gap that is most of the time.
     fn outside_of_long_gap_ns(&self, total: &GapTotal) -> i64 {
         let parts = self.long_gap.map_or(&[][..], |gap| &gap.parts);
@@ -309,6 +331,17 @@ impl<'a> Costs<'a> {
         let busy = kernels.filter_map(|kernel| Some((kernel, kernel.judged_busy_ns?)));
         let (kernel, ns) = busy.rev().max_by_key(|(_, ns)| *ns)?;
         self.large((Cost::Kernel(kernel), ns))
+    }
+
+    /// Returns true where kernels ran beside other kernels for a share of the time worth telling. What the device does without one of them is
+    /// then not known.
+    fn runs_kernels_at_once(&self) -> bool {
+        let kernels = self.known_kernels().unwrap_or_default().iter();
+        let kernels_ns = kernels.filter_map(|kernel| kernel.judged_busy_ns);
+        let kernels_ns = kernels_ns.fold(0i64, i64::saturating_add);
+        let devices = self.findings.devices.iter().filter_map(|of| of.analysed);
+        let busy_ns = devices.fold(0i64, |sum, of| sum.saturating_add(of.busy_ns));
+        ratio(kernels_ns.saturating_sub(busy_ns), busy_ns) >= ADVICE_SHARE
     }
 
     /// Returns the kernel during which most of the device was unused for longest.

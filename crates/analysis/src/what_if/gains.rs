@@ -6,7 +6,7 @@
 //! | advice on idle time on the host's side | the host's time behind that cause is gone: `cause:CAUSE=0` |
 //! | advice on waits for the device | `wait=each10` |
 //! | advice on hand-overs between queues | `queues=independent` |
-//! | advice on transfers that bound the speed | `transfer=overlap`, `transfer=0.5x` |
+//! | transfers, from 1 % of the time on | `transfer=overlap`, `transfer=0.5x` |
 //! | the kernels that compute for longest | half of the time, or the time at their limit where that is known: `kernel:NAME=0.5x` |
 //! | the places in the code behind idle time | `code:PLACE=0` |
 //!
@@ -138,6 +138,8 @@ pub struct UnknownGain {
 pub(crate) struct Named<'a> {
     /// The advice.
     pub(crate) advice: &'a [Advice],
+    /// True where transfers take a share of the time worth advice, be it beside kernels.
+    pub(crate) moves_data: bool,
     /// The kernels; none where not all are known.
     pub(crate) kernels: &'a [Kernel],
     /// The code behind idle time.
@@ -304,15 +306,17 @@ fn asked(named: &Named) -> Vec<(GainSubject, Change)> {
     for advice in named.advice {
         match advice.cause {
             AdviceSubject::Idle(cause) => asked.extend(of_cause(cause)),
-            AdviceSubject::Work("transfer") => asked.extend([
-                (
-                    GainSubject::OverlappedTransfers,
-                    written("transfer=overlap"),
-                ),
-                (GainSubject::HalvedTransfers, written("transfer=0.5x")),
-            ]),
             AdviceSubject::Work(_) => {}
         }
+    }
+    if named.moves_data {
+        asked.extend([
+            (
+                GainSubject::OverlappedTransfers,
+                written("transfer=overlap"),
+            ),
+            (GainSubject::HalvedTransfers, written("transfer=0.5x")),
+        ]);
     }
     asked.extend(of_kernels(named.kernels));
     asked.extend(named.code.into_iter().flat_map(of_code));

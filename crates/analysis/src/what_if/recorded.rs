@@ -6,7 +6,7 @@
 //! | a call: the end of the call before it on its thread | the host's own time between them |
 //! | the return of a wait: the end of the work that it waited for | the time to wake up |
 //! | the first work of a submission: the moment of its submission | the launch latency |
-//! | work: the end of the work before it on its queue; where both ran at once, that work's start | the gap of the queue |
+//! | work: the end of the work before it on its queue, also where the work starts shortly before that end; where both ran at once for longer, that work's start | the gap of the queue, which may be negative |
 //! | the first work of a submission: the ends of the submissions that it depends on | the handover |
 //! | the end of a kernel that is a rank's part in a collective: the last arrival of a rank | the collective's own time |
 //!
@@ -66,6 +66,8 @@ pub(super) struct Facts {
     pub(super) unknown_wait_ns: i64,
     /// The time in which the host may have waited for the device without a call.
     pub(super) polled_ns: i64,
+    /// The time of long calls that take images from the display, or give them back.
+    pub(super) display_ns: i64,
     /// The time in which queues were idle for no reason in the trace.
     pub(super) unexplained_ns: i64,
     pub(super) hand_overs: u64,
@@ -77,7 +79,7 @@ pub(super) struct Facts {
     /// The time in communication between devices whose end the replay does not know.
     pub(super) communication_ns: i64,
     pub(super) untimed_submissions: u64,
-    /// The time of long calls that hand over work, allocate and free memory, or take and give images: they may have waited for the device.
+    /// The time of long calls that hand over work, or allocate and free memory: they may have waited for the device.
     pub(super) blocked_ns: i64,
     /// True where only the first part of the run is replayed.
     pub(super) is_cut: bool,
@@ -197,7 +199,7 @@ pub(super) struct WorkMoment {
     /// The row of its label, or [`NONE`](gapscope_trace::lookup::NONE).
     pub(super) label: u32,
     pub(super) is_first: bool,
-    /// True where the work before it on the queue had not ended.
+    /// True where the work before it on the queue had not nearly ended.
     pub(super) overlaps: bool,
     /// The delays by [`Arm`]; `None` for what it did not wait for.
     pub(super) delays: [Option<i64>; Arm::COUNT],
@@ -269,8 +271,7 @@ impl Recorded {
         } = Gathered::new(timeline, window, most_moments, parts);
         hand_overs::find(&mut recorded, finder);
         recorded.facts.polled_ns = polls::polled_ns(&recorded);
-        let images_ns = polls::awaited_images_ns(&recorded);
-        recorded.facts.blocked_ns = recorded.facts.blocked_ns.saturating_add(images_ns);
+        recorded.facts.display_ns = polls::display_ns(&recorded);
         let order = finder.explainer.order();
         let sources = Sources::new(timeline, order, &slot_rows, &slot_of_row);
         arms::add(&mut recorded, &sources);

@@ -260,7 +260,18 @@ pub(super) fn of_unknown(recorded: &Recorded) -> Vec<Refusal> {
                  waited for the device without a call, as by reading mapped memory, or worked.",
                 Percent(polled)
             ),
-            "Wait with a call, such as cudaStreamSynchronize, and record again.",
+            "Wait with a call of the API, and record again.",
+        ));
+    }
+    let display = ratio(facts.display_ns, window_ns);
+    if display > MAX_UNKNOWN_SHARE {
+        refused.push(Refusal::new(
+            format!(
+                "For {} of the time the host was in calls that take images from the display or give them back: where the rest of a frame takes \
+                 less, these calls may take longer.",
+                Percent(display)
+            ),
+            "Record without the display, or with a mode of presentation that does not wait for it.",
         ));
     }
     let unknown = ratio(facts.unknown_wait_ns, window_ns);
@@ -313,8 +324,7 @@ pub(super) fn of_changes(recorded: &Recorded, changes: &[&Change]) -> Vec<Refusa
     if changes_work && blocked > MAX_UNKNOWN_SHARE {
         refused.push(Refusal::new(
             format!(
-                "Long calls that hand over work, allocate and free memory, or take and give images last for {} of the time, and may have waited \
-                 for the device.",
+                "Long calls that hand over work, or allocate and free memory, last for {} of the time, and may have waited for the device.",
                 Percent(blocked)
             ),
             "Ask about these calls, with call:FUNCTION; `gapscope report` says what they wait for.",

@@ -5,6 +5,7 @@ use crate::document::{Block, Table, Text};
 use crate::number::Percent;
 use crate::what_if::{self, gain_text};
 use gapscope_analysis::Findings;
+use gapscope_analysis::first_step::first_step;
 use gapscope_analysis::what_if::gains::{GainSubject, Gains, PredictedGain, UnknownGain};
 
 const TITLE: &str = "What would help most";
@@ -35,11 +36,16 @@ pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     blocks
 }
 
-/// Returns what to do after the first step, in a sentence: the change that is replayed together with the first one.
+/// Returns what to do after the first step, in a sentence: the change that is replayed together with the first one. Where the first step is
+/// none of the replayed changes, nothing is known of the two together.
 pub(crate) fn next(findings: &Findings) -> Option<String> {
     let gains = &findings.gains;
     let joint = gains.joint_gain.as_ref()?;
-    let [_, second] = &joint.changes;
+    let [first, second] = &joint.changes;
+    let step = first_step(findings)?.gain?;
+    if step.change != *first {
+        return None;
+    }
     let second = gains.gains.iter().find(|gain| gain.change == *second)?;
     Some(format!(
         "Next: {}, {}; both {}.",
