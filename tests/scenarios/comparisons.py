@@ -74,6 +74,7 @@ def steps(
     groups: int | None = None,
     pause: float = 0,
     copied_bytes: int = 2**22,
+    copying: float = 50,
     queues: dict[str, int] | None = None,
     labels: bool = True,
     code: str | None = None,
@@ -92,8 +93,8 @@ def steps(
             queue = (queues or {}).get(kernel, 1)
             trace.launch(kernel, start - 15, start, duration, queue, 3, label=label, groups=groups)
             start += duration + 2
-        trace.copy("device-to-host", start - 10, start, 50, copied_bytes, call_duration=3, label=label)
-        start += 72 + pause
+        trace.copy("device-to-host", start - 10, start, copying, copied_bytes, call_duration=3, label=label)
+        start += 22 + copying + pause
     return trace
 
 
@@ -205,6 +206,22 @@ COMPARISONS = [
         verdict="faster",
         says=(r"29\.\d ms more work ran\s+beside other work",),
         never_says=(r"`\w+` takes",),
+    ),
+    Comparison(
+        "slower_copies",
+        "slower, because copies take longer",
+        lambda: steps(1, copying=400),
+        lambda: steps(2, copying=50),
+        verdict="slower",
+        says=(r"transfers take 8\.\d+ × as long",),
+    ),
+    Comparison(
+        "a_host_that_takes_longer",
+        "slower, because the host takes longer between steps",
+        lambda: steps(1, pause=600),
+        lambda: steps(2, pause=300),
+        verdict="slower",
+        says=(r"29\d µs\s+more idle",),
     ),
     Comparison(
         "a_new_cause_of_idle_time",

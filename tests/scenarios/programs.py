@@ -1868,3 +1868,58 @@ def layers_are_no_steps() -> TraceWriter:
             trace.launch(kernel, 100 + layer * 40 + number * 10, 1000 + at, 498)
         trace.range(f"layer {layer}", 95 + layer * 40, 40)
     return trace
+
+
+@scenario(
+    "each frame waits for a display of 60 Hz, with a host busy for 12 of 16.7 ms: nothing helps, and no gain is promised",
+    "host-bound",
+    says=(r"display",),
+    never_says=(r"Do first", r"would take"),
+)
+def display_sets_the_pace() -> TraceWriter:
+    trace = TraceWriter(api="vulkan")
+    for frame in range(150):
+        begin = 1000 + frame * 16_667
+        trace.submitted(begin + 12_000, begin + 12_060, 3_000, "shade")
+        trace.call("present", begin + 12_040, 30, "vkQueuePresentKHR")
+        acquired = begin + 16_667
+        trace.call("acquire-image", begin + 12_080, acquired - begin - 12_100, "vkAcquireNextImageKHR")
+    return trace
+
+
+@scenario(
+    "programmatic dependent launches overlap by 3 µs: each of two kernels is half of the run",
+    "device-bound",
+    says=(r"Do first: make the kernel gemm_[ab] faster", r"would\s+take\s+2[2-9]\.\d %"),
+    never_says=(r"no single step would help",),
+)
+def dependent_launches() -> TraceWriter:
+    trace = TraceWriter()
+    for number in range(3000):
+        trace.launch("gemm_a" if number % 2 else "gemm_b", 100 + number * 5, 20_000 + number * 37, 40)
+    return trace
+
+
+@scenario(
+    "copies of 3 ms run beside kernels of 2.8 ms, and hold them: faster copies help, and faster kernels do not",
+    "device-bound transfer-bound",
+    says=(r"Do first: copy less",),
+    never_says=(r"make the kernel train faster",),
+)
+def copies_a_little_longer_than_kernels() -> TraceWriter:
+    trace, kernels, stream_free = TraceWriter(), [], [0.0, 0.0]
+    host, ended = 100.0, {}
+    for number in range(200):
+        waits = [ended[kernels[-3]]] if number >= 3 else []
+        begins = max([host + 6, stream_free[0] + 1] + [end + 2 for end in waits])
+        copied = trace.copy("host-to-device", host, begins, 3000, 75 * 2**20, 2, call_duration=4)
+        if waits:
+            trace.depends(copied, kernels[-3])
+        stream_free[0] = begins + 3000
+        begins = max(host + 12, stream_free[1] + 1, stream_free[0] + 2)
+        kernel = trace.launch("train", host + 5, begins, 2800, call_duration=4)
+        trace.depends(kernel, copied)
+        stream_free[1] = ended[kernel] = begins + 2800
+        kernels.append(kernel)
+        host += 10
+    return trace
