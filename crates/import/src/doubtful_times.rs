@@ -7,6 +7,7 @@ pub(crate) mod queues;
 mod repeated;
 
 use crate::profile::{Correlation, DeviceWork, DeviceWorkKind, Profile, Span};
+use crate::since_1970::checked;
 use gapscope_model::{LossKind, SubmissionKind};
 use gapscope_trace::ids::{ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
@@ -160,7 +161,7 @@ impl Profile {
     /// Takes impossible times away from work, and drops calls and labels that have such times.
     fn refuse_impossible(&mut self) {
         let recorded = &mut self.recorded;
-        let is_sane = |span: &Span| Span::checked(span.start_ns, span.end_ns()).is_some();
+        let is_sane = |span: &Span| checked(span.start_ns, span.end_ns()).is_some();
         for (_, _, work) in &mut recorded.work {
             work.span = work.span.filter(is_sane);
         }
@@ -173,7 +174,7 @@ impl Profile {
         let before = recorded.ranges.len();
         recorded.ranges.retain(|range| {
             let end_ns = range.end_ns.unwrap_or(range.start_ns);
-            Span::checked(range.start_ns, end_ns).is_some()
+            checked(range.start_ns, end_ns).is_some()
         });
         let refused = before.saturating_sub(recorded.ranges.len());
         self.inventory

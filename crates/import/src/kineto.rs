@@ -72,29 +72,36 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
 }
 
 /// Imports one file. Most files are read once: those that turn out to have several documents, or to name their devices
-/// behind their events, are read again.
+/// behind their events, or to begin with a time of another clock, are read again.
 fn import_alone(
     file: &Path,
     all_bytes: u64,
     options: &Options,
     output: &mut Output,
 ) -> Result<(), Error> {
-    let mut part = TracePart {
-        documents: DocumentChoice::Only,
-        ..TracePart::whole((0, all_bytes))
-    };
-    let new = output.trace()?;
-    let attempt = import(file, new, part, options, output)?;
-    if !matches!(attempt, Attempt::Whole) {
+    let mut names = None;
+    let mut shift_ns = None;
+    loop {
+        let part = TracePart {
+            documents: DocumentChoice::Only,
+            names: names.as_ref(),
+            shift_ns,
+            ..TracePart::whole((0, all_bytes))
+        };
+        let new = output.trace()?;
+        let attempt = import(file, new, part, options, output)?;
+        if matches!(attempt, Attempt::Whole) {
+            return Ok(());
+        }
         output.withdraw();
-    }
-    match attempt {
-        Attempt::Whole => Ok(()),
-        Attempt::SeveralDocuments => documents::import_each(file, all_bytes, options, output),
-        Attempt::LateNames(names) => {
-            part.names = Some(&names);
-            let new = output.trace()?;
-            import(file, new, part, options, output).map(drop)
+        // Each of these is found once, because it is known in the next attempt.
+        match attempt {
+            Attempt::Whole => return Ok(()),
+            Attempt::SeveralDocuments => {
+                return documents::import_each(file, all_bytes, options, output);
+            }
+            Attempt::LateNames(late) => names = Some(late),
+            Attempt::OtherClock(other_ns) => shift_ns = Some(other_ns),
         }
     }
 }

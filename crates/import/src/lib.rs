@@ -38,6 +38,7 @@ mod rocm;
 pub mod rocpd;
 pub mod rocprofv3;
 pub mod rpd;
+mod since_1970;
 mod sqlite;
 mod stray_devices;
 mod transfers;

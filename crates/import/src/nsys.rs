@@ -135,7 +135,7 @@ pub(crate) fn read_amended(
         [input] if options.ranks.is_empty() => {
             let import = Import::new(Database::open(input)?, options);
             let bytes = (0, import.database.bytes);
-            import.run(options, bytes, (0, None), amend, output)
+            import.run(options, bytes, (0, None), &mut None, amend, output)
         }
         _ => read_ranks(inputs, options, origin, amend, output),
     }
@@ -191,6 +191,7 @@ fn read_ranks(
     });
     let ranks = named.unwrap_or_else(|| numbered.collect());
     let mut before = 0;
+    let mut since_1970_ns = None;
     for (index, (rank, (database, zero))) in ranks.iter().zip(imports).enumerate() {
         let own_bytes = database.bytes;
         let import = Import {
@@ -200,7 +201,8 @@ fn read_ranks(
             ..Import::new(database, options)
         };
         let place = (index, Some(*rank));
-        import.run(options, (before, all_bytes), place, amend, output)?;
+        let bytes = (before, all_bytes);
+        import.run(options, bytes, place, &mut since_1970_ns, amend, output)?;
         before += own_bytes;
     }
     let ranks = ranks.iter().map(|rank| rank.rank).collect();

@@ -41,7 +41,7 @@ use crate::inventory::Inventory;
 use crate::protobuf::{Message, Value};
 use crate::{Error, Importer, Options, Output, counted};
 use build::Builder;
-use clocks::{ClockId, MONOTONIC, REALTIME};
+use clocks::{ClockId, MONOTONIC};
 use counters::GpuCounters;
 use first_pass::FirstPass;
 use gapscope_timeline_builder::rows;
@@ -105,7 +105,7 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
     };
     first_pass.complete(&mut inventory);
     note_damage(&damage, size, &mut inventory);
-    let start = first_pass.clocks.both(REALTIME);
+    let start = first_pass.clocks.since_1970();
     let clock = first_pass.clocks.trace_clock();
     let trace = output.trace()?;
     let mut events = Events {
@@ -257,8 +257,9 @@ impl Events {
                 }
                 11 => {
                     let at_ns = at(builder);
+                    let shift_ns = builder.first_pass.clocks.shift_ns();
                     let sequence = self.sequences.entry(header.sequence);
-                    match track_event::decode(message, at_ns, sequence) {
+                    match track_event::decode(message, at_ns, shift_ns, sequence) {
                         Some(mut event) => {
                             event.is_timed = !is_unknown || Some(event.at_ns) != at_ns;
                             self.slices.add(event, builder);

@@ -13,6 +13,7 @@ pub(crate) use gapscope_timeline_builder::{
 
 use crate::inventory::Inventory;
 use crate::output::{NewTrace, Output};
+use crate::since_1970::Times;
 use crate::{Error, Options, functions};
 use gapscope_model::cuda::base_name;
 use gapscope_timeline_builder::{Function, Ids, Recorded, Shared};
@@ -175,6 +176,37 @@ impl Profile {
         self.memory.iter_mut().for_each(|row| later(&mut row.at_ns));
     }
 
+    /// Returns what is to be added to all times because they count from 1970; 0 where they do not. `earlier_ns` is
+    /// added to them anyway.
+    pub fn shift_since_1970(&self, earlier_ns: i64) -> i64 {
+        let recorded = &self.recorded;
+        let spans = (recorded.calls.iter().map(|(_, call)| call.span))
+            .chain(recorded.work.iter().filter_map(|(_, _, work)| work.span));
+        let ranges = recorded.ranges.iter();
+        let ranges = ranges.map(|range| (range.start_ns, range.end_ns.unwrap_or(range.start_ns)));
+        let mut times = Times::default();
+        for (start_ns, end_ns) in spans
+            .map(|span| (span.start_ns, span.end_ns()))
+            .chain(ranges)
+            .filter(|(start_ns, _)| *start_ns != 0)
+        {
+            let later = |ns: i64| ns.saturating_add(earlier_ns);
+            times.add(later(start_ns), later(end_ns));
+        }
+        times.shift_ns()
+    }
+
+    /// Makes times since 1970 count from the beginning of a day, as those of a trace may.
+    fn count_from_a_day(&mut self) {
+        let shift_ns = self.shift_since_1970(0);
+        if shift_ns != 0 {
+            self.shift(shift_ns);
+            let start_unix_ns = &mut self.inventory.manifest.start_unix_ns;
+            let zero_unix_ns = start_unix_ns.unwrap_or(0);
+            *start_unix_ns = Some(zero_unix_ns.saturating_sub(shift_ns));
+        }
+    }
+
     /// Joins the rows, writes them and completes the trace. `reasons` says why facts may be missing in this kind of
     /// file.
     ///
@@ -187,6 +219,7 @@ impl Profile {
         mut new: NewTrace,
         output: &mut Output,
     ) -> Result<(), Error> {
+        self.count_from_a_day();
         self.drop_stray_devices();
         self.doubt_times();
         self.complete_calls();

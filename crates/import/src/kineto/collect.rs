@@ -24,6 +24,7 @@ use crate::output::NewTrace;
 use crate::profile::{
     ApiCall, CallQueue, Correlation, DeviceWork, DeviceWorkKind, HostRange, Overhead, Profile, Span,
 };
+use crate::since_1970::{self, Times, shift_of};
 use crate::{Error, GpuRows, Output};
 use gapscope_model::{LossKind, OverheadKind, UNKNOWN_RESULT};
 use gapscope_timeline_builder::rows;
@@ -39,19 +40,6 @@ const OPERATOR: &[u8] = b"operator";
 const PYTHON: &[u8] = b"python";
 /// The domain of other ranges of the host.
 pub(super) const HOST: &[u8] = b"host";
-
-/// The start of 1995. A later time counts from 1970, and an earlier time counts from the start of the machine.
-const SINCE_1970_NS: i64 = 25 * 365 * DAY_NS;
-const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
-
-/// Returns the offset in nanoseconds that is added to times, from the first time of the document. A time since 1970
-/// is made to count from the beginning of its day, because the clock of a trace counts from the start of the machine.
-pub(super) fn shift_of(first_ns: i64) -> i64 {
-    match first_ns {
-        SINCE_1970_NS.. => first_ns % DAY_NS - first_ns,
-        _ => 0,
-    }
-}
 
 /// Returns whether an event of the category `Operator` is a range that the program set. In 2021 PyTorch's profiler had
 /// no category of their own for them. Operators have a namespace (`aten::add`), and the nodes of the backward pass end
@@ -83,8 +71,10 @@ pub(super) struct Collector<'o, 'p> {
     pub(super) output: &'o Output<'p>,
     /// The size in bytes of the files that were read before this file, and of all files.
     pub(super) bytes: (u64, u64),
-    /// The offset that is added to all times; `None` before the first event, which decides the offset.
+    /// The offset that is added to all times; `None` before the first event, by which it is guessed.
     pub(super) shift_ns: Option<i64>,
+    /// The times of the file, by which the guess is checked.
+    pub(super) times: Times,
     /// What the drift of the clocks adds to all times, beside that.
     drift: Drift,
     /// The trace to which rows are pushed.
@@ -157,6 +147,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             output,
             bytes: part.bytes,
             shift_ns: part.shift_ns,
+            times: Times::default(),
             drift: part.drift,
             new,
             texts: FxHashMap::default(),
@@ -231,11 +222,13 @@ impl<'o, 'p> Collector<'o, 'p> {
     /// Adds the offset to a start and an end; `None` where they are impossible.
     fn shifted(&mut self, times: Option<(i64, i64)>) -> Option<Span> {
         let (start_ns, end_ns) = times?;
-        // The first time that is not 0 decides, because 0 may stand for an unknown time.
-        if self.shift_ns.is_none() && start_ns != 0 {
-            self.shift_ns = Some(shift_of(start_ns));
+        self.times.add(start_ns, end_ns);
+        // A time of 0 says nothing, because it may stand for an unknown one; such times are taken away later.
+        if start_ns == 0 {
+            return Span::checked(self.on_clock(start_ns)?, self.on_clock(end_ns)?);
         }
-        Span::checked(self.on_clock(start_ns)?, self.on_clock(end_ns)?)
+        self.shift_ns.get_or_insert_with(|| shift_of(start_ns));
+        since_1970::checked(self.on_clock(start_ns)?, self.on_clock(end_ns)?)
     }
 
     /// Returns a time of the file on the clock of the trace; `None` where that is impossible.

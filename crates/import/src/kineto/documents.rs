@@ -3,7 +3,6 @@
 //! different ranks, and those whose times overlap, are therefore of different processes, and each process becomes a trace
 //! as if it had a file of its own. All other documents are parts of one trace.
 
-use super::collect::shift_of;
 use super::document::{Document, Sink};
 use super::event::Event;
 use super::facts::{DocumentChoice, TracePart};
@@ -30,7 +29,7 @@ struct Facts {
 impl Facts {
     /// Returns whether the document has the same events as another one.
     fn is_copy_of(&self, other: &Facts) -> bool {
-        self.aside.span_ns.is_some()
+        self.aside.times.span_ns().is_some()
             && (self.aside.unix_span_ns(), self.events)
                 == (other.aside.unix_span_ns(), other.events)
             && self.hash.finish() == other.hash.finish()
@@ -136,7 +135,7 @@ pub(super) fn import_each(
     }
     // The times between the documents of a process, on the clock of the trace.
     let not_recorded = |process: &Process, shift_ns: i64| {
-        let of = |number: &u64| documents[*number as usize].aside.span_ns.clone();
+        let of = |number: &u64| documents[*number as usize].aside.times.span_ns();
         let spans_ns: Vec<Range<i64>> = process.iter().filter_map(of).collect();
         let later = |time: Range<i64>| {
             time.start.saturating_add(shift_ns)..time.end.saturating_add(shift_ns)
@@ -147,10 +146,10 @@ pub(super) fn import_each(
     if let [only] = processes.as_slice() {
         let mut options = options.clone();
         options.notes.extend(notes);
-        let first_ns = only
+        let first = only
             .first()
-            .and_then(|number| documents[*number as usize].aside.first_ns);
-        let shift_ns = first_ns.map_or(0, shift_of);
+            .map(|number| &documents[*number as usize].aside);
+        let shift_ns = first.map_or(0, |aside| aside.times.shift_ns());
         let part = TracePart {
             shift_ns: Some(shift_ns),
             documents: DocumentChoice::Numbers(only),
@@ -171,8 +170,10 @@ pub(super) fn import_each(
     // The times of all processes count from one moment.
     let first = |process: &Process| &documents[process[0] as usize].aside;
     let base_ns = processes.iter().find_map(|p| first(p).metadata.base_ns);
-    let common_ns = processes.iter().find_map(|p| first(p).first_ns);
-    let common_ns = common_ns.map_or(0, shift_of);
+    let timed = processes
+        .iter()
+        .find(|p| first(p).times.span_ns().is_some());
+    let common_ns = timed.map_or(0, |process| first(process).times.shift_ns());
     for (process, rank) in processes.iter().zip(&ranks.of_processes) {
         let own_ns = first(process).metadata.base_ns;
         let from_base_ns = own_ns
@@ -238,7 +239,7 @@ mod tests {
                 events: 1,
                 ..Facts::default()
             };
-            facts.aside.span_ns = Some(span_ns.clone());
+            facts.aside.times.add(span_ns.start, span_ns.end);
             facts.aside.metadata.is_kineto = true;
             facts.aside.metadata.rank = rank.map(|rank| Rank {
                 rank,

@@ -12,6 +12,7 @@ use crate::Error;
 use crate::counted::read_full;
 use crate::folder::Folder;
 use crate::line_prefix::LinePrefix;
+use crate::since_1970::Times;
 use gapscope_trace::manifest::Rank;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -145,10 +146,8 @@ pub(super) fn bytes(path: &Path) -> u64 {
 #[derive(Default)]
 pub(super) struct Aside {
     pub(super) metadata: Metadata,
-    /// The time of the first event that has one.
-    pub(super) first_ns: Option<i64>,
-    /// The time from the first event to the last end, by the file's clock; `None` without events.
-    pub(super) span_ns: Option<Range<i64>>,
+    /// The times of events, by the file's clock.
+    pub(super) times: Times,
     /// The processes that made calls, as far as they are few.
     callers: BTreeSet<Box<[u8]>>,
     /// Whether there is work of a device.
@@ -162,12 +161,9 @@ impl Sink for Aside {
 
     fn event(&mut self, event: &Event) -> Result<(), Error> {
         if event.phase != b'M'
-            && let Some(start_ns) = event.start_ns.filter(|ns| *ns != 0)
+            && let Some(start_ns) = event.start_ns
         {
-            self.first_ns.get_or_insert(start_ns);
-            let end_ns = event.end_ns().unwrap_or(start_ns);
-            let span_ns = self.span_ns.get_or_insert(start_ns..end_ns);
-            *span_ns = span_ns.start.min(start_ns)..span_ns.end.max(end_ns);
+            self.times.add(start_ns, event.end_ns().unwrap_or(start_ns));
         }
         let category = Category::parse(event.category);
         if category == Category::Call
@@ -199,7 +195,7 @@ impl Aside {
     /// Returns the times since the moment from which the file's clock counts, where the file says it.
     pub(super) fn unix_span_ns(&self) -> Option<Range<i64>> {
         let base_ns = self.metadata.base_ns.unwrap_or(0);
-        let span_ns = self.span_ns.as_ref()?;
+        let span_ns = self.times.span_ns()?;
         Some(span_ns.start.saturating_add(base_ns)..span_ns.end.saturating_add(base_ns))
     }
 

@@ -16,6 +16,8 @@ pub(super) enum Attempt {
     SeveralDocuments,
     /// Nothing is written, as events of devices came before the names that show what they are.
     LateNames(Names),
+    /// Nothing is written, as most times are of another clock than the first one. The number is what is added to times.
+    OtherClock(i64),
 }
 
 /// A file of a process that recorded in several windows.
@@ -77,6 +79,11 @@ pub(super) fn import_windows(
     let is_first_attempt = matches!(part.documents, DocumentChoice::Only) && part.names.is_none();
     if is_first_attempt && collector.lanes.has_late_names() {
         return Ok(Attempt::LateNames(collector.lanes.into_names()));
+    }
+    let shift_ns = collector.times.shift_ns();
+    let is_guessed = matches!(part.documents, DocumentChoice::Only) && part.shift_ns.is_none();
+    if is_guessed && shift_ns != collector.shift_ns.unwrap_or(0) {
+        return Ok(Attempt::OtherClock(shift_ns));
     }
     collector.metadata.rank = part.rank.or(collector.metadata.rank);
     collector.pair_ranges_by_time()?;

@@ -5,7 +5,7 @@
 //! file's own calls and work are counted and left out.
 
 use super::category::Category;
-use super::collect::{Collector, is_annotation_of_2021, shift_of};
+use super::collect::{Collector, is_annotation_of_2021};
 use super::collectives;
 use super::described_calls::DescribedCalls;
 use super::document::{Document, Sink, Summary};
@@ -21,6 +21,7 @@ use crate::functions::class_of;
 use crate::offset::{Drift, Launch, segments};
 use crate::output::{NewTrace, Output};
 use crate::profile::{ApiCall, Correlation, DeviceWorkKind, Profile, Span};
+use crate::since_1970::Times;
 use gapscope_model::SubmissionKind;
 use gapscope_model::cuda::base_name;
 use gapscope_trace::build::TextId;
@@ -91,7 +92,7 @@ struct Reading {
     /// The names of functions that launch work, as the file writes them; `None` for other functions.
     functions: FxHashMap<Box<[u8]>, Option<Arc<str>>>,
     metadata: Metadata,
-    first_ns: Option<i64>,
+    times: Times,
 }
 
 impl Reading {
@@ -120,11 +121,11 @@ impl Reading {
             }
         });
         // Times without a base count from 1970 or from the start of the machine, of which only the first is known.
-        let since_1970 = self.first_ns.filter(|first_ns| shift_of(*first_ns) != 0);
+        let is_since_1970 = self.times.shift_ns() != 0;
         Tracks {
             tracks: tracks.collect(),
             rank: self.metadata.rank,
-            zero_unix_ns: self.metadata.base_ns.or(since_1970.map(|_| 0)),
+            zero_unix_ns: self.metadata.base_ns.or(is_since_1970.then_some(0)),
         }
     }
 }
@@ -143,8 +144,8 @@ impl Sink for Reading {
             return Ok(());
         }
         let event = &without_rank(event);
-        if self.first_ns.is_none() {
-            self.first_ns = event.start_ns.filter(|ns| *ns != 0);
+        if let Some(start_ns) = event.start_ns {
+            self.times.add(start_ns, start_ns);
         }
         let category = Category::parse(event.category);
         let is_native = match category {

@@ -1,9 +1,10 @@
 //! Adds a document's counters to its trace, and its other facts to the inventory, of which the manifest is made.
 
-use super::collect::{Collector, shift_of};
+use super::collect::Collector;
 use super::document::Summary;
 use super::facts::Lane;
 use crate::profile::Span;
+use crate::since_1970::shift_of;
 use crate::{Options, counted};
 use gapscope_model::{HostCallKind, LossKind, NOT_RECORDED_CALL};
 use gapscope_timeline_builder::rows;

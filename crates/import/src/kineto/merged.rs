@@ -1,7 +1,6 @@
 //! Imports a merged file, in which SGLang and others put the profiles of several ranks of one program: the names of the
 //! processes begin with the rank, as in `[TP00] 1000`. Each rank becomes a trace, as if it had a file of its own.
 
-use super::collect::shift_of;
 use super::document::Document;
 use super::facts::TracePart;
 use super::files::{self, Aside};
@@ -38,11 +37,15 @@ pub(super) fn ranks(
     let mut aside = Aside::default();
     Document::new(Source::open(path)?).read(&mut aside)?;
     let new = output.trace()?;
+    let shift_ns = Some(aside.times.shift_ns());
     if aside.prefixes.len() < 2 {
-        return import(path, new, TracePart::whole((0, all_bytes)), options, output).map(drop);
+        let part = TracePart {
+            shift_ns,
+            ..TracePart::whole((0, all_bytes))
+        };
+        return import(path, new, part, options, output).map(drop);
     }
     let world_size = aside.prefixes.len() as u32;
-    let shift_ns = Some(aside.first_ns.map_or(0, shift_of));
     // The names of ranks have leading zeros, so that the order of texts is that of numbers.
     for (rank, prefix) in (0..).zip(&aside.prefixes) {
         let part = TracePart {

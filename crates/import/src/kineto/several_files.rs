@@ -1,7 +1,6 @@
 //! Imports several files of one program: those of its ranks (its processes, if it is distributed), and those of the windows in
 //! which a process recorded, as a schedule of torch.profiler writes them. The windows of a process make one trace.
 
-use super::collect::shift_of;
 use super::document::Document;
 use super::facts::TracePart;
 use super::files::{Aside, bytes};
@@ -45,10 +44,10 @@ struct Clock {
 
 impl Clock {
     fn new<'a>(asides: impl Iterator<Item = &'a Aside> + Clone) -> Clock {
-        let first_ns = asides.clone().find_map(|aside| aside.first_ns);
+        let timed = asides.clone().find(|aside| aside.times.span_ns().is_some());
         Clock {
             base_ns: asides.clone().find_map(|aside| aside.metadata.base_ns),
-            common_ns: first_ns.map_or(0, shift_of),
+            common_ns: timed.map_or(0, |aside| aside.times.shift_ns()),
         }
     }
 
@@ -217,7 +216,7 @@ fn import_process(
             shift_ns: Some(shift_ns),
         });
         before += bytes(input.path);
-        spans_ns.extend(input.aside.span_ns.as_ref().map(|span_ns| {
+        spans_ns.extend(input.aside.times.span_ns().map(|span_ns| {
             span_ns.start.saturating_add(shift_ns)..span_ns.end.saturating_add(shift_ns)
         }));
     }

@@ -79,12 +79,14 @@ impl Import {
     }
 
     /// Imports the export into the trace, or into the trace of a rank. `bytes` are the size of the files before it
-    /// and the size of all files; `index` is that of the export among them. `amend` adds rows of further files.
+    /// and the size of all files; `index` is that of the export among them. `since_1970_ns` is what is added to times since
+    /// 1970; the first export decides it for all whose times are on one axis. `amend` adds rows of further files.
     pub(super) fn run(
         mut self,
         options: &Options,
         (before, all_bytes): (u64, u64),
         (index, rank): (usize, Option<Rank>),
+        since_1970_ns: &mut Option<i64>,
         amend: &mut dyn Amend,
         output: &mut Output,
     ) -> Result<(), Error> {
@@ -99,6 +101,13 @@ impl Import {
             Some(rank) => output.rank(rank.rank)?,
             None => output.trace()?,
         };
+        let zero_ns = match zero_unix_ns {
+            Some(_) => &mut *since_1970_ns,
+            None => &mut None,
+        };
+        let since_1970_ns =
+            *zero_ns.get_or_insert_with(|| self.profile.shift_since_1970(self.shift_ns));
+        self.shift_ns = self.shift_ns.saturating_add(since_1970_ns);
         self.read_metrics(&mut new)?;
         self.count_the_rest()?;
         let Import {

@@ -1,6 +1,7 @@
 //! Converts times of all clocks of a file to the clock of the trace, by way of snapshots (readings of several clocks
 //! at one moment). The first pass adds the snapshots and calls [`Clocks::complete`]; the second converts times.
 
+use crate::since_1970::{self, Times};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The identity of a clock: of the whole system, or of one sequence of packets (the packets of one writer).
@@ -12,9 +13,11 @@ pub(super) struct ClockId {
 }
 
 // Clocks of the whole system, by their numbers in Perfetto's BuiltinClock.
-pub(super) const REALTIME: ClockId = ClockId::system(1);
+const REALTIME: ClockId = ClockId::system(1);
 pub(super) const MONOTONIC: ClockId = ClockId::system(3);
 const BOOTTIME: ClockId = ClockId::system(6);
+/// The clock of packets that name none: that of the trace.
+const NO_CLOCK: ClockId = ClockId::system(0);
 
 impl ClockId {
     /// Returns a clock of the whole system.
@@ -66,6 +69,8 @@ pub(super) struct Clocks {
     neighbours: FxHashMap<ClockId, Vec<ClockId>>,
     /// The clock of the trace: the first that a snapshot names.
     trace: Option<ClockId>,
+    /// What is added to times of the trace's clock, which may count from 1970.
+    shift_ns: i64,
     /// The units of clocks that do not count nanoseconds.
     units_ns: FxHashMap<ClockId, u64>,
     /// The last times of incremental clocks. The time of a packet on such a clock counts from the packet before it.
@@ -103,11 +108,24 @@ impl Clocks {
         }
     }
 
-    /// Sorts the snapshots after the last one was added.
-    pub fn complete(&mut self) {
+    /// Sorts the snapshots after the last one was added. `times` are those of events on each of the system's clocks.
+    pub fn complete<'a>(&mut self, times: impl Iterator<Item = (ClockId, &'a Times)>) {
         for pairs in self.pairs.values_mut() {
             pairs.sort_unstable();
         }
+        let mut on_clock = Times::default();
+        for (clock, times) in times {
+            on_clock.add_converted(times, |ns| match clock {
+                NO_CLOCK => Some(ns),
+                _ => self.convert(clock, ns),
+            });
+        }
+        self.shift_ns = on_clock.shift_ns();
+    }
+
+    /// Returns what is added to times of the trace's clock, so that they are those of the trace.
+    pub fn shift_ns(&self) -> i64 {
+        self.shift_ns
     }
 
     /// Returns the clock of the trace; BOOTTIME if no snapshot names one.
@@ -124,8 +142,14 @@ impl Clocks {
     }
 
     /// Converts a packet's time to the clock of the trace. Returns `None` if no snapshot relates the clocks, or if
-    /// the time is out of range. `clock` is absent if the packet names none.
+    /// the time is out of range. `clock` is absent if the packet names none. A time of 0 may stand for an unknown one.
     pub fn at(&mut self, clock: Option<ClockId>, time: u64) -> Option<i64> {
+        let at_ns = self.unshifted(clock, time)?.checked_add(self.shift_ns)?;
+        (time == 0 || since_1970::checked(at_ns, at_ns).is_some()).then_some(at_ns)
+    }
+
+    /// Converts a packet's time to the clock of the trace, which may count from 1970.
+    fn unshifted(&mut self, clock: Option<ClockId>, time: u64) -> Option<i64> {
         let Some(clock) = clock else {
             return i64::try_from(time).ok();
         };
@@ -160,13 +184,14 @@ impl Clocks {
         Some(at_ns)
     }
 
-    /// Returns the first time on the trace's clock that a snapshot relates to `clock`, and then the time of `clock`
-    /// at the same moment; `None` without such a snapshot.
-    pub fn both(&self, clock: ClockId) -> Option<(i64, i64)> {
-        self.pairs
-            .get(&(self.trace_clock(), clock))?
-            .first()
-            .copied()
+    /// Returns the first time of the trace that a snapshot relates to the time since 1970, and that time at the same
+    /// moment; `None` where nothing relates them.
+    pub fn since_1970(&self) -> Option<(i64, i64)> {
+        if self.shift_ns != 0 {
+            return Some((0, self.shift_ns.saturating_neg()));
+        }
+        let pairs = self.pairs.get(&(self.trace_clock(), REALTIME))?;
+        pairs.first().copied()
     }
 
     /// Returns the clocks on the shortest path from a clock, which is left out, to the trace's clock; `None` if no
@@ -223,7 +248,7 @@ mod tests {
         clocks.add(&[reading(BOOTTIME, 1000), reading(MONOTONIC, 100)], None);
         clocks.add(&[reading(MONOTONIC, 200), reading(own, 5)], None);
         clocks.add(&[reading(BOOTTIME, 3000), reading(MONOTONIC, 500)], None);
-        clocks.complete();
+        clocks.complete(std::iter::empty());
         assert_eq!(clocks.trace_clock(), BOOTTIME);
         assert_eq!(clocks.at(Some(MONOTONIC), 90), Some(990));
         assert_eq!(clocks.at(Some(MONOTONIC), 499), Some(1399));
@@ -247,7 +272,7 @@ mod tests {
         };
         let readings = [reading(BOOTTIME, 50_000), start];
         clocks.add(&readings, Some(BOOTTIME));
-        clocks.complete();
+        clocks.complete(std::iter::empty());
         clocks.restart(&readings);
         assert_eq!(clocks.at(Some(own), 2), Some(52_000));
         assert_eq!(clocks.at(Some(own), 3), Some(55_000));

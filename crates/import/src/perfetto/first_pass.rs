@@ -11,6 +11,7 @@ use super::track_event::{self, gpu_category};
 use crate::doubtful_times::Starts;
 use crate::inventory::Inventory;
 use crate::protobuf::{Message, Packed, Value};
+use crate::since_1970::Times;
 use gapscope_trace::LossKind;
 use gapscope_trace::ids::SubmissionId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -82,7 +83,7 @@ pub(super) struct Gpu {
 pub(super) struct FirstPass {
     pub clocks: Clocks,
     /// The times of events, by the system's clock that they are on.
-    starts: FxHashMap<u64, Starts>,
+    starts: FxHashMap<u64, (Starts, Times)>,
     /// The GPUs by their number.
     pub gpus: Vec<Gpu>,
     /// The names and arguments of processes by pid.
@@ -131,7 +132,9 @@ impl FirstPass {
                 .fields()
                 .any(|(number, _)| WITH_TIMES.contains(&number))
         {
-            self.starts.entry(clock).or_default().add(start_ns);
+            let (starts, times) = self.starts.entry(clock).or_default();
+            starts.add(start_ns);
+            times.add(start_ns, start_ns);
         }
         for (number, value) in packet.fields() {
             let Some(message) = value.message() else {
@@ -173,14 +176,17 @@ impl FirstPass {
     pub fn is_unknown_time(&self, header: Header) -> bool {
         let place = header.on_builtin_clock();
         place.is_some_and(|(clock, start_ns)| {
-            start_ns == 0 && (self.starts.get(&clock)).is_some_and(Starts::zero_is_unknown)
+            let starts = self.starts.get(&clock);
+            start_ns == 0 && starts.is_some_and(|(starts, _)| starts.zero_is_unknown())
         })
     }
 
     /// Completes the facts after the last packet: resolves tracks, gives a submission to each flow that leads from a
     /// slice of the host to GPU work, and counts losses.
     pub fn complete(&mut self, inventory: &mut Inventory) {
-        self.clocks.complete();
+        let times = self.starts.iter();
+        let times = times.map(|(clock, (_, times))| (ClockId::new(*clock, 0), times));
+        self.clocks.complete(times);
         let mut circles = 0;
         let of_tracks = self.tracks.values();
         let of_tracks = of_tracks.filter_map(|t| t.pid.or(t.thread.map(|(pid, _)| pid)));

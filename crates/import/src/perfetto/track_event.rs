@@ -228,10 +228,11 @@ fn submitted(correlation: Value) -> Vec<u64> {
 }
 
 /// Decodes an event at `at_ns`, the time of its packet, over which a time of the event's own takes precedence.
-/// Returns `None` if the time is unknown. Times that are relative to the event before move the sequence's time on.
+/// `shift_ns` is added to the latter. Returns `None` if the time is unknown. Times that are relative to the event before move the sequence's time on.
 pub(super) fn decode(
     message: Message,
     at_ns: Option<i64>,
+    shift_ns: i64,
     sequence: &mut Sequence,
 ) -> Option<Event> {
     let mut event = Event {
@@ -259,7 +260,7 @@ pub(super) fn decode(
                 if number == 1 {
                     sequence.reference_us = us;
                 }
-                event.at_ns = us.checked_mul(1000)?;
+                event.at_ns = us.checked_mul(1000)?.checked_add(shift_ns)?;
                 timed = true;
             }
             3 if event.category.is_empty() => event.category = first_category(value, sequence),

@@ -37,6 +37,7 @@ mod real_values;
 mod rocm;
 mod round_trip;
 mod rpd;
+mod since_1970;
 mod strange_files;
 mod stray_devices;
 mod unknown;

@@ -5,7 +5,7 @@ use gapscope_trace::Trace;
 
 /// A message of Protocol Buffers that is being written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+pub struct Message(pub Vec<u8>);
 
 impl Message {
     fn varint(&mut self, mut number: u64) {
@@ -16,20 +16,20 @@ impl Message {
         self.0.push(number as u8);
     }
 
-    fn number(mut self, field: u64, number: u64) -> Message {
+    pub fn number(mut self, field: u64, number: u64) -> Message {
         self.varint(field << 3);
         self.varint(number);
         self
     }
 
-    fn bytes(mut self, field: u64, bytes: &[u8]) -> Message {
+    pub fn bytes(mut self, field: u64, bytes: &[u8]) -> Message {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
         self
     }
 
-    fn message(self, field: u64, inner: Message) -> Message {
+    pub fn message(self, field: u64, inner: Message) -> Message {
         self.bytes(field, &inner.0)
     }
 }
@@ -53,7 +53,7 @@ fn event(at_ns: u64, kind: u64, track: u64, name: &str) -> Message {
 }
 
 /// A file with a thread (track 2) and a stream of a GPU (track 1), and the spans of kernels and functions.
-fn file(kernels: &[(u64, u64)], functions: &[(u64, u64)]) -> Trace {
+pub fn file(kernels: &[(u64, u64)], functions: &[(u64, u64)]) -> Trace {
     let mut packets = Vec::new();
     for (id, name) in [(1, "stream 7"), (2, "main")] {
         let thread = Message::default().number(1, 100).number(2, 100 + id);
