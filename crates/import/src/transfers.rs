@@ -6,6 +6,9 @@ use gapscope_trace::tables::{MemoryPlace, TransferKind};
 /// Returns the kind of a transfer from its name: the first of the kinds below whose letters the name has, without
 /// regard to signs between them; otherwise the kind that is spelled like it, or unknown.
 pub(crate) fn kind(name: &str) -> TransferKind {
+    if let Some(kind) = kind_by_ends(name) {
+        return kind;
+    }
     let plain: String = name
         .chars()
         .filter(char::is_ascii_alphanumeric)
@@ -32,6 +35,19 @@ pub(crate) fn kind(name: &str) -> TransferKind {
     }
 }
 
+/// Returns the kind of a copy of an XPU, such as `Memcpy M2D (Memory -> Device)`, where an end is pageable memory of the
+/// host (`M`), which PTI calls just memory, or memory that host and device share (`S`). Between memory of the host and shared
+/// memory the kind is unknown, because shared memory lies on either side.
+fn kind_by_ends(name: &str) -> Option<TransferKind> {
+    let ends = name.strip_prefix("Memcpy ")?.split(' ').next()?;
+    match ends {
+        "M2D" | "S2D" => Some(TransferKind::HostToDevice),
+        "D2M" | "D2S" => Some(TransferKind::DeviceToHost),
+        "M2M" | "M2H" | "H2M" => Some(TransferKind::HostToHost),
+        _ => None,
+    }
+}
+
 /// Returns the memory of the host end if the transfer's name, such as `Memcpy HtoD (Pageable -> Device)`, tells it,
 /// and the kind has such an end.
 pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace> {
@@ -44,12 +60,14 @@ pub(crate) fn host_memory(name: &str, kind: TransferKind) -> Option<MemoryPlace>
     }
 }
 
-/// Returns the kind of host memory for CUPTI's word in any case; `None` for other words.
+/// Returns the kind of host memory for a word of CUPTI or PTI in any case; `None` for other words.
 pub(crate) fn place(word: &str) -> Option<MemoryPlace> {
     let places = [
         ("pageable", MemoryPlace::Pageable),
         ("pinned", MemoryPlace::Pinned),
         ("managed", MemoryPlace::Managed),
+        ("memory", MemoryPlace::Pageable),
+        ("shared", MemoryPlace::Managed),
     ];
     let mut places = places.into_iter();
     places.find_map(|(known, place)| known.eq_ignore_ascii_case(word).then_some(place))
@@ -94,6 +112,14 @@ mod tests {
             ("Memcpy AtoH (Array -> Pinned)", TransferKind::DeviceToHost),
             ("Memcpy ? (? -> ?)", TransferKind::Unknown),
             ("MemcpyOther", TransferKind::Unknown),
+            ("Memcpy M2D (Memory -> Device)", TransferKind::HostToDevice),
+            ("Memcpy D2M (Device -> Memory)", TransferKind::DeviceToHost),
+            ("Memcpy S2D (Shared -> Device)", TransferKind::HostToDevice),
+            ("Memcpy D2S (Device -> Shared)", TransferKind::DeviceToHost),
+            ("Memcpy M2M (Memory -> Memory)", TransferKind::HostToHost),
+            ("Memcpy H2M (Host -> Memory)", TransferKind::HostToHost),
+            ("Memcpy M2S (Memory -> Shared)", TransferKind::Unknown),
+            ("Memcpy S2S (Shared -> Shared)", TransferKind::Unknown),
         ] {
             assert!(is_transfer(name), "{name}");
             assert_eq!(kind(name), expected, "{name}");
@@ -111,6 +137,10 @@ mod tests {
             ),
             ("Memcpy DtoH (Device -> Pinned)", Some(MemoryPlace::Pinned)),
             ("Memcpy DtoD (Device -> Device)", None),
+            ("Memcpy M2D (Memory -> Device)", Some(MemoryPlace::Pageable)),
+            ("Memcpy D2M (Device -> Memory)", Some(MemoryPlace::Pageable)),
+            ("Memcpy D2S (Device -> Shared)", Some(MemoryPlace::Managed)),
+            ("Memcpy H2D (Host -> Device)", None),
             ("CopyHostToDevice", None),
             ("", None),
         ] {
