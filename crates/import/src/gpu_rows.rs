@@ -30,12 +30,12 @@ pub(crate) enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Converts a time that was read as microseconds.
-    pub(crate) fn nanoseconds(self, as_microseconds_ns: i64) -> Option<i64> {
+    /// Returns the power of ten of the unit's nanoseconds.
+    pub(crate) fn decimals(self) -> i64 {
         match self {
-            TimeUnit::Nanoseconds => Some(as_microseconds_ns / 1000),
-            TimeUnit::Microseconds => Some(as_microseconds_ns),
-            TimeUnit::Milliseconds => as_microseconds_ns.checked_mul(1000),
+            TimeUnit::Nanoseconds => 0,
+            TimeUnit::Microseconds => 3,
+            TimeUnit::Milliseconds => 6,
         }
     }
 }

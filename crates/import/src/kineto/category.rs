@@ -13,6 +13,8 @@ pub(super) enum Category {
     Call,
     /// A wait of the host or of a stream, as the device's profiler reports it.
     Synchronisation,
+    /// The device's time at which a recorded event was reached.
+    DeviceEvent,
     /// Time that the profiler or the driver took.
     Overhead,
     /// A range that the program or PyTorch set on a thread.
@@ -70,6 +72,7 @@ impl Category {
             | b"privateuse1_driver"
             | b"glow_runtime"
             | b"hpu_runtime" => Category::Call,
+            b"cuda_event" => Category::DeviceEvent,
             b"cuda_sync" => Category::Synchronisation,
             b"overhead" | b"Overhead" => Category::Overhead,
             b"user_annotation"

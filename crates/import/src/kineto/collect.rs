@@ -119,6 +119,8 @@ pub(super) struct Collector<'o, 'p> {
     /// The rows that the user says are a GPU's, and their scopes.
     pub(super) gpu_rows: &'o [GpuRows],
     pub(super) scopes: Vec<Scope>,
+    /// The number of scopes on these rows whose times are impossible.
+    pub(super) untimed_scopes: u64,
     pub(super) open: OpenRanges,
     /// Counts calls and work in place of taking them; `None` where they are taken.
     pub(super) left_out: Option<LeftOut>,
@@ -176,6 +178,7 @@ impl<'o, 'p> Collector<'o, 'p> {
             producers: Producers::default(),
             gpu_rows,
             scopes: Vec::new(),
+            untimed_scopes: 0,
             open: OpenRanges::default(),
             left_out: None,
             autograd: Autograd::default(),
@@ -293,6 +296,11 @@ impl<'o, 'p> Collector<'o, 'p> {
             // The labels of the work carry the same information.
             return Ok(());
         }
+        if category == Category::DeviceEvent {
+            let reason = "traces have no place for the times at which a device reaches events";
+            self.lost("events", event.category, reason);
+            return Ok(());
+        }
         if let Some(left_out) = &mut self.left_out
             && (category == Category::Call || category.is_work())
         {
@@ -339,13 +347,14 @@ impl<'o, 'p> Collector<'o, 'p> {
             Category::Other => {
                 self.other_range(event, span)?;
             }
-            // Work and its labels were taken before.
+            // Work, its labels and events of the device were taken before.
             Category::Kernel
             | Category::Copy
             | Category::Fill
             | Category::Device(_)
             | Category::OtherProducer(_)
             | Category::DeviceAnnotation
+            | Category::DeviceEvent
             | Category::Span
             | Category::LaunchFlow => {}
         }
@@ -521,7 +530,9 @@ impl<'o, 'p> Collector<'o, 'p> {
     fn work(&mut self, event: &Event, category: Category, span: Option<Span>) {
         let args = WorkArgs::parse(event.args);
         // Some writers, such as ONNX Runtime, put work under the process of the host, whose number is that of no device.
-        let is_of_host = event.category != b"hpu_op" && self.lanes.has_process(event.pid);
+        // rocprof puts the copies of all devices under one process.
+        let is_of_host = event.category != b"hpu_op" && self.lanes.has_process(event.pid)
+            || self.lanes.is_of_copies(event.pid);
         let device = match is_of_host {
             true => b"",
             false => event.pid,

@@ -17,6 +17,8 @@ pub(super) struct Event<'a> {
     /// The start; `None` if it is absent or impossible.
     pub(super) start_ns: Option<i64>,
     pub(super) duration_ns: Option<i64>,
+    /// The start and the duration as the file writes them.
+    pub(super) written: [&'a [u8]; 2],
     /// The id that joins the parts of asynchronous events and of flows.
     pub(super) id: &'a [u8],
     /// The object of arguments, with its brackets, which `json::members` reads.
@@ -41,8 +43,14 @@ impl<'a> Event<'a> {
                 b"name" => event.name = bare(value),
                 b"pid" => event.pid = bare(value),
                 b"tid" => event.tid = bare(value),
-                b"ts" => event.start_ns = nanoseconds(bare(value)),
-                b"dur" => event.duration_ns = nanoseconds(bare(value)),
+                b"ts" => {
+                    event.written[0] = bare(value);
+                    event.start_ns = nanoseconds(event.written[0]);
+                }
+                b"dur" => {
+                    event.written[1] = bare(value);
+                    event.duration_ns = nanoseconds(event.written[1]);
+                }
                 b"id" | b"id2" => event.id = bare(value),
                 b"args" => event.args = value,
                 _ => {}

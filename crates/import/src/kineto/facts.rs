@@ -134,6 +134,7 @@ impl OpenRange {
             tid: &self.tid,
             start_ns: self.start_ns,
             duration_ns: times.and_then(|(start_ns, end_ns)| end_ns.checked_sub(start_ns)),
+            written: [b"", b""],
             id: b"",
             args: &self.args,
         }

@@ -8,6 +8,7 @@ use super::json::{self, bare, members};
 use super::number::whole;
 use crate::functions::class_of;
 use crate::inventory::UNKNOWN_PROCESS;
+use crate::transfers::is_transfer;
 use gapscope_trace::ids::{ProcessId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -183,6 +184,11 @@ impl Lanes {
         self.names.processes.get(pid).map(String::as_str)
     }
 
+    /// Returns whether a process stands for the copies of all devices.
+    pub(super) fn is_of_copies(&self, pid: &[u8]) -> bool {
+        self.process_name(pid).is_some_and(is_of_copies)
+    }
+
     /// Returns the names of a process and of a thread of it, as far as metadata events have said them.
     pub(super) fn names(&self, pid: &[u8], tid: &[u8]) -> [&[u8]; 2] {
         let key = [pid, b"\0", tid].concat();
@@ -203,8 +209,8 @@ impl Lanes {
         match event.name {
             b"process_name" => {
                 if let Some(name) = name() {
-                    self.is_late |=
-                        self.unnamed.contains(event.pid) && device_number(&name).is_some();
+                    self.is_late |= self.unnamed.contains(event.pid)
+                        && (device_number(&name).is_some() || is_of_copies(&name));
                     self.names.processes.insert(event.pid.into(), name);
                 }
             }
@@ -225,6 +231,9 @@ impl Lanes {
         let process = self.names.processes.get(event.pid);
         if process.is_none() && !self.unnamed.contains(event.pid) {
             self.unnamed.insert(event.pid.into());
+        }
+        if self.is_of_copies(event.pid) && is_copy_of_rocprof(event.name) {
+            return Category::Copy;
         }
         let Some(device) = process.and_then(|name| device_number(name)) else {
             // XLA gives host events of CUDA functions no category.
@@ -307,6 +316,18 @@ fn device_number(name: &str) -> Option<u32> {
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(rest.len());
     rest[..digits].parse().ok().filter(|_| is_word)
+}
+
+/// Returns whether a process's name stands for the copies of all devices, as in `1 COPY`. The first two versions of rocprof
+/// number the processes that they make up.
+fn is_of_copies(name: &str) -> bool {
+    let word = name.trim_start_matches(|c: char| c.is_ascii_digit());
+    word.trim() == "COPY"
+}
+
+/// Returns whether rocprof gives this name to a copy or fill.
+fn is_copy_of_rocprof(name: &[u8]) -> bool {
+    std::str::from_utf8(name).is_ok_and(|name| is_transfer(name) || name == "FillBuffer")
 }
 
 /// Returns the function that an event of XLA is a call of: some versions add the kernel, as in `cuLaunchKernel:fusion_1`.

@@ -15,7 +15,7 @@ pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
     let mut at = 0;
     while let Some(digit @ b'0'..=b'9') = digits.get(at) {
         if at == 16 {
-            return scaled(digits, negative);
+            return scaled(digits, negative, 3);
         }
         value = value * 10 + u64::from(digit - b'0');
         at += 1;
@@ -37,7 +37,7 @@ pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
         }
     }
     if at != digits.len() || at == 0 || digits == b"." {
-        return scaled(digits, negative);
+        return scaled(digits, negative, 3);
     }
     for _ in decimals..3 {
         value *= 10;
@@ -48,9 +48,18 @@ pub(super) fn nanoseconds(microseconds: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// Parses microseconds that are written with an exponent or many digits; the result is in nanoseconds, rounded half
-/// up.
-fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
+/// Parses a time in units of ten to the power of `decimals` nanoseconds, and returns it in nanoseconds like
+/// [`nanoseconds`].
+pub(super) fn in_units(time: &[u8], decimals: i64) -> Option<i64> {
+    match time {
+        [b'-', digits @ ..] => scaled(digits, true, decimals),
+        digits => scaled(digits, false, decimals),
+    }
+}
+
+/// Parses a time that is written with an exponent or many digits, in units of ten to the power of `decimals`
+/// nanoseconds; the result is in nanoseconds, rounded half up.
+fn scaled(digits: &[u8], negative: bool, decimals: i64) -> Option<i64> {
     let text = std::str::from_utf8(digits).ok()?;
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -62,7 +71,7 @@ fn scaled(digits: &[u8], negative: bool) -> Option<i64> {
         return None;
     }
     // The value in nanoseconds is the digits times ten to this power.
-    let mut power = i64::from(exponent) - fraction.len() as i64 + 3;
+    let mut power = i64::from(exponent) - fraction.len() as i64 + decimals;
     let mut value: i128 = 0;
     let mut cut = false;
     for digit in all_digits {
@@ -137,6 +146,21 @@ mod tests {
             ("1e-400", Some(0)),
         ] {
             assert_eq!(nanoseconds(text.as_bytes()), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_units_have_limits_of_their_own() {
+        for (text, decimals, ns) in [
+            ("1764000000000000001", 0, Some(1_764_000_000_000_000_001)),
+            ("-5184000000000000", 0, Some(-5_184_000_000_000_000)),
+            ("2.5", 0, Some(3)),
+            ("4611686018427387904", 0, None),
+            ("1764000000000.25", 6, Some(1_764_000_000_000_250_000)),
+            ("5000000000000", 6, None),
+            ("", 0, None),
+        ] {
+            assert_eq!(in_units(text.as_bytes(), decimals), ns, "{text}");
         }
     }
 

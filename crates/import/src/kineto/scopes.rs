@@ -7,6 +7,7 @@
 use super::collect::Collector;
 use super::event::Event;
 use super::facts::Scope;
+use super::number::in_units;
 use crate::Error;
 use crate::gpu_rows::{GpuRows, Row};
 use crate::inventory::UNKNOWN_GPU;
@@ -54,13 +55,13 @@ impl<'o> Collector<'o, '_> {
             true => None,
             false => self.gpu_row(event, event.category),
         };
-        match rows {
-            None => *event,
-            Some(rows) => Event {
-                start_ns: event.start_ns.and_then(|ns| rows.unit.nanoseconds(ns)),
-                duration_ns: event.duration_ns.and_then(|ns| rows.unit.nanoseconds(ns)),
-                ..*event
-            },
+        let Some(rows) = rows else { return *event };
+        let decimals = rows.unit.decimals();
+        let [start_ns, duration_ns] = event.written.map(|text| in_units(text, decimals));
+        Event {
+            start_ns,
+            duration_ns,
+            ..*event
         }
     }
 
@@ -72,7 +73,9 @@ impl<'o> Collector<'o, '_> {
         let Some(rows) = self.gpu_row(event, event.category) else {
             return false;
         };
-        if let Some(span) = self.placed(event.start_ns.zip(event.end_ns()))
+        let span = self.placed(event.start_ns.zip(event.end_ns()));
+        self.untimed_scopes += u64::from(span.is_none());
+        if let Some(span) = span
             && let Some(lane) = self.lane(event)
         {
             let (device, name) = (rows.device, self.text(event.name));
@@ -93,6 +96,12 @@ impl<'o> Collector<'o, '_> {
     pub(super) fn write_scopes(&mut self) -> Result<(), Error> {
         let mut scopes = std::mem::take(&mut self.scopes);
         if scopes.is_empty() && !self.gpu_rows.is_empty() {
+            if self.untimed_scopes > 0 {
+                let count = self.untimed_scopes;
+                return Err(Error::nothing(format!(
+                    "{count} scopes lie on rows that --gpu names, and none has a time that is possible: name the unit of their times, as in unit=ns"
+                )));
+            }
             let rows = self.rows().unwrap_or_default();
             return Err(Error::nothing(format!(
                 "no scope lies on a row that --gpu names. {rows}"

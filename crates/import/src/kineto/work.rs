@@ -46,9 +46,9 @@ impl<'a> WorkArgs<'a> {
         for (key, value) in members(args) {
             match key {
                 key if is_correlation(key) => parsed.correlation = correlation(value),
-                b"device" => parsed.device = Some(small(value)),
+                b"device" | b"dev-id" => parsed.device = Some(small(value)),
                 b"context" => parsed.context = small(value),
-                b"stream" | b"queue" => parsed.stream = Some(small(value)),
+                b"stream" | b"queue" | b"stream-id" => parsed.stream = Some(small(value)),
                 b"grid" => parsed.grid = triple(value),
                 b"block" => parsed.block = triple(value),
                 // ONNX Runtime writes each size alone.

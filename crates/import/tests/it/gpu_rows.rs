@@ -162,3 +162,36 @@ fn a_file_without_gpu_work_says_which_rows_it_has_and_what_to_write() {
     assert!(import.notes("gapscope import --gpu 'pid=…,tid=…'"));
     assert!(import.notes("pid=4242,tid=1 (5 ranges, the first is \"frame\"), pid=4242,tid=2 (1 range, the first is \"upload\")"));
 }
+
+#[test]
+fn times_in_nanoseconds_are_read_up_to_those_since_1970() {
+    for start_ns in [5_184_000_000_000_000_i64, 1_764_000_000_000_000_000] {
+        let scope = |at: i64| {
+            let ts = start_ns + at;
+            format!(r#"{{"ph":"X","name":"pass","pid":7,"tid":1,"ts":{ts},"dur":50001}}"#)
+        };
+        let text = format!(r#"{{"traceEvents":[{},{}]}}"#, scope(0), scope(100_003));
+        let import = import(&text, &["pid=7,unit=ns"]);
+        let work = work(&import);
+        let times = work
+            .iter()
+            .map(|(start_ns, ns, _)| (start_ns - work[0].0, *ns));
+        assert_eq!(Vec::from_iter(times), [(0, 50_001), (100_003, 50_001)]);
+    }
+}
+
+#[test]
+fn rows_whose_times_are_impossible_in_their_unit_are_said_to_be() {
+    let text = r#"[{"ph":"X","name":"pass","pid":7,"tid":1,"ts":1764000000000000000,"dur":50001}]"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scopes.json");
+    std::fs::write(&path, text).unwrap();
+    let error = import_with(&path, &options(&["pid=7"]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("1 scopes lie on rows that --gpu names"),
+        "{error}"
+    );
+    assert!(error.contains("unit=ns"), "{error}");
+}

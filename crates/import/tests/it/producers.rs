@@ -1,7 +1,7 @@
 //! Tests files of other producers of Chrome's JSON: Triton's Proton, Ascend's profiler, Intel's unitrace,
 //! PaddlePaddle, ONNX Runtime and XLA. The inputs are made by hand after the source code of the producers, which `docs/import.md` says.
 
-use crate::imported::{Import, Rows, import_bytes, kernel, path};
+use crate::imported::{Import, Rows, import_bytes, kernel, loss, path};
 use gapscope_trace::tables::{SubmissionKind, Table, TransferKind};
 
 fn import(text: &str) -> Import {
@@ -247,4 +247,67 @@ fn a_start_and_a_duration_without_a_phase_are_a_range() {
         [Some(tables.submissions.id[0])]
     );
     assert_eq!(import.loss("events"), 1);
+}
+
+#[test]
+fn copies_of_the_first_versions_of_rocprof_are_work() {
+    let name = |pid: u32, name: &str| {
+        format!(r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name}"}}}}"#)
+    };
+    let work = |pid: u32, name: &str, at: u32, args: &str| {
+        format!(
+            r#"{{"ph":"X","name":"{name}","pid":"{pid}","tid":"{}","ts":"{at}","dur":"9","args":{{{args}}}}}"#,
+            6 - pid
+        )
+    };
+    let names = [
+        name(2, "0 CPU HIP API"),
+        name(1, "1 COPY"),
+        name(6, "2 GPU0"),
+    ];
+    let on = r#""dev-id":"0","stream-id":"3""#;
+    let events = [
+        work(6, "vecadd.kd", 1020, on),
+        work(1, "CopyDeviceToHost", 1072, on),
+        work(1, "FillBuffer", 1082, ""),
+    ];
+    // The names may stand behind the events.
+    for parts in [[&names[..], &events[..]], [&events[..], &names[..]]] {
+        let document = format!(r#"{{"traceEvents":[{{}},{}]}}"#, parts.concat().join(","));
+        let import = self::import(&document);
+        let tables = &import.trace.tables;
+        let kinds = tables.transfers.iter().map(|row| row.kind);
+        assert_eq!(
+            Vec::from_iter(kinds),
+            [TransferKind::DeviceToHost, TransferKind::Fill]
+        );
+        assert_eq!(tables.dispatches.len(), 1);
+        assert_eq!(tables.markers.len(), 0);
+        let processes = import.trace.manifest.processes.iter();
+        assert!(
+            processes
+                .clone()
+                .all(|process| process.executable != "1 COPY")
+        );
+    }
+}
+
+#[test]
+fn times_of_events_of_the_device_are_lost_and_make_no_process() {
+    let document = r#"{"schemaVersion":1,"traceEvents":[
+        {"ph":"M","name":"process_name","pid":0,"args":{"name":"python3"}},
+        {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1020,"dur":50,"args":{"device":0,"stream":7}},
+        {"ph":"X","cat":"cuda_event","name":"cudaEvent","pid":0,"tid":7,"ts":1070,"dur":0.001,"args":{"device":0,"stream":7}}]}"#;
+    let import = self::import(document);
+    assert_eq!(import.trace.tables.markers.len(), 0);
+    let processes = import.trace.manifest.processes.iter();
+    assert!(
+        processes
+            .clone()
+            .all(|process| process.executable != "python3")
+    );
+    assert_eq!(
+        loss(&import.trace, "times at which a device reaches events"),
+        1
+    );
 }
