@@ -1871,6 +1871,26 @@ def layers_are_no_steps() -> TraceWriter:
 
 
 @scenario(
+    "the start of a program is one gap and most of the time, behind it a loader holds each step: the advice is about the loader",
+    "host-bound",
+    says=(r"One gap of", r"Do first: load ahead in worker processes[^(]*\(data\.py:14 load_batch"),
+    never_says=(r"Do first: [^.]*imports",),
+)
+def start_up_before_a_loader() -> TraceWriter:
+    trace = TraceWriter()
+    imports = trace.stack([("main", "train.py", 3), ("imports", "setup.py", 7)])
+    loads = trace.stack([("main", "train.py", 9), ("load_batch", "data.py", 14)])
+    trace.copy("host-to-device", 1000, 1010, 50, 2**22)
+    start = 5_000_000.0
+    trace.samples(imports, 3000, start)
+    for _ in range(150):
+        trace.samples(loads, start, start + 6000)
+        trace.launch("train", start + 6000, start + 6010, 500)
+        start += 6600
+    return trace
+
+
+@scenario(
     "each frame waits for a display of 60 Hz, with a host busy for 12 of 16.7 ms: nothing helps, and no gain is promised",
     "host-bound",
     says=(r"display",),

@@ -420,7 +420,10 @@ impl Findings {
         );
         let (others, recorded) = others();
         let pressure = Pressure::new(&recorded, analysed_window);
-        let samples = sampled_host(judged.code.as_ref());
+        // Advice is on the rest of the time where one gap, such as the start of a program, is most of it.
+        let outside = judged.code.as_ref().filter(|_| judged.long_gap.is_some());
+        let outside = outside.map(Code::outside_of_longest);
+        let samples = sampled_host(outside.as_ref().or(judged.code.as_ref()));
         let advice = gaps::advice(timeline, &judged.idle_time, samples, pressure);
         let advice = judged.reserved(advice);
         // Without a table of work, it would not be known what ran beside a kernel.

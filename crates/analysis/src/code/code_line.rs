@@ -92,6 +92,40 @@ impl CauseCode {
         lines
     }
 
+    /// Returns the code without that of a gap, line by line. The lists of both are sorted by time in descending order.
+    pub(super) fn without(&self, gap: &[CodeTime]) -> CauseCode {
+        let mut inside: HashMap<String, (i64, u64)> = HashMap::new();
+        for time in gap.iter().filter(|time| time.cause == self.cause) {
+            let (ns, samples) = inside.entry(line_text(&time.frames)).or_default();
+            *ns = ns.saturating_add(time.total_ns);
+            *samples += time.samples;
+        }
+        let mut code = self.code.clone();
+        for time in &mut code {
+            if let Some((ns, samples)) = inside.get_mut(&line_text(&time.frames)) {
+                let taken_ns = time.total_ns.min(*ns);
+                let taken = time.samples.min(*samples);
+                time.total_ns -= taken_ns;
+                time.samples -= taken;
+                *ns -= taken_ns;
+                *samples -= taken;
+            }
+        }
+        code.retain(|time| time.total_ns > 0);
+        code.sort_by_key(|time| Reverse((time.total_ns, time.samples)));
+        let total = |times: &[CodeTime]| {
+            let times = times.iter();
+            times.map(|time| time.total_ns).fold(0, i64::saturating_add)
+        };
+        let gone_ns = total(&self.code).saturating_sub(total(&code));
+        CauseCode {
+            total_ns: self.total_ns.saturating_sub(gone_ns),
+            samples: code.iter().map(|time| time.samples).sum(),
+            code,
+            ..self.clone()
+        }
+    }
+
     /// Returns true where the thread mostly loaded data, by the names in its stacks.
     pub fn mostly_loads_data(&self) -> bool {
         let loading = self.code.iter().filter(|time| loads_data(&time.frames));

@@ -163,6 +163,16 @@ impl Code {
         self.causes.iter().find(|code| code.cause == cause)
     }
 
+    /// Returns the code by cause without that of the longest gap.
+    pub fn outside_of_longest(&self) -> Code {
+        let gap = self.longest.first().map_or(&[][..], Vec::as_slice);
+        let causes = self.causes.iter().map(|cause| cause.without(gap));
+        Code {
+            causes: causes.collect(),
+            ..self.clone()
+        }
+    }
+
     /// Returns true where ranges tell the code, and not samples.
     pub fn is_of_ranges(&self) -> bool {
         (self.causes.iter()).any(|cause| cause.source == CodeSource::Ranges)

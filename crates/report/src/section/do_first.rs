@@ -6,6 +6,7 @@ use crate::document::{Block, Text};
 use crate::number;
 use crate::what_if::gain_text;
 use gapscope_analysis::Findings;
+use gapscope_analysis::code::{Code, WaitedFor, text};
 use gapscope_analysis::device_balance::{Turns, Uneven};
 use gapscope_analysis::first_step::{Cost, CostPart, FirstStep, first_step};
 use gapscope_analysis::gaps::{AdviceSubject, Cause, GapTotal};
@@ -36,7 +37,7 @@ pub(crate) fn plain_text(findings: &Findings, words: &Words) -> Option<String> {
 fn sentences(findings: &Findings, words: &Words) -> Option<[String; 2]> {
     let first = first_step(findings)?;
     let (action, reason) = match first.cost {
-        Cost::Idle(total) => idle(findings, total),
+        Cost::Idle(total) => idle(findings, total, first.costs_of.part),
         Cost::BelowLimit(kernel) if kernel.limit == Some(KernelLimit::TooSmall) => (
             more_workgroups(&kernel.name, words),
             Some(format!(
@@ -231,10 +232,18 @@ fn bound(first: &FirstStep, words: &Words, hides_waits: bool) -> Option<String> 
 }
 
 /// Returns what to do about the idle time of a cause, with the place in the code, and why.
-fn idle(findings: &Findings, total: &GapTotal) -> (String, Option<String>) {
+fn idle(findings: &Findings, total: &GapTotal, of: CostPart) -> (String, Option<String>) {
     let advice = findings.advice_on(total.cause).unwrap_or_default();
     let (action, reason) = action_and_reason(advice);
-    let place = place(findings, total.cause, total.total_ns);
+    let place = match of {
+        CostPart::OutsideOfLongGap => {
+            let code = findings.code.as_ref().map(Code::outside_of_longest);
+            place(code.as_ref(), total.cause, None)
+        }
+        CostPart::Run | CostPart::Judged => {
+            place(findings.code.as_ref(), total.cause, Some(total.total_ns))
+        }
+    };
     let action = match place.filter(|place| !advice.contains(place.as_str())) {
         Some(place) => format!("{action} ({place})"),
         None => action,
@@ -242,11 +251,21 @@ fn idle(findings: &Findings, total: &GapTotal) -> (String, Option<String>) {
     (action, reason)
 }
 
-/// Returns the line of code that most of a cause's idle time passed in; `None` where the trace does not show it.
-fn place(findings: &Findings, cause: Cause, total_ns: i64) -> Option<String> {
-    let code = findings.code.as_ref()?.of_cause(cause)?;
+/// Returns the line of code that most of a cause's idle time passed in, or, of a thread that mostly slept for another one, what that other one
+/// mostly ran; `None` where the trace does not show it. `total_ns` is all idle time of the cause, where that is more than the idle time of
+/// threads that submit.
+fn place(all: Option<&Code>, cause: Cause, total_ns: Option<i64>) -> Option<String> {
+    let all = all?;
+    let code = all.of_cause(cause)?;
+    let slept = code.mostly_slept_for().filter(|_| cause == Cause::HostLate);
+    if slept.is_some_and(|sleep| sleep.waited_for == WaitedFor::Thread)
+        && let Some(ran) = all.ran_meanwhile.first()
+        && 2 * ran.samples >= code.samples
+    {
+        return Some(clipped(&text(&ran.frames)));
+    }
     // Of the code that accounts for little of the time nothing is said.
-    let shown = code.in_short(total_ns)?;
+    let shown = code.in_short(total_ns.unwrap_or(code.total_ns))?;
     let line = code.lines().into_iter().next().map(|line| line.text);
     Some(clipped(&line.unwrap_or(shown)))
 }
