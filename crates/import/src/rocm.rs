@@ -118,6 +118,17 @@ pub(crate) fn write(
     profile.write(FileReasons::default(), options, new, output)
 }
 
+/// Returns whether a category is one of the program's markers.
+pub(crate) fn is_of_marker(category: &str) -> bool {
+    is_of(category, "MARKER")
+}
+
+/// Returns whether a category is one of an API: rocprof-sys writes `rocm_rccl_api` where rocprofv3 writes `RCCL_API`.
+fn is_of(category: &str, api: &str) -> bool {
+    let own = category.strip_prefix("rocm_").unwrap_or(category);
+    (own.get(..api.len())).is_some_and(|start| start.eq_ignore_ascii_case(api))
+}
+
 /// Returns the facts of the machine on which a process ran, from the names of its system, release and processor.
 pub(crate) fn host([system, release, processor]: [&str; 3]) -> Host {
     Host {
@@ -319,8 +330,8 @@ impl<'a> Recorded<'a> {
             return;
         };
         let thread = region.thread.map(ThreadId);
-        let is_marker = region.category.starts_with("MARKER");
-        if is_marker || region.category.starts_with("RCCL") {
+        let is_marker = is_of_marker(region.category);
+        if is_marker || is_of(region.category, "RCCL") {
             let text = match region.message.filter(|_| is_marker) {
                 Some(message) => message,
                 None => self.profile.text(region.operation),
@@ -406,5 +417,24 @@ pub(crate) fn device_name(product: Option<String>, target: Option<String>) -> St
         (Some(product), Some(target)) if product != target => format!("{product} ({target})"),
         (Some(name), _) | (None, Some(name)) => name,
         (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_of_rocprof_sys_are_those_of_rocprofv3() {
+        for category in ["MARKER_CORE_RANGE_API", "MARKER", "rocm_marker_api"] {
+            assert!(is_of_marker(category), "{category}");
+            assert!(!is_of(category, "RCCL"), "{category}");
+        }
+        for category in ["RCCL_API", "rocm_rccl_api"] {
+            assert!(is_of(category, "RCCL"), "{category}");
+        }
+        for category in ["HIP_RUNTIME_API", "rocm_hip_api", "rocm_", "", "é"] {
+            assert!(!is_of_marker(category), "{category}");
+        }
     }
 }

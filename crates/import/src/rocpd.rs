@@ -302,7 +302,7 @@ impl File<'_> {
         self.scan("event", &columns, |row| {
             let Some(id) = row.integer(0) else { return };
             let category = row.integer(1);
-            let is_marker = names.text(category).starts_with("MARKER");
+            let is_marker = rocm::is_of_marker(names.text(category));
             let message = row.text(3).filter(|_| is_marker).and_then(message);
             let event = Event {
                 category,

@@ -460,7 +460,14 @@ impl FirstPass {
 
 /// Returns true if profilers give this name to tracks with GPU work.
 fn is_gpu_name(name: &str) -> bool {
-    name.starts_with("/device:GPU:") || name.ends_with("(GPU)") || name.starts_with("GPU stream")
+    let starts = [
+        "/device:GPU:",
+        "GPU stream",
+        // rocprof-sys.
+        "GPU Kernel Dispatch [",
+        "GPU Memory Copy to Agent [",
+    ];
+    starts.iter().any(|start| name.starts_with(start)) || name.ends_with("(GPU)")
 }
 
 /// Returns the readings of a snapshot, and the clock of the trace if the snapshot names it.

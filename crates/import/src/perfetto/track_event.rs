@@ -143,11 +143,15 @@ pub(super) enum GpuCategory {
     Transfer,
 }
 
-/// Returns the kind of GPU work for a category of Kineto or rocprofv3; `None` for other categories.
+/// Returns the kind of GPU work for a category of Kineto, rocprofv3 or rocprof-sys; `None` for other categories.
 pub(super) fn gpu_category(category: &str) -> Option<GpuCategory> {
     match category {
-        "kernel" | "kernel_dispatch" | "concurrent_kernel" => Some(GpuCategory::Kernel),
-        "gpu_memcpy" | "gpu_memset" | "memory_copy" => Some(GpuCategory::Transfer),
+        "kernel" | "kernel_dispatch" | "concurrent_kernel" | "rocm_kernel_dispatch" => {
+            Some(GpuCategory::Kernel)
+        }
+        "gpu_memcpy" | "gpu_memset" | "memory_copy" | "rocm_memory_copy" => {
+            Some(GpuCategory::Transfer)
+        }
         _ => None,
     }
 }

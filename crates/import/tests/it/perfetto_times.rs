@@ -2,6 +2,7 @@
 
 use crate::imported::{import_bytes, loss, noted};
 use gapscope_trace::Trace;
+use gapscope_trace::tables::{Table, TransferKind};
 
 /// A message of Protocol Buffers that is being written.
 #[derive(Default)]
@@ -163,4 +164,57 @@ fn work_of_a_stream_that_contradicts_its_neighbours_has_no_times() {
     assert!(noted(&trace, "in the same nanosecond"));
     let no_length: Vec<_> = regular.iter().map(|(start, _)| (*start, *start)).collect();
     assert_eq!(untimed(&file(&no_length, &[])), 12);
+}
+
+#[test]
+fn work_of_rocprof_sys_is_read_with_its_calls() {
+    let thread = Message::default().number(1, 100).number(2, 102);
+    let track = |id: u64, name: &str| Message::default().number(1, id).bytes(2, name.as_bytes());
+    let tracks = [
+        track(1, "GPU Kernel Dispatch [0] Queue 1"),
+        track(2, "main").message(4, thread),
+        track(3, "GPU Memory Copy to Agent [0] Thread 0"),
+    ];
+    let slice = |track: u64, at_ns: u64, category: &str, name: &str, flow: u64| {
+        let begin = Message::default()
+            .number(9, 1)
+            .number(11, track)
+            .number(36, flow)
+            .bytes(22, category.as_bytes())
+            .bytes(23, name.as_bytes());
+        let begin = Message::default()
+            .number(8, at_ns)
+            .number(10, 1)
+            .message(11, begin);
+        [begin, event(at_ns + 50, 2, track, "")]
+    };
+    let slices = [
+        slice(2, NOW, "rocm_hip_api", "hipLaunchKernel", 7),
+        slice(1, NOW + 100, "rocm_kernel_dispatch", "vecadd", 7),
+        slice(2, NOW + 200, "rocm_hip_api", "hipMemcpyAsync", 8),
+        slice(
+            3,
+            NOW + 300,
+            "rocm_memory_copy",
+            "MEMORY_COPY_DEVICE_TO_HOST",
+            8,
+        ),
+    ];
+    let tracks = tracks.map(|track| Message::default().number(10, 1).message(60, track));
+    let file = tracks
+        .into_iter()
+        .chain(slices.into_iter().flatten())
+        .fold(Message::default(), |file, packet| file.message(1, packet));
+    let trace = import_bytes("run.proto", &file.0).unwrap().trace;
+    let tables = &trace.tables;
+    let dispatches = &tables.dispatches;
+    assert_eq!(
+        dispatches.start_ns.iter().collect::<Vec<_>>(),
+        [Some(NOW.cast_signed() + 100)]
+    );
+    assert_eq!(tables.transfers.kind, [TransferKind::DeviceToHost]);
+    let launches = tables.submissions.function.iter().flatten();
+    assert_eq!(launches.count(), 2);
+    assert!(dispatches.submission.at(0).is_some());
+    assert_eq!(tables.markers.len(), 0);
 }
