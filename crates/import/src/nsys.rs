@@ -36,6 +36,8 @@ use gapscope_model::Span;
 use gapscope_trace::manifest::Rank;
 use import::Import;
 pub(crate) use launches::{ExportLaunches, launches};
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Imports exports of Nsight Systems.
@@ -141,6 +143,38 @@ pub(crate) fn read_amended(
     }
 }
 
+/// The session of an export.
+struct Session<'a> {
+    path: &'a Path,
+    /// The processes that used a GPU.
+    pids: BTreeSet<u32>,
+    /// When it was recorded, in time since 1970, where the file says it.
+    time_ns: Option<Range<i64>>,
+}
+
+/// Refuses exports of one process that follow each other, which are no ranks.
+fn refuse_windows(sessions: &[Session]) -> Result<(), Error> {
+    for (index, later) in sessions.iter().enumerate() {
+        for earlier in &sessions[..index] {
+            let Some((a, b)) = earlier.time_ns.as_ref().zip(later.time_ns.as_ref()) else {
+                continue;
+            };
+            let follow = a.end <= b.start || b.end <= a.start;
+            let Some(pid) = later.pids.first().filter(|_| follow) else {
+                continue;
+            };
+            if earlier.pids == later.pids {
+                return Err(Error::nothing(format!(
+                    "{} and {} are no ranks: both are of process {pid} and one was recorded after the other, as `nsys profile --capture-range-end=repeat` does. Import each by itself, and compare them with `gapscope diff`",
+                    earlier.path.display(),
+                    later.path.display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Imports exports of several ranks of a program (its processes), each into its own trace. The exports do not name
 /// their ranks, which are those that the user names, or else numbered from 0 in the order of the inputs. Their times are put on the clock of
 /// the earliest session, if all files say when theirs began.
@@ -152,10 +186,21 @@ fn read_ranks(
     output: &mut Output,
 ) -> Result<(), Error> {
     let mut imports = Vec::new();
+    let mut sessions = Vec::new();
     for input in inputs {
         let mut import = Import::new(Database::open(input)?, options);
         let zero_unix_ns = import.read_about()?;
+        sessions.push(Session {
+            path: input,
+            pids: import.pids_of_devices()?,
+            time_ns: zero_unix_ns
+                .zip(import.profile.times.end_ns)
+                .map(|(zero_ns, length_ns)| zero_ns..zero_ns.saturating_add(length_ns)),
+        });
         imports.push((import.database, zero_unix_ns));
+    }
+    if options.ranks.is_empty() {
+        refuse_windows(&sessions)?;
     }
     let zeros: Option<Vec<i64>> = imports.iter().map(|(_, zero)| *zero).collect();
     let first = zeros.and_then(|zeros| {

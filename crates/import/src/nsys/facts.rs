@@ -8,7 +8,7 @@ use gapscope_trace::ids::DeviceId;
 use gapscope_trace::manifest::{Device, DeviceProperties, Host, Queue};
 use gapscope_trace::tables::StreamKind;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The severity at and above which diagnostics become notes.
 const WARNING: i64 = 2;
@@ -94,6 +94,15 @@ impl Import {
         };
         self.read_diagnostics()?;
         Ok(zero_unix_ns.and_then(|zero| zero.checked_sub(shift_ns.unwrap_or(0))))
+    }
+
+    /// Returns the processes that used a GPU, as far as the file lists them.
+    pub(super) fn pids_of_devices(&mut self) -> Result<BTreeSet<u32>, Error> {
+        let mut pids = BTreeSet::new();
+        self.scan("TARGET_INFO_CUDA_DEVICE", &["pid"], |_, row| {
+            pids.extend(row.small::<u32>(0));
+        })?;
+        Ok(pids)
     }
 
     /// Reads a table of names and values. A report of several machines has several rows of a name; the first one counts.
