@@ -139,9 +139,10 @@ fn by_content(start: &[u8]) -> Option<&'static str> {
     hint.or(is_tar.then_some(ARCHIVE)).or_else(|| table(start))
 }
 
-/// Returns the hint on a table of texts, by its first line.
+/// Returns the hint on a table of texts, by its first line. Profilers of NVIDIA write messages before it (`==PROF== …`).
 fn table(start: &[u8]) -> Option<&'static str> {
-    let line = start.split(|byte| *byte == b'\n').next()?;
+    let mut lines = start.split(|byte| *byte == b'\n');
+    let line = lines.find(|line| !line.starts_with(b"=="))?;
     let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
     let separators = |separator: u8| line.iter().filter(|byte| **byte == separator).count();
     // Tables of OpenVINO have semicolons, which are in other lines of text, too.

@@ -125,7 +125,10 @@ fn import_files(
         return mixed.import(output, options, progress);
     }
     if let Some(importer) = importer_of(inputs) {
-        return importer.import(inputs, output, options, progress);
+        return match of_another(importer, inputs) {
+            Some(error) => Err(error),
+            None => importer.import(inputs, output, options, progress),
+        };
     }
     if let [folder] = inputs
         && folder.is_dir()
@@ -154,6 +157,25 @@ fn importer_of(inputs: &[PathBuf]) -> Option<&'static Importer> {
         let mut inputs = inputs.iter();
         inputs.any(|input| (importer.recognises)(input))
     })
+}
+
+/// Returns the error that one of the inputs has the format of another importer, and not of the one that reads them.
+fn of_another(importer: &Importer, inputs: &[PathBuf]) -> Option<Error> {
+    let (others, own): (Vec<&PathBuf>, _) = inputs
+        .iter()
+        .partition(|input| !(importer.recognises)(input));
+    let own: Vec<&PathBuf> = own;
+    let (path, other) = others.into_iter().find_map(|input| {
+        let other = importer_of(std::slice::from_ref(input))?;
+        Some((input, other))
+    })?;
+    Some(Error::nothing(format!(
+        "the files are of different formats, which gapscope does not join: {} is of {}, and {} of {}; import each by itself",
+        own.first()?.display(),
+        importer.name,
+        path.display(),
+        other.name,
+    )))
 }
 
 /// Returns the error that one of the inputs is known and not imported, which says what to do with it. `named` are

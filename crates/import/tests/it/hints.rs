@@ -28,6 +28,11 @@ fn files_that_are_not_imported_get_a_hint() {
         ),
         ("x.csv", b"a,b,c\n1,2,3\n", "table"),
         (
+            "ncu.csv",
+            b"==PROF== Connected to process 4711\n==PROF== Disconnected\n\"ID\",\"Kernel Name\",\"Metric Name\"\n",
+            "table",
+        ),
+        (
             "hip_api_trace.csv",
             b"\"Domain\",\"Function\",\"Process_Id\",\"Thread_Id\",\"Correlation_Id\"\n",
             "rocprofv3",

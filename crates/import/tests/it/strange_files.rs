@@ -188,3 +188,24 @@ fn a_pipe_is_refused_at_once() {
         assert!(error.to_string().contains("neither a file nor a folder"));
     }
 }
+
+#[test]
+fn files_of_different_formats_are_said_to_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("run.json");
+    let text =
+        r#"{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,"dur":5}]}"#;
+    std::fs::write(&json, text).unwrap();
+    let database = crate::imported::fixture("rocpd.db");
+    for inputs in [[json.clone(), database.clone()], [database, json]] {
+        let output = folder.path().join("out.gapscope");
+        let options = gapscope_import::Options::default();
+        let error = gapscope_import::import(&inputs, &output, &options, &|_, _| ());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("different formats"), "{error}");
+        assert!(
+            error.contains("rocpd.db") && error.contains("run.json"),
+            "{error}"
+        );
+    }
+}
