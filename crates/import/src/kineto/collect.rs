@@ -31,7 +31,7 @@ use gapscope_timeline_builder::rows;
 use gapscope_trace::build::{Interner, TextId};
 use gapscope_trace::ids::{KernelId, ProcessId, QueueId};
 use gapscope_trace::manifest::Api;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// The domain of operators' markers.
@@ -119,6 +119,9 @@ pub(super) struct Collector<'o, 'p> {
     /// The rows that the user says are a GPU's, and their scopes.
     pub(super) gpu_rows: &'o [GpuRows],
     pub(super) scopes: Vec<Scope>,
+    /// The names of the ranges of the host that label work, and of those of devices with their numbers.
+    annotations: FxHashSet<TextId>,
+    device_annotations: FxHashMap<TextId, u64>,
     /// The number of scopes on these rows whose times are impossible.
     pub(super) untimed_scopes: u64,
     pub(super) open: OpenRanges,
@@ -178,6 +181,8 @@ impl<'o, 'p> Collector<'o, 'p> {
             producers: Producers::default(),
             gpu_rows,
             scopes: Vec::new(),
+            annotations: FxHashSet::default(),
+            device_annotations: FxHashMap::default(),
             untimed_scopes: 0,
             open: OpenRanges::default(),
             left_out: None,
@@ -250,6 +255,15 @@ impl<'o, 'p> Collector<'o, 'p> {
         Some(at_ns)
     }
 
+    /// Counts the ranges of devices as lost whose ranges of the host are not in the file.
+    pub(super) fn lose_device_annotations(&mut self) {
+        let unknown = self.device_annotations.iter();
+        let unknown = unknown.filter(|(name, _)| !self.annotations.contains(name));
+        let count = unknown.map(|(_, count)| *count).sum();
+        let reason = "the file has them as ranges of the device alone, without those of the threads that launched the work";
+        self.profile.inventory.lose(LossKind::Labels, count, reason);
+    }
+
     /// Counts a lost event.
     fn lose_event(&mut self, reason: &'static str) {
         self.profile.inventory.lose("events", 1, reason);
@@ -293,7 +307,11 @@ impl<'o, 'p> Collector<'o, 'p> {
         }
         let category = self.category(event);
         if category == Category::DeviceAnnotation {
-            // The labels of the work carry the same information.
+            // The labels of the work carry the same information, where the file has the range of the host, too.
+            if event.category == b"gpu_user_annotation" {
+                let name = self.text(event.name);
+                *self.device_annotations.entry(name).or_default() += 1;
+            }
             return Ok(());
         }
         if category == Category::DeviceEvent {
@@ -393,6 +411,8 @@ impl<'o, 'p> Collector<'o, 'p> {
 
     /// Collects a range that labels the work that its thread launches.
     fn annotation(&mut self, event: &Event, span: Span) {
+        let name = self.text(event.name);
+        self.annotations.insert(name);
         let Some(lane) = self.lane(event) else { return };
         let name = json::text(event.name);
         let (text, payload) = label_of(&name);

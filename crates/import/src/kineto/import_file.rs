@@ -87,6 +87,7 @@ pub(super) fn import_windows(
     }
     collector.metadata.rank = part.rank.or(collector.metadata.rank);
     collector.pair_ranges_by_time()?;
+    collector.lose_device_annotations();
     let reasons = collector.assemble();
     collector.write_scopes()?;
     collector.add_not_recorded(part.not_recorded);

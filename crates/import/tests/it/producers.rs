@@ -311,3 +311,25 @@ fn times_of_events_of_the_device_are_lost_and_make_no_process() {
         1
     );
 }
+
+#[test]
+fn ranges_of_devices_without_those_of_the_host_are_lost() {
+    let range = |category: &str, name: &str| {
+        format!(
+            r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":0,"tid":7,"ts":1010,"dur":90,"args":{{}}}}"#
+        )
+    };
+    let events = [
+        range("gpu_user_annotation", "forward"),
+        range("gpu_user_annotation", "forward"),
+        range("gpu_user_annotation", "backward"),
+        range("user_annotation", "backward"),
+        r#"{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1020,"dur":5,"args":{"device":0,"stream":7}}"#.to_owned(),
+    ];
+    let document = format!(
+        r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#,
+        events.join(",")
+    );
+    let import = self::import(&document);
+    assert_eq!(loss(&import.trace, "ranges of the device alone"), 2);
+}
