@@ -335,6 +335,21 @@ def one_of_four_gpus_has_more() -> TraceWriter:
 
 
 @scenario(
+    "two GPUs of three are as busy: both hold the run, and none is blamed alone",
+    "mixed device-bound",
+    says=(r"Do first: move work from the 2 busiest GPUs to the others",),
+    never_says=(r"GPU 1 holds",),
+)
+def two_of_three_gpus_hold() -> TraceWriter:
+    trace = gpus(3)
+    for step in range(100):
+        start = step * 1860
+        for queue in range(1, 4):
+            trace.launch("k", start + queue * 10, start + queue * 10 + 8, 10 if queue == 3 else 1840, queue)
+    return trace
+
+
+@scenario(
     "a GPU hands each batch to another, whose part is a fifth as long: the first stage holds the run",
     "device-bound",
     says=(r"Do first: move work from GPU 0 to GPU 1",),

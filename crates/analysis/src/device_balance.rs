@@ -18,6 +18,8 @@ pub struct Uneven<'a> {
     pub most: &'a DeviceBusy,
     /// Its busy share of the time.
     pub most_share: f64,
+    /// The number of devices that hold the run, this one included.
+    pub holding: usize,
     /// The device that was busy for the shortest time.
     pub least: &'a DeviceBusy,
     /// The mean busy share of all others.
@@ -75,6 +77,9 @@ pub(crate) fn uneven(findings: &Findings) -> Option<Uneven<'_>> {
     Some(Uneven {
         most: most.0,
         most_share,
+        holding: (worked.iter().map(share))
+            .filter(|share| *share >= DEVICE_SHARE)
+            .count(),
         least: least.0,
         others_share: (sum - most_share) / others as f64,
         others,

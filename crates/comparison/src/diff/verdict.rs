@@ -342,7 +342,7 @@ fn takes(ratio: f64) -> String {
         return format!("takes {} as long", factor(ratio));
     }
     let percent = (ratio - 1.0).abs() * 100.0;
-    let word = if ratio > 1.0 { "longer" } else { "shorter" };
+    let word = if ratio > 1.0 { "longer" } else { "less time" };
     format!("takes {percent:.1} % {word}")
 }
 

@@ -119,7 +119,10 @@ fn transfers(findings: &Findings) -> (String, Option<String>) {
     match own {
         Some(advice) => action_and_reason(&advice.text),
         None => (
-            "copy less, or copy while kernels run".to_owned(),
+            match findings.kernels.is_empty() {
+                true => "copy less".to_owned(),
+                false => "copy less, or copy while kernels run".to_owned(),
+            },
             longest_transfers(findings),
         ),
     }
@@ -145,6 +148,17 @@ fn uneven(findings: &Findings, uneven: &Uneven) -> (String, Option<String>) {
             format!("the other {count} GPUs for a mean of"),
         ),
     };
+    if uneven.holding > 1 {
+        let holding = uneven.holding;
+        return (
+            format!("move work from the {holding} busiest GPUs to the others"),
+            Some(format!(
+                "They hold the run: {most} was busy for {} of the time, {others} {}",
+                number::share(uneven.most_share),
+                number::share(uneven.others_share)
+            )),
+        );
+    }
     (
         format!("move work from {most} to {to}"),
         Some(format!(
