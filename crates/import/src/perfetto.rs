@@ -143,10 +143,13 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         ..
     } = builder;
     if inventory.span_ns().is_none() && !has_work {
-        return Err(Error::nothing(format!(
-            "{} has no GPU work, track events or counters that gapscope reads: record with a data source that has render stages or with a profiler that writes track events",
-            path.display()
-        )));
+        let path = path.display();
+        return Err(Error::nothing(match options.pid {
+            Some(pid) => format!("{path} has no GPU work or track events of process {pid}"),
+            None => format!(
+                "{path} has no GPU work, track events or counters that gapscope reads: record with a data source that has render stages or with a profiler that writes track events"
+            ),
+        }));
     }
     inventory.lose(
         "packets of ftrace",

@@ -110,9 +110,11 @@ pub(crate) fn write(
         )));
     }
     if !profile.has_rows() {
-        return Err(Error::nothing(format!(
-            "the {file} has no kernels, copies, calls or markers: record with `rocprofv3 --sys-trace`"
-        )));
+        let what = format!("the {file} has no kernels, copies, calls or markers");
+        return Err(Error::nothing(match options.pid {
+            Some(pid) => format!("{what} of process {pid}"),
+            None => format!("{what}: record with `rocprofv3 --sys-trace`"),
+        }));
     }
     let new = output.trace()?;
     profile.write(FileReasons::default(), options, new, output)

@@ -76,9 +76,11 @@ fn read(inputs: &[PathBuf], options: &Options, output: &mut Output) -> Result<()
         output.progress(read, all);
     }
     if !profile.has_rows() {
-        return Err(Error::nothing(
-            "the database has no kernels, copies, calls or ranges: record with `runTracer.sh -o FILE ./app`".to_owned(),
-        ));
+        let what = "the database has no kernels, copies, calls or ranges";
+        return Err(Error::nothing(match options.pid {
+            Some(pid) => format!("{what} of process {pid}"),
+            None => format!("{what}: record with `runTracer.sh -o FILE ./app`"),
+        }));
     }
     let new = output.trace()?;
     profile.write(FileReasons::default(), options, new, output)

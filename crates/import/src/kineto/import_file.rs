@@ -6,6 +6,7 @@ use super::document::Document;
 use super::facts::{DocumentChoice, Names, TracePart};
 use super::source::Source;
 use crate::{Error, NewTrace, Options, Output};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The outcome of reading a file.
@@ -89,6 +90,9 @@ pub(super) fn import_windows(
     collector.pair_ranges_by_time()?;
     collector.lose_device_annotations();
     let reasons = collector.assemble();
+    if let Some(pid) = options.pid {
+        only_process(&collector, pid, windows[0].path)?;
+    }
     collector.write_scopes()?;
     collector.add_not_recorded(part.not_recorded);
     for (_, summary) in &summaries {
@@ -98,4 +102,35 @@ pub(super) fn import_windows(
     let Collector { profile, new, .. } = collector;
     profile.write(reasons, options, new, output)?;
     Ok(Attempt::Whole)
+}
+
+/// Checks that all calls and work are of the process that the user names.
+///
+/// # Errors
+/// There are none of it, or those of other processes, too.
+fn only_process(collector: &Collector, pid: u32, path: &Path) -> Result<(), Error> {
+    let recorded = &collector.profile.recorded;
+    let calls = recorded.calls.iter().map(|(process, _)| *process);
+    let work = recorded.work.iter().map(|(process, _, _)| *process);
+    let processes = &collector.lanes.processes;
+    let pids: BTreeSet<u32> = calls
+        .chain(work)
+        .filter_map(|process| processes.get(process.0 as usize))
+        .map(|process| process.pid)
+        .collect();
+    let path = path.display();
+    let listed: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let listed = listed.join(", ");
+    match (pids.contains(&pid), pids.len()) {
+        (true, 1) => Ok(()),
+        (true, _) => Err(Error::nothing(format!(
+            "{path} has work or calls of several processes ({listed}), and gapscope cannot import one of them from Chrome's JSON: leave --pid out"
+        ))),
+        (false, 0) => Err(Error::nothing(format!(
+            "{path} has no work or calls of process {pid}"
+        ))),
+        (false, _) => Err(Error::nothing(format!(
+            "{path} has no work or calls of process {pid}: it has those of {listed}"
+        ))),
+    }
 }

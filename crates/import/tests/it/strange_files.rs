@@ -209,3 +209,41 @@ fn files_of_different_formats_are_said_to_be() {
         );
     }
 }
+
+#[test]
+fn a_process_that_is_not_in_the_file_is_named() {
+    let call = |pid: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{pid},"tid":1,"ts":5,"dur":5}}"#
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, pids: &[u32]| {
+        let path = folder.path().join(name);
+        let events: Vec<String> = pids.iter().map(|pid| call(*pid)).collect();
+        std::fs::write(&path, format!("[{}]", events.join(","))).unwrap();
+        path
+    };
+    let (one, two) = (write("one.json", &[100]), write("two.json", &[100, 200]));
+    let import = |path: &std::path::Path, pid: u32| {
+        let options = gapscope_import::Options {
+            pid: Some(pid),
+            ..gapscope_import::Options::default()
+        };
+        let import = crate::imported::import_with(path, &options);
+        import.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(import(&one, 100), Ok(()));
+    for path in [
+        one,
+        two.clone(),
+        crate::imported::fixture("rocpd.db"),
+        crate::imported::fixture("rocprofv3.json"),
+        "tests/perfetto/vulkan_api_events.pftrace".into(),
+    ] {
+        let error = import(&path, 4_000_999).unwrap_err();
+        assert!(error.contains("of process 4000999"), "{error}");
+    }
+    let error = import(&two, 100).unwrap_err();
+    assert!(error.contains("several processes (100, 200)"), "{error}");
+}
