@@ -618,8 +618,8 @@ export type LateHow = "alone" | "together" | "in-turns" | "both";
 
 /** A rank that is late, alone or with others. */
 export interface LateRankRow {
-  cause: LateCause | null; chance: number; evidence: string | null; late_count: number; late_ns: number; later_than: number[]; longer: LateCause[];
-  of_count: number; rank: number; reason: LateReason | null; stretch: Interval | null;
+  cause: LateCause | null; chance: number; evidence: string | null; group_count: number; late_count: number; late_ns: number; later_than: number[];
+  longer: LateCause[]; of_count: number; rank: number; reason: LateReason | null; stretch: Interval | null;
 }
 
 /** A reason why a rank is late. */
@@ -1080,8 +1080,8 @@ export type StepsFoundBy = "markers" | "launches";
 
 /** The rank that the others wait for most. */
 export interface Straggler {
-  cause: LateCause | null; chance: number; cost_ns: number; evidence: string | null; last_count: number; longer: LateCause[]; of_count: number; rank: number;
-  reason: LateReason | null; share: number; skew_ns: number; stretch: Interval | null;
+  cause: LateCause | null; chance: number; cost_ns: number; evidence: string | null; group_count: number; last_count: number; longer: LateCause[];
+  of_count: number; rank: number; reason: LateReason | null; share: number; skew_ns: number; stretch: Interval | null;
 }
 
 /** Texts of a trace: names in frames are indices into the list of all of them. */
