@@ -91,7 +91,40 @@ def allocating() -> list[TraceWriter]:
     return ranks
 
 
+def uneven_batches(steps: int = 60) -> list[TraceWriter]:
+    """Returns two ranks that reduce the gradients of each layer beside the kernels of the next. Rank 1 has a batch of twice the size."""
+    ranks = [TraceWriter(uuids=[f"{number + 1:032x}"]) for number in range(2)]
+    name = "NCCL communicator ID=9"
+    for number, trace in enumerate(ranks):
+        joins = f"{name}, No. of ranks=2, Rank={number}, CUDA device={number}"
+        trace.range("ncclCommInitRankConfig", 1, 1, "NCCL", joins)
+    free, reduced, host = [1000.0, 1000.0], 0.0, 500.0
+    for _ in range(steps):
+        for _ in range(4):
+            for number, trace in enumerate(ranks):
+                computes = 2000 if number == 1 else 1000
+                # The kernel of the next layer begins when a reduction that nobody is late for has ended.
+                trace.launch("backward", host, free[number] + 150, computes, groups=1000 * (number + 1))
+                free[number] += computes + 150
+            starts = [max(free[number], reduced) + 1 for number in range(2)]
+            reduced = max(starts) + 100
+            for number, trace in enumerate(ranks):
+                trace.range("ncclAllReduce", host + 9, 8, "NCCL", f"{name}, Message size [bytes]=4194304")
+                trace.launch(ALL_REDUCE, host + 10, starts[number], reduced - starts[number], 2)
+            host += 20
+        # The optimiser waits for all gradients.
+        free = [reduced + 1] * 2
+    return ranks
+
+
 JOINT_PATHS += [
+    RanksScenario(
+        "uneven_batches",
+        "rank 1 has batches of twice the size, with reductions beside its kernels: more workgroups, and as many kernels",
+        uneven_batches,
+        says=(r"Do first: give rank 1 as little work", r"2\.\d+ times\s+as\s+many\s+workgroups"),
+        never_says=(r"times\s+as\s+many\s+kernels",),
+    ),
     RanksScenario(
         "a_cube_of_pairs",
         "rank 7 of a cube is late by 2 ms at each step, and costs that once, not once for each axis: at most 120 ms, 46 %",

@@ -36,6 +36,9 @@ pub enum LateReason {
 /// The words where nothing in the trace shows a reason.
 const NOT_SHOWN: &str = "the trace does not show why";
 
+/// A rank that is late at some collectives alone launches more before these: so much of it shows in all of its launches.
+const MIN_SHOWN_SHARE: f64 = 0.1;
+
 /// The ranks whose lateness is explained: the late one and the others, and when it is late; `None` for throughout.
 pub(super) struct Ranks<'a> {
     pub(super) late: &'a RankDigest,
@@ -106,18 +109,31 @@ impl Ranks<'_> {
         }
         let longer = own.compute_ns / usual.compute_ns;
         let launches = own.launches / usual.launches;
-        if explains(launches, longer) {
+        if explains(launches, longer) && self.launches_more(launches) {
             let evidence = format!("it launched {launches:.2} times as many kernels");
             return Some((LateReason::MoreWork, evidence));
         }
-        let workgroups = own.workgroups / usual.workgroups;
+        let each = longer / launches;
+        let workgroups = own.workgroups / usual.workgroups / launches;
         let sized = own.unsized_launches + usual.unsized_launches == 0.0;
-        if sized && explains(workgroups, longer) {
+        if sized && explains(workgroups, each) {
             let evidence = format!("its kernels have {workgroups:.2} times as many workgroups");
             return Some((LateReason::MoreWork, evidence));
         }
-        let each = longer / launches;
         self.slowed(each)
+    }
+
+    /// Returns true where the late rank launched more kernels in its whole recording, too: at least [`MIN_SHOWN_SHARE`] of what it launched
+    /// more before the collectives. Where kernels run beside collectives, those of a rank in time run while it waits in them, and not before
+    /// them, so that the late rank seems to launch more. Where the kernels of a rank are not known, nothing contradicts.
+    fn launches_more(&self, before: f64) -> bool {
+        let launched = |rank: &RankDigest| -> Option<f64> {
+            let counts = rank.kernels.values().map(|(count, _)| *count);
+            (!rank.kernels.is_empty()).then(|| counts.sum::<u64>() as f64)
+        };
+        let usual: Option<Vec<f64>> = self.others.iter().map(|rank| launched(rank)).collect();
+        let known = launched(self.late).zip(usual.and_then(median));
+        known.is_none_or(|(own, usual)| own / usual - 1.0 >= MIN_SHOWN_SHARE * (before - 1.0))
     }
 
     /// Returns why each kernel of the late rank takes so many times as long.
