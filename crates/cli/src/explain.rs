@@ -4,7 +4,7 @@
 use crate::args::Explain;
 use crate::failure::Failure;
 use crate::ranks::RanksInTrace;
-use crate::{exit, page, trace};
+use crate::{exit, page, ranks, trace};
 use gapscope_analysis::several_ranks::note;
 use gapscope_analysis::{Findings, Options};
 use gapscope_report::command_line;
@@ -20,7 +20,8 @@ pub fn run(arguments: &Explain) -> Result<ExitCode, Failure> {
     let path = &arguments.trace;
     let of_ranks = rank_folders(path);
     if !of_ranks.is_empty() {
-        return Err(trace::choose_rank(path, &of_ranks, "an explanation"));
+        let (explanation, whole) = ranks::explanation(path, &of_ranks)?;
+        return print(arguments, &explanation, whole);
     }
     let options = Options {
         longest: GAPS_SEARCHED,
@@ -28,20 +29,25 @@ pub fn run(arguments: &Explain) -> Result<ExitCode, Failure> {
     };
     let explained = trace::with_timeline(path, &Findings::selection(), |trace, timeline, said| {
         let findings = Findings::from_timeline(timeline, &options);
-        let ranks = match note(timeline) {
+        let within = match note(timeline) {
             Some(_) => Some(RanksInTrace::read(path, &Options::default(), None)?),
             None => None,
         };
-        let ranks = ranks.as_ref().map(RanksInTrace::findings);
+        let within = within.as_ref().map(RanksInTrace::findings);
         let name = trace::name(path);
-        let explanation = Explanation::of_ranks(&name, timeline, &findings, said, ranks);
+        let explanation = Explanation::of_ranks(&name, timeline, &findings, said, within);
         Ok::<_, Failure>((explanation, trace.is_whole()))
     });
     let (explanation, whole) = explained??;
+    print(arguments, &explanation, whole)
+}
+
+/// Prints an explanation. `whole` says whether all of its traces could be read.
+fn print(arguments: &Explain, explanation: &Explanation, whole: bool) -> Result<ExitCode, Failure> {
     match arguments.json {
         true => page::write(&explanation.json()?)?,
         false => {
-            let path = command_line(&[path.to_string_lossy().into_owned()]);
+            let path = command_line(&[arguments.trace.to_string_lossy().into_owned()]);
             page::print(&explanation.document(&path), &arguments.width)?;
         }
     }

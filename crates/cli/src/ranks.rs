@@ -7,6 +7,7 @@ use crate::trace::choose_rank;
 use crate::{exit, page, trace};
 use gapscope_analysis::{Findings, Options, Replays};
 use gapscope_comparison::ranks::{RankDigest, RankFindings, list, ranks};
+use gapscope_report::explanation::Explanation;
 use gapscope_report::ranks::RanksReport;
 use gapscope_report::{Terminal, markdown};
 use gapscope_timeline::quantity as number;
@@ -130,6 +131,35 @@ impl RanksInTrace {
     }
 }
 
+/// Reads the traces of the ranks in a folder, given by number and path, as [`compare`] does; links to traces are remarks.
+fn compare_folder(
+    folder: &Path,
+    paths: &[(u32, PathBuf)],
+    options: &Options,
+    names: Option<&Arc<Names>>,
+) -> Result<ComparedRanks, Failure> {
+    let mut compared = compare(paths, options, names)?;
+    for (rank, link) in rank_links(folder) {
+        compared.whole = false;
+        compared.remarks.push(format!(
+            "Rank {rank} is missing: {} is a symbolic link, which may lead anywhere and is not followed. Put the trace itself there.",
+            link.display()
+        ));
+    }
+    Ok(compared)
+}
+
+/// Returns the explanation of a folder of ranks, and whether all of its traces could be read.
+pub fn explanation(
+    folder: &Path,
+    paths: &[(u32, PathBuf)],
+) -> Result<(Explanation, bool), Failure> {
+    let compared = compare_folder(folder, paths, &Options::default(), None)?;
+    let name = trace::name(folder);
+    let report = compared.report(&name, usize::MAX);
+    Ok((Explanation::of_folder(&report), compared.whole))
+}
+
 /// Prints the report on a folder of ranks.
 pub fn report(
     arguments: &Report,
@@ -143,14 +173,7 @@ pub fn report(
         exclude_warm_up: !arguments.all,
         ..Options::default()
     };
-    let mut compared = compare(paths, &options, names)?;
-    for (rank, link) in rank_links(&arguments.trace) {
-        compared.whole = false;
-        compared.remarks.push(format!(
-            "Rank {rank} is missing: {} is a symbolic link, which may lead anywhere and is not followed. Put the trace itself there.",
-            link.display()
-        ));
-    }
+    let compared = compare_folder(&arguments.trace, paths, &options, names)?;
     let name = trace::name(&arguments.trace);
     let report = compared.report(&name, row_limit(arguments.top));
     let document = match arguments.pages() {

@@ -9,6 +9,7 @@ mod page;
 mod ranks;
 mod sentences;
 
+use crate::ranks::RanksReport;
 use gapscope_analysis::Findings;
 use gapscope_comparison::ranks::RankFindings;
 use gapscope_timeline::Timeline;
@@ -66,6 +67,17 @@ pub enum ClaimKind {
     Unknown,
     /// A row of a table of the report.
     Figures,
+}
+
+impl ClaimKind {
+    /// Returns the place of claims of this kind: what is unknown comes behind the costs, and rows of tables come last.
+    fn place(self) -> u8 {
+        match self {
+            ClaimKind::Unknown => 1,
+            ClaimKind::Figures => 2,
+            _ => 0,
+        }
+    }
 }
 
 /// A figure of a claim.
@@ -139,6 +151,16 @@ impl Explanation {
             trace: trace.to_owned(),
             verdict: findings.verdict.as_str().to_owned(),
             claims: claims::claims(timeline, findings, remarks, ranks),
+        }
+    }
+
+    /// Returns the explanation of a folder of ranks. Its claims have neither figures nor rows, which are in the traces of the ranks.
+    pub fn of_folder(report: &RanksReport) -> Explanation {
+        Explanation {
+            explanation_version: 1,
+            trace: report.folder.to_owned(),
+            verdict: report.findings.verdict.as_str().to_owned(),
+            claims: sentences::of_folder(report),
         }
     }
 

@@ -23,8 +23,7 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
     if !is_on_path {
         return None;
     }
-    let windows = findings.ranks.iter().filter_map(|rank| rank.idle);
-    let window_ns = windows.map(|idle| idle.window_ns).max()?;
+    let window_ns = window_ns(findings);
     if ratio(group.cost_ns, window_ns) < ADVICE_SHARE {
         return None;
     }
@@ -48,6 +47,12 @@ pub(crate) fn first_step(findings: &RankFindings) -> Option<[String; 2]> {
         alone(group, window_ns)
     );
     Some([action, bound])
+}
+
+/// Returns the longest judged time of a rank, 0 where none was judged.
+pub(crate) fn window_ns(findings: &RankFindings) -> i64 {
+    let windows = findings.ranks.iter().filter_map(|rank| rank.idle);
+    windows.map(|idle| idle.window_ns).max().unwrap_or(0)
 }
 
 /// Returns the known time of the critical path on a rank.

@@ -4,12 +4,14 @@
 
 use crate::document::{Block, Document, Table, Text, Tone};
 use crate::number;
-use crate::rank_first_step::{first_step, whole_ns};
+use crate::rank_first_step::{first_step, whole_ns, window_ns};
 use crate::section::{duration, or_unknown};
 use crate::stable_json::pretty;
 use gapscope_analysis::verdict::Bound;
 use gapscope_comparison::ranks::{CollectiveKind, RankFindings, RankRow, Unlike, list};
 use gapscope_timeline::command::short_command;
+use gapscope_timeline::quantity::ratio;
+use gapscope_timeline::thresholds::ADVICE_SHARE;
 use gapscope_trace::Manifest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -94,7 +96,7 @@ impl RanksReport<'_> {
     }
 
     /// Returns the title, the verdict and the sentences on the ranks.
-    fn head(&self) -> Vec<Block> {
+    pub(crate) fn head(&self) -> Vec<Block> {
         let findings = self.findings;
         let aside = match findings.world_size {
             Some(size) if size as usize != findings.ranks.len() => {
@@ -159,7 +161,8 @@ impl RanksReport<'_> {
         if findings.verdict == Bound::Unknown {
             return None;
         }
-        if let Some(once) = findings.late_once() {
+        let costs = |ns: i64| ratio(ns, window_ns(findings)) >= ADVICE_SHARE;
+        if let Some(once) = findings.late_once().filter(|once| costs(once.skew_ns)) {
             let text = format!(
                 "Do first: find out why rank {} came {} after rank {} to one collective",
                 once.last_rank,
@@ -200,7 +203,7 @@ impl RanksReport<'_> {
     }
 
     /// Returns all tables, in their order.
-    fn tables(&self) -> Vec<Block> {
+    pub(crate) fn tables(&self) -> Vec<Block> {
         let findings = self.findings;
         let mut blocks = self.ranks();
         blocks.extend(collectives(
@@ -375,7 +378,7 @@ impl RanksReport<'_> {
     }
 
     /// Returns the section on the clocks' error, on how collectives were matched, and remarks.
-    fn accuracy(&self) -> Vec<Block> {
+    pub(crate) fn accuracy(&self) -> Vec<Block> {
         let mut blocks = vec![Block::Heading("Accuracy".into(), String::new())];
         let clock = match self.findings.clock_error_ns {
             Some(ns) => format!(

@@ -40,6 +40,37 @@ fn a_folder_of_ranks_is_reported_side_by_side() {
 }
 
 #[test]
+fn an_explanation_of_a_folder_of_ranks_says_what_its_report_says() {
+    let workplace = Workplace::new();
+    recording(&workplace);
+    let output = workplace.run(&["explain", "run.gapscope"]);
+    assert_status(&output, 0);
+    // Sentences are broken into lines, with spaces before each.
+    let explanation = text(&output.stdout);
+    let explanation: Vec<&str> = explanation.split_whitespace().collect();
+    let explanation = explanation.join(" ");
+    let output = workplace.run(&["report", "--json", "run.gapscope"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut sentences: Vec<&str> = (report["sentences"].as_array().unwrap().iter())
+        .map(|sentence| sentence.as_str().unwrap())
+        .collect();
+    sentences.extend(report["verdict_sentence"].as_str());
+    sentences.extend(report["first_step"].as_str());
+    assert!(sentences.len() > 3, "{sentences:?}");
+    for sentence in sentences {
+        assert!(explanation.contains(sentence), "{sentence}: {explanation}");
+    }
+    let output = workplace.run(&["explain", "--json", "run.gapscope"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["verdict"], report["verdict"]);
+    let claims = json["claims"].as_array().unwrap().iter();
+    let kinds: std::collections::HashSet<&str> = claims
+        .map(|claim| claim["kind"].as_str().unwrap())
+        .collect();
+    assert!(kinds.contains("figures"), "{kinds:?}");
+}
+
+#[test]
 fn ranks_of_which_one_has_a_kernel_of_its_own_are_compared() {
     let workplace = Workplace::new();
     recording(&workplace);

@@ -55,11 +55,7 @@ pub(super) fn claims(
     claims.extend(teller.unknown(remarks));
     // What the report says besides comes after the costs, and what is unknown after it; rows of tables come last.
     claims.extend(sentences(timeline, findings, &claims));
-    claims.sort_by_key(|claim| match claim.kind {
-        ClaimKind::Unknown => 1,
-        ClaimKind::Figures => 2,
-        _ => 0,
-    });
+    claims.sort_by_key(|claim| claim.kind.place());
     claims
 }
 

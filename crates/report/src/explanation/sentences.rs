@@ -4,6 +4,7 @@
 use super::{Claim, ClaimKind};
 use crate::document::{Block, Row, Table};
 use crate::page::{Tables, sections};
+use crate::ranks::RanksReport;
 use crate::section::{Places, accuracy, unread};
 use gapscope_analysis::Findings;
 use gapscope_timeline::{Timeline, Vocabulary};
@@ -56,6 +57,25 @@ pub(super) fn sentences(timeline: &Timeline, findings: &Findings, claims: &[Clai
         ..Claim::default()
     };
     texts.texts.into_iter().map(claim).collect()
+}
+
+/// Returns claims of what a report on a folder of ranks says.
+pub(super) fn of_folder(report: &RanksReport) -> Vec<Claim> {
+    let mut texts = Texts {
+        claims: &[],
+        texts: Vec::new(),
+    };
+    texts.add(ClaimKind::Verdict, report.head());
+    texts.add(ClaimKind::Work, report.tables());
+    texts.add(ClaimKind::Unknown, report.accuracy());
+    let claim = |(kind, text)| Claim {
+        kind,
+        text,
+        ..Claim::default()
+    };
+    let mut claims: Vec<Claim> = texts.texts.into_iter().map(claim).collect();
+    claims.sort_by_key(|claim| claim.kind.place());
+    claims
 }
 
 /// The texts of further claims, each with its kind.
