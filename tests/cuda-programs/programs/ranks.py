@@ -2,7 +2,7 @@
 
 Arguments: what they do, and how often.
 
-- `host-late`: all-reduces; rank 1 sleeps before three of them.
+- `host-late`: all-reduces; rank 1 sleeps before twelve of them.
 - `compute-late`: all-reduces; rank 1 multiplies for longer before each.
 - `messages`: rank 0 sends to rank 1, then each pair of neighbours exchanges.
 - `bandwidth`: collectives of 64 MiB one after the other, timed by CUDA's events.
@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from region import finish, region
 
-LATE_STEPS = (10, 11, 12)
+LATE_STEPS = tuple(range(8, 20))
 LATE_SECONDS = 0.03
 GROUP_LATE_SECONDS = 0.002
 MESSAGE = 64 << 20
