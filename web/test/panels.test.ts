@@ -287,10 +287,10 @@ describe("skews of collectives", () => {
 describe("late ranks", () => {
   const cause = { what: "compute", longer_ns: 1e6, share: 1 };
   const late = (rank: number, late_ns: number): RanksAnswer["late_ranks"][number] => ({
-    rank, late_ns, late_count: 80, of_count: 80, chance: 0, later_than: [0], cause, reason: "more-work", evidence: "it launched 1.20 times as many kernels", longer: [cause], stretch: null,
+    rank, group_count: 1, late_ns, late_count: 80, of_count: 80, chance: 0, later_than: [0], cause, reason: "more-work", evidence: "it launched 1.20 times as many kernels", longer: [cause], stretch: null,
   });
   const straggler: NonNullable<RanksAnswer["straggler"]> = {
-    rank: 3, last_count: 7, of_count: 9, skew_ns: 9e6, cost_ns: 5e6, share: 1, chance: 0, stretch: null, cause: { ...cause, what: "host-late" }, reason: null, evidence: null, longer: [],
+    rank: 3, last_count: 7, of_count: 9, skew_ns: 9e6, group_count: 1, cost_ns: 5e6, share: 1, chance: 0, stretch: null, cause: { ...cause, what: "host-late" }, reason: null, evidence: null, longer: [],
   };
 
   test("has each rank once, the latest first", () => {
