@@ -161,10 +161,12 @@ fn importer_of(inputs: &[PathBuf]) -> Option<&'static Importer> {
 
 /// Returns the error that one of the inputs has the format of another importer, and not of the one that reads them.
 fn of_another(importer: &Importer, inputs: &[PathBuf]) -> Option<Error> {
-    let (others, own): (Vec<&PathBuf>, _) = inputs
+    if inputs.len() < 2 {
+        return None;
+    }
+    let (own, others): (Vec<&PathBuf>, Vec<&PathBuf>) = inputs
         .iter()
-        .partition(|input| !(importer.recognises)(input));
-    let own: Vec<&PathBuf> = own;
+        .partition(|input| (importer.recognises)(input));
     let (path, other) = others.into_iter().find_map(|input| {
         let other = importer_of(std::slice::from_ref(input))?;
         Some((input, other))
